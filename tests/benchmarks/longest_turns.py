@@ -36,11 +36,11 @@ class Use:
         from PySide6.QtCore import QTimer
         from turns import Turns
 
-        from app.engine.session.events import Open
-        from app.views.shared.watched_board import watched_gpu
+        from app.engine.session import events
+        from app.views.shared.watched_boards import watched_gpu
         from app.views.shell.app import Program, application
 
-        self._timer, self._open = QTimer, Open
+        self._timer, self._open = QTimer, events.Open
         self.qt = application()
         gpu = watched_gpu("simulated:a100", speed=_SPEED)
         self.turns = Turns(look=True)
@@ -50,8 +50,8 @@ class Use:
         self.heard: list[object] = []
         bridge = self.window.bridge
         self.window.panels_loaded.connect(lambda: self.heard.append("loaded"))
-        bridge.session_changed.connect(lambda event: self.heard.append(str(event.progress.state)))
-        bridge.session_started.connect(lambda _event: self.heard.append("started"))
+        bridge.subscribe(events.SessionChanged, lambda event: self.heard.append(str(event.progress.state)))
+        bridge.subscribe(events.SessionStarted, lambda _event: self.heard.append("started"))
 
     def step(self, name: str, do: Callable[[], object], until: str = "", rest_s: float = 1.0) -> None:
         """Do it in a turn of its own, wait for what is heard of it, and a while longer."""

@@ -32,7 +32,7 @@ from app.engine.store.database import Store  # noqa: E402
 from app.views.front.panel import FrontPanel  # noqa: E402
 from app.views.inspector.chooser_bar import ChooserBar  # noqa: E402
 from app.views.shared.settings import Settings  # noqa: E402
-from app.views.table.results_table import ResultsView  # noqa: E402
+from app.views.table.panel import ResultsView  # noqa: E402
 
 POINTS = 122_304
 BATCH = 10

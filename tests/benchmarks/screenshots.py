@@ -21,6 +21,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from app.engine.session import events
+
 ROOT = Path(__file__).resolve().parents[2]
 # name -> (width, height in the window's own pixels, scale)
 SIZES = {
@@ -53,7 +55,7 @@ def take(folder: Path, size: str, specification: Path) -> None:
     from app.base.paths import resources
     from app.engine.results.state import SessionState
     from app.views.shared import theme
-    from app.views.shared.watched_board import watched_gpu
+    from app.views.shared.watched_boards import watched_gpu
     from app.views.shell.app import Program, application
     from app.views.shell.panels import PANELS
 
@@ -101,11 +103,11 @@ def take(folder: Path, size: str, specification: Path) -> None:
             picture(f"tour-{step + 1}")
             window.tour.go_on()
     ended: list[SessionState] = []
-    window.bridge.session_changed.connect(lambda event: ended.append(event.progress.state))
+    window.bridge.subscribe(events.SessionChanged, lambda event: ended.append(event.progress.state))
     window.open_specification(specification, start=True)
     wait(lambda: SessionState.DONE in ended, 120)
     fitted: list[object] = []
-    window.bridge.fit_finished.connect(fitted.append)
+    window.bridge.subscribe(events.FitFinished, fitted.append)
     window.panels["model"].fit_sweep()
     wait(lambda: bool(fitted), 60)
     sessions, recordings = window.panels["sessions"], resources() / "recordings"

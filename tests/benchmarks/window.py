@@ -44,7 +44,7 @@ started = float(sys.argv[1])
 import app.cli
 from PySide6.QtCore import QTimer
 from app.views.shell import app as views
-from app.views.shared.watched_board import watched_gpu
+from app.views.shared.watched_boards import watched_gpu
 gpu = watched_gpu("simulated:a100")
 qt = views.application()
 program = views.Program(gpu)
@@ -83,8 +83,9 @@ import sys, time
 from pathlib import Path
 import app.cli
 from PySide6.QtCore import QTimer
+from app.engine.session import events
 from app.views.shell import app as views
-from app.views.shared.watched_board import watched_gpu
+from app.views.shared.watched_boards import watched_gpu
 gpu = watched_gpu("simulated:a100")
 qt = views.application()
 program = views.Program(gpu)
@@ -102,7 +103,7 @@ def changed(event):
         print(time.perf_counter() - begun, flush=True)
         qt.quit()
 program.window.panels_loaded.connect(opened)
-program.window.bridge.session_changed.connect(changed)
+program.window.bridge.subscribe(events.SessionChanged, changed)
 qt.exec()
 program.close()
 """

@@ -32,8 +32,9 @@ from turns import Turns  # noqa: E402
 
 from app.base.paths import resources  # noqa: E402
 from app.engine.results.state import SessionState  # noqa: E402
+from app.engine.session import events  # noqa: E402
 from app.views.shared import theme  # noqa: E402
-from app.views.shared.watched_board import watched_gpu  # noqa: E402
+from app.views.shared.watched_boards import watched_gpu  # noqa: E402
 from app.views.shell.app import Program, application  # noqa: E402
 
 # A board that works hard, rests, moves data, rests: for as many seconds as it is told.
@@ -152,11 +153,12 @@ class Look:
     def tune(self, configurations: int) -> None:
         ended: list[SessionState] = []
         added: list[int] = []
-        self.window.bridge.session_changed.connect(
-            lambda event: ended.append(event.progress.state) if not event.progress.state.alive else None
+        self.window.bridge.subscribe(
+            events.SessionChanged,
+            lambda event: ended.append(event.progress.state) if not event.progress.state.alive else None,
         )
-        self.window.bridge.start_failed.connect(lambda event: ended.append(SessionState.FAILED))
-        self.window.bridge.measurements_added.connect(lambda event: added.append(event.progress.evaluated))
+        self.window.bridge.subscribe(events.StartFailed, lambda event: ended.append(SessionState.FAILED))
+        self.window.bridge.subscribe(events.MeasurementsAdded, lambda event: added.append(event.progress.evaluated))
         with tempfile.TemporaryDirectory() as name:
             text = (resources() / "examples" / "gemm.toml").read_text()
             text = text.replace("max_evaluations = 250", f"max_evaluations = {configurations}")

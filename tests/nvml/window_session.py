@@ -16,7 +16,7 @@ def main(specification: Path) -> int:
     program.install()
     from PySide6.QtCore import QTimer
 
-    from app.views.shared.watched_board import watched_gpu
+    from app.views.shared.watched_boards import watched_gpu
     from app.views.shell.app import Program, application
 
     qt = application()

@@ -93,7 +93,7 @@ def desktop() -> Iterator[Desktop]:
 @pytest.fixture
 def open_program(qtbot: Any) -> Iterator[Callable[..., Any]]:
     """`open_program(gpu=None, speed=1.0)`: the program with its window, closed at the test's end."""
-    from app.views.shared.watched_board import watched_gpu
+    from app.views.shared.watched_boards import watched_gpu
     from app.views.shell.app import Program, application
 
     application()

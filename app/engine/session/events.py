@@ -284,15 +284,12 @@ class EngineFault:
         return cls(f"{error.where}: {error.what}" if error.where else error.what, error.remedy)
 
 
+# Of a session, whether it tunes, replays or measures a board's roofline.
+SessionEvent = SessionStarted | Preparing | MeasurementsAdded | FiguresRestated | SessionRemark | SessionChanged
 Event = (
-    SessionStarted
+    SessionEvent
     | StartFailed
-    | Preparing
-    | MeasurementsAdded
-    | FiguresRestated
-    | SessionRemark
     | PoolReported
-    | SessionChanged
     | FitProgress
     | FitFinished
     | FitFailed

@@ -1,51 +1,145 @@
-"""The analysis of the session: one figure at a time from a list, computed off Qt's thread."""
+"""The analysis of the session: one figure at a time from a list, computed off Qt's thread.
+
+`CountersBar`: of which configurations to take hardware counters, the command for it, and its start.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from itertools import islice, zip_longest
+from typing import Final
 
-from PySide6.QtCore import QSignalBlocker, QTimer, Slot
+from PySide6.QtCore import QSignalBlocker, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
 
+from ...base.errors import WattridgeError
 from ...base.formatting import count_text, counted
 from ...engine.analysis.charts import CHARTS, Analysed, AnalysisChart
-from ...engine.session.events import FiguresRestated, MeasurementsAdded, SessionChanged, SessionStarted
+from ...engine.results.state import Purpose
+from ...engine.session import events
+from ...engine.session.profiling import USUAL_COUNT, Wanted, Which
 from ...engine.space.result_table import ResultTable
 from ...engine.specification.plan import SessionPlan
 from ..plots.chart_plot import ChartPlot
 from ..shared.context import Context
+from ..shared.current_result import ResultCaption
 from ..shared.label import PlainLabel
-from ..shared.result_caption import ResultCaption
+from ..shared.panel import Panel
 from ..shared.tasks import LatestTask
-from ..shared.turns import InParts
-from ..shared.widgets import button, hbox, vbox
-from .counters_bar import CountersBar
+from ..shared.turns import timer
+from ..shared.widgets import WholeBox, button, hbox, vbox
+
+_CHOICES: Final = {Which.FRONT: "the front", Which.BEST: "the best", Which.RANDOM: "some at random"}
+_MOST: Final = 10_000
+_TIP: Final = "Launch each once under the profiler, apart from any measurement; those that have counters are left out"
+
+
+class CountersBar(QWidget):
+    """Profiling runs on the engine's thread, so that no session measures meanwhile; the header has its progress."""
+
+    def __init__(self, context: Context, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._context = context
+        self.which, self.count = QComboBox(), WholeBox()
+        for which, words in _CHOICES.items():
+            self.which.addItem(words, which)
+        self.which.setAccessibleName("Configurations to profile")
+        self.count.setAccessibleName("How many configurations to profile")
+        self.count.setRange(1, _MOST)
+        self.count.setValue(USUAL_COUNT)
+        self.which.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.which.setMinimumContentsLength(6)
+        self.start = button("&Profile", _TIP, self.profile)
+        self.command = PlainLabel(selectable=True, muted=True, wrap=True)
+        self.command.setAccessibleName("The command that does the same")
+        self.message = PlainLabel(wrap=True)
+        self.message.hide()
+        label = PlainLabel("Hard&ware counters of")
+        label.setBuddy(self.which)
+        vbox(hbox(label, self.which, self.count, self.start, 1), self.command, self.message, of=self, margins=0)
+        self.which.currentIndexChanged.connect(self._follow)
+        self.count.valueChanged.connect(self._follow)
+        context.result.replaced.connect(self._session_replaced)
+        context.bridge.activity.changed.connect(self._follow)
+        context.bridge.subscribe(events.ProfilingFinished, self._finished)
+        self._session_replaced()
+
+    @property
+    def wanted(self) -> Wanted:
+        """What is chosen."""
+        return Wanted(Which(self.which.currentData()), self.count.value())
+
+    @Slot()
+    def profile(self) -> None:
+        """Ask the engine for it."""
+        plan, session = self._context.result.plan, self._context.result.session
+        if plan is None or not session or self._why_not():
+            return
+        self._say("")
+        self._context.bridge.submit(events.Profile(session, plan.origin.get("gpu", ""), self.wanted))
+
+    def _why_not(self) -> str:
+        """Why nothing can be profiled now; empty where it can."""
+        plan, session = self._context.result.plan, self._context.result.session
+        if plan is None:
+            return "There is no session yet."
+        if not session or plan.purpose is Purpose.REPLAY or plan.origin.get("kind") != "specification":
+            return "It was read from a file or run by a script: sessions of a specification can be profiled."
+        if self._context.bridge.activity.busy:
+            return "What runs now is measured undisturbed: profile once it has ended."
+        return ""
+
+    @Slot()
+    def _session_replaced(self) -> None:
+        self._say("")
+        self._follow()
+
+    @Slot()
+    def _follow(self) -> None:
+        """The command and the button as they are now."""
+        why_not = self._why_not()
+        self.count.setVisible(self.wanted.which is not Which.FRONT)
+        self.start.setEnabled(not why_not)
+        self.start.setToolTip(why_not or _TIP)
+        self.command.setText(self._command() or why_not)
+
+    def _command(self) -> str:
+        from ...engine.report.reproduce import counters_command  # imported late: few ask for it
+
+        plan, session = self._context.result.plan, self._context.result.session
+        if plan is None or not session:
+            return ""
+        try:
+            return counters_command(plan, session, self.wanted).shell()
+        except WattridgeError:  # a word that this system's shells cannot be given
+            return ""
+
+    @Slot(object)
+    def _finished(self, event: events.ProfilingFinished) -> None:
+        if event.session == self._context.result.session:
+            self._say(event.words)
+
+    def _say(self, text: str) -> None:
+        self.message.setText(text)
+        self.message.setVisible(bool(text))
+
 
 _EMPTY = "No session yet.\nStart one in Tune, or open one in Library;\nits analysis is then drawn here."
 _COUNTERS = "&Hardware counters"
 _AGAIN_MS = 2000  # between two analyses of a session that grows
 
 
-class AnalysisPanel(QWidget, InParts):
+class AnalysisPanel(Panel):
     """Follows the running session while it is visible. Usable without a window: `AnalysisPanel(context)`."""
 
-    def __init__(self, context: Context, parent: QWidget | None = None, *, at_once: bool = True) -> None:
-        super().__init__(parent)
-        self._context = context
+    def __init__(self, context: Context, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
         self._table: ResultTable | None = None
         self._plan: SessionPlan | None = None
         self.session: Analysed | None = None  # what was analysed last
         self._analysed = -1  # measurements in it
-        self.begin(at_once)
-
-    def make(self) -> Iterator[None]:
-        """The plot, the choices, what is drawn."""
-        context = self._context
         self.figure = ChartPlot()
-        yield
         self.which, self.first, self.second = QComboBox(), QComboBox(), QComboBox()
         for figure in CHARTS:
             self.which.addItem(figure.label, figure.name)
@@ -56,19 +150,14 @@ class AnalysisPanel(QWidget, InParts):
         tip = "Take counters of some configurations, apart from measuring"
         self.show_counters = button(_COUNTERS, tip, self._show_counters)
         self._lay_out()
-        yield
-        self._background = LatestTask(self)
-        self._background.done.connect(self._analysis_done)
-        self._background.failed.connect(self._analysis_failed)
-        self._again = QTimer(self, interval=_AGAIN_MS, singleShot=True)
-        self._again.timeout.connect(self.refresh)
+        self._background = LatestTask(self, self._analysis_done, self._analysis_failed)
+        self._again = timer(self, self.refresh, _AGAIN_MS, once=True)
         self.which.currentIndexChanged.connect(self._offer)
         self.first.currentIndexChanged.connect(self._draw)
         self.second.currentIndexChanged.connect(self._draw)
-        context.bridge.session_started.connect(self._session_started)
-        context.bridge.figures_restated.connect(self._session_started)
-        context.bridge.measurements_added.connect(self._measurements_added)
-        context.bridge.session_changed.connect(self._session_changed)
+        self.subscribe(events.SessionStarted | events.FiguresRestated, self._session_started)
+        self.subscribe(events.MeasurementsAdded, self._measurements_added)
+        self.subscribe(events.SessionChanged, self._session_changed)
         self._begin(context.result.table, context.result.plan)
 
     def _lay_out(self) -> None:
@@ -96,23 +185,19 @@ class AnalysisPanel(QWidget, InParts):
         self.counters.setVisible(shown)
         self.show_counters.setText("&Hide" if shown else _COUNTERS)
 
-    def shutdown(self) -> None:
-        """End what runs in the background."""
-        self._background.shutdown()
-
     # --- the session -------------------------------------------------------------------------------------------------
 
     @Slot(object)
-    def _session_started(self, event: SessionStarted | FiguresRestated) -> None:
+    def _session_started(self, event: events.SessionStarted | events.FiguresRestated) -> None:
         self._begin(event.table, event.plan)
 
     @Slot(object)
-    def _measurements_added(self, event: MeasurementsAdded) -> None:
+    def _measurements_added(self, event: events.MeasurementsAdded) -> None:
         if event.session == self._context.result.session and self.isVisible() and not self._again.isActive():
             self._again.start()
 
     @Slot(object)
-    def _session_changed(self, _event: SessionChanged) -> None:
+    def _session_changed(self, _event: events.SessionChanged) -> None:
         if self.isVisible():
             self.refresh()
 

@@ -6,9 +6,9 @@ import html
 import math
 
 import numpy as np
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QPolygonF
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QPushButton, QSizePolicy, QToolButton, QWidget
 
 from ...base.formatting import duration, number
 from ...sensors.channel import CHANNELS
@@ -17,8 +17,8 @@ from ..monitor.time_window import TimeWindow
 from ..plots.figures import value_text
 from ..shared import theme
 from ..shared.label import PlainLabel, plain_tip
-from ..shared.watched_board import WatchedBoard, is_real
-from ..shared.watched_boards import shown_reading
+from ..shared.watched_boards import WatchedBoard, is_real, shown_reading
+from ..shared.widgets import hbox
 
 _SHOWN_S = 60.0
 _FIGURES = ("graphics_clock_mhz", "temperature_c", "utilisation_percent", "memory_used_mib")
@@ -54,16 +54,14 @@ class BoardRow(QFrame):
         self.remove.setToolTip("Watch this board no longer")
         self.remove.setAccessibleName(f"Watch {info.label} no longer")
         self.remove.clicked.connect(lambda: self.removed.emit(board))
-        self._figures = {name: PlainLabel() for name in _FIGURES}
-        figures = QHBoxLayout()
-        figures.setSpacing(16)
-        figures.addWidget(self.power)
+        self._figures = {name: PlainLabel(muted=True) for name in _FIGURES}
+        figures = hbox(self.power, spacing=16)
         for name, label in self._figures.items():
             label.setToolTip(CHANNELS[name].label)
             label.setFont(theme.number_font(-0.5))
             figures.addWidget(label)
         figures.addStretch(1)
-        self.times = PlainLabel()  # how well those of another machine are known
+        self.times = PlainLabel(muted=True)  # how well those of another machine are known
         self.times.setFont(theme.number_font(-0.5))
         self.times.setVisible(isinstance(board.gpu, StreamsReadings))
         figures.addWidget(self.times)
@@ -76,8 +74,6 @@ class BoardRow(QFrame):
         grid.addWidget(self.spark, 1, 0, 1, 4)
         grid.addLayout(figures, 2, 0, 1, 4)
         grid.setColumnStretch(0, 1)
-        theme.notifier().changed.connect(self._recolour)
-        self._recolour()
 
     def set_in_full(self, in_full: bool) -> None:
         """Whether this is the board that is shown; that one is not removed, and a real one here is always there."""
@@ -109,12 +105,6 @@ class BoardRow(QFrame):
                 plain_tip(f"The clock of {self.board.gpu.info.host} is {there}; traces have times of this one")
             )
         self.spark.refresh()
-
-    @Slot()
-    def _recolour(self) -> None:
-        for label in (*self._figures.values(), self.times):
-            label.setStyleSheet(f"color: {theme.colours().muted};")
-        self.spark.update()
 
 
 class Spark(QWidget):

@@ -1,39 +1,115 @@
 """Every board at a glance: a row of its small trace and figures each, any in full; and the processes on them.
 
 The processes on the boards that are watched.
+
+`Hosts`: asks for another machine, and watches its boards through the user's own ssh.
 """
 
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt, QTimer, Slot
+from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtGui import QAction, QHideEvent, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QHBoxLayout,
     QHeaderView,
-    QMenu,
+    QInputDialog,
     QScrollArea,
     QTableWidget,
     QTableWidgetItem,
-    QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
+from ...base.errors import WattridgeError
 from ...base.formatting import UNKNOWN
-from ...sensors.gpu import GpuProcess, ListsProcesses, SensorError
+from ...sensors.gpu import LIVE, GpuProcess, ListsProcesses, SensorError
+from ...sensors.remote.address import Address, parse_address
+from ...sensors.remote.run_there import RemoteBoard, boards_there
 from ...sensors.select import gpu_selectors
-from ..shared import theme
 from ..shared.context import Context
 from ..shared.label import PlainLabel
+from ..shared.panel import Panel
+from ..shared.settings import Settings
 from ..shared.tasks import LatestTask, TaskQueue
-from ..shared.watched_board import WatchedBoard, is_real
-from ..shared.watched_boards import beat
+from ..shared.turns import timer
+from ..shared.watched_boards import WatchedBoard, WatchedBoards, beat, is_real
+from ..shared.widgets import hbox, menu_button, vbox
 from .board_row import BoardRow
-from .hosts import Hosts
+
+
+class Hosts(QObject):
+    """Nothing is connected to before the user has named it and pressed Connect."""
+
+    def __init__(self, boards: WatchedBoards, tasks: TaskQueue, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._boards, self._tasks, self._parent = boards, tasks, parent
+        self._settings = Settings()
+        self.offered: list[RemoteBoard] = []  # boards of machines that answered
+        self.dialog: QInputDialog | None = None
+        self._give_up = threading.Event()
+
+    def shutdown(self) -> None:
+        """Wait for no machine any longer."""
+        self._give_up.set()
+
+    @Slot()
+    def ask(self) -> None:
+        """Ask which machine; those that answered before are offered."""
+        self._forget_dialog()
+        dialog = QInputDialog(self._parent)
+        dialog.setWindowTitle("Boards of another machine")
+        dialog.setLabelText(
+            "[user@]host, as your ssh knows it. Wattridge has to be installed there;\n"
+            "your keys and your ssh configuration are used, and no port is opened."
+        )
+        dialog.setComboBoxEditable(True)
+        dialog.setComboBoxItems(["", *self._settings.hosts] if self._settings.hosts else [""])
+        dialog.setOkButtonText("Connect")
+        dialog.textValueSelected.connect(self.connect_to)
+        dialog.finished.connect(self._forget_dialog)
+        self.dialog = dialog
+        dialog.open()
+
+    @Slot()
+    def _forget_dialog(self, *_: object) -> None:
+        dialog, self.dialog = self.dialog, None
+        if dialog is not None:
+            dialog.deleteLater()
+
+    @Slot(str)
+    def connect_to(self, text: str) -> None:
+        """Watch the real boards of a machine; of one without, its simulated boards can be added."""
+        if not text.strip():
+            return
+        try:
+            address = parse_address(text)
+        except WattridgeError as error:
+            self._boards.failed.emit(error.what, error.remedy)
+            return
+        self._tasks.run(lambda: _listed(address, self._give_up), lambda found: self._listed(address, found))
+
+    def _listed(self, address: Address, found: list[RemoteBoard] | WattridgeError) -> None:
+        if isinstance(found, WattridgeError):
+            self._boards.failed.emit(f"{found.where}: {found.what}", found.remedy)
+            return
+        self._settings.add_host(address.machine)
+        known = {board.selector for board in found}
+        self.offered = [*found, *(board for board in self.offered if board.selector not in known)]
+        real = [board for board in found if board.source in LIVE]
+        for board in real or found[:1]:
+            self._boards.watch(board.selector)
+
+
+def _listed(address: Address, give_up: threading.Event) -> list[RemoteBoard] | WattridgeError:
+    """On the queue's thread."""
+    try:
+        return boards_there(address, give_up)
+    except WattridgeError as error:
+        return error
+
 
 Found = list[tuple[WatchedBoard, list[GpuProcess], str]]
 
@@ -59,37 +135,25 @@ _COLUMNS = ("Board", "PID", "Process", "Memory", "GPU share", "Use")
 _FIGURES = (1, 3, 4)  # columns of numbers
 
 
-class BoardsPanel(QWidget):
+class BoardsPanel(Panel):
     """The boards in the order in which they were asked for, whichever is shown."""
 
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(context, parent)
         self._boards = context.boards
         self._selectors: list[tuple[str, str]] = []  # what can be watched, and its label
         self.rows: list[BoardRow] = []
         self._ticks = 0
-        self.add = QToolButton()
-        self.add.setText("Add a board")
-        self.add.setToolTip("Watch a simulated board, a recording, or the boards of another machine beside the others")
-        self.add.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.add.setMenu(QMenu(self.add))
-        self.add.menu().aboutToShow.connect(self._fill_menu)
-        self.add.menu().triggered.connect(self._add_chosen)
-        self.note = PlainLabel()
-        self.note.setWordWrap(True)
+        tip = "Watch a simulated board, a recording, or the boards of another machine beside the others"
+        self.add = menu_button("Add a board", tip, self._fill_menu, self._add_chosen)
+        self.note = PlainLabel(wrap=True, muted=True)
         self.processes = QTableWidget(0, len(_COLUMNS))
         self._set_up_table()
         self._lay_out()
-        self._tasks = TaskQueue(self)
-        self._tasks.failed.connect(context.bridge.report)
-        self._asking = LatestTask(self)
-        self._asking.done.connect(self._show_processes)
-        self._asking.failed.connect(self._processes_failed)
-        self._timer = QTimer(self, interval=_TICK_MS)
-        self._timer.timeout.connect(self._tick)
+        self._tasks = TaskQueue(self, context.bridge.report)
+        self._asking = LatestTask(self, self._show_processes, self._processes_failed)
+        self._timer = timer(self, self._tick, _TICK_MS)
         beat().struck.connect(self._show_present)
-        theme.notifier().changed.connect(self._recolour)
-        self._recolour()
         self._tasks.run(gpu_selectors, self._selectors.extend)
         boards = context.boards
         self.hosts = Hosts(boards, self._tasks, self)
@@ -117,31 +181,20 @@ class BoardsPanel(QWidget):
         table.hide()  # until there is one
 
     def _lay_out(self) -> None:
-        top = QHBoxLayout()
-        top.addWidget(PlainLabel("Each board's power over the last minute"), 1)
-        top.addWidget(self.add)
+        top = hbox((PlainLabel("Each board's power over the last minute"), 1), self.add)
         inside = QWidget()
-        self._column = QVBoxLayout(inside)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.addStretch(1)
+        self._column = vbox(1, of=inside, margins=0)
         scroll = QScrollArea()
         scroll.setAccessibleName("Boards")
         scroll.setWidgetResizable(True)
         scroll.setFrameShape(QScrollArea.Shape.NoFrame)
         scroll.setWidget(inside)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(6, 6, 6, 6)
-        layout.addLayout(top)
-        layout.addWidget(scroll, 2)
-        layout.addWidget(self.note)
-        layout.addWidget(self.processes, 1)
+        vbox(top, (scroll, 2), self.note, (self.processes, 1), of=self, margins=6)
 
     def shutdown(self) -> None:
         """End what runs in the background; the boards are the window's."""
-        self._timer.stop()
         self.hosts.shutdown()
-        self._asking.shutdown()
-        self._tasks.shutdown()
+        super().shutdown()
 
     @Slot(object)
     def _put(self, board: WatchedBoard) -> None:
@@ -168,7 +221,6 @@ class BoardsPanel(QWidget):
     @Slot()
     def _fill_menu(self) -> None:
         menu = self.add.menu()
-        menu.clear()
         for selector, label in self._selectors:
             if self._boards.find(selector) is None and not is_real(selector):
                 menu.addAction(label).setData(selector)
@@ -236,7 +288,3 @@ class BoardsPanel(QWidget):
     def _processes_failed(self, what: str, _remedy: str) -> None:
         self.note.setText(what)
         self.note.show()
-
-    @Slot()
-    def _recolour(self) -> None:
-        self.note.setStyleSheet(f"color: {theme.colours().muted};")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,16 +18,15 @@ from ...engine.analysis.compare import Compared, Comparison, compare_sessions
 from ...engine.analysis.describe_analysis import describe_comparison
 from ...engine.analysis.quantities import Quantity, quantity
 from ...engine.results.chart import Chart, Series
-from ...engine.session.events import SessionChanged
+from ...engine.session import events
 from ...engine.store.record import SessionRecord
 from ..plots.chart_plot import ChartPlot
 from ..plots.descriptions import ListingTable
 from ..shared.context import Context
-from ..shared.file_dialogs import open_files
 from ..shared.label import PlainLabel, plain_tip
+from ..shared.panel import Panel
 from ..shared.tasks import LatestTask, TaskQueue
-from ..shared.turns import InParts
-from ..shared.widgets import button, hbox, local_time, vbox
+from ..shared.widgets import button, hbox, local_time, open_files, vbox
 
 if TYPE_CHECKING:
     from ...engine.store.database import Store
@@ -55,24 +54,17 @@ class Result:
         return quantity(name, units=self.units)
 
 
-class ComparePanel(QWidget, InParts):
+class ComparePanel(Panel):
     """Reads and compares off Qt's thread. Usable without a window: `ComparePanel(context)`."""
 
-    def __init__(self, context: Context, parent: QWidget | None = None, *, at_once: bool = True) -> None:
-        super().__init__(parent)
-        self._context = context
+    def __init__(self, context: Context, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
         self._loaded: dict[int | Path, tuple[Compared, dict[str, str]]] = {}
         self._records: tuple[SessionRecord, ...] | None = None
         self._files: list[Path] = []
         self._asked: set[int] | None = None  # to be ticked, and nothing else, once the list is fresh
         self.result: Result | None = None
-        self.begin(at_once)
-
-    def make(self) -> Iterator[None]:
-        """The plot, the tables, what is heard."""
-        context = self._context
         self.figure = ChartPlot()
-        yield
         self.list = QListWidget()
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)  # long names end in an ellipsis
         self.list.setAccessibleName("Sessions to compare: Space ticks one")
@@ -92,16 +84,11 @@ class ComparePanel(QWidget, InParts):
             (self.carried, "Same configuration elsewhere"),
         ):
             self.tabs.addTab(widget, title)
-        yield
         self._lay_out()
-        yield
-        self._tasks = TaskQueue(self)  # lists sessions
-        self._tasks.failed.connect(context.bridge.report)
-        self._background = LatestTask(self)  # compares
-        self._background.done.connect(self._compared)
-        self._background.failed.connect(self._not_compared)
+        self._tasks = TaskQueue(self, context.bridge.report)  # lists sessions
+        self._background = LatestTask(self, self._compared, self._not_compared)  # compares
         self.list.itemChanged.connect(self._ticked)
-        context.bridge.session_changed.connect(self._session_changed)
+        self.subscribe(events.SessionChanged, self._session_changed)
         self._show_tables(False)
         self.figure.say(_EMPTY)
 
@@ -113,11 +100,6 @@ class ComparePanel(QWidget, InParts):
         self._fit_list()
         self.setMinimumSize(360, 260)
 
-    def shutdown(self) -> None:
-        """End what runs in the background."""
-        self._background.shutdown()
-        self._tasks.shutdown()
-
     # --- what can be compared ----------------------------------------------------------------------------------------
 
     def showEvent(self, event: QShowEvent) -> None:
@@ -125,7 +107,7 @@ class ComparePanel(QWidget, InParts):
         self.look_again()
 
     @Slot(object)
-    def _session_changed(self, _event: SessionChanged) -> None:
+    def _session_changed(self, _event: events.SessionChanged) -> None:
         if self.isVisible():
             self.look_again()
 

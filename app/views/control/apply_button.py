@@ -11,7 +11,7 @@ from ...engine.results.settings import in_words
 from ..shared.context import Context
 from ..shared.countdown import CONFIRM_S, apply_command
 from ..shared.label import plain_tip
-from ..shared.watched_board import WatchedBoard
+from ..shared.watched_boards import WatchedBoard
 from .arming import Arming
 
 

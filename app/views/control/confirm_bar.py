@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QFrame, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QPushButton, QSizePolicy, QWidget
 
 from ..shared import theme
 from ..shared.countdown import BACK, BACK_TIP, KEEP, KEEP_TIP
 from ..shared.label import PlainLabel
-from ..shared.watched_board import WatchedBoard
-from ..shared.watched_boards import WatchedBoards
-from ..shared.widgets import hbox
+from ..shared.watched_boards import WatchedBoard, WatchedBoards
+from ..shared.widgets import hbox, vbox
 
 
 class ConfirmLine(QWidget):
@@ -53,17 +52,18 @@ class ConfirmBar(QFrame):
         self._boards, self._elsewhere = boards, elsewhere
         self.lines: dict[str, ConfirmLine] = {}  # by the boards' UUIDs
         self.setObjectName("confirm")
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.setSpacing(0)
+        self._column = vbox(of=self, margins=0, spacing=0)
         self.hide()
         boards.added.connect(self._put)
         boards.removed.connect(self._remove)
         boards.board_changed.connect(self._show)
         for board in boards.all:
             self._put(board)
-        theme.notifier().changed.connect(self._recolour)
-        self._recolour()
+        theme.style(
+            self,
+            "#confirm {{ background: {c.raised}; border-bottom: 2px solid {c.accent}; }}",
+            "#confirm QLabel {{ color: {c.text}; background: transparent; }}",
+        )
 
     @Slot(object)
     def _put(self, board: WatchedBoard) -> None:
@@ -84,14 +84,6 @@ class ConfirmBar(QFrame):
         for line in self.lines.values():
             line.show_as(self._boards.name_of(line.board), self._elsewhere(line.board))
         self.setVisible(any(not line.isHidden() for line in self.lines.values()))
-
-    @Slot()
-    def _recolour(self) -> None:
-        c = theme.colours()
-        self.setStyleSheet(
-            f"#confirm {{ background: {c.raised}; border-bottom: 2px solid {c.accent}; }}"
-            f"#confirm QLabel {{ color: {c.text}; background: transparent; }}"
-        )
 
 
 def answer_buttons() -> tuple[QPushButton, QPushButton]:

@@ -3,6 +3,8 @@
 Nothing moves while it is used: messages and the countdown have their places from the beginning.
 
 `HelperRow`: offers to install the helper with root's rights where it is missing, changed or of another version.
+
+`ChangeLog`: the changes of a board as a table, those made by hand apart from those of sessions.
 """
 
 from __future__ import annotations
@@ -14,15 +16,26 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QComboBox, QGridLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal, Slot
+from PySide6.QtGui import QResizeEvent, QShowEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QBoxLayout,
+    QComboBox,
+    QGridLayout,
+    QHeaderView,
+    QPushButton,
+    QTabBar,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
 
 from ...base.errors import WattridgeError
 from ...base.formatting import UNKNOWN
 from ...engine.control import installing
 from ...engine.control.client import Asking, read_only
-from ...engine.control.device_log import changes_of
+from ...engine.control.device_log import BY_HAND, Change, changes_of
 from ...engine.control.profiles import delete_profile, profiles_of, save_profile
 from ...engine.results.settings import PROFILE, Setting, in_words, requested_profiles, unit
 from ...engine.results.state import Purpose, SessionState
@@ -32,16 +45,170 @@ from ...sensors.gpu import Gpu
 from ..shared import theme
 from ..shared.context import Context
 from ..shared.countdown import Countdown, apply_command
-from ..shared.file_dialogs import save_file
 from ..shared.label import PlainLabel, plain_tip
+from ..shared.panel import Panel
 from ..shared.tasks import LatestTask
-from ..shared.watched_board import WatchedBoard
-from ..shared.watched_boards import beat, shown_reading
-from ..shared.widgets import hbox, vbox
+from ..shared.watched_boards import WatchedBoard, beat, shown_reading
+from ..shared.widgets import hbox, save_file, vbox
 from .arming import ACTIONS, SIMULATED, Arming
-from .change_log import KEPT, ChangeLog
 from .confirm_bar import answer_buttons
 from .setting_rows import Choices, SettingRows, choices_of
+
+AnyIndex = QModelIndex | QPersistentModelIndex
+_NO_PARENT = QModelIndex()
+KEPT = 200  # changes of each kind
+
+# title, a text as wide as most, what a cell says
+_COLUMNS: tuple[tuple[str, str, Callable[[Change], str]], ...] = (
+    ("Time", "2026-01-01 00:00:00", lambda c: c.when),
+    ("What", "power limit, graphics clock", lambda c: c.what),
+    ("Asked", "900–1200 MHz", lambda c: c.asked or UNKNOWN),
+    ("Observed", "1200 MHz", lambda c: c.observed or UNKNOWN),
+    ("By", "session, anyone", lambda c: c.by.removeprefix(f"{BY_HAND}, ")),  # the tab says it
+    ("Result", "not obeyed: the clock", lambda c: c.outcome),
+)
+COLUMNS = tuple(title for title, _, _ in _COLUMNS)
+
+
+class ChangesModel(QAbstractTableModel):
+    """The newest last."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._changes: list[Change] = []
+
+    def add(self, change: Change) -> None:
+        """One more; or what was observed of the last one."""
+        last = len(self._changes) - 1
+        if self._changes and self._changes[last].same_as(change):
+            self._changes[last] = change
+            self.dataChanged.emit(self.index(last, 0), self.index(last, len(_COLUMNS) - 1))
+            return
+        if len(self._changes) == KEPT:
+            self.beginRemoveRows(_NO_PARENT, 0, 0)
+            del self._changes[0]
+            self.endRemoveRows()
+        self.beginInsertRows(_NO_PARENT, len(self._changes), len(self._changes))
+        self._changes.append(change)
+        self.endInsertRows()
+
+    def put_before(self, changes: Sequence[Change]) -> None:
+        """Those of before, which were read while newer ones came."""
+        self.beginResetModel()
+        here = {change.time_s for change in self._changes}
+        self._changes = [*(change for change in changes if change.time_s not in here), *self._changes][-KEPT:]
+        self.endResetModel()
+
+    def clear(self) -> None:
+        """Of another board from now on."""
+        self.beginResetModel()
+        self._changes = []
+        self.endResetModel()
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """The texts of every cell."""
+        return [tuple(text(change) for _, _, text in _COLUMNS) for change in self._changes]
+
+    def rowCount(self, parent: AnyIndex = _NO_PARENT) -> int:
+        return 0 if parent.isValid() else len(self._changes)
+
+    def columnCount(self, parent: AnyIndex = _NO_PARENT) -> int:
+        return 0 if parent.isValid() else len(_COLUMNS)
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
+            return _COLUMNS[section][0]
+        return None
+
+    def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        text = _COLUMNS[index.column()][2]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return text(self._changes[index.row()])
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return plain_tip(text(self._changes[index.row()]))
+        return None
+
+
+class ChangeLog(QWidget):
+    """Two tabs over a table that follows the newest change unless the user has scrolled back."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.by_hand, self.by_sessions = ChangesModel(self), ChangesModel(self)
+        self.tabs = QTabBar()
+        self.tabs.setAccessibleName("Changes by hand, or by sessions")
+        self.tabs.setDrawBase(False)
+        self.tabs.setExpanding(False)
+        self.tabs.addTab("")
+        self.tabs.addTab("")
+        self.table = QTableView()
+        self.table.setModel(self.by_hand)
+        self.table.setAccessibleName("Log of changes")
+        self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.table.setAlternatingRowColors(True)
+        self.table.setWordWrap(False)
+        self.table.setCornerWidget(QWidget())  # as in `set_up_table`
+        self.table.setTabKeyNavigation(False)
+        self.table.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.table.verticalHeader().hide()
+        self.table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.table.verticalHeader().setDefaultSectionSize(self.table.fontMetrics().height() + 6)
+        self.table.horizontalHeader().setStretchLastSection(True)
+        for place, (_, widest, _) in enumerate(_COLUMNS):
+            self.table.setColumnWidth(place, self.fontMetrics().horizontalAdvance(widest) + 14)
+        self.table.setMinimumHeight(5 * self.table.verticalHeader().defaultSectionSize())
+        vbox(self.tabs, (self.table, 1), of=self, margins=0, spacing=0)
+        self._follows = True
+        bar = self.table.verticalScrollBar()
+        bar.valueChanged.connect(self._scrolled)
+        bar.rangeChanged.connect(self._range_changed)
+        self.tabs.currentChanged.connect(self._tab_chosen)
+        self._count()
+
+    def put_before(self, changes: Sequence[Change]) -> None:
+        """Show the changes of other days too."""
+        self.by_hand.put_before([change for change in changes if change.by_hand])
+        self.by_sessions.put_before([change for change in changes if not change.by_hand])
+        self._count()
+        self._follow()
+
+    def clear(self) -> None:
+        """Show the changes of another board from now on."""
+        self.by_hand.clear()
+        self.by_sessions.clear()
+        self._count()
+
+    def add(self, change: Change) -> None:
+        """Show one more change, or what was observed of the last one."""
+        (self.by_hand if change.by_hand else self.by_sessions).add(change)
+        self._count()
+
+    def _count(self) -> None:
+        for place, (title, model) in enumerate((("By hand", self.by_hand), ("By sessions", self.by_sessions))):
+            self.tabs.setTabText(place, f"{title}: {model.rowCount()}")
+
+    @Slot(int)
+    def _tab_chosen(self, place: int) -> None:
+        self.table.setModel((self.by_hand, self.by_sessions)[place])
+        self._follow()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._follow()
+
+    def _follow(self) -> None:
+        self._follows = True
+        self.table.scrollToBottom()
+
+    @Slot(int)
+    def _scrolled(self, value: int) -> None:
+        self._follows = value == self.table.verticalScrollBar().maximum()
+
+    @Slot(int, int)
+    def _range_changed(self, _least: int, most: int) -> None:
+        """There are more changes, or the table has another size."""
+        if self._follows:
+            self.table.verticalScrollBar().setValue(most)
 
 
 class HelperRow(QWidget):
@@ -51,26 +218,17 @@ class HelperRow(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.text = PlainLabel()
-        self.text.setWordWrap(True)
+        self.text = PlainLabel(wrap=True)
         self.button = QPushButton("&Install the helper …")
         self.button.setToolTip("Asks for an administrator's password, once; only root can change the copy")
         self.button.clicked.connect(self.install)
-        line = QHBoxLayout(self)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.addWidget(self.text, 1)
-        line.addWidget(self.button)
-        self._work = LatestTask(self)
-        self._work.done.connect(self._done)
-        self._work.failed.connect(self._failed)
+        hbox((self.text, 1), self.button, of=self, margins=0)
+        self._work = LatestTask(self, self._done, self._failed)
         self.hide()
 
     def look(self) -> None:
         """Find out, off Qt's thread, whether there is something to offer."""
         self._work.run(lambda _stop: ("", installing.why_install()))
-
-    def shutdown(self) -> None:
-        self._work.shutdown()
 
     @Slot()
     def install(self) -> None:
@@ -106,12 +264,11 @@ _EXPORT = "Export the settings"
 _SESSION = "A session is running on {board}: nothing else is set until it ends."
 
 
-class ControlPanel(QWidget):
+class ControlPanel(Panel):
     """Sets nothing itself: it asks the engine, and shows what the engine reports."""
 
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._context = context
+        super().__init__(context, parent)
         self._gpu = context.gpu
         self._session = ""  # the name of the board on which a session runs
         self._ticked: dict[str, dict[str, Setting]] = {}  # by the UUIDs of boards that were left
@@ -132,26 +289,13 @@ class ControlPanel(QWidget):
         self.helper = HelperRow()
         self._lay_out()
         self._connect()
-        self._asker = LatestTask(self)
-        self._asker.done.connect(self._show_rows)
-        self._asker.failed.connect(context.bridge.report)
-        self._profiles_asker = LatestTask(self)
-        self._profiles_asker.done.connect(self._show_requested)
-        self._profiles_asker.failed.connect(context.bridge.report)
-        self._reader = LatestTask(self)
-        self._reader.done.connect(self.log.put_before)
-        self._reader.failed.connect(context.bridge.report)
+        self._asker = LatestTask(self, self._show_rows, context.bridge.report)
+        self._profiles_asker = LatestTask(self, self._show_requested, context.bridge.report)
+        self._reader = LatestTask(self, self.log.put_before, context.bridge.report)
         self.helper.failed.connect(context.bridge.report)
         beat().struck.connect(self._show_present)
-        self._recolour()
+        theme.style(self, "#muted {{ color: {c.muted}; }} #armed {{ font-weight: 600; }}")
         self._look_at_board()
-
-    def shutdown(self) -> None:
-        """End what runs in the background."""
-        self._asker.shutdown()
-        self._profiles_asker.shutdown()
-        self._reader.shutdown()
-        self.helper.shutdown()
 
     # --- building -----------------------------------------------------------------------------------------------------
 
@@ -201,20 +345,18 @@ class ControlPanel(QWidget):
         self.profiles.editTextChanged.connect(self._set_buttons)
         self.script.clicked.connect(self._export_script)
         self.unit.clicked.connect(self._export_unit)
-        bridge = self._context.bridge
-        bridge.control_changed.connect(self._control_changed)
+        self.subscribe(events.ControlChanged, self._control_changed)
         self.switch.clicked.connect(self._arming.switch)
         self._arming.changed.connect(self._show_arming)
         self.keep.clicked.connect(self._keep)
         self.back.clicked.connect(self._put_back)
         self._countdown.changed.connect(self._show_outcome)
-        bridge.setting_applied.connect(self._setting_applied)
-        bridge.device_changed.connect(self._device_changed)
-        bridge.session_started.connect(self._session_started)
-        bridge.session_changed.connect(self._session_changed)
-        bridge.fault.connect(self._set_buttons)
+        self.subscribe(events.SettingApplied, self._setting_applied)
+        self.subscribe(events.DeviceChanged, self._device_changed)
+        self.subscribe(events.SessionStarted, self._session_started)
+        self.subscribe(events.SessionChanged, self._session_changed)
+        self.subscribe(events.EngineFault, self._set_buttons)
         self._context.boards.board_changed.connect(self._board_changed)
-        theme.notifier().changed.connect(self._recolour)
 
     def _look_at_board(self) -> None:
         """Ask the shown board what can be set, and show its profiles and its log."""
@@ -470,11 +612,6 @@ class ControlPanel(QWidget):
         why_not = f"{forbidden}." if forbidden else session or (_ON if allowed else _OFF)
         simulated = SIMULATED if self._gpu.info.source == "simulated" else ""
         self.state.setText(f"{why_not} {simulated}".strip())
-
-    @Slot()
-    def _recolour(self) -> None:
-        c = theme.colours()
-        self.setStyleSheet(f"#muted {{ color: {c.muted}; }} #armed {{ font-weight: 600; }}")
 
 
 def _reserve(label: PlainLabel, lines: int) -> None:

@@ -14,7 +14,6 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QGridLayout,
-    QHBoxLayout,
     QLabel,
     QWidget,
 )
@@ -34,7 +33,7 @@ from ...engine.results.settings import (
 from ...sensors.gpu import Gpu
 from ...sensors.power_profiles import NO_PROFILE
 from ..shared.label import PlainLabel, plain_tip
-from ..shared.widgets import NumberBox, WholeBox
+from ..shared.widgets import NumberBox, WholeBox, hbox
 
 _FAN = "The fan is shown only: a process that dies would leave it as it had set it, perhaps too low to cool the board."
 _OFFSETS = (
@@ -124,12 +123,7 @@ class SettingRows(QObject):
         self.profile.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.profile.setMinimumContentsLength(12)
         between = QWidget()
-        line = QHBoxLayout(between)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.addWidget(self.low)
-        line.addWidget(PlainLabel("to"))
-        line.addWidget(self.high)
-        line.addStretch(1)
+        hbox(self.low, PlainLabel("to"), self.high, 1, of=between, margins=0)
         editors: dict[str, QWidget] = {
             "graphics_clock_mhz": between,
             "memory_clock_mhz": self.memory,

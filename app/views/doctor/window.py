@@ -19,6 +19,7 @@ from ...engine.doctor.finding import Finding, State
 from ...engine.results.description import Listing
 from ..plots.descriptions import ListingTable
 from ..shared.label import PlainLabel
+from ..shared.panel import Ending
 from ..shared.tasks import LatestTask
 from ..shared.widgets import button, hbox, vbox
 
@@ -29,13 +30,12 @@ Found = Sequence[tuple[Check, Finding]]
 _LOOKING = "Looking at this machine: drivers, rights, compilers, fonts. This takes some seconds."
 
 
-class DoctorWindow(QDialog):
+class DoctorWindow(QDialog, Ending):
     """Stays beside the main window. The checks run in processes of their own, waited for off Qt's thread."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setWindowTitle("Check this machine")
-        self.setModal(False)
         self.found: Found = ()
         self.summary = PlainLabel(wrap=True)
         self.table = ListingTable("What was looked at")
@@ -49,9 +49,7 @@ class DoctorWindow(QDialog):
         vbox(self.summary, (self.table, 1), self.remedy, hbox(self.again, self.copy, 1, close), of=self)
         self.resize(900, 620)
         self.table.currentCellChanged.connect(self._show_remedy)
-        self._task = LatestTask(self)
-        self._task.done.connect(self.show_found)
-        self._task.failed.connect(self._failed)
+        self._task = LatestTask(self, self.show_found, self._failed)
 
     @property
     def busy(self) -> bool:
@@ -65,10 +63,6 @@ class DoctorWindow(QDialog):
         self.copy.setEnabled(False)
         self.summary.setText(_LOOKING)
         self._task.run(lambda stop: list(examine(stop=stop)))
-
-    def shutdown(self) -> None:
-        """End what runs."""
-        self._task.shutdown()
 
     @Slot(object)
     def show_found(self, found: Found) -> None:
@@ -105,15 +99,14 @@ def _said(check: Check, finding: Finding) -> str:
     return f"{finding.state.value}: {check.title}: {finding.what}{remedy}"
 
 
-class FirstLook(QObject):
+class FirstLook(QObject, Ending):
     """Says nothing where all is well, nor where it could not look."""
 
     amiss = Signal(str, object)  # in one line, and what was found
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
-        self._task = LatestTask(self)
-        self._task.done.connect(self._looked)
+        self._task = LatestTask(self, self._looked)
 
     @property
     def busy(self) -> bool:
@@ -124,10 +117,6 @@ class FirstLook(QObject):
     def look(self) -> None:
         """Run every check."""
         self._task.run(_examined)
-
-    def shutdown(self) -> None:
-        """End what runs."""
-        self._task.shutdown()
 
     @Slot(object)
     def _looked(self, found: Found) -> None:

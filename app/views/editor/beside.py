@@ -25,7 +25,7 @@ from ...engine.specification.toml_edit import Place, line_of
 from ...engine.specification.toml_section import parse_toml
 from ..shared.label import PlainLabel
 from ..shared.widgets import vbox
-from ..space.pruning_picture import PruningPicture
+from ..space.window import PruningPicture
 
 if TYPE_CHECKING:
     from ...engine.space.search_space import SearchSpace

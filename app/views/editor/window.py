@@ -3,6 +3,8 @@
 `AskBar`: what to do with unsaved changes, asked inside the window; nothing waits for the answer.
 
 Drafts in the data folder: what was not saved survives a crash.
+
+`EditedSpecification`: the text that is edited, where it belongs, and what a file holds of it.
 """
 
 from __future__ import annotations
@@ -16,25 +18,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut
+from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut, QTextCursor, QTextDocument
 from PySide6.QtWidgets import QFrame, QPushButton, QSplitter, QWidget
 
-from ...base.errors import WattridgeError
+from ...base.errors import InputError, WattridgeError
 from ...base.files import read_text, write_text
 from ...base.paths import private_folder, resources
 from ...engine.formats.t1 import is_json
 from ...engine.session.load import load_specification
 from ...engine.specification.document import document_of
-from ...engine.specification.toml_edit import text_of, toml_of
+from ...engine.specification.toml_edit import rebased, text_of, toml_of
 from ...engine.specification.toml_section import MAX_BYTES
 from ..shared import theme
-from ..shared.file_dialogs import open_file, save_file
 from ..shared.label import ElidedLabel, PlainLabel
+from ..shared.panel import Ending
 from ..shared.tasks import LatestTask, TaskQueue
-from ..shared.widgets import button, hbox, local_time, vbox
+from ..shared.widgets import button, hbox, local_time, open_file, save_file, vbox
 from .beside import Beside, Found, Measured, Reading, measure, read
-from .edited import EditedSpecification
 from .toml_pane import TomlPane, help_at
 from .wizard import Complaint
 
@@ -42,6 +43,103 @@ if TYPE_CHECKING:
     from ...engine.specification.new_document import NewSpecification
     from ...sensors.gpu import Gpu
     from .wizard import NewWindow
+
+
+class EditedSpecification(QObject):
+    """The text of a document of Qt's, whose history it has, with the file that it is for."""
+
+    changed = Signal()  # the text is another one
+    place_changed = Signal()  # it was opened, saved or made
+
+    def __init__(self, document: QTextDocument, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._document = document
+        self.text = ""
+        self._raw: str | None = ""  # the same as Qt has it, to which a few control characters are others; None: not yet
+        self.path: Path | None = None  # None: it was not saved yet
+        self.folder = Path.home()  # what file names in it are relative to
+        self.name = "untitled"  # of a file for it
+        self._saved = ""
+        document.contentsChanged.connect(self._look)
+
+    @property
+    def modified(self) -> bool:
+        """There is something that no file holds."""
+        return self.text != self._saved
+
+    @property
+    def title(self) -> str:
+        return self.path.name if self.path is not None else f"{self.name}.toml"
+
+    @property
+    def place(self) -> Path:
+        """Where it is, or would be: what messages about it name."""
+        return self.path if self.path is not None else self.folder / self.title
+
+    def open(self, text: str, path: Path) -> None:
+        """Edit what a file holds."""
+        self.path, self.folder, self.name, self._saved = path, path.absolute().parent, path.stem, text
+        self._begin(text)
+
+    def begin(self, text: str, folder: Path, name: str) -> None:
+        """Edit a text that is in no file yet."""
+        self.path, self.folder, self.name, self._saved = None, folder, name, ""
+        self._begin(text)
+
+    def note_saved(self, text: str, path: Path) -> None:
+        """A file holds this text now."""
+        self.path, self.folder, self.name, self._saved = path, path.absolute().parent, path.stem, text
+        self.place_changed.emit()
+
+    def text_for(self, path: Path) -> str:
+        """The text for another file: the sources that it names are found from there."""
+        try:
+            return rebased(self.text, self.folder, path.absolute().parent)
+        except InputError:  # it is not TOML yet
+            return self.text
+
+    def set_text(self, text: str) -> None:
+        """All of it is another text, which can be undone. Only where it differs is anything touched."""
+        old = self.text
+        most = min(len(text), len(old))
+        start = next((at for at in range(most) if text[at] != old[at]), most)
+        tail = 0
+        while tail < most - start and text[-1 - tail] == old[-1 - tail]:
+            tail += 1
+        cursor = QTextCursor(self._document)
+        cursor.setPosition(_units(old[:start]))
+        cursor.setPosition(_units(old[: len(old) - tail]), QTextCursor.MoveMode.KeepAnchor)
+        cursor.insertText(text[start : len(text) - tail])
+
+    @Slot()
+    def undo(self) -> None:
+        """Take the newest change back."""
+        self._document.undo()
+
+    @Slot()
+    def redo(self) -> None:
+        """Make it again."""
+        self._document.redo()
+
+    def _begin(self, text: str) -> None:
+        self._raw = None
+        self._document.setPlainText(text)
+        self.text, self._raw = text, self._document.toRawText()
+        self.place_changed.emit()
+        self.changed.emit()
+
+    @Slot()
+    def _look(self) -> None:
+        """See whether the text is another one: a new colour of it counts as a change for Qt."""
+        raw = self._document.toRawText()
+        if self._raw is not None and raw != self._raw:
+            self.text, self._raw = raw.replace("\u2029", "\n"), raw
+            self.changed.emit()
+
+
+def _units(text: str) -> int:
+    """The length of a text as Qt counts it, in units of UTF-16."""
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 class AskBar(QFrame):
@@ -59,8 +157,11 @@ class AskBar(QFrame):
         self.discard = button("Do &not save", "The changes are lost", self._discard)
         self.cancel = button("&Cancel", "Everything stays as it is", self.end)
         hbox((self.text, 1), self.save, self.discard, self.cancel, of=self, margins=5)
-        theme.notifier().changed.connect(self._recolour)
-        self._recolour()
+        theme.style(
+            self,
+            "#ask {{ background: {c.warning}; border-bottom: 1px solid {c.border}; }}",
+            "#ask QLabel {{ color: {c.warning_text}; background: transparent; }}",
+        )
         self.hide()
 
     def ask(self, text: str, then: Callable[[], object], *, save: str = "&Save", discard: str = "Do &not save") -> None:
@@ -92,14 +193,6 @@ class AskBar(QFrame):
     @Slot()
     def _discard(self) -> None:
         self.discard_asked.emit()
-
-    @Slot()
-    def _recolour(self) -> None:
-        c = theme.colours()
-        self.setStyleSheet(
-            f"#ask {{ background: {c.warning}; border-bottom: 1px solid {c.border}; }}"
-            f"#ask QLabel {{ color: {c.warning_text}; background: transparent; }}"
-        )
 
 
 _MAX_BYTES = 8 << 20
@@ -177,7 +270,7 @@ class _FromT1:
     text: str  # the same in TOML
 
 
-class SpecificationEditor(QWidget):
+class SpecificationEditor(QWidget, Ending):
     """A window beside the main one. `run_asked` hands a saved file over, to be set up to run."""
 
     run_asked = Signal(object)  # Path
@@ -197,7 +290,9 @@ class SpecificationEditor(QWidget):
         self.ask_bar, self.beside = AskBar(), Beside()
         self.message = Complaint()
         self.where = ElidedLabel(muted=True)
-        self._reader, self._measurer, self._files = LatestTask(self), LatestTask(self), TaskQueue(self)
+        self._reader = LatestTask(self, self._was_read, self._not_done)
+        self._measurer = LatestTask(self, self._was_measured, self._not_done)
+        self._files = TaskQueue(self, self._not_done)
         self._read_timer, self._keep_timer = QTimer(self), QTimer(self)
         self._lay_out()
         self._connect()
@@ -246,11 +341,6 @@ class SpecificationEditor(QWidget):
         self.text.redoAvailable.connect(self.redo.setEnabled)
         self.text.cursorPositionChanged.connect(self._show_help)
         self.beside.line_chosen.connect(self._go_to)
-        self._reader.done.connect(self._was_read)
-        self._reader.failed.connect(self._not_done)
-        self._measurer.done.connect(self._was_measured)
-        self._measurer.failed.connect(self._not_done)
-        self._files.failed.connect(self._not_done)
         self.ask_bar.save_asked.connect(self._save_and_go_on)
         self.ask_bar.discard_asked.connect(self._discard_and_go_on)
         for keys, slot in (
@@ -525,11 +615,5 @@ class SpecificationEditor(QWidget):
 
     def shutdown(self) -> None:
         """End what runs; what is unsaved is kept as a draft."""
-        for timer in (self._read_timer, self._keep_timer):
-            timer.stop()
         self._keep()
-        if self.new_window is not None:
-            self.new_window.shutdown()
-        self._reader.shutdown()
-        self._measurer.shutdown()
-        self._files.shutdown()
+        super().shutdown()

@@ -47,10 +47,10 @@ from ...engine.specification.new_document import (
 from ...engine.specification.toml_edit import rebased, toml_of
 from ...engine.specification.toml_section import MAX_BYTES
 from ..shared import theme
-from ..shared.file_dialogs import choose_folder, open_file
 from ..shared.label import PlainLabel, plain_tip
+from ..shared.panel import Ending
 from ..shared.tasks import LatestTask
-from ..shared.widgets import button, hbox, vbox
+from ..shared.widgets import button, choose_folder, hbox, open_file, vbox
 from ..tune.draft import examples
 
 _FIRST = (1, 2, 4)  # values of a field of the command line, to begin with
@@ -169,8 +169,7 @@ class Complaint(PlainLabel):
     def __init__(self, field: QWidget | None = None) -> None:
         super().__init__(wrap=True, selectable=True)
         self._field = field
-        theme.notifier().changed.connect(self.recolour)
-        self.recolour()
+        theme.style(self, "background: {c.warning}; color: {c.warning_text}; padding: 2px 4px;")
         self.say("")
 
     def say(self, text: str) -> None:
@@ -180,11 +179,6 @@ class Complaint(PlainLabel):
         self.setVisible(bool(text))
         if self._field is not None:
             self._field.setAccessibleDescription(text)
-
-    @Slot()
-    def recolour(self) -> None:
-        colours = theme.colours()
-        self.setStyleSheet(f"background: {colours.warning}; color: {colours.warning_text}; padding: 2px 4px;")
 
 
 _SOURCES = "Kernel sources (*.cu *.cuh *.cl *.cpp *.h);;All files (*)"
@@ -201,7 +195,7 @@ class FromKernel(QWidget):
         self._path: Path | None = None
         self._scan: Scan | None = None
         self._filling = False
-        self._reader = LatestTask(self)
+        self._reader = LatestTask(self, self._was_read, self._not_read)
         self.file = QLineEdit()
         self.file.setPlaceholderText("The .cu or .cl file of the kernel")
         self.file.setAccessibleName("Kernel file")
@@ -244,8 +238,6 @@ class FromKernel(QWidget):
         self.table.cellChanged.connect(self._cell_changed)
         theme.notifier().changed.connect(self._recolour)
         self._recolour()
-        self._reader.done.connect(self._was_read)
-        self._reader.failed.connect(self._not_read)
 
     @property
     def ready(self) -> bool:
@@ -270,9 +262,6 @@ class FromKernel(QWidget):
     def ask_file(self) -> None:
         """Choose a source."""
         open_file(self, "The source of the kernel", _SOURCES, self.read)
-
-    def shutdown(self) -> None:
-        self._reader.shutdown()
 
     @Slot()
     def _recolour(self) -> None:
@@ -370,7 +359,7 @@ def _cell_text(table: QTableWidget, row: int, column: int) -> str:
     return "" if item is None else item.text()
 
 
-class NewWindow(QDialog):
+class NewWindow(QDialog, Ending):
     """One tab for each way to begin; Create makes the text and hands it to the editor."""
 
     made = Signal(object, object)  # NewSpecification, and the Path of its folder
@@ -378,7 +367,6 @@ class NewWindow(QDialog):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setWindowTitle("New specification")
-        self.setModal(False)
         self.resize(860, 600)
         self.ways = QTabWidget()
         self.ways.setDocumentMode(True)
@@ -414,10 +402,6 @@ class NewWindow(QDialog):
         """Begin with a kernel's source."""
         self.ways.setCurrentWidget(self.kernel)
         self.kernel.read(path)
-
-    def shutdown(self) -> None:
-        """End what runs."""
-        self.kernel.shutdown()
 
     @property
     def _way(self) -> FromKernel | FromCommand | FromExample:

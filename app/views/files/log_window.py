@@ -23,6 +23,7 @@ from ..plots.descriptions import rich_text
 from ..plots.plot import Box
 from ..shared import theme
 from ..shared.label import PlainLabel
+from ..shared.panel import Ending
 from ..shared.tasks import LatestTask
 from ..shared.widgets import NumberBox, button, hbox, vbox
 
@@ -152,7 +153,7 @@ def _powers_of(recording: Recording) -> dict[str, tuple[Floats, Floats]]:
 _LONGEST_S = 1e7
 
 
-class LogWindow(QDialog):
+class LogWindow(QDialog, Ending):
     """Stays beside the main window; one log at a time, read and integrated off Qt's thread."""
 
     watch_asked = Signal(str)  # the selector of the board that is shown
@@ -161,11 +162,11 @@ class LogWindow(QDialog):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setWindowTitle("Log of power")
-        self.setModal(False)
         self.resize(980, 640)
         self.log: Log | None = None
         self._path = Path()
-        self._read, self._sum = LatestTask(self), LatestTask(self)
+        self._read = LatestTask(self, self._show, self._failed)
+        self._sum = LatestTask(self, self._summed, self._failed)
         self.named, self.message = PlainLabel(), PlainLabel(wrap=True)
         self.boards = QComboBox()
         self.boards.setAccessibleName("Board of the log")
@@ -191,10 +192,6 @@ class LogWindow(QDialog):
         self.start.editingFinished.connect(self._span_written)
         self.end.editingFinished.connect(self._span_written)
         self.step.editingFinished.connect(self._step_written)
-        self._read.done.connect(self._show)
-        self._read.failed.connect(self._failed)
-        self._sum.done.connect(self._summed)
-        self._sum.failed.connect(self._failed)
         theme.notifier().changed.connect(self._write_again)
 
     def _lay_out(self) -> None:
@@ -230,11 +227,6 @@ class LogWindow(QDialog):
     def provenance(self) -> str:
         """What its plot is of, for exports."""
         return f"{self._path.name} (recorded)"
-
-    def shutdown(self) -> None:
-        """End what is being read."""
-        self._read.shutdown()
-        self._sum.shutdown()
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """What is not looked at is not kept in memory."""

@@ -16,6 +16,7 @@ from ...engine.formats.recording import Recording
 from ...engine.results import pareto
 from ...engine.space.search_space import MIXED_KERNELS
 from ..shared.label import PlainLabel
+from ..shared.panel import Ending
 from ..shared.tasks import LatestTask
 from ..shared.widgets import button, hbox, vbox
 
@@ -34,7 +35,7 @@ class _Opened(NamedTuple):
     unclear: str
 
 
-class TableWindow(QDialog):
+class TableWindow(QDialog, Ending):
     """Stays beside the main window. The table is read, and its front counted, off Qt's thread."""
 
     accepted_columns = Signal(object, object)  # Path, TableColumns: keep it as a session
@@ -43,11 +44,11 @@ class TableWindow(QDialog):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setWindowTitle("Table of measurements")
-        self.setModal(False)
         self.resize(760, 520)
         self._path = Path()
         self._table: Table | None = None
-        self._read, self._check = LatestTask(self), LatestTask(self)
+        self._read = LatestTask(self, self._show, self._failed)
+        self._check = LatestTask(self, self._checked, self._failed)
         self.named, self.message = PlainLabel(), PlainLabel(wrap=True)
         self.columns = QTableWidget(0, 4)
         self.columns.setHorizontalHeaderLabels(["column", "is a", "called", "values"])
@@ -70,10 +71,6 @@ class TableWindow(QDialog):
         )
         self.keep.setEnabled(False)
         self.columns.itemChanged.connect(self._changed)
-        self._read.done.connect(self._show)
-        self._read.failed.connect(self._failed)
-        self._check.done.connect(self._checked)
-        self._check.failed.connect(self._failed)
 
     def open(self, path: Path) -> None:  # type: ignore[override]
         """Read a table, or a folder of points, and guess its columns."""
@@ -101,11 +98,6 @@ class TableWindow(QDialog):
         box = self.columns.cellWidget(row, 1)
         assert isinstance(box, QComboBox)
         return box
-
-    def shutdown(self) -> None:
-        """End what is being read."""
-        self._read.shutdown()
-        self._check.shutdown()
 
     @Slot()
     def accept_columns(self) -> None:

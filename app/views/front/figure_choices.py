@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 from PySide6.QtCore import QSignalBlocker, Signal, Slot
-from PySide6.QtWidgets import QButtonGroup, QComboBox, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QButtonGroup, QComboBox, QHBoxLayout, QSizePolicy, QWidget
 
 from ...engine.analysis.costs import readings_of
 from ...engine.analysis.quantities import Quantity, quantities_of, quantity, usual_goals
@@ -18,7 +18,7 @@ from ...engine.space.result_table import BOARD_NUMBER, ResultTable
 from ...engine.specification.plan import SessionPlan
 from ..plots.markers import Coding, ShapeCoding, Styles, with_shapes
 from ..shared.label import PlainLabel
-from ..shared.widgets import Toggle, hbox
+from ..shared.widgets import Toggle, hbox, vbox
 from .points import FrontPoints
 
 AS_COLOUR = ""  # the marker shows the same figure as the colour
@@ -83,8 +83,7 @@ class FigureChoices(QWidget):
             choice.setMinimumContentsLength(7)
             choice.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.aside = _row("&Colour", self.colour, "&Marker", self.marker)
-        rows = QVBoxLayout(self)
-        rows.setContentsMargins(0, 0, 0, 0)
+        rows = vbox(of=self, margins=0)
         upright = ("&Y", self.y_figure, self.y_log, self.y_better)
         rows.addLayout(_row(*upright, "&X", self.x_figure, self.x_log, self.x_better))
         rows.addLayout(self.aside)
@@ -239,8 +238,7 @@ def _other_than(choice: QComboBox, names: set[str]) -> int:
 
 def _row(*parts: str | QWidget) -> QHBoxLayout:
     """Labels, each the buddy of what follows it, and widgets, side by side."""
-    row = QHBoxLayout()
-    row.setSpacing(4)
+    row = hbox(spacing=4)
     for part, following in zip(parts, (*parts[1:], None), strict=True):
         if isinstance(part, str):
             label = PlainLabel(part)

@@ -6,7 +6,7 @@ import html
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from PySide6.QtCore import QPoint, QRect, QSize, Qt, QTimer, Slot
+from PySide6.QtCore import QPoint, QRect, QSize, Qt, Slot
 from PySide6.QtWidgets import QAbstractScrollArea
 
 from ...engine.analysis.quantities import Quantity, parameter_text, quantities_of, quantity
@@ -14,6 +14,7 @@ from ...engine.space.result_table import ResultTable
 from ...engine.specification.plan import SessionPlan
 from ..shared import theme
 from ..shared.label import PlainLabel
+from ..shared.turns import timer
 
 _LOOK_MS = 150  # how often is looked whether the plot is still in sight
 _CLEAR_PX = 26  # around the pointer: what lies there is what the user looks at
@@ -31,8 +32,12 @@ class HoverCard(PlainLabel):
         self._plot = plot
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setTextFormat(Qt.TextFormat.RichText)
-        self._look = QTimer(self, interval=_LOOK_MS)
-        self._look.timeout.connect(self._leave_unseen)
+        self._look = timer(self, self._leave_unseen, _LOOK_MS)
+        theme.style(
+            self,
+            "background: {c.raised}; color: {c.text}; border: 1px solid {c.border};",
+            "border-radius: 4px; padding: 6px;",
+        )
         self.hide()
 
     def show_text(self, text: str) -> None:
@@ -61,14 +66,6 @@ class HoverCard(PlainLabel):
         """A dock behind another one is not hidden, nor does the mouse leave it: it is only out of sight."""
         if self._plot.viewport().visibleRegion().isEmpty():
             self.leave()
-
-    def recolour(self) -> None:
-        """Take over the theme's colours."""
-        colours = theme.colours()
-        self.setStyleSheet(
-            f"background: {colours.raised}; color: {colours.text}; border: 1px solid {colours.border};"
-            "border-radius: 4px; padding: 6px;"
-        )
 
 
 def card_place(mouse: QPoint, card: QSize, window: QSize) -> QPoint:

@@ -1,26 +1,67 @@
 """What can be drawn over the scatter: hull, quadrants with counts, spread, lines of equal energy and of equal EDP.
 
 Each is switched on by name; only what is on is computed.
+
+`BrushBox`: a plot's inside in which a drag marks a rectangle; Shift or the right button moves, the wheel zooms.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtCore import QObject, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QGraphicsRectItem
 
 from ...base.formatting import count_text
 from ...engine.analysis.iso_lines import Product, iso_lines, role_of, slope
 from ...engine.analysis.plane import Quadrants, convex_hull, quadrants, spread_at
 from ...engine.analysis.quantities import Quantity
 from ...engine.analysis.tradeoff import percent_words
+from ..plots.plot import Box
 from ..shared import theme
 from .labels import Wish
 from .points import Floats, FrontPoints, Indices
+
+
+class BrushBox(Box):
+    """As in the monitor: drag marks, Shift or right drag moves."""
+
+    brushed = Signal(QRectF, bool, bool)  # in the box's own pixels; a drag begins; add to what was marked before it
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rectangle = QGraphicsRectItem(self)
+        self._rectangle.setZValue(1e6)
+        self._rectangle.hide()
+
+    def mouseDragEvent(self, ev: Any, axis: int | None = None) -> None:
+        """pyqtgraph's hook."""
+        moves = ev.button() != Qt.MouseButton.LeftButton or ev.modifiers() & Qt.KeyboardModifier.ShiftModifier
+        if moves or axis is not None:
+            self._pan(ev)
+            return
+        ev.accept()
+        box = QRectF(ev.buttonDownPos(), ev.pos()).normalized().intersected(self.boundingRect())
+        colours = theme.colours()
+        fill = QColor(colours.accent)
+        fill.setAlpha(30)
+        self._rectangle.setPen(pg.mkPen(colours.accent, width=1))
+        self._rectangle.setBrush(fill)
+        self._rectangle.setRect(box)
+        self._rectangle.setVisible(not ev.isFinish())
+        self.brushed.emit(box, ev.isStart(), bool(ev.modifiers() & Qt.KeyboardModifier.ControlModifier))
+
+    def _pan(self, ev: Any) -> None:
+        ev.accept()
+        before, now = self.mapToView(ev.lastPos()), self.mapToView(ev.pos())
+        self.translateBy(x=before.x() - now.x(), y=before.y() - now.y())
+        self.sigRangeChangedManually.emit(self.state["mouseEnabled"])
+
 
 _FACTORS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0)
 _TRIES = 8  # places along a line at which its label may stand

@@ -19,19 +19,16 @@ from ...base.errors import InputError
 from ...base.formatting import count_text, counted
 from ...engine.analysis.iso_lines import Product
 from ...engine.analysis.quantities import quantities_of
-from ...engine.session.events import FiguresRestated, MeasurementsAdded, SessionStarted
+from ...engine.session import events
 from ...engine.session.references import Reference, references_of
 from ...engine.space.result_table import ResultTable
 from ...engine.specification.plan import SessionPlan
 from ..plots.colour_key import ColourKey
 from ..plots.parameter_bars import ParameterBars
-from ..shared import theme
-from ..shared.context import Context
-from ..shared.current_result import Indices, RowFilter
+from ..shared.current_result import Indices, ResultCaption, RowFilter
 from ..shared.label import PlainLabel, plain_tip
-from ..shared.result_caption import ResultCaption
+from ..shared.panel import PanelInParts
 from ..shared.settings import Settings
-from ..shared.turns import InParts
 from ..shared.widgets import hbox, vbox
 from .figure_choices import Codings, FigureChoices
 from .hover_card import measurement_html
@@ -146,23 +143,18 @@ _ROOM_FOR_BARS = 440  # pixels of height
 _SLOW_MS = 250  # between two looks at what takes longer than a point: overlays, histograms
 
 
-class FrontPanel(QWidget, InParts):
+class FrontPanel(PanelInParts):
     """Follows the running session. Usable without a window: `FrontPanel(context)`."""
 
-    def __init__(self, context: Context, parent: QWidget | None = None, *, at_once: bool = True) -> None:
-        super().__init__(parent)
-        self._context = context
+    def make(self) -> Iterator[None]:
+        """The choices, the plot, what stands around it."""
+        context = self._context
         self._table: ResultTable | None = None
         self._plan: SessionPlan | None = None
         self.points: FrontPoints | None = None
         self._codings: Codings | None = None
         self.parallel: ParallelPlot | None = None
         self.slice: SliceView | None = None
-        self.begin(at_once)
-
-    def make(self) -> Iterator[None]:
-        """The choices, the plot, what stands around it."""
-        context = self._context
         self.caption = ResultCaption(context.result)
         self.figures = FigureChoices()
         self.show_menu = ShowMenu(Settings())
@@ -211,7 +203,7 @@ class FrontPanel(QWidget, InParts):
         self.setMinimumSize(360, 260)
 
     def _connect(self) -> None:
-        result, bridge = self._context.result, self._context.bridge
+        result = self._context.result
         self.figures.axes_changed.connect(self._rebuild)
         self.figures.coding_changed.connect(self._code)
         self.show_menu.changed.connect(self._show_overlays)
@@ -230,10 +222,8 @@ class FrontPanel(QWidget, InParts):
         result.brushed.connect(self._brushed)
         result.pinned.connect(self._pinned)
         self.unpin.clicked.connect(result.unpin_all)
-        bridge.session_started.connect(self._session_started)
-        bridge.figures_restated.connect(self._session_started)
-        bridge.measurements_added.connect(self._measurements_added)
-        theme.notifier().changed.connect(self.key.update)
+        self.subscribe(events.SessionStarted | events.FiguresRestated, self._session_started)
+        self.subscribe(events.MeasurementsAdded, self._measurements_added)
         self._slowly.timeout.connect(self._refresh_slow)
         self.pages.changed.connect(self._page_changed)
 
@@ -272,11 +262,11 @@ class FrontPanel(QWidget, InParts):
     # --- the session -------------------------------------------------------------------------------------------------
 
     @Slot(object)
-    def _session_started(self, event: SessionStarted | FiguresRestated) -> None:
+    def _session_started(self, event: events.SessionStarted | events.FiguresRestated) -> None:
         self._begin(event.table, event.plan)
 
     @Slot(object)
-    def _measurements_added(self, event: MeasurementsAdded) -> None:
+    def _measurements_added(self, event: events.MeasurementsAdded) -> None:
         if event.session == self._context.result.session and self.isVisible():
             self.refresh()
 

@@ -32,8 +32,8 @@ from ...engine.analysis.quantities import Quantity, parameter_text
 from ..plots.markers import round_span
 from ..shared import theme
 from ..shared.label import axis_title
-from .brush_box import BrushBox
 from .hover_card import HoverCard
+from .overlays import BrushBox
 from .points import FrontPoints, among, place_of
 
 Places = npt.NDArray[np.float32]
@@ -291,7 +291,6 @@ class ParallelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no typ
         axis = self.getAxis("bottom")
         axis.setPen(pg.mkPen(None))
         axis.setTextPen(colours.text)
-        self.card.recolour()
         self._lay_out_axes()
         self._draw_crowd()
         self._draw_above()

@@ -24,12 +24,10 @@ from ..shared import theme
 from ..shared.current_result import PIN_NAMES
 from ..shared.label import PlainLabel
 from ..shared.turns import InParts
-from .brush_box import BrushBox
 from .hover_card import HoverCard
-from .labels import LabelLayout, Wish
-from .overlays import FrontOverlays
+from .labels import LabelLayout, ReferenceMarks, Wish, reference_html
+from .overlays import BrushBox, FrontOverlays
 from .points import Floats, FrontPoints, Indices
-from .references import ReferenceMarks, reference_html
 
 _LEAST_FRONT_PX = 9.0  # of a front point's marker: larger than that of the crowd
 _REACH = 400.0  # pixels between an end and its name
@@ -287,9 +285,8 @@ class FrontPlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has 
         self.labels.sources = [*(each.wishes for each in named), self._choice_wish, self.overlays.wishes]
         yield
         self.card = HoverCard(self)
-        self.note = PlainLabel(parent=self)
+        self.note = PlainLabel(parent=self, wrap=True)
         self.note.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.note.setWordWrap(True)
         self.note.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -430,7 +427,6 @@ class FrontPlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has 
         for item, colour in ((self.ring, colours.accent), (self._hover_ring, colours.text)):
             item.setPen(pg.mkPen(colour, width=2))
             item.setBrush(None)
-        self.card.recolour()
         self.pins.draw()
         self.references.draw()
         self.note.setStyleSheet(f"background: transparent; color: {colours.muted}; padding: 24px;")

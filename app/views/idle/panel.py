@@ -13,6 +13,7 @@ from ...base.errors import InputError
 from ..plots.descriptions import rich_text
 from ..shared.context import Context
 from ..shared.label import PlainLabel, plain_tip
+from ..shared.panel import Panel
 from ..shared.tasks import LatestTask
 from ..shared.widgets import button, hbox, vbox
 
@@ -27,7 +28,7 @@ _EMPTY = (
 _LOADS_S = 30.0
 
 
-class IdlePanel(QWidget):
+class IdlePanel(Panel):
     """Looks off Qt's thread. Usable without a window: `IdlePanel(context)`."""
 
     seconds, settle_s = 10.0, 5.0  # of each look, on the board's clock
@@ -35,8 +36,7 @@ class IdlePanel(QWidget):
     _looked = Signal(str, int)  # at what, and in which look of ours
 
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._context = context
+        super().__init__(context, parent)
         self._looks = 0  # that were begun
         self._seen: list[str] = []  # what the one that is under way has looked at
         self.study: IdleStudy | None = None
@@ -59,9 +59,7 @@ class IdlePanel(QWidget):
             of=self,
         )
         self._looked.connect(self._note_look)
-        self._task = LatestTask(self)
-        self._task.done.connect(self._show)
-        self._task.failed.connect(self._failed)
+        self._task = LatestTask(self, self._show, self._failed)
         context.boards.board_changed.connect(self._board_changed)
         context.bridge.activity.changed.connect(self._set_buttons)
         self._idle(_EMPTY)
@@ -103,10 +101,6 @@ class IdlePanel(QWidget):
         """End the look that is under way, and what it started."""
         self._task.cancel()
         self._idle("Stopped.")
-
-    def shutdown(self) -> None:
-        """Called by the window before it closes."""
-        self._task.shutdown()
 
     def _program(self) -> IdleProgram | None:
         from ...engine.analysis.idle import IdleProgram

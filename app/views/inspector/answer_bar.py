@@ -18,14 +18,14 @@ from ...base.paths import data_folder
 from ...engine.results.measurement import State
 from ...engine.results.settings import WORDS
 from ...engine.results.state import Purpose
+from ...engine.session import events
 from ..control.apply_button import ApplyButton
 from ..shared import theme
 from ..shared.context import Context
-from ..shared.file_dialogs import choose_folder
 from ..shared.label import PlainLabel, plain_tip
 from ..shared.settings import Settings
 from ..shared.tasks import LatestTask
-from ..shared.widgets import button, hbox, vbox
+from ..shared.widgets import button, choose_folder, hbox, vbox
 
 ALL = ""  # every kind
 # kind, its label, what it holds
@@ -59,9 +59,7 @@ class ExportButton(QToolButton):
     def __init__(self, context: Context, settings: Settings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._result, self._settings = context.result, settings
-        self._task = LatestTask(self)  # writes the files
-        self._task.done.connect(self._written)
-        self._task.failed.connect(self._failed)
+        self._task = LatestTask(self, self._written, self._failed)  # writes the files
         self._last: list[Path] = []  # what was written last, of this session
         self.why_not = ""  # in a sentence without its stop; '' while it can be pressed
         self.setText("E&xport")
@@ -88,10 +86,6 @@ class ExportButton(QToolButton):
         self._result.best_changed.connect(self._look)
         self._result.replaced.connect(self._begin)
         self._look()
-
-    def shutdown(self) -> None:
-        """Wait for the files that are being written."""
-        self._task.shutdown()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """The arrow down opens the menu, as the mouse does on the arrow."""
@@ -235,7 +229,7 @@ class AnswerBar(QWidget):
         self._result.changed.connect(self._follow)
         self._result.best_changed.connect(self._look)
         self._result.replaced.connect(self._follow)
-        self._bridge.measurements_added.connect(self._look_at_report)
+        self._bridge.subscribe(events.MeasurementsAdded, self._look_at_report)
         theme.notifier().changed.connect(self._recolour)
         self._follow()
 
@@ -251,10 +245,6 @@ class AnswerBar(QWidget):
         self.export.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
         row = hbox((self.apply, 1), (self.export, 1), (self.report, 1), spacing=4)
         vbox(row, self.said, of=self, margins=0, spacing=4)
-
-    def shutdown(self) -> None:
-        """Wait for the files that are being written."""
-        self.export.shutdown()
 
     # --- what is chosen ----------------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from ...engine.analysis import choosers
 from ...engine.analysis.costs import Costs, Floats, costs_of, values_of
 from ...engine.analysis.tradeoff import Load, Tradeoff, Yearly
 from ...engine.results.objectives import Objective
-from ...engine.session.events import FiguresRestated, MeasurementsAdded
+from ...engine.session import events
 from ...engine.space.result_table import ResultTable
 from ...engine.space.within_limits import feasible
 from ..plots.figures import signed
@@ -188,8 +188,8 @@ class ChooserBar(QWidget):
         self._result.changed.connect(self._follow)
         self._result.best_changed.connect(self._show_comparison)
         self._result.filtered.connect(self.refresh)
-        context.bridge.measurements_added.connect(self._measurements_added)
-        context.bridge.figures_restated.connect(self._figures_restated)
+        context.bridge.subscribe(events.MeasurementsAdded, self._measurements_added)
+        context.bridge.subscribe(events.FiguresRestated, self._figures_restated)
         self._begin()
 
     def _fill(self) -> None:
@@ -276,10 +276,6 @@ class ChooserBar(QWidget):
         self._show_comparison()
         self.refreshed.emit()
 
-    def shutdown(self) -> None:
-        """Look at the table no more."""
-        self._slowly.stop()
-
     def _candidates(self, index: int = -1) -> Candidates | None:
         """None before there is a session. `index` is among them: it may have been measured since the last look."""
         table, plan = self._result.table, self._result.plan
@@ -297,14 +293,14 @@ class ChooserBar(QWidget):
         self._follow()
 
     @Slot(object)
-    def _measurements_added(self, event: MeasurementsAdded) -> None:
+    def _measurements_added(self, event: events.MeasurementsAdded) -> None:
         # a way that is ticked chooses whether or not it is in sight
         wanted = self.isVisible() or self.way.name != BY_HAND
         if event.session == self._result.session and wanted and not self._slowly.isActive():
             self._slowly.start()
 
     @Slot(object)
-    def _figures_restated(self, _event: FiguresRestated) -> None:
+    def _figures_restated(self, _event: events.FiguresRestated) -> None:
         self._known = None
         self.refresh()
 

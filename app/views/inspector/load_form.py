@@ -5,7 +5,6 @@ from __future__ import annotations
 from PySide6.QtCore import QSignalBlocker, Signal, Slot
 from PySide6.QtWidgets import (
     QFormLayout,
-    QHBoxLayout,
     QLineEdit,
     QMenu,
     QWidget,
@@ -14,7 +13,7 @@ from PySide6.QtWidgets import (
 
 from ...engine.analysis.tradeoff import HOURS_PER_YEAR, Load
 from ..shared.settings import MOST_BOARDS, Settings
-from ..shared.widgets import NumberBox, WholeBox
+from ..shared.widgets import NumberBox, WholeBox, hbox
 
 
 class LoadForm(QWidget):
@@ -34,9 +33,7 @@ class LoadForm(QWidget):
         self.currency.setMaxLength(8)
         self.currency.setFixedWidth(self.fontMetrics().horizontalAdvance("MMMMM"))
         self.carbon = _number(5000.0, 10, 0, " g CO₂ per kWh")
-        cost = QHBoxLayout()
-        cost.addWidget(self.currency)
-        cost.addWidget(self.price, 1)
+        cost = hbox(self.currency, (self.price, 1))
         form = QFormLayout(self)
         for words, field, row, tip in (
             ("&Runs for", self.hours, self.hours, "How long the fastest configuration would run in a year"),

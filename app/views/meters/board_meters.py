@@ -11,8 +11,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from ...engine.metering.external_meters import NO_METERS, MeterChoice
 from ..shared.settings import Settings
 from ..shared.tasks import TaskQueue
-from ..shared.watched_board import WatchedBoard
-from ..shared.watched_boards import WatchedBoards
+from ..shared.watched_boards import WatchedBoard, WatchedBoards
 
 if TYPE_CHECKING:
     from ...sensors.meters.sampled import SampledMeter
@@ -31,8 +30,7 @@ class BoardMeters(QObject):
         self._boards = boards
         self._settings = Settings()
         self._open: dict[str, tuple[MeterChoice, list[SampledMeter], ExitStack]] = {}  # by the board's UUID
-        self._tasks = TaskQueue(self)
-        self._tasks.failed.connect(self._failed)
+        self._tasks = TaskQueue(self, self._failed)
         self._lost: set[SampledMeter] = set()
         self._timer = QTimer(self)
         self._timer.setInterval(_LOOK_MS)

@@ -20,13 +20,14 @@ from ...engine.metering.gain import known_gain
 from ..plots.plot import Box
 from ..shared import theme
 from ..shared.label import PlainLabel, plain_tip
+from ..shared.panel import Ending
 from ..shared.tasks import LatestTask, TaskQueue
 from ..shared.widgets import button, hbox, vbox
 
 if TYPE_CHECKING:
     from ...sensors.meters.sampled import SampledMeter
     from ...sensors.meters.select import FoundMeter
-    from ..shared.watched_board import WatchedBoard
+    from ..shared.watched_boards import WatchedBoard
     from .board_meters import BoardMeters
 
 _TICK_MS = 100
@@ -36,7 +37,7 @@ _COLOURS = ("orange", "blue", "green", "purple", "sky", "vermillion")
 _HINT = "Choose a meter, or type what names it: powersensor3:/dev/ttyACM0, rapl, command:PROGRAM, file:PATH."
 
 
-class MeterWindow(QDialog):
+class MeterWindow(QDialog, Ending):
     """Stays beside the main window. A meter that is looked at is closed with the window unless it was assigned."""
 
     def __init__(self, board: WatchedBoard, meters: BoardMeters, parent: QWidget | None = None) -> None:
@@ -44,7 +45,6 @@ class MeterWindow(QDialog):
         self._board, self._meters = board, meters
         self.looked_at: tuple[str, SampledMeter] | None = None  # its selector, and the meter
         self._open: ExitStack | None = None
-        self.setModal(False)
         self.resize(720, 620)
         self.found = QListWidget()
         self.found.setAccessibleName("Meters that seem to be here")
@@ -90,11 +90,8 @@ class MeterWindow(QDialog):
             hbox(1, close),
             of=self,
         )
-        self._finding = LatestTask(self)
-        self._finding.done.connect(self._show_found)
-        self._finding.failed.connect(self._say_failed)
-        self._opening = TaskQueue(self)
-        self._opening.failed.connect(self._say_failed)
+        self._finding = LatestTask(self, self._show_found, self._say_failed)
+        self._opening = TaskQueue(self, self._say_failed)
         self._timer = QTimer(self)
         self._timer.setInterval(_TICK_MS)
         self._timer.timeout.connect(self.tick)
@@ -116,9 +113,7 @@ class MeterWindow(QDialog):
 
     def shutdown(self) -> None:
         """End the timer and the threads, and close the meter that is looked at."""
-        self._timer.stop()
-        self._finding.shutdown()
-        self._opening.shutdown()
+        super().shutdown()
         self._let_go()
 
     def closeEvent(self, event: object) -> None:

@@ -12,10 +12,7 @@ import pyqtgraph as pg
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QAction, QColor, QResizeEvent
 from PySide6.QtWidgets import (
-    QHBoxLayout,
-    QMenu,
     QSplitter,
-    QToolButton,
     QVBoxLayout,
     QWidget,
 )
@@ -26,10 +23,11 @@ from ..plots.descriptions import ListingTable
 from ..plots.plot import Box, dress
 from ..shared import theme
 from ..shared.context import Context
-from ..shared.file_dialogs import open_file
 from ..shared.label import PlainLabel
+from ..shared.panel import Panel
 from ..shared.past_sessions import PAST_SHOWN, PastSession, PastSessions
 from ..shared.tasks import LatestTask
+from ..shared.widgets import hbox, menu_button, open_file
 
 _WIDTH = 0.36  # of a method's room, each of its two bars
 _LINES = (7, 16)  # characters of a name before it goes on in the next line, at least and at most
@@ -131,36 +129,26 @@ _EMPTY = (
 )
 
 
-class MethodsView(QWidget):
+class MethodsView(Panel):
     """Race to idle and the other five. Usable without a window: `MethodsView(context)`."""
 
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._context = context
+        super().__init__(context, parent)
         self._methods: Methods | None = None
         self._failed = False
-        self._background = LatestTask(self)
-        self.compare = QToolButton()
-        self.compare.setText("&Compare methods")
-        self.compare.setToolTip("From which measurements")
-        self.compare.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.compare.setMenu(QMenu(self.compare))
+        self._background = LatestTask(self, self.show_methods, self._complain)
+        self.compare = menu_button(
+            "&Compare methods", "From which measurements", self._fill_sources, self._source_chosen
+        )
         self.past = PastSessions(self.compare.menu(), self._past)
         self.title, self.message = PlainLabel(), PlainLabel(_EMPTY)
         self.bars, self.table = MethodBars(), ListingTable("The methods' figures")
         self._lay_out()
-        self.compare.menu().aboutToShow.connect(self._fill_sources)
         self.past.failed.connect(self._complain)
-        self.compare.menu().triggered.connect(self._source_chosen)
-        self._background.done.connect(self.show_methods)
-        self._background.failed.connect(self._complain)
-        theme.notifier().changed.connect(self._recolour)
-        self._recolour()
+        self.recolour()
 
     def _lay_out(self) -> None:
-        head = QHBoxLayout()
-        head.addWidget(self.compare)
-        head.addWidget(self.title, 1)
+        head = hbox(self.compare, (self.title, 1))
         for label in (self.title, self.message):
             label.setWordWrap(True)
         self.splitter = QSplitter(Qt.Orientation.Vertical)
@@ -182,17 +170,11 @@ class MethodsView(QWidget):
         """What is shown."""
         return self._methods
 
-    def shutdown(self) -> None:
-        """End what runs in the background."""
-        self._background.shutdown()
-        self.past.shutdown()
-
     # --- sources -----------------------------------------------------------------------------------------------------
 
     @Slot()
     def _fill_sources(self) -> None:
         menu, table = self.compare.menu(), self._context.result.table
-        menu.clear()
         menu.addAction("From the &session shown", self.compare_session).setEnabled(table is not None and len(table) > 0)
         menu.addAction("From a &file …", self.choose_file)
         menu.addSection("Past sessions")
@@ -233,7 +215,7 @@ class MethodsView(QWidget):
     def show_methods(self, methods: Methods) -> None:
         """Draw them and write them out."""
         self._methods, self._failed = methods, False
-        self._recolour()
+        self.recolour()
         described = describe_methods(methods)
         self.title.setText(f"{described.title}: {described.origin}")
         self.message.setText("; ".join(described.remarks))
@@ -245,9 +227,8 @@ class MethodsView(QWidget):
     def _complain(self, what: str, remedy: str) -> None:
         self._failed = True
         self.message.setText(f"{what}: {remedy}" if remedy else what)
-        self._recolour()
+        self.recolour()
 
-    @Slot()
-    def _recolour(self) -> None:
+    def recolour(self) -> None:
         colours = theme.colours()
         self.message.setStyleSheet(f"color: {colours.vermillion if self._failed else colours.muted};")

@@ -3,6 +3,10 @@
 `FitSources`: the button that adds fits to the picture, from files and past sessions.
 
 `FirstWays`: where there is no model yet, the ways to one, each a button with what it does beside it.
+
+Power limits drawn: their effect on power and speed, beside locked clocks [Schoonhoven2024, figures 6.6, 6.7].
+
+`LateTabs`: tabs whose pages are made when they are first shown or asked for, each in a turn of its own.
 """
 
 from __future__ import annotations
@@ -12,8 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+import numpy as np
+import pyqtgraph as pg
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QAction, QResizeEvent
+from PySide6.QtGui import QAction, QColor, QResizeEvent
 from PySide6.QtWidgets import (
     QGridLayout,
     QHBoxLayout,
@@ -21,9 +27,9 @@ from PySide6.QtWidgets import (
     QPushButton,
     QSizePolicy,
     QSplitter,
+    QTabWidget,
     QTextBrowser,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -34,20 +40,158 @@ from ...engine.report.reproduce import sweep_words
 from ...engine.session import events
 from ..control.apply_button import ApplyButton
 from ..plots.descriptions import rich_text
-from ..plots.late_tabs import LateTabs
-from ..plots.overlay_list import OverlayList
+from ..plots.overlay_list import OverlayList, colour_of
+from ..plots.plot import Box, dress
 from ..shared import theme
 from ..shared.context import Context
-from ..shared.file_dialogs import open_file
 from ..shared.label import PlainLabel
+from ..shared.panel import PanelInParts
 from ..shared.past_sessions import PAST_SHOWN, PastSession, PastSessions
 from ..shared.tasks import LatestTask
-from ..shared.turns import InParts
-from ..shared.widgets import ProgressBar, button, hbox, vbox
-from .caps import CapsPlot
+from ..shared.widgets import ProgressBar, button, hbox, open_file, vbox
 from .methods import MethodsView
 from .plot import ModelPlot, caps_legend, explained_as_html, power_legend, voltage_legend
 from .voltage import VoltagePlot
+
+
+class LateTabs(QTabWidget):
+    """Plots take long to make, and most windows are closed before most of them were looked at."""
+
+    made = Signal(QWidget)  # a page, which is in its place already
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._makers: dict[int, Callable[[], QWidget]] = {}  # of the pages that are not there yet
+        self._pages: list[QWidget] = []
+        self.currentChanged.connect(self._shown)
+
+    def add(self, title: str, make: Callable[[], QWidget]) -> None:
+        """One more tab; the first one's page is made at once."""
+        self._makers[self.count()] = make
+        self._pages.append(QWidget())
+        self.addTab(self._pages[-1], title)
+
+    def is_made(self, at: int) -> bool:
+        """Whether the page of a tab is there."""
+        return at not in self._makers
+
+    def page(self, at: int) -> QWidget:
+        """The page of a tab, made now where it was not yet."""
+        make = self._makers.pop(at, None)
+        if make is not None:
+            place, shown = self._pages[at], self.currentIndex()
+            page = self._pages[at] = make()
+            blocked = self.blockSignals(True)
+            self.insertTab(at, page, self.tabText(at))
+            self.removeTab(at + 1)
+            self.setCurrentIndex(shown)
+            self.blockSignals(blocked)
+            place.deleteLater()
+            self.made.emit(page)
+        return self._pages[at]
+
+    @Slot(int)
+    def _shown(self, at: int) -> None:
+        if at >= 0:
+            self.page(at)
+
+
+_ABOVE = 1.12  # room over the highest point
+
+
+class CapsPlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph has no types
+    """Left: power over the limit, and speed beneath it. Right: energy over speed, by limits and by locked clocks."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._fits: list[tuple[int, ClockFit]] = []
+        self._over_limit, self.over_speed = (
+            self.addPlot(0, 0, viewBox=Box(), enableMenu=False),
+            self.addPlot(0, 1, rowspan=2, viewBox=Box(), enableMenu=False),
+        )
+        self._speed = self.addPlot(1, 0, viewBox=Box(), enableMenu=False)
+        self._speed.setXLink(self._over_limit)
+        for plot, bottom, left in (
+            (self._over_limit, "", "Power drawn (W)"),
+            (self._speed, "Power limit (W)", "Speed (% of full)"),
+            (self.over_speed, "Speed (% of full)", "Energy per work (% of that at full speed)"),
+        ):
+            plot.setMenuEnabled(False)
+            plot.hideButtons()
+            if bottom:
+                plot.setLabel("bottom", bottom)
+            plot.setLabel("left", left)
+            for axis in ("bottom", "left"):
+                plot.getAxis(axis).enableAutoSIPrefix(False)
+        theme.notifier().changed.connect(self.redraw)
+        self.redraw()
+
+    def show_fits(self, fits: Sequence[tuple[int, ClockFit]]) -> None:
+        """Draw those that know power limits."""
+        self._fits = [(place, each) for place, each in fits if each.caps is not None]
+        self.redraw()
+
+    @Slot()
+    def redraw(self) -> None:
+        """As it was, in the theme's colours."""
+        colours = theme.colours()
+        self.setBackground(colours.base)
+        for plot in (self._over_limit, self._speed, self.over_speed):
+            plot.clear()
+            dress(plot, ("bottom", "left"))
+        for place, each in self._fits:
+            alone = len(self._fits) == 1
+            limits = QColor(colours.vermillion) if alone else colour_of(place)
+            locked = QColor(colours.blue) if alone else colour_of(place)
+            self._draw_limits(each, limits)
+            self._draw_clocks(each, locked)
+        self._fit_range()
+
+    def _draw_limits(self, each: ClockFit, colour: QColor) -> None:
+        caps = each.caps
+        assert caps is not None
+        plot = self._over_limit
+        along = np.linspace(float(caps.limit_w.min()), float(caps.limit_w.max()), 200)
+        kept = pg.mkPen(theme.colours().muted, width=1, style=Qt.PenStyle.DotLine)
+        plot.addItem(pg.PlotCurveItem(along, along, pen=kept))
+        plot.addItem(pg.PlotCurveItem(along, caps.power(along), pen=pg.mkPen(colour, width=2), antialias=True))
+        plot.addItem(pg.ScatterPlotItem(caps.limit_w, caps.power_w, symbol="o", size=8, pen=None, brush=colour))
+        speed = 100 * caps.rate / caps.rate[-1]
+        modelled = 100 * caps.speed(along)
+        self._speed.addItem(pg.PlotCurveItem(along, modelled, pen=pg.mkPen(colour, width=2), antialias=True))
+        self._speed.addItem(pg.ScatterPlotItem(caps.limit_w, speed, symbol="o", size=8, pen=None, brush=colour))
+        line = pg.PlotCurveItem(speed, 100 * caps.energy, pen=pg.mkPen(colour, width=1.5), antialias=True)
+        points = pg.ScatterPlotItem(speed, 100 * caps.energy, symbol="s", size=8, pen=None, brush=colour)
+        for item in (line, points):
+            self.over_speed.addItem(item)
+
+    def _draw_clocks(self, each: ClockFit, colour: QColor) -> None:
+        fit, caps = each.fit, each.caps
+        if fit is None or caps is None or not len(fit.rate):
+            return
+        full_speed, full_energy = float(caps.rate[-1]), float(caps.power_w[-1] / caps.rate[-1])
+        speed, energy = 100 * fit.rate / full_speed, 100 * fit.power_w / fit.rate / full_energy
+        order = np.argsort(fit.clock_mhz)
+        pen = pg.mkPen(colour, width=1.5, style=Qt.PenStyle.DashLine)
+        self.over_speed.addItem(pg.PlotCurveItem(speed[order], energy[order], pen=pen, antialias=True))
+        brush = QColor(theme.colours().base)
+        self.over_speed.addItem(
+            pg.ScatterPlotItem(speed, energy, symbol="o", size=8, pen=pg.mkPen(colour, width=1.5), brush=brush)
+        )
+
+    def _fit_range(self) -> None:
+        caps = [each.caps for _, each in self._fits if each.caps is not None]
+        if not caps:
+            return
+        lowest = min(float(each.limit_w.min()) for each in caps)
+        highest = max(float(each.limit_w.max()) for each in caps)
+        self._over_limit.setXRange(lowest, highest, padding=0.05)
+        top = max(float(each.power_w.max()) for each in caps)
+        self._over_limit.setYRange(0.0, max(top, highest) * _ABOVE, padding=0.0)
+        slowest = min(float((each.rate / each.rate[-1]).min()) for each in caps)
+        self._speed.setYRange(100 * slowest - 3.0, 103.0, padding=0.0)
+        self.over_speed.enableAutoRange()
+
 
 _FILES = "Sweeps (*.csv *.csv.gz *.json *.json.gz);;All files (*)"
 
@@ -61,7 +205,7 @@ class FitSources(QToolButton):
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._context = context
-        self._reader = LatestTask(self)
+        self._reader = LatestTask(self, self.found, self.failed)
         self.setText("&Add")
         self.setToolTip("Overlay another board or kernel")
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
@@ -71,13 +215,6 @@ class FitSources(QToolButton):
         self.past.failed.connect(self.failed)
         menu.aboutToShow.connect(self._fill)
         menu.triggered.connect(self._chosen)
-        self._reader.done.connect(self.found)
-        self._reader.failed.connect(self.failed)
-
-    def shutdown(self) -> None:
-        """End what runs in the background."""
-        self._reader.shutdown()
-        self.past.shutdown()
 
     def open_on_file(self) -> None:
         """Add the newest fit of the window's board that was made here."""
@@ -162,19 +299,14 @@ _WIDE = 700  # pixels from which the words fit beside the plot
 _ROOM_FOR_EXPLANATION = 420  # pixels of height
 
 
-class ModelPanel(QWidget, InParts):
+class ModelPanel(PanelInParts):
     """Shows fits over each other, the chosen one in full. Usable without a window: `ModelPanel(context)`."""
-
-    def __init__(self, context: Context, parent: QWidget | None = None, *, at_once: bool = True) -> None:
-        super().__init__(parent)
-        self._context = context
-        self._fitting = False
-        self._asked: tuple[str, ...] = ()  # what is being fitted, in words of the command `fit`
-        self.begin(at_once)
 
     def make(self) -> Iterator[None]:
         """The plot, the controls, what is drawn."""
         context = self._context
+        self._fitting = False
+        self._asked: tuple[str, ...] = ()  # what is being fitted, in words of the command `fit`
         self.plot = ModelPlot(at_once=False)
         yield
         yield from self.plot.make_parts()
@@ -208,15 +340,11 @@ class ModelPanel(QWidget, InParts):
         self.tabs.currentChanged.connect(self._tab_changed)
         self.add.found.connect(self.show_fits)
         self.add.failed.connect(self._complain)
-        bridge = context.bridge
-        bridge.session_started.connect(self._session_moved)
-        bridge.figures_restated.connect(self._session_moved)
-        bridge.measurements_added.connect(self._session_moved)
-        bridge.fit_progress.connect(self._fit_progress)
-        bridge.fit_finished.connect(self._fit_finished)
-        bridge.fault.connect(self._fault)
+        self.subscribe(events.SessionStarted | events.FiguresRestated | events.MeasurementsAdded, self._session_moved)
+        self.subscribe(events.FitProgress, self._fit_progress)
+        self.subscribe(events.FitFinished, self._fit_finished)
+        self.subscribe(events.EngineFault, self._fault)
         context.result.steered.connect(self._steered)
-        theme.notifier().changed.connect(self._show_words)
         self._draw()
         self.add.open_on_file()
 
@@ -254,10 +382,7 @@ class ModelPanel(QWidget, InParts):
         self.facts.setFrameShape(QTextBrowser.Shape.NoFrame)
         self.facts.setAccessibleName("The model's parameters")
         self._side = QWidget()
-        column = QVBoxLayout(self._side)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.list)
-        column.addWidget(self.facts, 1)
+        vbox(self.list, (self.facts, 1), of=self._side, margins=0)
         self.splitter = QSplitter(Qt.Orientation.Horizontal)
         self.splitter.setChildrenCollapsible(False)
         self.splitter.addWidget(self.tabs)
@@ -272,9 +397,7 @@ class ModelPanel(QWidget, InParts):
             label.setWordWrap(True)
         self.steering.hide()
         self.message.hide()
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(6, 6, 6, 6)
-        layout.addLayout(buttons)
+        layout = vbox(buttons, of=self, margins=6)
         for line in (self.progress, self.message, self.legend):
             layout.addWidget(line)
         layout.addWidget(self.splitter, 1)
@@ -288,12 +411,6 @@ class ModelPanel(QWidget, InParts):
         self._show_explanation()
         wide = self.width() >= _WIDE
         self.splitter.setOrientation(Qt.Orientation.Horizontal if wide else Qt.Orientation.Vertical)
-
-    def shutdown(self) -> None:
-        """End what runs in the background."""
-        self.add.shutdown()
-        if self.tabs.is_made(_METHODS):
-            self.methods.shutdown()
 
     def provenance(self) -> str:
         """What the plots are of: fits of their own boards, whatever result is shown."""
@@ -491,7 +608,9 @@ class ModelPanel(QWidget, InParts):
     def _tab_changed(self, _index: int) -> None:
         self._show_words()
 
-    @Slot()
+    def recolour(self) -> None:
+        self._show_words()
+
     def _show_words(self) -> None:
         focus, tab = self.list.focus, self.tabs.currentIndex()
         own = tab != _METHODS  # they have words of their own

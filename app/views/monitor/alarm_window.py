@@ -7,8 +7,8 @@ from PySide6.QtWidgets import QCheckBox, QDialog, QFormLayout, QListWidget, QWid
 
 from ...sensors.gpu import Gpu
 from ...sensors.trace.alarms import Alarm, AlarmRules
-from ..shared.alarms import Alarms
 from ..shared.label import PlainLabel, plain_tip
+from ..shared.watched_boards import Alarms
 from ..shared.widgets import NumberBox, button, hbox, vbox
 
 _TEMPERATURE_C = 85.0
@@ -21,7 +21,6 @@ class AlarmWindow(QDialog):
     def __init__(self, alarms: Alarms, gpu: Gpu, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._alarms = alarms
-        self.setModal(False)
         self.resize(460, 420)
         self.power, self.power_w = QCheckBox("&Power above"), _figure(" W", 5000.0, _POWER_W)
         self.temperature, self.temperature_c = QCheckBox("&Temperature above"), _figure(" °C", 200.0, _TEMPERATURE_C)

@@ -14,7 +14,7 @@ import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from ...base.formatting import duration
 from ...engine.analysis.quantities import format_number
@@ -23,6 +23,7 @@ from ..plots.plot import DENSE, Box, dress
 from ..shared import theme
 from ..shared.label import PlainLabel
 from ..shared.turns import InParts
+from ..shared.widgets import vbox
 from .snapshot import Curve
 
 if TYPE_CHECKING:
@@ -110,12 +111,7 @@ class OwnTracePlot(QWidget, InParts):
         self.note.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.note.setWordWrap(True)
         self.note.setMargin(16)
-        self._layout = QVBoxLayout(self)
-        self._layout.setContentsMargins(0, 0, 0, 0)
-        self._layout.setSpacing(2)
-        self._layout.addWidget(self.legend)
-        self._layout.addWidget(self.plots, 1)
-        self._layout.addWidget(self.note, 1)
+        self._layout = vbox(self.legend, (self.plots, 1), (self.note, 1), of=self, margins=0, spacing=2)
         theme.notifier().changed.connect(self._recolour)
         self._recolour()
         self.show_trace("")

@@ -157,7 +157,6 @@ class ReadoutTable(QTableView):
         self._least_px = {column: advance("88888.8 MHz") + 14 for column in (NOW, CURSOR)}
         self._least_px |= {column: advance("88888.8") + 12 for column in _OF_STATISTICS}
         self.span_reasons()
-        theme.notifier().changed.connect(self._recolour)
 
     def sizeHint(self) -> QSize:
         return QSize(400, 480)
@@ -202,10 +201,6 @@ class ReadoutTable(QTableView):
         self.clearSpans()
         for row in range(self.readings.available, len(self.readings.channels)):
             self.setSpan(row, NOW, 1, len(_TITLES) - NOW)
-
-    @Slot()
-    def _recolour(self) -> None:
-        self.viewport().update()
 
 
 class Readout(QWidget):

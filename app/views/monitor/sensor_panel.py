@@ -8,7 +8,7 @@ import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QWidget
 
 from ...engine.metering.characterisation.describe_sources import describe_characterisation
 from ...engine.metering.characterisation.sensor_figures import WORDS, Characterisation, SourceFigures
@@ -18,6 +18,7 @@ from ..plots.descriptions import rich_text
 from ..plots.plot import Box
 from ..shared import theme
 from ..shared.label import PlainLabel
+from ..shared.widgets import vbox
 
 _COLOURS = {"instant": "orange", "average": "sky", "counter": "purple", "buffer": "green"}
 _SYMBOLS = {"instant": "o", "average": "s", "counter": "t", "buffer": "+"}
@@ -32,12 +33,9 @@ class SensorWindow(QDialog):
         super().__init__(parent)
         self._info = info
         self.found: Characterisation | None = None
-        self.setModal(False)
         self.resize(760, 620)
-        self.text = PlainLabel()
+        self.text = PlainLabel(wrap=True, selectable=True)
         self.text.setTextFormat(Qt.TextFormat.RichText)
-        self.text.setWordWrap(True)
-        self.text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.plot = pg.PlotWidget(viewBox=Box(), enableMenu=False)
         self.plot.hideButtons()
         self.plot.setLabel("bottom", "Time since a step from rest to load (ms)")
@@ -45,9 +43,7 @@ class SensorWindow(QDialog):
         for axis in ("bottom", "left"):
             self.plot.getAxis(axis).enableAutoSIPrefix(False)
         self._legend = self.plot.addLegend(offset=(-12, -12))
-        layout = QVBoxLayout(self)
-        layout.addWidget(self.text)
-        layout.addWidget(self.plot, 1)
+        vbox(self.text, (self.plot, 1), of=self)
         theme.notifier().changed.connect(self.look_again)
         self.look_again()
 

@@ -10,11 +10,12 @@ import numpy.typing as npt
 import pyqtgraph as pg
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from ...engine.results.chart import Chart, Series
 from ..shared import theme
 from ..shared.label import PlainLabel, axis_title
+from ..shared.widgets import vbox
 from .markers import COLOURS, SHAPES, colour_scale
 from .plot import Box
 from .scatter import PointCloud
@@ -62,18 +63,11 @@ class ChartPlot(QWidget):
             self.plot.getAxis(axis).enableAutoSIPrefix(False)
         self._cloud = PointCloud(self.plot.getViewBox(), theme.colours())  # of series of very many points
         self.plot.getPlotItem().layout.setContentsMargins(2, 6, 12, 2)
-        self._said = PlainLabel()
+        self._said = PlainLabel(wrap=True)
         self._said.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._said.setWordWrap(True)
-        self.caption = PlainLabel()
-        self.caption.setWordWrap(True)
+        self.caption = PlainLabel(wrap=True, selectable=True)
         self.caption.setTextFormat(Qt.TextFormat.RichText)
-        self.caption.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.plot, 1)
-        column.addWidget(self._said, 1)
-        column.addWidget(self.caption)
+        vbox((self.plot, 1), (self._said, 1), self.caption, of=self, margins=0)
         theme.notifier().changed.connect(self.redraw)
         self.say("")
 

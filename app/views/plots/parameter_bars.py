@@ -198,7 +198,6 @@ class ParameterBars(QScrollArea):
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setAccessibleName("Parameters: how many measurements have each value, and which are shown")
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        theme.notifier().changed.connect(self._recolour)
 
     def sizeHint(self) -> QSize:
         return QSize(
@@ -267,11 +266,6 @@ class ParameterBars(QScrollArea):
         assert self._table is not None
         space, rows = self._table.space, self._table.rows()
         self.picked.emit(np.flatnonzero(np.isin(space.codes[rows, space.names.index(name)], codes)))
-
-    @Slot()
-    def _recolour(self) -> None:
-        for histogram in self.histograms:
-            histogram.update()
 
 
 def _shares(counts: Counts) -> npt.NDArray[np.float64]:

@@ -28,8 +28,8 @@ from ...base.errors import WattridgeError
 from ...base.formatting import counted
 from ...base.text import one_line, text_cell
 from ..shared import theme
-from ..shared.file_dialogs import save_file
 from ..shared.tasks import TaskQueue
+from ..shared.widgets import save_file
 from .chart_plot import NamedBars
 from .scatter import PointCloud
 
@@ -202,8 +202,7 @@ class PlotMenus(QObject):
         self._provenance = provenance
         self._titles: dict[pg.GraphicsView, str] = {}
         self._own: dict[pg.GraphicsView, Callable[[], str]] = {}  # of views that show something else
-        self._tasks = TaskQueue(self)
-        self._tasks.failed.connect(self.failed)
+        self._tasks = TaskQueue(self, self.failed)
         self.menu: QMenu | None = None  # the one that was opened last
         self.more: Sequence[QAction] = ()  # of the window: what they do is of the view that was clicked
 
@@ -246,10 +245,6 @@ class PlotMenus(QObject):
             menu.addActions(list(self.more))
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         return menu
-
-    def shutdown(self) -> None:
-        """Wait for the files that are being written."""
-        self._tasks.shutdown()
 
     # --- what the menu does -------------------------------------------------------------------------------------------
 

@@ -26,13 +26,12 @@ from PySide6.QtWidgets import (
 
 from ...sensors.select import gpu_selectors
 from ..shared.context import Context
-from ..shared.file_dialogs import choose_folder
 from ..shared.label import PlainLabel, plain_tip
+from ..shared.panel import Panel
 from ..shared.settings import Settings
 from ..shared.tasks import TaskQueue
-from ..shared.watched_board import is_real
-from ..shared.watched_boards import SPEEDS
-from ..shared.widgets import WholeBox, button, hbox, vbox
+from ..shared.watched_boards import SPEEDS, is_real
+from ..shared.widgets import WholeBox, button, choose_folder, hbox, vbox
 
 _SIMULATED = "simulated:"
 _MOST_SIMULATED = 32
@@ -176,13 +175,13 @@ _TIP = "On which boards the session runs. A recording is replayed on none."
 _BUSY_TIP = "A session runs on these boards: stop it first, or wait for its end"
 
 
-class RunsOn(QWidget):
+class RunsOn(Panel):
     """Nothing is started or connected to before the user has chosen it here."""
 
     look_asked = Signal()  # at what the boards do
 
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(context, parent)
         self._context, self._pool = context, context.pool
         self.dialog: QDialog | None = None  # while it is open
         self.choice = QToolButton()
@@ -202,8 +201,7 @@ class RunsOn(QWidget):
         label = PlainLabel("Ru&ns on")
         label.setBuddy(self.choice)
         hbox(label, (self.choice, 1), of=self, margins=0)
-        self._tasks = TaskQueue(self)
-        self._tasks.failed.connect(context.bridge.report)
+        self._tasks = TaskQueue(self, context.bridge.report)
         self.shown.triggered.connect(self._alone)
         self.here.triggered.connect(self.ask_boards)
         self.scheduler.triggered.connect(self.ask_scheduler)
@@ -211,10 +209,6 @@ class RunsOn(QWidget):
         menu.aboutToShow.connect(self._offer_models)
         self._pool.changed.connect(self._show)
         self._show()
-
-    def shutdown(self) -> None:
-        """End what runs in the background."""
-        self._tasks.shutdown()
 
     @Slot()
     def ask_boards(self) -> None:

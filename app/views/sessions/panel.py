@@ -1,4 +1,11 @@
-"""The stored sessions: found, named, resumed, opened to look at, exported, imported, deleted with undo."""
+"""The stored sessions: found, named, resumed, opened to look at, exported, imported, deleted with undo.
+
+`SessionsModel`: the stored sessions as a table: searched, sorted, the running one kept up to date.
+
+`SessionTable`: the list of stored sessions, its spare width given to names and tags.
+
+`LabelForm`: the user's own name, tags and notes of a stored session.
+"""
 
 from __future__ import annotations
 
@@ -7,25 +14,279 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QItemSelectionModel, QModelIndex, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QBoxLayout, QLineEdit, QPushButton, QSizePolicy, QWidget
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QItemSelectionModel,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    Qt,
+    Signal,
+    Slot,
+)
+from PySide6.QtGui import QFocusEvent, QFont, QResizeEvent, QShowEvent
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QFormLayout,
+    QLineEdit,
+    QPlainTextEdit,
+    QPushButton,
+    QSizePolicy,
+    QTableView,
+    QWidget,
+)
 
 from ...base.formatting import counted
-from ...engine.results.state import Purpose
+from ...engine.results.state import Progress, Purpose
 from ...engine.session import events
 from ...engine.store.record import Label, SessionRecord
+from ..shared.captions import measured_words
 from ..shared.context import Context
-from ..shared.file_dialogs import choose_folder, open_files, save_file
 from ..shared.label import PlainLabel, plain_tip
+from ..shared.panel import Panel
 from ..shared.tasks import TaskQueue
 from ..shared.thumbnail import Thumbnail
-from ..shared.widgets import button, hbox, look_pressed, vbox
-from .session_list import FAVOURITE, NAME, LabelForm, SessionsModel, SessionTable
+from ..shared.turns import timer
+from ..shared.widgets import (
+    button,
+    choose_folder,
+    hbox,
+    local_time,
+    look_pressed,
+    open_files,
+    save_file,
+    set_up_table,
+    vbox,
+)
 
 if TYPE_CHECKING:
     from ...engine.formats.any_table import TableColumns
     from ...engine.store.database import Store
+
+AnyIndex = QModelIndex | QPersistentModelIndex
+_NO_PARENT = QModelIndex()
+FAVOURITE, NAME, TAGS = 0, 1, 4
+
+
+def _goal_words(record: SessionRecord) -> str:
+    goal = record.objective.goal
+    return f"{'maximise' if goal.maximise else 'minimise'} {goal.name}"
+
+
+# title, a text as wide as most, what a cell says, what it is sorted by
+_COLUMNS: tuple[tuple[str, str, Callable[[SessionRecord], str], Callable[[SessionRecord], Any]], ...] = (
+    ("★", "★ ", lambda r: "★" if r.label.favourite else "☆", lambda r: not r.label.favourite),
+    ("Session", "Session 100 · dedispersion", lambda r: f"Session {r.id} · {r.shown_name}", lambda r: r.id),
+    ("State", "interrupted", lambda r: r.state.value, lambda r: r.state.value),
+    (
+        "Measured",
+        "12345 of 12345 measured",
+        lambda r: measured_words(r.evaluated, r.budget, r.timed),
+        lambda r: r.evaluated,
+    ),
+    ("Tags", "tags, tags", lambda r: ", ".join(r.label.tags), lambda r: r.label.tags),
+    ("Board", "NVIDIA A100-PCIE-40GB (recorded)", lambda r: r.board, lambda r: r.gpu),
+    ("Strategy", "genetic algorithm", lambda r: r.strategy.replace("_", " "), lambda r: r.strategy),
+    ("Objective", "maximise GFLOPS/W", _goal_words, _goal_words),
+    ("Began", "2026-01-01 00:00", lambda r: local_time(r.created_s), lambda r: r.created_s),
+)
+WIDEST = tuple(text for _, text, _, _ in _COLUMNS)
+
+
+def matches(record: SessionRecord, typed: str) -> bool:
+    """Every typed word stands somewhere in the session's words."""
+    words = " ".join(
+        (
+            *(text(record) for _, _, text, _ in _COLUMNS),
+            record.title,
+            record.label.notes,
+            record.origin.get("file", ""),
+            "favourite" if record.label.favourite else "",
+        )
+    ).casefold()
+    return all(word in words for word in typed.casefold().split())
+
+
+class SessionsModel(QAbstractTableModel):
+    """Newest first until the user sorts."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._all: tuple[SessionRecord, ...] = ()
+        self._shown: list[SessionRecord] = []
+        self._typed = ""
+        self._sorted: tuple[int, bool] | None = None  # column, descending
+
+    @property
+    def total(self) -> int:
+        """How many sessions there are, whatever is searched for."""
+        return len(self._all)
+
+    def set_records(self, records: Sequence[SessionRecord]) -> None:
+        """Show these sessions."""
+        self._all = tuple(records)
+        self._show()
+
+    def search(self, typed: str) -> None:
+        """Only those that match what is typed."""
+        self._typed = typed
+        self._show()
+
+    def record(self, row: int) -> SessionRecord:
+        """The session in a row."""
+        return self._shown[row]
+
+    def row_of(self, session: int) -> int | None:
+        """The row of a session; None where it is not shown."""
+        return next((row for row, record in enumerate(self._shown) if record.id == session), None)
+
+    def show_progress(self, progress: Progress) -> None:
+        """Where the running session stands."""
+        row = self.row_of(progress.session)
+        if row is not None:
+            changed = replace(
+                self._shown[row], evaluated=progress.evaluated, timed=progress.timed, state=progress.state
+            )
+            self._shown[row] = changed
+            self._all = tuple(changed if record.id == changed.id else record for record in self._all)
+            self.dataChanged.emit(self.index(row, 0), self.index(row, len(_COLUMNS) - 1))
+
+    def _show(self) -> None:
+        self.beginResetModel()
+        self._shown = [record for record in self._all if matches(record, self._typed)]
+        if self._sorted is not None:
+            column, descending = self._sorted
+            self._shown.sort(key=_COLUMNS[column][3], reverse=descending)
+        self.endResetModel()
+
+    # --- Qt's side ----------------------------------------------------------------------------------------------------
+
+    def rowCount(self, parent: AnyIndex = _NO_PARENT) -> int:
+        return 0 if parent.isValid() else len(self._shown)
+
+    def columnCount(self, parent: AnyIndex = _NO_PARENT) -> int:
+        return 0 if parent.isValid() else len(_COLUMNS)
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
+            return _COLUMNS[section][0]
+        return None
+
+    def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        record = self._shown[index.row()]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return _COLUMNS[index.column()][2](record)
+        if role == Qt.ItemDataRole.ToolTipRole:
+            lines = (record.label.notes, record.reason, record.origin.get("file", ""))
+            return plain_tip("\n".join(line for line in lines if line))
+        if role == Qt.ItemDataRole.AccessibleTextRole and index.column() == FAVOURITE:
+            return "favourite" if record.label.favourite else "no favourite"
+        if role == Qt.ItemDataRole.FontRole and index.column() == NAME and record.label.favourite:
+            bold = QFont()
+            bold.setBold(True)
+            return bold
+        return None
+
+    def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
+        self._sorted = (column, order is Qt.SortOrder.DescendingOrder) if column >= 0 else None
+        self._show()
+
+
+_PADDING = 14
+_SHARES = {NAME: 0.6, TAGS: 0.4}  # of the width that the columns leave: only these hold what users write
+
+
+class SessionTable(QTableView):
+    """A column that was moved by hand keeps its width."""
+
+    def __init__(self, model: SessionsModel, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setModel(model)
+        set_up_table(self, "Stored sessions")
+        measure = self.fontMetrics().horizontalAdvance
+        self._least = [measure(text) + _PADDING for text in WIDEST]
+        for column, width in enumerate(self._least):
+            self.setColumnWidth(column, width)
+        self._given = {column: self._least[column] for column in _SHARES}
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        others = sum(self.columnWidth(column) for column in range(len(self._least)) if column not in _SHARES)
+        spare = max(0, self.viewport().width() - others - sum(self._least[column] for column in _SHARES))
+        for column, share in _SHARES.items():
+            if self.columnWidth(column) == self._given[column]:
+                self._given[column] = self._least[column] + int(share * spare)
+                self.setColumnWidth(column, self._given[column])
+
+
+class LabelForm(QWidget):
+    """Emits `written(session, label)` when a field is left or Return is pressed, and something has changed."""
+
+    written = Signal(int, object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._record: SessionRecord | None = None
+        self.name, self.tags, self.notes = QLineEdit(), QLineEdit(), _Notes()
+        self.tags.setPlaceholderText("comma-separated")
+        self.notes.setFixedHeight(3 * self.notes.fontMetrics().lineSpacing() + 12)
+        form = QFormLayout(self)
+        form.setContentsMargins(0, 0, 0, 0)
+        form.setVerticalSpacing(4)
+        form.addRow("Na&me", self.name)
+        form.addRow("Ta&gs", self.tags)
+        form.addRow("Not&es", self.notes)
+        for line in (self.name, self.tags):
+            line.editingFinished.connect(self.write)
+        self.notes.left.connect(self.write)
+        self.show_record(None)
+
+    def show_record(self, record: SessionRecord | None) -> None:
+        """Another session; what was typed for the one before is written first."""
+        same = record is not None and self._record is not None and record.id == self._record.id
+        if same and self.is_typed_in():
+            self._record = record  # only its progress changed: what is being typed stays
+            return
+        self.write()
+        self._record = record
+        self.setEnabled(record is not None)
+        label = record.label if record is not None else Label()
+        self.name.setText(label.name)
+        self.name.setPlaceholderText(record.title if record is not None else "")
+        self.tags.setText(", ".join(label.tags))
+        self.notes.setPlainText(label.notes)
+
+    def is_typed_in(self) -> bool:
+        """One of the fields has the focus."""
+        return any(field.hasFocus() for field in (self.name, self.tags, self.notes))
+
+    @Slot()
+    def write(self) -> None:
+        """Emit what is typed, if it differs from what is stored."""
+        if self._record is None:
+            return
+        tags = tuple(dict.fromkeys(tag.strip() for tag in self.tags.text().split(",") if tag.strip()))
+        label = replace(
+            self._record.label, name=self.name.text().strip(), tags=tags, notes=self.notes.toPlainText().strip()
+        )
+        if label != self._record.label:
+            self._record = replace(self._record, label=label)
+            self.written.emit(self._record.id, label)
+
+
+class _Notes(QPlainTextEdit):
+    """Tab leaves it, as it leaves every other field."""
+
+    left = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setTabChangesFocus(True)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.left.emit()
+
 
 _EMPTY = (
     "No session yet.\nStart one in Tune, or drop a file anywhere on this window: a specification (TOML, or T1, "
@@ -50,7 +311,7 @@ class _Met:
     log: bool = False
 
 
-class SessionsPanel(QWidget):
+class SessionsPanel(Panel):
     """Every call to the store is made off Qt's thread."""
 
     open_asked = Signal(int)  # a session to look at
@@ -64,10 +325,8 @@ class SessionsPanel(QWidget):
     listed = Signal()  # the list was read again: sessions may be new, deleted or renamed
 
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._context = context
-        self._tasks = TaskQueue(self)
-        self._tasks.failed.connect(context.bridge.report)
+        super().__init__(context, parent)
+        self._tasks = TaskQueue(self, context.bridge.report)
         self._deleted: tuple[int, ...] = ()
         self._select_next: int | None = None  # to be selected once it is in the list
         self._opened = 0  # counts what was asked to be opened: of imports, only those asked for last are
@@ -104,18 +363,14 @@ class SessionsPanel(QWidget):
         self.table.activated.connect(self._row_activated)
         self.table.selectionModel().selectionChanged.connect(self._selected)
         self._lay_out()
-        self._soon = QTimer(self, interval=_REFRESH_MS, singleShot=True)
-        self._soon.timeout.connect(self.refresh)
+        self._soon = timer(self, self.refresh, _REFRESH_MS, once=True)
         self.search.textChanged.connect(self.model.search)
         self.label.written.connect(self._write_label)
         self.model.modelReset.connect(self._rows_changed)
-        bridge = context.bridge
-        bridge.session_started.connect(self._session_news)
-        bridge.session_changed.connect(self._session_news)
-        bridge.measurements_added.connect(self._measurements_added)
-        bridge.roofline.started.connect(self._session_news)
-        bridge.roofline.changed.connect(self._session_news)
-        bridge.roofline.measurements_added.connect(self._measurements_added)
+        self.subscribe(events.SessionStarted | events.SessionChanged, self._session_news)
+        self.subscribe(events.MeasurementsAdded, self._measurements_added)
+        self.subscribe(events.SessionStarted | events.SessionChanged, self._session_news, roofline=True)
+        self.subscribe(events.MeasurementsAdded, self._measurements_added, roofline=True)
         self._selected()
         self.refresh()
         self._do(lambda store: store.damage(), self._name_damage)
@@ -162,9 +417,8 @@ class SessionsPanel(QWidget):
 
     def shutdown(self) -> None:
         """Write what is typed, and wait for what is under way."""
-        self._soon.stop()
         self.label.write()
-        self._tasks.shutdown()
+        super().shutdown()
         self._context.fronts.shutdown()
 
     # --- the list -----------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""`EngineBridge`: the engine thread's events as Qt signals. The only place where the two threads meet.
+"""`EngineBridge`: the engine thread's events, delivered on Qt's thread. The only place where the two threads meet.
 
 `Activity`: what the engine does now, how far it is, and how it is paused and stopped.
 """
@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Final, Protocol, get_args
 
-from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, Qt, QTimer, Signal, SignalInstance, Slot
 
 from ...base.errors import WattridgeError
 from ...base.formatting import duration
@@ -164,46 +165,20 @@ class Engine(Protocol):
     def join(self, timeout: float | None = None) -> Any: ...
 
 
-class SessionSignals(QObject):
-    """What the engine reports of one kind of session."""
+class _Slots(QObject):
+    """What is called with events of one kind; Qt forgets a slot whose object is gone."""
 
-    started = Signal(object)  # events.SessionStarted
-    preparing = Signal(object)  # events.Preparing
-    measurements_added = Signal(object)  # events.MeasurementsAdded
-    restated = Signal(object)  # events.FiguresRestated
-    remark = Signal(object)  # events.SessionRemark
-    changed = Signal(object)  # events.SessionChanged
+    reported = Signal(object)
 
 
 class EngineBridge(QObject):
-    """Turns engine events into signals, all of them emitted in Qt's thread, each with the event as its one argument.
+    """Calls slots with the engine's events, in Qt's thread: `subscribe`.
 
-    The signals of sessions are of those that tune or replay: what they measure is the window's current result. Those
-    that measure a board's roofline have signals of their own, `roofline`. `activity` hears of every event first, then
-    `queue`, which starts what waits in it.
+    `activity` hears of every event first, then `queue`, which starts what waits in it.
 
-    Connect bound `@Slot` methods of QObjects. `make_tuner(on_event)` is called at the first use, so that a window that
-    only watches never loads the engine.
+    `make_tuner(on_event)` is called at the first use, so that a window that only watches never loads the engine.
     """
 
-    session_started = Signal(object)  # events.SessionStarted
-    start_failed = Signal(object)  # events.StartFailed
-    preparing = Signal(object)  # events.Preparing
-    measurements_added = Signal(object)  # events.MeasurementsAdded
-    figures_restated = Signal(object)  # events.FiguresRestated
-    session_remark = Signal(object)  # events.SessionRemark
-    pool_reported = Signal(object)  # events.PoolReported
-    session_changed = Signal(object)  # events.SessionChanged
-    fit_progress = Signal(object)  # events.FitProgress
-    fit_finished = Signal(object)  # events.FitFinished
-    fit_failed = Signal(object)  # events.FitFailed
-    profiling_progress = Signal(object)  # events.ProfilingProgress
-    profiling_finished = Signal(object)  # events.ProfilingFinished
-    setting_applied = Signal(object)  # events.SettingApplied
-    control_changed = Signal(object)  # events.ControlChanged
-    device_changed = Signal(object)  # events.DeviceChanged
-    board_released = Signal(object)  # events.BoardReleased
-    fault = Signal(object)  # events.EngineFault
     resolved = Signal(str, str)  # what a view reported, and its remedy: the cause is gone
     queue_changed = Signal()
 
@@ -220,43 +195,29 @@ class EngineBridge(QObject):
         self._lock = threading.Lock()  # for both
         self.activity = Activity(self.submit, self)
         self.queue = RunQueue(lambda plan: self.submit(events.Start(plan)), self.queue_changed.emit)
-        self.roofline = SessionSignals(self)
         self._length = 0  # measurements that were announced
         self._painted = QTimer(self, singleShot=True, interval=_PAINTED_MS, timerType=Qt.TimerType.PreciseTimer)
         self._painted.timeout.connect(self._shown.set)
         self._next = QTimer(self, singleShot=True)
         self._turn = OwnTurn(self, self._take)
         self._next.timeout.connect(self._turn.start)
-        self.signals = {  # by the kind of event
-            events.SessionStarted: self.session_started,
-            events.StartFailed: self.start_failed,
-            events.Preparing: self.preparing,
-            events.MeasurementsAdded: self.measurements_added,
-            events.FiguresRestated: self.figures_restated,
-            events.SessionRemark: self.session_remark,
-            events.PoolReported: self.pool_reported,
-            events.SessionChanged: self.session_changed,
-            events.FitProgress: self.fit_progress,
-            events.FitFinished: self.fit_finished,
-            events.FitFailed: self.fit_failed,
-            events.ProfilingProgress: self.profiling_progress,
-            events.ProfilingFinished: self.profiling_finished,
-            events.SettingApplied: self.setting_applied,
-            events.ControlChanged: self.control_changed,
-            events.DeviceChanged: self.device_changed,
-            events.BoardReleased: self.board_released,
-            events.EngineFault: self.fault,
-        }
-        self._roofline_signals = {
-            **self.signals,
-            events.SessionStarted: self.roofline.started,
-            events.Preparing: self.roofline.preparing,
-            events.MeasurementsAdded: self.roofline.measurements_added,
-            events.FiguresRestated: self.roofline.restated,
-            events.SessionRemark: self.roofline.remark,
-            events.SessionChanged: self.roofline.changed,
-        }
+        self._slots: defaultdict[tuple[type[events.Event], bool], _Slots] = defaultdict(_Slots)
         self._arrived.connect(self._turn.start, Qt.ConnectionType.QueuedConnection)
+
+    def subscribe(
+        self, kinds: type[events.Event] | UnionType, slot: Callable[..., object], *, roofline: bool = False
+    ) -> None:
+        """Have a slot called with each event of a kind, or of several: `SessionStarted | FiguresRestated`.
+
+        Of a session's events these are of one that tunes or replays, whose measurements are the window's current
+        result; with `roofline`, of one that measures a board's roofline. Use bound `@Slot` methods of QObjects.
+        """
+        for kind in get_args(kinds) or (kinds,):
+            self.signal(kind, roofline=roofline).connect(slot)
+
+    def signal(self, kind: type[events.Event], *, roofline: bool = False) -> SignalInstance:
+        """The signal of one kind of event, for who waits for it; its argument is the event."""
+        return self._slots[kind, roofline].reported
 
     def submit(self, command: events.Command) -> None:
         """Hand a command to the engine thread; returns at once. Nothing happens after `close`.
@@ -344,15 +305,15 @@ class EngineBridge(QObject):
 
     @Slot(object)
     def deliver(self, event: events.Event) -> None:
-        """Emit an event as its signal. For Qt's thread."""
+        """Call the slots of an event's kind. For Qt's thread."""
         if not self._closed:
             self.activity.note(event)
             self.queue.note(event)
             purpose = self.activity.purpose
             if isinstance(event, events.FiguresRestated):  # of what is shown, though a roofline may have run last
                 purpose = event.plan.purpose
-            apart = purpose is Purpose.ROOFLINE
-            (self._roofline_signals if apart else self.signals)[type(event)].emit(event)
+            roofline = purpose is Purpose.ROOFLINE and isinstance(event, events.SessionEvent)
+            self._slots[type(event), roofline].reported.emit(event)
             self._painted.start()
 
 

@@ -15,6 +15,7 @@ from ...sensors.gpu import LIVE
 if TYPE_CHECKING:
     from ...engine.specification.plan import SessionFacts
 
+
 _WORDS = {
     "simulated": "figures are simulated, no real GPU",
     "recorded": "figures are replayed from a recording",

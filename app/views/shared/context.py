@@ -23,11 +23,9 @@ class Context:
 
     What a panel does, it does on `boards.current`, the board that is shown; `boards.board_changed` says that this is
     another one. Panels own what they connect; the window deletes them before it closes the bridge and the boards. A
-    panel reports what went wrong with `context.bridge.report(what, remedy)`. Colours come from
-    `plots.theme.colours()`; a panel that paints connects to `plots.theme.notifier().changed`. A panel that runs threads
-    or timers of its own ends them in a method `shutdown()`, which the window calls if there is one. The tuning panel
-    also has `open(path: Path, *, start: bool = False)`, called when the program is given a specification or runs the
-    demo.
+    panel reports what went wrong with `context.bridge.report(what, remedy)`. What it hears of the engine, how it takes
+    over other colours and how it ends is in `shared.panel.Panel`. The tuning panel also has
+    `open(path: Path, *, start: bool = False)`, called when the program is given a specification or runs the demo.
     """
 
     bridge: EngineBridge

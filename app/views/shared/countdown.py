@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from typing import Final
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 
 from ...engine.results.settings import BoardSettings
 from ...engine.session import events
 from ...sensors.gpu import Gpu
+from .turns import timer
 
 CONFIRM_S: Final = 10.0
 KEEP, BACK = "&Keep", "Put &back now"  # on the buttons of an answer
@@ -36,8 +37,7 @@ class Countdown(QObject):
         self._until = 0.0
         self.waits = False
         self.can_answer = False  # it waits, and was not answered yet
-        self._timer = QTimer(self, interval=200)
-        self._timer.timeout.connect(self.changed)
+        self._timer = timer(self, self.changed, 200)
 
     @property
     def text(self) -> str:

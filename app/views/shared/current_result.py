@@ -1,6 +1,8 @@
 """`CurrentResult`: the one result that is shown and exported, and which of its measurements are chosen and marked.
 
 `RowFilter`: which values of each parameter are looked at.
+
+`ResultCaption`: whose figures a view shows.
 """
 
 from __future__ import annotations
@@ -13,14 +15,16 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import numpy.typing as npt
 from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtWidgets import QWidget
 
 from ...base.files import title_of
+from ...engine.session import events
 from ...sensors.simulated.twin import not_shown
 from .bridge import EngineBridge
 from .captions import provenance
+from .label import ElidedLabel
 
 if TYPE_CHECKING:
-    from ...engine.session.events import FiguresRestated, MeasurementsAdded, SessionChanged, SessionStarted
     from ...engine.space.result_table import ResultTable
     from ...engine.space.search_space import SearchSpace
     from ...engine.specification.plan import SessionPlan
@@ -103,10 +107,9 @@ class CurrentResult(QObject):
         self.clocks_mhz: tuple[float, float] | None = None
         self._ranges: dict[str, tuple[float, float] | None] = {}  # `clocks_mhz` by board
         self._board = ""
-        bridge.session_started.connect(self._session_started)
-        bridge.figures_restated.connect(self._figures_restated)
-        bridge.measurements_added.connect(self._note_best)
-        bridge.session_changed.connect(self._note_best)
+        bridge.subscribe(events.SessionStarted, self._session_started)
+        bridge.subscribe(events.FiguresRestated, self._figures_restated)
+        bridge.subscribe(events.MeasurementsAdded | events.SessionChanged, self._note_best)
 
     @property
     def caption(self) -> str:
@@ -201,7 +204,7 @@ class CurrentResult(QObject):
         self.steer(self._ranges.get(board.uuid))
 
     @Slot(object)
-    def _session_started(self, event: SessionStarted) -> None:
+    def _session_started(self, event: events.SessionStarted) -> None:
         followed = self.plan is not None and self.plan.follow is not None and event.plan.follow is None
         if not followed:  # a growing file's session is kept at its end, in the same order
             self.index, self.way = -1, ""
@@ -214,7 +217,7 @@ class CurrentResult(QObject):
         self.changed.emit(self.index)
 
     @Slot(object)
-    def _figures_restated(self, event: FiguresRestated) -> None:
+    def _figures_restated(self, event: events.FiguresRestated) -> None:
         """The same measurements with other figures: what is chosen, marked and pinned stays."""
         if event.session != self.session:
             return
@@ -223,7 +226,25 @@ class CurrentResult(QObject):
         self.changed.emit(self.index)
 
     @Slot(object)
-    def _note_best(self, event: MeasurementsAdded | SessionChanged) -> None:
+    def _note_best(self, event: events.MeasurementsAdded | events.SessionChanged) -> None:
         if event.progress.session == self.session and event.progress.best_index != self.best:
             self.best = event.progress.best_index
             self.best_changed.emit()
+
+
+class ResultCaption(ElidedLabel):
+    """Names the current result, in one line over its figures; hidden before there is one."""
+
+    def __init__(self, result: CurrentResult, parent: QWidget | None = None) -> None:
+        super().__init__("", parent, muted=True)
+        self._result = result
+        self.setAccessibleName("The result that is shown here")
+        result.replaced.connect(self._show)
+        self._show()
+
+    @Slot()
+    def _show(self) -> None:
+        caption = self._result.caption
+        self.setText(caption, self._result.caveats)
+        self.setAccessibleDescription(f"{caption}. {self._result.caveats}".rstrip(". "))
+        self.setVisible(bool(caption))

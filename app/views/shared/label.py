@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 
-from PySide6.QtCore import QSize, Qt, Slot
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
@@ -34,12 +34,7 @@ class PlainLabel(QLabel):
             self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.setText(text)
         if muted:
-            theme.notifier().changed.connect(self._recolour)
-            self._recolour()
-
-    @Slot()
-    def _recolour(self) -> None:
-        self.setStyleSheet(f"color: {theme.colours().muted};")
+            theme.style(self, "color: {c.muted};")
 
 
 class ElidedLabel(PlainLabel):

@@ -34,9 +34,7 @@ class PastSessions(QObject):
         super().__init__(menu)
         self._menu, self._read = menu, read
         self._place: QAction | None = None  # the line before which they are inserted
-        self._task = LatestTask(self)
-        self._task.done.connect(self._show)
-        self._task.failed.connect(self._not_read)
+        self._task = LatestTask(self, self._show, self._not_read)
 
     def add(self) -> None:
         """List them from here on; called while the menu, which is about to be shown, is filled."""
@@ -44,10 +42,6 @@ class PastSessions(QObject):
         self._place.setEnabled(False)
         self._menu.addAction(self._place)
         self._task.run(lambda _stop: self._read())
-
-    def shutdown(self) -> None:
-        """End what is being read."""
-        self._task.shutdown()
 
     @Slot(object)
     def _show(self, past: Sequence[PastSession]) -> None:

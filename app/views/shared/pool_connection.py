@@ -7,12 +7,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, Qt, Signal, Slot
 
 from ...base.errors import WattridgeError
 from ...base.formatting import counted
+from ...engine.session import events
 from .bridge import EngineBridge
 from .tasks import TaskQueue
+from .turns import timer
 
 if TYPE_CHECKING:
     from ...engine.runner.pool.pool import PoolBoard
@@ -38,8 +40,7 @@ class PoolConnection(QObject):
     def __init__(self, bridge: EngineBridge) -> None:
         super().__init__()
         self._bridge = bridge
-        self._tasks = TaskQueue(self)
-        self._tasks.failed.connect(self._not_opened)
+        self._tasks = TaskQueue(self, self._not_opened)
         self._opened: OpenedPool | None = None
         self._arriving: list[OpenedPool] = []  # open, and not in use yet
         self._give_up = threading.Event()
@@ -49,11 +50,10 @@ class PoolConnection(QObject):
         self._line.connect(self.said, Qt.ConnectionType.QueuedConnection)
         bridge.activity.changed.connect(self._activity_changed)
         bridge.queue_changed.connect(self._activity_changed)
-        bridge.pool_reported.connect(self._activity_changed)  # also before the session begins
+        bridge.subscribe(events.PoolReported, self._activity_changed)  # also before the session begins
         self._was_busy = False
         self._were_there: set[str] = set()
-        self._looking = QTimer(self, interval=_LOOK_MS)
-        self._looking.timeout.connect(self._look)
+        self._looking = timer(self, self._look, _LOOK_MS)
 
     # --- what there is ------------------------------------------------------------------------------------------------
 
@@ -189,13 +189,12 @@ class PoolConnection(QObject):
     def _let_go(self) -> None:
         """What waits in the queue for the boards cannot run."""
         from ...engine.runner.pool.pool import SELECTOR
-        from ...engine.session.events import BoardReleased
 
         opened, self._opened = self._opened, None
         self.model = ""
         self._looking.stop()
         if opened is not None:
-            self._bridge.send(BoardReleased(SELECTOR))
+            self._bridge.send(events.BoardReleased(SELECTOR))
             self._tasks.run(opened.close)
 
     @Slot(str, str)

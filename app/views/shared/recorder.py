@@ -8,11 +8,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 
 from ...base.paths import private_folder
 from ...sensors.gpu import GpuInfo
 from .tasks import TaskQueue
+from .turns import timer
 
 if TYPE_CHECKING:
     from ...sensors.recorded.recording import RecordingWriter
@@ -42,10 +43,8 @@ class Recorder(QObject):
         self._board = board
         self._writer: RecordingWriter | None = None
         self._begun_ns = 0
-        self._tasks = TaskQueue(self)
-        self._tasks.failed.connect(self._task_failed)
-        self._timer = QTimer(self, interval=_TICK_MS)
-        self._timer.timeout.connect(self._tick)
+        self._tasks = TaskQueue(self, self._task_failed)
+        self._timer = timer(self, self._tick, _TICK_MS)
 
     @property
     def recording(self) -> bool:

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
-from PySide6.QtCore import QByteArray, QCoreApplication, QEvent, QObject, QSettings, QThread, QTimer, Slot
+from PySide6.QtCore import QByteArray, QCoreApplication, QEvent, QObject, QSettings, QThread, Slot
 
 from ...base.errors import WattridgeError
 from ...base.paths import data_folder, open_private, private_folder
 from ...engine.metering.external_meters import NO_METERS, MeterChoice
+from .turns import timer
 
 if TYPE_CHECKING:
     from ...engine.analysis.tradeoff import Load
@@ -37,8 +38,7 @@ class SettingsSaver(QObject):
         self._thread = QThread()
         self._file = QSettings(path, QSettings.Format.IniFormat)
         self._file.moveToThread(self._thread)
-        self._timer = QTimer(self, singleShot=True, interval=_SOON_MS)
-        self._timer.timeout.connect(self._save)
+        self._timer = timer(self, self._save, _SOON_MS, once=True)
         self._thread.start()
 
     @Slot()

@@ -8,13 +8,14 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
-from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtCore import QObject, Qt, Signal, SignalInstance, Slot
 
 from ...base.errors import WattridgeError
 from .turns import OwnTurn
 
 Job = Callable[[threading.Event], Any]  # its event is set when the result is not wanted any more
 Then = Callable[[Any], None]
+Hears = Callable[..., object] | SignalInstance | None  # a slot, a signal that goes on from here, or nobody
 _Outcome = tuple[Any, tuple[str, str] | None]  # what a job returned; what went wrong, and the remedy
 
 _END: Final = object()
@@ -28,8 +29,11 @@ class LatestTask(QObject):
 
     _arrived = Signal(object)  # (stop event of the job, its outcome)
 
-    def __init__(self, parent: QObject | None = None) -> None:
+    def __init__(self, parent: QObject | None = None, done: Hears = None, failed: Hears = None) -> None:
+        """`done` and `failed` are slots that hear the signals of that name."""
         super().__init__(parent)
+        _connect(self.done, done)
+        _connect(self.failed, failed)
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
         self._newest: tuple[threading.Event, _Outcome] | None = None  # that arrived
@@ -95,8 +99,10 @@ class TaskQueue(QObject):
 
     _arrived = Signal(object)  # (what to do with the result, the job's outcome)
 
-    def __init__(self, parent: QObject | None = None) -> None:
+    def __init__(self, parent: QObject | None = None, failed: Hears = None) -> None:
+        """`failed` is a slot that hears the signal of that name."""
         super().__init__(parent)
+        _connect(self.failed, failed)
         self._jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._open = True
@@ -153,6 +159,11 @@ class TaskQueue(QObject):
             self.failed.emit(*error)
         elif then is not None:
             then(result)
+
+
+def _connect(signal: SignalInstance, slot: Hears) -> None:
+    if slot is not None:
+        signal.connect(slot)
 
 
 def _outcome_of(job: Callable[[], Any]) -> _Outcome:

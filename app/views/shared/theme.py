@@ -14,7 +14,7 @@ from typing import Literal
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QPalette
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 
 from ...sensors.event_reasons import EventReason
 
@@ -183,6 +183,25 @@ def notifier() -> Notifier:
 def colours() -> Colours:
     """The colours in use now."""
     return notifier().current
+
+
+class _Style(QObject):
+    """A style sheet that follows the colours."""
+
+    def __init__(self, widget: QWidget, sheet: str) -> None:
+        super().__init__(widget)
+        self._widget, self._sheet = widget, sheet
+        notifier().changed.connect(self.apply)
+        self.apply()
+
+    @Slot()
+    def apply(self) -> None:
+        self._widget.setStyleSheet(self._sheet.format(c=colours()))
+
+
+def style(widget: QWidget, *rules: str) -> None:
+    """Give a widget a style sheet, now and whenever the colours change: `{c.base}` in a rule is a colour in use."""
+    _Style(widget, "".join(rules))
 
 
 def install(application: QApplication, mode: Mode = "system") -> None:

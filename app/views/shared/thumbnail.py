@@ -113,9 +113,7 @@ class SmallFronts(QObject):
         self._waiting: dict[int, SessionRecord] = {}
         self._reading: SessionRecord | None = None
         self._open = True
-        self._task = LatestTask(self)
-        self._task.done.connect(self._read)
-        self._task.failed.connect(self._not_read)
+        self._task = LatestTask(self, self._read, self._not_read)
 
     def known(self, record: SessionRecord) -> SmallFront | None:
         """The front as far as it was read."""
@@ -174,7 +172,6 @@ class Thumbnail(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         fronts.made.connect(self._made)
-        theme.notifier().changed.connect(self.update)
 
     def sizeHint(self) -> QSize:
         return QSize(176, 104)

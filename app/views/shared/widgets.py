@@ -11,25 +11,30 @@ Where the keyboard's focus goes when a part of the window is gone to.
 Nothing here, or elsewhere, asks Qt for `nextInFocusChain` or `previousInFocusChain`: PySide takes the widget that these
 return for the Python child of the one they were asked of. When that one goes, the other's menus and actions, and those
 of everything in it, are taken for deleted too, although Qt has deleted none of them.
+
+The dialogs that ask for files and folders. None stops the window: each calls back once answered, and is gone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from PySide6.QtCore import QObject, QPoint, QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QColor, QPalette, QValidator
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QAction, QColor, QPalette, QValidator
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
     QBoxLayout,
     QDockWidget,
     QDoubleSpinBox,
+    QFileDialog,
     QHBoxLayout,
     QHeaderView,
     QLayout,
+    QMenu,
     QProgressBar,
     QPushButton,
     QSpinBox,
@@ -42,6 +47,49 @@ from PySide6.QtWidgets import (
 
 from . import theme
 from .label import plain_tip
+
+
+def open_file(parent: QWidget, title: str, kinds: str, chosen: Callable[[Path], object]) -> None:
+    """Ask for a file that is there. `kinds` as Qt writes them: "Tables (*.csv);;All files (*)"."""
+    dialog = _dialog(parent, title, kinds)
+    dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+    dialog.fileSelected.connect(lambda name: chosen(Path(name)))
+    dialog.open()
+
+
+def open_files(parent: QWidget, title: str, kinds: str, chosen: Callable[[list[Path]], object]) -> None:
+    """Ask for one or several files that are there."""
+    dialog = _dialog(parent, title, kinds)
+    dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
+    dialog.filesSelected.connect(lambda names: chosen([Path(name) for name in names]))
+    dialog.open()
+
+
+def choose_folder(parent: QWidget, title: str, chosen: Callable[[Path], object], *, start: str = "") -> None:
+    """Ask for a folder, from `start` on."""
+    dialog = _dialog(parent, title, start=start)
+    dialog.setFileMode(QFileDialog.FileMode.Directory)
+    dialog.fileSelected.connect(lambda name: chosen(Path(name)))
+    dialog.open()
+
+
+def save_file(
+    parent: QWidget, title: str, name: str, kinds: str, chosen: Callable[[Path], object], *, suffix: str = ""
+) -> None:
+    """Ask where something is to be written, `name` offered; `suffix` is added where the user gives none."""
+    dialog = _dialog(parent, title, kinds, start=str(Path.home() / name))
+    dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+    dialog.setDefaultSuffix(suffix)
+    dialog.selectFile(name)
+    dialog.fileSelected.connect(lambda path: chosen(Path(path)))
+    dialog.open()
+
+
+def _dialog(parent: QWidget, title: str, kinds: str = "", *, start: str = "") -> QFileDialog:
+    dialog = QFileDialog(parent, title, start, kinds)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    return dialog
+
 
 # A widget, a layout within, either with its stretch, or a number: the stretch of an empty place.
 Item = QWidget | QLayout | int | tuple[QWidget | QLayout, int]
@@ -68,6 +116,23 @@ def button(text: str, tip: str = "", clicked: Callable[[], object] | None = None
     made.setToolTip(tip)
     if clicked is not None:
         made.clicked.connect(clicked)
+    return made
+
+
+def menu_button(
+    text: str, tip: str, fill: Callable[[], object], chosen: Callable[[QAction], object] | None = None
+) -> QToolButton:
+    """A button that opens a menu, which is emptied and filled again whenever it is about to be shown."""
+    made = QToolButton()
+    made.setText(text)
+    made.setToolTip(tip)
+    made.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+    menu = QMenu(made)
+    menu.aboutToShow.connect(menu.clear)
+    menu.aboutToShow.connect(fill)
+    if chosen is not None:
+        menu.triggered.connect(chosen)
+    made.setMenu(menu)
     return made
 
 

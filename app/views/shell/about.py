@@ -107,7 +107,6 @@ class AboutWindow(QDialog):
     def __init__(self, gpu: Gpu, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setWindowTitle("About")
-        self.setModal(False)
         self.text = QTextBrowser()
         self.text.setAccessibleName("About this program and this board")
         self.text.setOpenLinks(False)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import shiboken6
-from PySide6.QtCore import QCoreApplication, QObject, Qt, QTimer, Slot
+from PySide6.QtCore import QCoreApplication, QObject, Qt, Slot
 from PySide6.QtGui import QGuiApplication, QIcon
 from PySide6.QtWidgets import QApplication
 
@@ -29,7 +29,8 @@ from ...base.paths import resources
 from ...sensors.gpu import Gpu
 from ..shared import theme
 from ..shared.settings import Settings, SettingsSaver
-from ..shared.watched_board import watched_gpu
+from ..shared.turns import timer
+from ..shared.watched_boards import watched_gpu
 from .log import Log
 from .services import Services
 from .window import EXAMPLE, MainWindow
@@ -73,8 +74,7 @@ class Collector(QObject):
         self._left_alone = False  # something was, since everything was looked at
         self._turns = self._stayed = 0  # `_stayed`: objects that were new since the last look at the others
         gc.disable()
-        self._timer = QTimer(self)
-        self._timer.timeout.connect(self._turn)
+        self._timer = timer(self, self._turn)
         self._timer.start(_OPENING_MS)
 
     @Slot()

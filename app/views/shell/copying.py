@@ -104,9 +104,7 @@ class Copying(QObject):
         super().__init__(panels)
         self._panels, self._context, self._length_s = panels, context, length_s
         self._last = TRACES
-        self._reader = LatestTask(self)
-        self._reader.done.connect(self._copy)
-        self._reader.failed.connect(self.failed)
+        self._reader = LatestTask(self, self._copy, self.failed)
         application = QApplication.instance()
         assert isinstance(application, QApplication)
         application.focusChanged.connect(self._focus_changed)
@@ -123,10 +121,6 @@ class Copying(QObject):
     def copy_python(self) -> None:
         """Copy a script."""
         self._run(lambda command: command.python())
-
-    def shutdown(self) -> None:
-        """Copy nothing any more."""
-        self._reader.shutdown()
 
     def _run(self, write: Callable[..., str]) -> None:
         try:

@@ -10,10 +10,10 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal, SignalInstance, Slot
 from PySide6.QtWidgets import QMenu, QWidget
 
-from ..shared.file_dialogs import choose_folder, open_file
 from ..shared.label import plain_tip
 from ..shared.settings import Settings
 from ..shared.tasks import LatestTask
+from ..shared.widgets import choose_folder, open_file
 
 
 class FileMenus(QObject):
@@ -72,9 +72,7 @@ class FileOpener(QObject):
     def __init__(self, window: QWidget) -> None:
         super().__init__(window)
         self._window = window
-        self._task = LatestTask(self)
-        self._task.done.connect(self._looked)
-        self._task.failed.connect(self.failed)
+        self._task = LatestTask(self, self._looked, self.failed)
 
     @Slot()
     def choose(self) -> None:
@@ -91,10 +89,6 @@ class FileOpener(QObject):
     def choose_folder(self) -> None:
         """Let the user choose a folder with one JSON file per point."""
         choose_folder(self._window, "Open a folder with one JSON file per point", self.open)
-
-    def shutdown(self) -> None:
-        """End what is being read."""
-        self._task.shutdown()
 
     @Slot(object)
     def _looked(self, found: tuple[SignalInstance, object]) -> None:

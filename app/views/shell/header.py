@@ -5,14 +5,16 @@
 `BoardMenu`: every board that can be shown, the one that is with a tick; and how fast those run that are not real.
 
 `HeldLabel`: how often the sensors of the shown board are read, and how much its trace holds.
+
+`ResultBar`: whose results the window shows and, beside it, how far whatever runs is; over every view.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QObject, Qt, QTimer, Slot
+from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtGui import QAction, QActionGroup, QWheelEvent
 from PySide6.QtWidgets import QComboBox, QMenu, QSizePolicy, QToolBar, QToolButton, QWidget
 
@@ -20,14 +22,107 @@ from ...base.formatting import duration
 from ...sensors.channel import CHANNELS
 from ...sensors.simulated.twin import not_shown
 from ..boards.board_row import Spark
-from ..control.switch import ControlSwitch
+from ..control.arming import ControlSwitch
 from ..plots.figures import value_text
+from ..queue.panel import waiting_in_words
 from ..shared import theme
-from ..shared.bridge import EngineBridge
-from ..shared.label import PlainLabel, plain_tip
-from ..shared.watched_board import WatchedBoard
-from ..shared.watched_boards import SPEEDS, WatchedBoards, beat, shown_reading, speed_words
-from ..shared.widgets import hbox, look_pressed
+from ..shared.bridge import Activity, EngineBridge
+from ..shared.current_result import CurrentResult
+from ..shared.label import ElidedLabel, PlainLabel, plain_tip
+from ..shared.turns import timer
+from ..shared.watched_boards import SPEEDS, WatchedBoard, WatchedBoards, beat, shown_reading, speed_words
+from ..shared.widgets import ProgressBar, button, hbox, look_pressed
+
+_NONE = "No result yet: start a session in Tune, or open one in Library"
+_BAR_PX, _TITLE_PX = 180, 240
+_STOP_TIP = "End it; what was measured stays, and a session can be resumed later"
+
+
+class ResultBar(QToolBar):
+    """The left names the current result, which a roofline or a clock sweep leaves as it is; the right what runs now."""
+
+    def __init__(
+        self,
+        result: CurrentResult,
+        bridge: EngineBridge,
+        show_queue: Callable[[], object],
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__("Result and progress", parent)
+        activity = bridge.activity
+        self._result, self._activity, self._queue = result, activity, bridge.queue
+        self.setObjectName("result_bar")
+        self.setMovable(False)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
+        self.toggleViewAction().setVisible(False)  # it is always there
+        self.caption = ElidedLabel()
+        bold = self.caption.font()
+        bold.setBold(True)
+        self.caption.setFont(bold)
+        self.caption.setAccessibleName("The result that is shown")
+        self.what, self.left = PlainLabel(), PlainLabel(muted=True)
+        self.bar = ProgressBar()
+        self.bar.setAccessibleName("How far what runs is")
+        self.bar.setFixedWidth(_BAR_PX)
+        self.pause = button("Pause", clicked=activity.pause_or_resume)
+        self.stop = button("Stop", _STOP_TIP, activity.stop)
+        self.pause.setMinimumWidth(self.pause.fontMetrics().horizontalAdvance("Resume") + 36)  # Stop keeps its place
+        shown = QWidget()
+        self._running = (self.what, self.bar, self.left, self.pause, self.stop)
+        self.waiting = button("", "", show_queue)  # how many runs wait
+        self.waiting.setFlat(True)
+        row = hbox((self.caption, 1), *self._running, self.waiting, of=shown)
+        row.setContentsMargins(8, 2, 6, 2)
+        self.addWidget(shown)
+        policy = self.stop.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)  # the bar is as high while nothing runs
+        self.stop.setSizePolicy(policy)
+        result.replaced.connect(self._show_result)
+        activity.changed.connect(self._show_activity)
+        bridge.queue_changed.connect(self._show_queue)
+        self._show_result()
+        self._show_queue()
+        self._show_activity()
+
+    @Slot()
+    def _show_result(self) -> None:
+        caption = self._result.caption
+        self.caption.setText(f"Result: {caption}" if caption else _NONE, self._result.caveats)
+
+    @Slot()
+    def _show_queue(self) -> None:
+        """Only the count where it is as long as a sentence; the tip has all of it."""
+        words = waiting_in_words(self._queue)
+        self.waiting.setText(words.partition(": ")[0])
+        self.waiting.setToolTip(plain_tip(f"{words}. Show the queue"))
+        self.waiting.setVisible(bool(words))
+
+    @Slot()
+    def _show_activity(self) -> None:
+        activity = self._activity
+        for each in self._running:
+            each.setVisible(activity.busy)
+        done, total = activity.share
+        title = activity.title
+        self.what.setText(self.fontMetrics().elidedText(title, Qt.TextElideMode.ElideMiddle, _TITLE_PX))
+        self.what.setToolTip(plain_tip(title))
+        self.left.setText(activity.left)
+        self.bar.setRange(0, total)
+        self.bar.setValue(min(done, total))
+        self.bar.setFormat("%p %")
+        counted = f"{done} of {total}" if total else ""
+        self.bar.setToolTip(counted if activity.preparing is None else plain_tip(activity.preparing.what))
+        self.pause.setText("Resume" if activity.paused else "Pause")
+        self.pause.setEnabled(activity.can_pause)
+        self.pause.setToolTip(_pause_tip(activity))
+        self.stop.setEnabled(activity.busy and not activity.stopping)
+
+
+def _pause_tip(activity: Activity) -> str:
+    if activity.fit is not None or activity.profiling is not None:
+        return "Sweeps, fits and profiling cannot be paused; they can be stopped"
+    return "Continue it" if activity.paused else "Pause it after the present measurement"
+
 
 _STATES = {"nvml": "LIVE", "amd": "LIVE", "simulated": "SIMULATED", "recorded": "RECORDED", "unmetered": "TIME ONLY"}
 _TIPS = {
@@ -59,8 +154,11 @@ class Badge(QWidget):
         for signal in (boards.added, boards.removed, boards.board_changed, boards.speed_changed):
             signal.connect(self._fill)
         self._fill()
-        self._recolour()
-        theme.notifier().changed.connect(self._recolour)
+        theme.style(
+            self,
+            "#badge {{ background: {c.badge}; color: {c.badge_text}; border-radius: 3px; padding: 1px 6px;",
+            " font-weight: 600; }}",
+        )
 
     @Slot(int)
     def _chosen(self, at: int) -> None:
@@ -83,14 +181,6 @@ class Badge(QWidget):
         at = self._boards.all.index(self._boards.current)
         self.chooser.setCurrentIndex(at)
         self.chooser.setToolTip(self.chooser.itemData(at, Qt.ItemDataRole.ToolTipRole))
-
-    @Slot()
-    def _recolour(self) -> None:
-        c = theme.colours()
-        self.setStyleSheet(
-            f"#badge {{ background: {c.badge}; color: {c.badge_text}; border-radius: 3px; padding: 1px 6px;"
-            " font-weight: 600; }"
-        )
 
 
 _FIGURES = {"": "8888.8 W", "graphics_clock_mhz": "8888 MHz", "temperature_c": "888 °C"}  # '': the finest power
@@ -232,8 +322,7 @@ class HeldLabel(PlainLabel):
         super().__init__("", parent)
         self._boards = boards
         boards.board_changed.connect(self._show)
-        self._timer = QTimer(self, interval=_TICK_MS)
-        self._timer.timeout.connect(self._show)
+        self._timer = timer(self, self._show, _TICK_MS)
         self._timer.start()
         self._show()
 

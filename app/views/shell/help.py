@@ -32,8 +32,7 @@ from PySide6.QtWidgets import (
 from ...base.paths import resources
 from ..shared import theme
 from ..shared.widgets import button, hbox, vbox
-from .actions import shortcut_table
-from .window_actions import ACTIONS, MOUSE_HELP
+from .window_actions import ACTIONS, MOUSE_HELP, shortcut_table
 
 _KEYS = QUrl("wattridge:keys")
 _PAGE = Qt.ItemDataRole.UserRole  # of an item of the list: its page's address
@@ -63,7 +62,6 @@ class HelpWindow(QDialog):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setWindowTitle("Help")
-        self.setModal(False)
         self.pages = QListWidget()
         self.pages.setAccessibleName("Pages of the user guide")
         self.text = GuideBrowser()

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from ..shared.bridge import EngineBridge
     from ..shared.current_result import CurrentResult
     from ..shared.settings import Settings
-    from ..shared.watched_board import WatchedBoard
-    from .actions import Actions
+    from ..shared.watched_boards import WatchedBoard
     from .banner import Banner
     from .copying import Copying
     from .file_menus import FileOpener
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from .loading import Panels
     from .report_writer import ReportWriter
     from .side_windows import SideWindows
+    from .window_actions import Actions
     from .workspaces import Workspaces
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtGui import QPainter
 
+from ...engine.session import events
 from ..meters.board_meters import BoardMeters
 from ..monitor.live_strip import LiveStrip, WindowMarks, paint_alarms
 from ..monitor.panel import MonitorPanel
@@ -14,8 +15,7 @@ from ..monitor.readout import Readout
 from ..shared import theme
 from ..shared.bridge import EngineBridge
 from ..shared.current_result import CurrentResult
-from ..shared.watched_board import WatchedBoard
-from ..shared.watched_boards import WatchedBoards
+from ..shared.watched_boards import WatchedBoard, WatchedBoards
 
 if TYPE_CHECKING:
     from ..monitor.lanes import Layout
@@ -37,7 +37,7 @@ class LiveTraces(QObject):
         for view in self._views:
             view.add_overlay(self._paint_alarms)
             view.first_frame.connect(self._first_frame)
-        bridge.fit_finished.connect(self.monitor.show_fit)
+        bridge.subscribe(events.FitFinished, self.monitor.show_fit)
         self.monitor.estimated.connect(self.strip.show_estimate)
         boards.board_changed.connect(self._board_changed)
         boards.added.connect(self._overlay_boards)

@@ -1,19 +1,29 @@
-"""Loading what takes too long for Qt's thread, and the panels by name, each made when it is first asked for."""
+"""Loading what takes too long for Qt's thread, and the panels by name, each made when it is first asked for.
+
+`QtTypes`: all of PySide's types, made on Qt's thread before another thread imports what uses them.
+
+PySide makes a type when it is first asked for, and keeps no lock meanwhile: the Python code that this runs lets another
+thread in, and where that asks for the same type, both make it and both remove it from the list of those to be made. The
+second removal writes into freed memory. Importing pyqtgraph asks for every type there is.
+"""
 
 from __future__ import annotations
 
 import importlib
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QObject, Signal
+from PySide6 import QtCore, QtGui, QtWidgets
+from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
 from ...engine.models.fit_documents import latest_fit
 from ..shared.context import Context
-from ..shared.turns import InParts
-from ..shared.watched_board import WatchedBoard
+from ..shared.panel import Ending
+from ..shared.turns import InParts, timer
+from ..shared.watched_boards import WatchedBoard
 from .panels import PANELS
 from .services import Services
 
@@ -22,6 +32,43 @@ if TYPE_CHECKING:
     from ...engine.models.fit.frequency import FrequencyFit
     from ...engine.store.database import Store
     from ...engine.store.record import SessionRecord
+
+_MODULES = (QtCore, QtGui, QtWidgets)
+_SLICE_S = 0.004  # of Qt's thread per turn; all of them take a tenth of a second
+
+
+def types_to_make() -> Iterator[tuple[object, str]]:
+    """Module and name of each type that was not asked for yet."""
+    return ((module, name) for module in _MODULES for name in dir(module) if name not in vars(module))
+
+
+class QtTypes(QObject):
+    """Makes them, some in each turn of the event loop."""
+
+    made = Signal()
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self._waiting: Iterator[tuple[object, str]] = iter(())
+        self._timer = timer(self, self._make_some)
+
+    @Slot()
+    def make(self) -> None:
+        """Begin, unless it has begun; `made` follows in any case."""
+        if not self._timer.isActive():
+            self._waiting = iter(list(types_to_make()))
+            self._timer.start()
+
+    @Slot()
+    def _make_some(self) -> None:
+        end = time.perf_counter() + _SLICE_S
+        for module, name in self._waiting:
+            getattr(module, name)
+            if time.perf_counter() > end:
+                return
+        self._timer.stop()
+        self.made.emit()
+
 
 Maker = Callable[[Context], QWidget]
 
@@ -57,9 +104,8 @@ class Panels(QObject):
         self._makers.clear()
         self._begun.clear()
         for panel in self._made.values():
-            shutdown = getattr(panel, "shutdown", None)
-            if shutdown is not None:
-                shutdown()
+            if isinstance(panel, Ending):
+                panel.shutdown()
 
     def add(self, name: str, panel: QWidget) -> None:
         """One that was made elsewhere."""

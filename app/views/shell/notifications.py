@@ -13,11 +13,11 @@ from PySide6.QtWidgets import QSystemTrayIcon, QWidget
 
 from ...base.formatting import counted, duration
 from ...engine.results.state import SessionState
-from ...engine.session.events import MeasurementsAdded, SessionChanged
+from ...engine.session import events
 from ...sensors.trace.sampler import SensorEvent
 from ..shared.bridge import EngineBridge
 from ..shared.tasks import LatestTask
-from ..shared.watched_board import WatchedBoard
+from ..shared.watched_boards import WatchedBoard
 from .banner import Banner
 from .loading import known_of
 from .services import Services
@@ -42,8 +42,8 @@ class Notifications(QObject):
         Who looks at the window gets it `in_passing`.
         """
         self._otherwise, self._in_passing = otherwise, in_passing
-        bridge.measurements_added.connect(self._measured)
-        bridge.session_changed.connect(self._session_changed)
+        bridge.subscribe(events.MeasurementsAdded, self._measured)
+        bridge.subscribe(events.SessionChanged, self._session_changed)
 
     def show_message(self, text: str) -> bool:
         """Show one line unless the window is the active one; False where it was not shown."""
@@ -59,11 +59,11 @@ class Notifications(QObject):
         return True
 
     @Slot(object)
-    def _measured(self, event: MeasurementsAdded) -> None:
+    def _measured(self, event: events.MeasurementsAdded) -> None:
         self._measuring = event.session
 
     @Slot(object)
-    def _session_changed(self, event: SessionChanged) -> None:
+    def _session_changed(self, event: events.SessionChanged) -> None:
         progress = event.progress
         if progress.session != self._measuring or progress.state in (SessionState.RUNNING, SessionState.PAUSED):
             return
@@ -102,9 +102,7 @@ class BoardNews(QObject):
         self._services, self._boards, self._banner = services, boards, banner
         self._notifications, self._actions = notifications, actions
         self._failing: dict[tuple[WatchedBoard, str], str] = {}  # what of a board is not reported -> the message
-        self._asking = LatestTask(self)
-        self._asking.done.connect(self.known)
-        self._asking.failed.connect(services.bridge.report)
+        self._asking = LatestTask(self, self.known, services.bridge.report)
         boards.sensor_event.connect(self._sensor_event)
         boards.added.connect(self._listen_to)
         boards.removed.connect(self._board_removed)
@@ -113,10 +111,6 @@ class BoardNews(QObject):
         services.meters.failed.connect(banner.show_message)
         for board in boards.all:
             self._listen_to(board)
-
-    def shutdown(self) -> None:
-        """Wait for what is being asked."""
-        self._asking.shutdown()
 
     @Slot(object)
     def _listen_to(self, board: WatchedBoard) -> None:

@@ -89,8 +89,12 @@ class Palette(QFrame):
         self.typed.installEventFilter(self)
         self.found.itemClicked.connect(self.run_chosen)
         self.found.currentItemChanged.connect(self._explain)
-        theme.notifier().changed.connect(self._recolour)
-        self._recolour()
+        theme.style(
+            self,
+            "#palette {{ background: {c.window}; border: 1px solid {c.border}; border-radius: 6px; }}",
+            "#palette QLabel {{ color: {c.muted}; }}",
+            "#palette QTreeWidget::item {{ padding: 3px 2px; }}",
+        )
         self.hide()
 
     def open(self, actions: Sequence[tuple[str, QAction]]) -> None:
@@ -200,15 +204,6 @@ class Palette(QFrame):
             self.found.setCurrentItem(
                 self._rows[(at + by) % count if abs(by) == 1 else min(max(at + by, 0), count - 1)]
             )
-
-    @Slot()
-    def _recolour(self) -> None:
-        c = theme.colours()
-        self.setStyleSheet(
-            f"#palette {{ background: {c.window}; border: 1px solid {c.border}; border-radius: 6px; }}"
-            f"#palette QLabel {{ color: {c.muted}; }}"
-            "#palette QTreeWidget::item { padding: 3px 2px; }"
-        )
 
 
 def _all_in(typed: str, words: str) -> bool:

@@ -26,8 +26,7 @@ class ReportWriter(QObject):
     def __init__(self, services: Services, settings: Settings, parent: QObject) -> None:
         super().__init__(parent)
         self._services, self._settings = services, settings
-        self._tasks = TaskQueue(self)
-        self._tasks.failed.connect(self.failed)
+        self._tasks = TaskQueue(self, self.failed)
 
     def write(self, path: Path) -> None:
         """Write the report; `written` or `failed` follows."""
@@ -74,7 +73,3 @@ class ReportWriter(QObject):
 
         self.started.emit(f"Writing {path.name} …")
         self._tasks.run(work, self.written.emit)
-
-    def shutdown(self) -> None:
-        """Wait for a report that is being written."""
-        self._tasks.shutdown()

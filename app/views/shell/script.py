@@ -21,6 +21,13 @@ from ...engine.specification.plan import SessionPlan
 from ..shared.bridge import EngineBridge
 
 _LOOK_S: Final = 0.2
+_HEARD: Final = (
+    events.SessionStarted
+    | events.StartFailed
+    | events.MeasurementsAdded
+    | events.FiguresRestated
+    | events.SessionChanged
+)
 Run = Callable[[ReadyPlan, Callable[[events.Event], None], bool], SessionResult]
 
 
@@ -36,14 +43,7 @@ class ScriptRun(QObject):
         self._closed = threading.Event()
         self._thread = threading.Thread(target=lambda: script(self._run), name="script", daemon=True)
         self._asked.connect(self._submit, Qt.ConnectionType.QueuedConnection)
-        for signal in (
-            bridge.session_started,
-            bridge.start_failed,
-            bridge.measurements_added,
-            bridge.figures_restated,
-            bridge.session_changed,
-        ):
-            signal.connect(self._hear)
+        bridge.subscribe(_HEARD, self._hear)
 
     def start(self) -> None:
         """Begin."""

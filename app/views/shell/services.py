@@ -10,8 +10,7 @@ from ..meters.board_meters import BoardMeters
 from ..shared.bridge import Engine, EngineBridge
 from ..shared.context import Context
 from ..shared.current_result import CurrentResult
-from ..shared.watched_board import is_real
-from ..shared.watched_boards import WatchedBoards
+from ..shared.watched_boards import WatchedBoards, is_real
 
 if TYPE_CHECKING:
     from ...engine.control.device_log import Change

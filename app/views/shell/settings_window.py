@@ -34,7 +34,6 @@ class SettingsWindow(QDialog):
         super().__init__(parent)
         self._settings = settings
         self.setWindowTitle("Settings")
-        self.setModal(False)
         self.colours = QComboBox()
         for mode in THEMES:
             self.colours.addItem(_THEME_WORDS[mode], mode)

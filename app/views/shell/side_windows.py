@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
+from ..shared.panel import Ending
 from ..shared.settings import Settings
 from ..shared.turns import OwnTurn
-from ..shared.watched_board import WatchedBoard
+from ..shared.watched_boards import WatchedBoard
 
 if TYPE_CHECKING:
     from ..doctor.window import Found
@@ -165,9 +166,8 @@ class SideWindows(QObject):
     def shutdown(self) -> None:
         """End what they have running."""
         for made in self.by_name.values():
-            shutdown = getattr(made, "shutdown", None)
-            if shutdown is not None:
-                shutdown()
+            if isinstance(made, Ending):
+                made.shutdown()
 
     @Slot(object)
     def _board_changed(self, board: WatchedBoard) -> None:

@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QKeyEvent
 from PySide6.QtWidgets import QAbstractButton, QFrame, QMenuBar, QToolBar, QWidget
 
 from ..shared import theme
 from ..shared.label import PlainLabel
+from ..shared.turns import timer
 from ..shared.widgets import button, hbox, vbox
 from .host import Host
 from .panels import TRACES
@@ -57,12 +58,15 @@ class Tour(QFrame):
         self._frame.setObjectName("tour_frame")
         self._frame.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         window.installEventFilter(self)
-        theme.notifier().changed.connect(self._recolour)
-        self._recolour()
+        theme.style(
+            self,
+            "#tour {{ background: {c.raised}; border: 1px solid {c.accent}; border-radius: 6px; }}",
+            "#tour QLabel {{ color: {c.text}; }}",
+        )
+        theme.style(self._frame, "#tour_frame {{ border: 2px solid {c.accent}; background: transparent; }}")
         for action in {step.possible for step in self._steps if step.possible is not None}:
             action.enabledChanged.connect(self._follow_action)
-        self._soon = QTimer(self, singleShot=True, interval=0)
-        self._soon.timeout.connect(self.stay_in_sight)
+        self._soon = timer(self, self.stay_in_sight, once=True)
         self._frame.hide()
         self.hide()
 
@@ -219,15 +223,6 @@ class Tour(QFrame):
         if move is not None:
             move()
         return move is not None
-
-    @Slot()
-    def _recolour(self) -> None:
-        c = theme.colours()
-        self.setStyleSheet(
-            f"#tour {{ background: {c.raised}; border: 1px solid {c.accent}; border-radius: 6px; }}"
-            f"#tour QLabel {{ color: {c.text}; }}"
-        )
-        self._frame.setStyleSheet(f"#tour_frame {{ border: 2px solid {c.accent}; background: transparent; }}")
 
 
 def place_beside(target: QRect, size: QSize, room: QRect) -> QPoint:

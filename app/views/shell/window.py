@@ -16,39 +16,32 @@ from PySide6.QtGui import QAction, QCloseEvent, QDesktopServices, QDragEnterEven
 from PySide6.QtWidgets import QMainWindow, QMenu, QToolBar, QWidget
 
 from ...base.paths import resources
-from ...engine.session.events import Open
+from ...engine.session import events
 from ..control.confirm_bar import ConfirmBar
 from ..shared import theme
-from ..shared.file_dialogs import save_file
+from ..shared.panel import end_all
 from ..shared.settings import Settings
 from ..shared.tasks import LatestTask
-from ..shared.turns import InParts
-from ..shared.watched_board import WatchedBoard
-from ..shared.widgets import lies_behind, vbox
-from .actions import Actions, Handler, every_action
-from .banner import Banner
+from ..shared.turns import Frames, InParts
+from ..shared.watched_boards import WatchedBoard
+from ..shared.widgets import lies_behind, save_file, vbox
+from .banner import Banner, QuitBar, offer_left_over, offer_recovery
 from .copying import Copying
 from .file_menus import FileMenus, FileOpener
-from .frames import Frames
-from .header import BoardMenu, Header, HeldLabel
+from .header import BoardMenu, Header, HeldLabel, ResultBar
 from .host import Host
 from .live_traces import LiveTraces
-from .loading import Known, Loaded, Panels, load_panels
+from .loading import Known, Loaded, Panels, QtTypes, load_panels
 from .log import open_log_folder
 from .notifications import BoardNews, Notifications
 from .palette import Palette
 from .panels import CHANNELS, INSPECTOR, PANELS, TRACES, WORKSPACES
-from .placement import Placement
-from .qt_types import QtTypes
-from .quit_bar import QuitBar
 from .report_writer import ReportWriter
-from .result_bar import ResultBar
 from .services import Services
 from .side_windows import SideWindows
-from .start_offers import offer_left_over, offer_recovery
-from .window_actions import ACTIONS, LENGTH_ACTIONS
+from .window_actions import ACTIONS, LENGTH_ACTIONS, Actions, Handler, every_action
 from .wiring import Wiring
-from .workspaces import Workspaces
+from .workspaces import Placement, Workspaces
 
 if TYPE_CHECKING:
     from ..monitor.strip import PowerStrip
@@ -203,7 +196,8 @@ class MainWindow(QMainWindow, InParts):
         self.news = BoardNews(self.services, self.banner, self.notifications, self.actions_by_name)
         self.wiring = Wiring(self, self)
         self.panels.add(TRACES, self.monitor)
-        self._types, self._loader = QtTypes(self), LatestTask(self)
+        self._types = QtTypes(self)
+        self._loader = LatestTask(self, self._panels_imported, self._panels_failed)
         self._connect()
         self._board_changed(self.board)
         yield
@@ -238,7 +232,7 @@ class MainWindow(QMainWindow, InParts):
         self.files = FileMenus(self, self.settings, submenus["recent"], submenus["examples"])
 
     def _connect(self) -> None:
-        self.bridge.fault.connect(self.banner.show_fault)
+        self.bridge.subscribe(events.EngineFault, self.banner.show_fault)
         self.bridge.resolved.connect(self.banner.withdraw)
         self.bridge.activity.changed.connect(self._activity_changed)
         self._activity_changed()
@@ -275,8 +269,6 @@ class MainWindow(QMainWindow, InParts):
         self.workspaces.changed.connect(self._in_sight_changed)
         self._in_sight_changed()
         self._types.made.connect(self._import_panels)
-        self._loader.done.connect(self._panels_imported)
-        self._loader.failed.connect(self._panels_failed)
         self.workspaces.settled.connect(self._panels_there)
 
     @cached_property
@@ -363,7 +355,7 @@ class MainWindow(QMainWindow, InParts):
     def open_session(self, session: int) -> None:
         """Show a stored session's results."""
         self.workspaces.bring("front")
-        self.bridge.submit(Open(session))
+        self.bridge.submit(events.Open(session))
 
     @Slot(object)
     def compare_sessions(self, sessions: tuple[int, ...]) -> None:
@@ -630,11 +622,9 @@ class MainWindow(QMainWindow, InParts):
             self.settings.sync()
             self.actions_made.disconnect_buttons()
             self.workspaces.stop_watching()
-            for each in (
-                *(self._loader, self.news, self.side_windows, self.reports),
-                *(self.copying, self.file_opener, self.wiring, self.panels),
-            ):
+            for each in (self.side_windows, self.panels):
                 each.shutdown()
+            end_all(self)
             self.services.close()
         super().closeEvent(event)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QObject, QTimer, Slot
+from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QWidget
 
+from ..shared.turns import timer
 from .host import Host
 from .panels import INSPECTOR, PANELS
 
@@ -32,15 +33,8 @@ class Wiring(QObject):
         self.plot_menus: PlotMenus | None = None  # once there is a panel that was loaded
         self._titles = {spec.name: spec.title for spec in PANELS}
         host.panels.made.connect(self._made)
-        self._adopting = QTimer(self, singleShot=True, interval=0)  # once, however often what is in sight changes
-        self._adopting.timeout.connect(self.adopt_plots)
+        self._adopting = timer(self, self.adopt_plots, once=True)  # once, however often what is in sight changes
         host.workspaces.changed.connect(self._adopting.start)  # some are made when they are shown
-
-    def shutdown(self) -> None:
-        """Wait for the files that are being written."""
-        self._adopting.stop()
-        if self.plot_menus is not None:
-            self.plot_menus.shutdown()
 
     @Slot(str)
     def _made(self, name: str) -> None:

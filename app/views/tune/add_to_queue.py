@@ -26,7 +26,7 @@ from .draft import Draft, draft_of_file
 
 if TYPE_CHECKING:
     from ...engine.runner.boards import ReadyPlan
-    from ..shared.watched_board import WatchedBoard
+    from ..shared.watched_boards import WatchedBoard
     from .draft import Draft
 
 _TIP = "Run it as it is set up, once nothing else runs; the arrow offers several strategies, seeds and boards"
@@ -57,11 +57,6 @@ class AddToQueue(QToolButton):
         menu.aboutToShow.connect(self._offer)
         self.setMenu(menu)
         self.clicked.connect(self.add)
-
-    def shutdown(self) -> None:
-        """Wait for what is being planned."""
-        if self.variants is not None:
-            self.variants.shutdown()
 
     @Slot()
     def add(self) -> None:
@@ -113,10 +108,8 @@ class VariantsWindow(QDialog):
     ) -> None:
         super().__init__(parent)
         self._context, self._draft, self._set_up = context, draft, set_up
-        self._planner = TaskQueue(self)
-        self._planner.failed.connect(self._not_planned)
+        self._planner = TaskQueue(self, self._not_planned)
         self.setWindowTitle("Add several runs to the queue")
-        self.setModal(False)
         self.resize(560, 420)
         self.what, self.count = PlainLabel(wrap=True), PlainLabel(wrap=True)
         self.strategies, self.boards = _ticked_list("Strategies"), _ticked_list("Boards")
@@ -143,10 +136,6 @@ class VariantsWindow(QDialog):
         for number in (self.first, self.seeds):
             number.valueChanged.connect(self._count)
         context.bridge.queue_changed.connect(self._count)
-
-    def shutdown(self) -> None:
-        """Wait for what is being planned."""
-        self._planner.shutdown()
 
     def show_draft(self, draft: Draft, plan: ReadyPlan) -> None:
         """Offer what there is to vary; ticked is what is set up."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QGridLayout, QMenu, QPushButton, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QGridLayout, QPushButton, QSizePolicy, QWidget
 
 from ...base.errors import InputError, WattridgeError
 from ...engine.results.state import Purpose, SessionState
@@ -18,18 +17,17 @@ from ...sensors.gpu import LIVE
 from ..pool.runs_on import RunsOn
 from ..shared.captions import measured_words, provenance
 from ..shared.context import Context
-from ..shared.file_dialogs import open_file
+from ..shared.current_result import ResultCaption
 from ..shared.label import plain_tip
+from ..shared.panel import Panel
 from ..shared.past_sessions import PAST_SHOWN, PastSession, PastSessions
-from ..shared.result_caption import ResultCaption
 from ..shared.tasks import LatestTask
 from ..shared.watched_boards import speed_words
-from ..shared.widgets import button, local_time, vbox
+from ..shared.widgets import button, local_time, menu_button, open_file, vbox
 from .add_to_queue import AddToQueue
 from .draft import Draft, RunsElsewhere, Target, draft_of_session, examples, prepared_file
 from .session_form import SessionForm
-from .session_progress import SessionProgress
-from .setup_header import DraftSummary, SetupHeader, SpeedChoice
+from .setup_header import DraftSummary, SessionProgress, SetupHeader, SpeedChoice
 
 if TYPE_CHECKING:
     from ...engine.runner.boards import ReadyPlan
@@ -57,7 +55,7 @@ _FILES = ";;".join(
 )
 
 
-class TunePanel(QWidget):
+class TunePanel(Panel):
     """`open(path)` prepares a session; the buttons run it. Everything that may take time happens off Qt's thread."""
 
     file_opened = Signal(object)  # the Path of what was read
@@ -65,8 +63,7 @@ class TunePanel(QWidget):
     edit_asked = Signal()  # the specification that is open, or a new one
 
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._context = context
+        super().__init__(context, parent)
         self._draft: Draft | None = None
         self._opened: tuple[Path, Path | None] | int | None = None  # a file, and what was taken over; or a session
         self._prepared_for = ""  # UUID of the board
@@ -78,9 +75,7 @@ class TunePanel(QWidget):
         self._starting = False  # Start was pressed, the engine has not answered yet
         self._start_when_ready = False
         self._elsewhere = ("", False)  # the device that runs what the shown board does not; whether to start it there
-        self._reader = LatestTask(self)
-        self._reader.done.connect(self._read)
-        self._reader.failed.connect(self._not_prepared)
+        self._reader = LatestTask(self, self._read, self._not_prepared)
         self.summary, self.form, self.progress = DraftSummary(), SessionForm(), SessionProgress()
         self.header = SetupHeader()
         self.caption = ResultCaption(context.result)
@@ -106,15 +101,15 @@ class TunePanel(QWidget):
         context.pool.changed.connect(self._pool_changed)
         context.pool.failed.connect(self._board_failed)
         bridge = context.bridge
-        bridge.control_changed.connect(self._control_changed)
-        bridge.session_started.connect(self._session_started)
-        bridge.preparing.connect(self._preparing)
-        bridge.measurements_added.connect(self._measurements_added)
-        bridge.session_remark.connect(self._session_remark)
-        bridge.session_changed.connect(self._session_changed)
+        self.subscribe(events.ControlChanged, self._control_changed)
+        self.subscribe(events.SessionStarted, self._session_started)
+        self.subscribe(events.Preparing, self._preparing)
+        self.subscribe(events.MeasurementsAdded, self._measurements_added)
+        self.subscribe(events.SessionRemark, self._session_remark)
+        self.subscribe(events.SessionChanged, self._session_changed)
         bridge.activity.changed.connect(self._activity_changed)
         bridge.queue_changed.connect(self._set_buttons)
-        bridge.fault.connect(self._fault)
+        self.subscribe(events.EngineFault, self._fault)
         self._set_buttons()
 
     def _lay_out(self) -> None:
@@ -125,11 +120,10 @@ class TunePanel(QWidget):
         choose = button("&Open …", tip, self.choose_file)
         self.speed = SpeedChoice(self._context.boards)
         edit = button("E&dit …", "Edit the specification that is open, or begin one", self.edit_asked.emit)
-        self.examples = _menu_button("Examples", self._fill_examples)
-        self.stored = _menu_button("Past sessions", self._fill_stored)
+        self.examples = menu_button("Examples", "", self._fill_examples)
+        self.stored = menu_button("Past sessions", "", self._fill_stored, self._look_at)
         self.past = PastSessions(self.stored.menu(), self._past)
         self.past.failed.connect(self._context.bridge.report)
-        self.stored.menu().triggered.connect(self._look_at)
         self.body = QWidget()  # what can be folded away
         files = QGridLayout()  # in two rows, as below: the results beside the panel need the width
         for place, each in enumerate((choose, edit, self.examples, self.stored)):
@@ -203,13 +197,6 @@ class TunePanel(QWidget):
         self.asked.emit()
         self._prepare(session, start)
 
-    def shutdown(self) -> None:
-        """End what runs in the background. The session itself belongs to the engine."""
-        self._reader.shutdown()
-        self.past.shutdown()
-        self.queue.shutdown()
-        self.runs_on.shutdown()
-
     @Slot()
     def choose_file(self) -> None:
         """Let the user choose a file."""
@@ -225,11 +212,12 @@ class TunePanel(QWidget):
         if self._draft is not None:
             self.open(self._draft.path, taken_over=path)
 
-    def _fill_examples(self, menu: QMenu) -> None:
+    def _fill_examples(self) -> None:
         for path in examples():
-            menu.addAction(path.stem.replace("_", " "), lambda *_, path=path: self.open(path))
+            self.examples.menu().addAction(path.stem.replace("_", " "), lambda *_, path=path: self.open(path))
 
-    def _fill_stored(self, menu: QMenu) -> None:
+    def _fill_stored(self) -> None:
+        menu = self.stored.menu()
         self.past.add()
         menu.addSeparator()
         draft = self._draft
@@ -603,15 +591,3 @@ class TunePanel(QWidget):
 def _keep_width(of: QPushButton, widest: str) -> None:
     """The buttons beside it stay where they are, whatever it says."""
     of.setMinimumWidth(of.fontMetrics().horizontalAdvance(widest) + 36)
-
-
-def _menu_button(text: str, fill: Callable[[QMenu], None]) -> QToolButton:
-    """A button with a menu that is filled whenever it is about to be shown."""
-    made = QToolButton()
-    made.setText(text)
-    made.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-    menu = QMenu(made)
-    made.setMenu(menu)
-    menu.aboutToShow.connect(menu.clear)
-    menu.aboutToShow.connect(lambda: fill(menu))
-    return made

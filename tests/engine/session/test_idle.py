@@ -235,7 +235,7 @@ STUDY = IdleStudy(
 
 def test_a_year_costs_power_times_hours_and_a_suggestion_says_what_it_saved_here() -> None:
     load = Load(hours_per_year=1000, boards=2, price_per_kwh=0.5, carbon_g_per_kwh=400)
-    assert year_of(50.0, load) == {"kwh": 100.0, "money": 50.0, "co2_kg": 40.0}
+    assert as_json(year_of(50.0, load)) == {"kwh": 100.0, "money": 50.0, "co2_kg": 40.0}
     boost, memory = suggestions(STUDY)[1:]
     assert boost.saves_w == 25.0
     assert math.isnan(memory.saves_w)

@@ -24,8 +24,7 @@ from app.engine.specification.plan import SearchOptions
 from app.engine.store.database import Store
 from app.sensors.gpu import Gpu
 from app.sensors.select import open_gpu
-from app.views.analysis.counters_bar import CountersBar
-from app.views.analysis.panel import AnalysisPanel
+from app.views.analysis.panel import AnalysisPanel, CountersBar
 
 
 @pytest.fixture

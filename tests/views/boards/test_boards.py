@@ -139,7 +139,7 @@ def test_a_board_that_is_not_there_is_one_line(qtbot: QtBot, made: Callable[...,
     faults: list[str] = []
 
     panel = made(FakeGpu(working), "simulated:no such board")
-    panel.lab.bridge.fault.connect(lambda fault: faults.append(fault.what))  # type: ignore[attr-defined]
+    panel.lab.bridge.subscribe(events.EngineFault, lambda fault: faults.append(fault.what))  # type: ignore[attr-defined]
     qtbot.waitUntil(lambda: any("no such board" in what for what in faults), timeout=5000)
     assert len(panel.rows) == 1
 

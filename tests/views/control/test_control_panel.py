@@ -26,11 +26,10 @@ from app.engine.session import events
 from app.sensors.gpu import GpuInfo, PowerLimit, Source
 from app.sensors.power_profiles import PowerProfile, PowerProfiles
 from app.sensors.trace.trace import Trace
-from app.views.control.change_log import COLUMNS
+from app.views.control.arming import ControlSwitch
 from app.views.control.confirm_bar import ConfirmBar
-from app.views.control.panel import ControlPanel
+from app.views.control.panel import COLUMNS, ControlPanel
 from app.views.control.setting_rows import ClockBox
-from app.views.control.switch import ControlSwitch
 from app.views.shell.banner import Banner
 
 CLOCKS = tuple(range(210, 1411, 15))
@@ -311,7 +310,7 @@ def test_kept_settings_with_a_workload_power_profile_come_back_where_the_board_h
 def test_what_no_script_can_hold_is_said_when_it_is_exported(panel_of: Any, tmp_path: Path, qtbot: QtBot) -> None:
     lab, panel = panel_of(ProfiledBoard())
     said: list[str] = []
-    lab.context.bridge.fault.connect(lambda event: said.append(event.what))
+    lab.context.bridge.subscribe(events.EngineFault, lambda event: said.append(event.what))
     panel.rows.choose({"workload_power_profile": 1.0})
     panel.write_script(tmp_path / "clocks.sh")
     panel.write_unit(tmp_path / "clocks.service")
@@ -513,7 +512,7 @@ def test_an_installation_that_is_refused_is_reported_and_offered_again(
     monkeypatch.setattr(installing, "install", refuse)
     lab, panel = panel_of(Board())
     qtbot.waitUntil(panel.helper.button.isVisible, timeout=5000)
-    with qtbot.waitSignal(lab.bridge.fault, timeout=5000) as fault:
+    with qtbot.waitSignal(lab.bridge.signal(events.EngineFault), timeout=5000) as fault:
         panel.helper.button.click()
     assert "/usr/lib is a symbolic link" in fault.args[0].what
     qtbot.waitUntil(lambda: panel.helper.text.text() == "A helper is needed.", timeout=5000)

@@ -20,6 +20,7 @@ from app.engine.space.result_table import ResultTable
 from app.engine.space.search_space import SearchSpace
 from app.views.inspector.answer_bar import AnswerBar
 from app.views.inspector.panel import InspectorPanel
+from app.views.shared.panel import end_all
 from app.views.shared.settings import Settings
 
 GPU = "Fake A100"
@@ -36,7 +37,7 @@ def bar(lab: Lab, qtbot: QtBot) -> Iterator[AnswerBar]:
     qtbot.addWidget(made)
     made.show()
     yield made
-    made.shutdown()
+    end_all(made)
 
 
 def finished(lab: Lab, best: int | None = 9, source: str = "nvml", gpu: str = GPU) -> ResultTable:

@@ -17,6 +17,7 @@ from app.engine.results.measurement import State
 from app.engine.results.objectives import Goal, Objective
 from app.views.inspector.chooser_bar import ChooserBar
 from app.views.shared.current_result import EVERYTHING
+from app.views.shared.panel import end_all
 from app.views.shared.settings import Settings
 
 
@@ -26,7 +27,7 @@ def bar(lab: Lab, qtbot: QtBot) -> Iterator[ChooserBar]:
     qtbot.addWidget(made)
     made.show()
     yield made
-    made.shutdown()
+    end_all(made)
 
 
 def test_before_a_session_there_is_nothing_to_choose_from(lab: Lab, bar: ChooserBar) -> None:

@@ -12,6 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.formats.read import read_recording
 from app.views.inspector.answer_bar import ExportButton
+from app.views.shared.panel import end_all
 from app.views.shared.settings import Settings
 
 
@@ -21,7 +22,7 @@ def button(lab: Lab, qtbot: QtBot) -> Iterator[ExportButton]:
     qtbot.addWidget(made)
     made.show()
     yield made
-    made.shutdown()
+    end_all(made)
 
 
 def written(button: ExportButton, qtbot: QtBot, kind: str | None = None) -> list[Path]:
@@ -88,7 +89,7 @@ def test_kind_and_folder_are_remembered_over_restarts(
     again.own.trigger()
     assert again.own.isChecked()
     assert again.folder.name == "session-1"
-    again.shutdown()
+    end_all(again)
 
 
 def test_t1_is_offered_only_of_a_specification(lab: Lab, button: ExportButton, qtbot: QtBot, tmp_path: Path) -> None:

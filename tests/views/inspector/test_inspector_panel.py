@@ -29,8 +29,7 @@ from app.engine.workloads.source_kernel import SourceKernel
 from app.sensors.event_reasons import EventReason
 from app.sensors.limits import limits_of
 from app.sensors.trace.trace import Trace
-from app.views.inspector.panel import InspectorPanel
-from app.views.inspector.text_view import SourceView
+from app.views.inspector.panel import InspectorPanel, SourceView
 from app.views.shared import theme
 
 SPACE = grid_space()

@@ -15,7 +15,7 @@ from app.sensors.trace.alarms import AlarmRules
 from app.views.monitor.alarm_window import AlarmWindow
 from app.views.shared import theme
 from app.views.shared.settings import Settings
-from app.views.shared.watched_board import WatchedBoard
+from app.views.shared.watched_boards import WatchedBoard
 
 Open = Callable[..., Any]
 

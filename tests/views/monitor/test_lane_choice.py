@@ -13,8 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from app.sensors.clock import VirtualClock
 from app.views.monitor.lanes import LANES, LaneChoice
-from app.views.monitor.lanes_menu import LanesWindow
-from app.views.monitor.panel import MonitorPanel
+from app.views.monitor.panel import LanesWindow, MonitorPanel
 
 USUAL = ["Power", "Graphics clock", "Memory clock", "Core voltage", "Temperature", "Utilisation"]
 

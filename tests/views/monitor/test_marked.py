@@ -19,8 +19,7 @@ from app.engine.space.result_table import ResultTable
 from app.views.monitor.lane_view import LaneView
 from app.views.monitor.live_strip import WindowMarks, stretches_px, windows_of
 from app.views.shared import theme
-from app.views.table.panel import MarkedBar
-from app.views.table.results_table import ResultsView
+from app.views.table.panel import MarkedBar, ResultsView
 
 
 def shown(lab: Lab, table: ResultTable, qtbot: QtBot) -> ResultsView:

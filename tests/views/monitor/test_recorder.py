@@ -17,7 +17,7 @@ from app.base.paths import data_folder
 from app.sensors.recorded.recording import RecordingWriter, read_recording
 from app.views.monitor.panel import MonitorPanel, RecordButton
 from app.views.shared.recorder import usual_name
-from app.views.shared.watched_board import WatchedBoard
+from app.views.shared.watched_boards import WatchedBoard
 
 Open = Callable[..., Any]
 LIMIT_MS = 60_000  # of every wait: a busy machine takes its time

@@ -21,6 +21,7 @@ from pytestqt.qtbot import QtBot
 from app.views.front.panel import FrontPanel
 from app.views.plots.plot import LogAxis
 from app.views.plots.plot_export import PlotMenus, as_csv, curves_of
+from app.views.shared.panel import end_all
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ def menus(qtbot: QtBot, plot: pg.PlotWidget) -> Iterator[PlotMenus]:
     made = PlotMenus(window, lambda: "sgemm on A100 (simulated)")
     made.adopt(window, "Model")
     yield made
-    made.shutdown()
+    end_all(made)
     shiboken6.delete(window)
 
 

@@ -162,7 +162,7 @@ def test_a_session_runs_on_the_boards_that_were_chosen_and_one_that_dies_costs_n
     assert cells(panel, "State") == ["waiting", "waiting"]
     assert run_command(tune.plan_as_set_up()).words[2:4] == ("--gpu", "simulated:a100,simulated:a100#1")
     tune.form.evaluations.setValue(60)
-    grown = context.bridge.measurements_added
+    grown = context.bridge.signal(events.MeasurementsAdded)
     with qtbot.waitSignal(grown, timeout=60_000, check_params_cb=lambda event: event.length >= 20):
         tune.start.click()
     opened.pool.kill("sim-b")

@@ -19,10 +19,10 @@ from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
 from app.views.queue.panel import QueuePanel
-from app.views.roofline.measuring import RooflineMeasuring
+from app.views.roofline.panel import RooflineMeasuring
 from app.views.shell.app import Program
-from app.views.shell.quit_bar import QuitBar
-from app.views.shell.result_bar import ResultBar
+from app.views.shell.banner import QuitBar
+from app.views.shell.header import ResultBar
 from app.views.tune.panel import TunePanel
 
 Open = Callable[..., Program]

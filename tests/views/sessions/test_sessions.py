@@ -20,11 +20,10 @@ from pytestqt.qtbot import QtBot
 
 from app.base.paths import resources
 from app.engine.results.state import SessionState
-from app.engine.session.events import EngineFault, Open
+from app.engine.session import events
 from app.engine.store.database import Store
 from app.engine.store.record import Label
-from app.views.sessions.panel import SessionsPanel
-from app.views.sessions.session_list import NAME, TAGS
+from app.views.sessions.panel import NAME, TAGS, SessionsPanel
 from app.views.shell.window import MainWindow
 
 OpenProgram = Callable[..., Any]
@@ -81,8 +80,8 @@ def test_a_session_that_is_damaged_is_named_in_the_banner(qtbot: QtBot, store: S
     with closing(sqlite3.connect(store.path)) as db, db:
         db.execute("UPDATE measurements SET measured = '{broken' WHERE row < 2")
     db.close()
-    lab, faults = Lab(store=store), list[EngineFault]()
-    lab.bridge.fault.connect(faults.append)
+    lab, faults = Lab(store=store), list[events.EngineFault]()
+    lab.bridge.subscribe(events.EngineFault, faults.append)
     panel = SessionsPanel(lab.context)
     qtbot.addWidget(panel)
     settled(qtbot, panel)
@@ -289,7 +288,7 @@ def test_a_file_that_is_none_of_ours_is_one_line(qtbot: QtBot, store: Store, tmp
     qtbot.addWidget(panel)
     path = tmp_path / "notes.csv"
     path.write_text("no,header\nof,ours\n")
-    with qtbot.waitSignal(lab.bridge.fault, timeout=5000) as fault:
+    with qtbot.waitSignal(lab.bridge.signal(events.EngineFault), timeout=5000) as fault:
         panel.import_files([path])
     assert "notes.csv" in fault.args[0].what
     panel.shutdown()
@@ -311,7 +310,7 @@ def test_dropped_files_become_a_session_and_a_draft(qtbot: QtBot, open_program: 
     table = filled(SPACE)
     [cache] = export_session(plan_for(SPACE, OBJECTIVE), table, None, None, tmp_path, ["cache"])
     window = ready(qtbot, open_program())
-    with qtbot.waitSignal(window.bridge.session_changed, timeout=20_000) as changed:
+    with qtbot.waitSignal(window.bridge.signal(events.SessionChanged), timeout=20_000) as changed:
         drop(window, cache)
     assert changed.args[0].progress.state is SessionState.DONE
     shown = window.result.table
@@ -348,7 +347,7 @@ def test_what_is_opened_while_dropped_files_are_read_is_not_replaced_by_them(
     assert tune.draft.path.name == "copy.toml"
     assert window.result.session is None, "they are kept, and not shown"
     assert "stencil.toml" in sessions.message.text()
-    with qtbot.waitSignal(window.bridge.session_changed, timeout=20_000):
+    with qtbot.waitSignal(window.bridge.signal(events.SessionChanged), timeout=20_000):
         sessions.open.click()  # by hand they are
     assert window.result.session is not None
     with qtbot.waitSignal(tune.file_opened, timeout=20_000) as opened:
@@ -397,7 +396,7 @@ def test_a_table_that_is_dropped_becomes_a_session_once_its_columns_are_chosen(
     qtbot.waitUntil(lambda: "table" in window.side_windows.by_name, timeout=20_000)
     shown = window.side_windows.by_name["table"]
     qtbot.waitUntil(shown.keep.isEnabled, timeout=20_000)
-    with qtbot.waitSignal(window.bridge.session_changed, timeout=20_000):
+    with qtbot.waitSignal(window.bridge.signal(events.SessionChanged), timeout=20_000):
         shown.keep.click()
     assert window.result.table is not None
     assert (len(window.result.table), window.result.table.space.names) == (4, ("clock_mhz", "cap"))
@@ -471,4 +470,4 @@ def test_one_of_another_board_can_be_looked_at(qtbot: QtBot, open_program: OpenP
     submitted: list[Any] = []
     window.bridge.submit = submitted.append
     window.banner.offered.click()
-    assert submitted == [Open(1)]
+    assert submitted == [events.Open(1)]

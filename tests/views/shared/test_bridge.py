@@ -64,8 +64,7 @@ FIT_STEP = events.FitProgress(3, 10)
 def test_an_event_arrives_in_qts_thread_by_the_signal_of_its_kind(qtbot: QtBot) -> None:
     bridge = EngineBridge(lambda on_event: Engine(on_event, lambda _: FIT_STEP))
     listener = Listener()
-    bridge.fit_progress.connect(listener.hear)
-    bridge.fault.connect(listener.hear)
+    bridge.subscribe(events.FitProgress | events.EngineFault, listener.hear)
     bridge.submit(events.Fit(sweep=True))
     qtbot.waitUntil(lambda: bool(listener.heard), timeout=3000)
     assert listener.heard == [("FitProgress", threading.get_ident())]
@@ -94,7 +93,7 @@ def test_the_engine_is_made_at_the_first_command_and_stopped_once(qtbot: QtBot) 
 def test_nothing_arrives_after_the_end(qtbot: QtBot) -> None:
     bridge = EngineBridge(lambda on_event: Engine(on_event, lambda _: FIT_STEP))
     listener = Listener()
-    bridge.fit_progress.connect(listener.hear)
+    bridge.subscribe(events.FitProgress, listener.hear)
     bridge.submit(events.Fit(sweep=True))
     bridge.close()
     qtbot.wait(50)
@@ -109,15 +108,21 @@ def test_an_engine_that_cannot_be_started_is_a_message_not_a_crash(qtbot: QtBot)
     line = QStatusBar()
     qtbot.addWidget(line)
     banner = Banner(line, QWidget())
-    bridge.fault.connect(banner.show_fault)
+    bridge.subscribe(events.EngineFault, banner.show_fault)
     bridge.submit(events.Stop())
     qtbot.waitUntil(lambda: banner.text != "", timeout=3000)
     assert banner.text == "/data: cannot be written · choose another with WATTRIDGE_DATA"
 
 
-def test_every_event_has_a_signal() -> None:
+def test_events_go_to_those_who_subscribed_to_their_kind() -> None:
     bridge = EngineBridge(lambda on_event: Engine(on_event, lambda _: FIT_STEP))
-    assert set(bridge.signals) == set(events.Event.__args__)
+    faults, several = [], []
+    bridge.subscribe(events.EngineFault, faults.append)
+    bridge.subscribe(events.EngineFault | events.FitProgress, several.append)
+    for event in (FIT_STEP, events.EngineFault("lost"), events.BoardReleased("GPU-1")):
+        bridge.deliver(event)
+    assert faults == [events.EngineFault("lost")]
+    assert several == [FIT_STEP, events.EngineFault("lost")]
 
 
 def test_the_banner_keeps_messages_until_they_are_dismissed(qtbot: QtBot) -> None:
@@ -152,7 +157,7 @@ def test_a_replay_waits_until_the_window_has_shown_what_came(qtbot: QtBot) -> No
     handed_over = threading.Event()
     heard: list[int] = []
     bridge = EngineBridge(lambda on_event: Engine(on_event, lambda _: added(0)))
-    bridge.measurements_added.connect(lambda event: heard.append(event.length))
+    bridge.subscribe(events.MeasurementsAdded, lambda event: heard.append(event.length))
 
     def engine(lengths: tuple[int, ...]) -> threading.Thread:
         def run() -> None:
@@ -203,7 +208,7 @@ def test_what_the_engine_sends_meanwhile_comes_in_later_turns(qtbot: QtBot) -> N
             bridge.send(events.FitProgress(event.done + 1, 3))
             QTimer.singleShot(0, lambda: heard.append("the user"))
 
-    bridge.fit_progress.connect(hear)
+    bridge.subscribe(events.FitProgress, hear)
     bridge.send(events.FitProgress(1, 3))
     qtbot.waitUntil(lambda: len(heard) == 5, timeout=5_000)
     assert heard == ["step 1", "the user", "step 2", "the user", "step 3"]
@@ -213,9 +218,9 @@ def test_what_the_engine_sends_meanwhile_comes_in_later_turns(qtbot: QtBot) -> N
 def test_what_measurements_add_up_to_never_overtakes_another_event(qtbot: QtBot) -> None:
     bridge = EngineBridge(lambda on_event: Engine(on_event, lambda _: added(0)))
     heard: list[object] = []
-    bridge.measurements_added.connect(lambda event: heard.append(event.length))
-    bridge.fit_progress.connect(lambda event: heard.append("fit"))
-    bridge.pool_reported.connect(lambda event: heard.append(event.remark or "status"))
+    bridge.subscribe(events.MeasurementsAdded, lambda event: heard.append(event.length))
+    bridge.subscribe(events.FitProgress, lambda event: heard.append("fit"))
+    bridge.subscribe(events.PoolReported, lambda event: heard.append(event.remark or "status"))
     status, said = events.PoolReported(PoolStatus()), events.PoolReported(PoolStatus(), "a board left")
     for event in (added(1), added(2), FIT_STEP, added(3), FIT_STEP, FIT_STEP, added(4), status, added(5), status):
         bridge.send(event)
@@ -236,8 +241,8 @@ def test_the_next_event_arrives_while_a_slot_of_the_last_stays_in_a_dialog(qtbot
         dialog.exec()
         heard.append("answered")
 
-    bridge.fault.connect(ask)
-    bridge.fit_progress.connect(lambda _event: (heard.append("fit"), dialog.quit()))
+    bridge.subscribe(events.EngineFault, ask)
+    bridge.subscribe(events.FitProgress, lambda _event: (heard.append("fit"), dialog.quit()))
     bridge.report("a question")
     bridge.send(FIT_STEP)
     qtbot.waitUntil(lambda: "answered" in heard, timeout=5_000)

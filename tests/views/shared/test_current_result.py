@@ -28,9 +28,8 @@ from app.views.inspector.panel import InspectorPanel
 from app.views.roofline.panel import RooflinePanel
 from app.views.shared.bridge import EngineBridge
 from app.views.shared.context import Context
-from app.views.shared.current_result import CurrentResult
-from app.views.shared.result_caption import ResultCaption
-from app.views.shell.result_bar import ResultBar
+from app.views.shared.current_result import CurrentResult, ResultCaption
+from app.views.shell.header import ResultBar
 from app.views.table.panel import TablePanel
 from app.views.tune.draft import examples
 from app.views.tune.panel import TunePanel
@@ -68,7 +67,7 @@ class Desk:
         self.bridge = EngineBridge(lambda on_event: Tuner(self.store, on_event))
         self.result = CurrentResult(self.bridge)
         self.faults: list[events.EngineFault] = []
-        self.bridge.fault.connect(self.faults.append)
+        self.bridge.subscribe(events.EngineFault, self.faults.append)
         boards: Any = OneBoard(self.bridge, self.gpu, Trace(self.gpu.channels))
         context = Context(self.bridge, boards, self.store, self.result)
         self.tune, self.front = TunePanel(context), FrontPanel(context)
@@ -111,7 +110,9 @@ class Desk:
 
     def tune_to_the_end(self, path: Path) -> None:
         self.tune.open(path, start=True)
-        with self.qtbot.waitSignal(self.bridge.figures_restated, timeout=30_000):  # for one condition, at the end
+        with self.qtbot.waitSignal(
+            self.bridge.signal(events.FiguresRestated), timeout=30_000
+        ):  # for one condition, at the end
             self.qtbot.waitUntil(lambda: self.tune.state is SessionState.DONE, timeout=30_000)
         self.qtbot.waitUntil(self.steps_are_of_the_result, timeout=10_000)
         self.wait_for_analysis()
@@ -155,7 +156,7 @@ def test_a_roofline_leaves_the_tuning_session_where_it_is(desk: Desk, qtbot: QtB
     assert before["captions"] == {"sgemm · NVIDIA A100-PCIE-40GB · session 1 · simulated"}
 
     seen: list[dict[str, object]] = []
-    desk.bridge.roofline.measurements_added.connect(lambda _event: seen.append(desk.shown()))
+    desk.bridge.subscribe(events.MeasurementsAdded, lambda _event: seen.append(desk.shown()), roofline=True)
     desk.roofline.measuring.start(("fp32",))
     qtbot.waitUntil(lambda: desk.bridge.activity.title == "Roofline FP32", timeout=20_000)
     assert desk.bar.what.text() == "Roofline FP32"
@@ -170,7 +171,7 @@ def test_a_roofline_leaves_the_tuning_session_where_it_is(desk: Desk, qtbot: QtB
     assert desk.tune.start.isEnabled()
     assert desk.exported(tmp_path / "after")["kernel"] == "sgemm"
 
-    with qtbot.waitSignal(desk.bridge.fit_finished, timeout=20_000) as fitted:
+    with qtbot.waitSignal(desk.bridge.signal(events.FitFinished), timeout=20_000) as fitted:
         desk.bridge.submit(events.Fit(sweep=False))
     assert "sgemm" in fitted.args[0].source, "'Fit the session' is of the session that is shown"
     assert desk.faults == []

@@ -10,7 +10,7 @@ from PySide6.QtCore import QCoreApplication, QEvent
 from PySide6.QtWidgets import QFileDialog, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.views.shared.file_dialogs import choose_folder, open_file, open_files, save_file
+from app.views.shared.widgets import choose_folder, open_file, open_files, save_file
 
 Ask = Callable[[QWidget, Callable[[object], object]], None]
 KINDS = "Tables (*.csv);;All files (*)"

@@ -11,6 +11,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QWidget
 
 from app.base.errors import WattridgeError
+from app.views.shared.panel import end_all
 from app.views.shared.past_sessions import PastSession, PastSessions
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def test_the_menu_opens_while_the_store_is_read(
     assert [(action.data(), action.isEnabled()) for action in menu.actions()[1:3]] == [(2, True), (1, False)]
     assert store.threads != []
     assert threading.main_thread() not in store.threads
-    past.shutdown()
+    end_all(past)
 
 
 def test_what_is_chosen_is_the_session(menu: QMenu, past: PastSessions, store: SlowStore, qtbot: QtBot) -> None:
@@ -92,7 +93,7 @@ def test_what_is_chosen_is_the_session(menu: QMenu, past: PastSessions, store: S
     assert words(menu) == ["A file …", "Session 2", "Session 1 · running", "Something else"]
     menu.actions()[1].trigger()
     assert [action.data() for action in chosen] == [2]
-    past.shutdown()
+    end_all(past)
 
 
 def test_without_any_it_says_so(menu: QMenu, past: PastSessions, store: SlowStore, qtbot: QtBot) -> None:
@@ -101,7 +102,7 @@ def test_without_any_it_says_so(menu: QMenu, past: PastSessions, store: SlowStor
     with qtbot.waitSignal(past.listed, timeout=5_000):
         open_it(menu, past)
     assert words(menu) == ["A file …", "none yet", "Something else"]
-    past.shutdown()
+    end_all(past)
 
 
 def test_a_store_that_cannot_be_read_says_why(menu: QMenu, past: PastSessions, store: SlowStore, qtbot: QtBot) -> None:
@@ -111,7 +112,7 @@ def test_a_store_that_cannot_be_read_says_why(menu: QMenu, past: PastSessions, s
         open_it(menu, past)
     assert failed.args == ["sessions.db: the store is damaged", "restore it"]
     assert words(menu) == ["A file …", "cannot be read", "Something else"]
-    past.shutdown()
+    end_all(past)
 
 
 def test_a_menu_that_is_closed_and_gone_meanwhile_is_left_alone(
@@ -120,6 +121,6 @@ def test_a_menu_that_is_closed_and_gone_meanwhile_is_left_alone(
     open_it(menu, past)
     menu.clear()
     store.let.set()
-    past.shutdown()
+    end_all(past)
     qtbot.wait(20)
     assert words(menu) == []

@@ -16,11 +16,10 @@ from PySide6.QtWidgets import QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.base.paths import resources
-from app.views.shell.actions import every_action
 from app.views.shell.help import HelpWindow
 from app.views.shell.palette import score
 from app.views.shell.panels import PANELS
-from app.views.shell.window_actions import ACTIONS
+from app.views.shell.window_actions import ACTIONS, every_action
 
 Open = Callable[..., Any]
 

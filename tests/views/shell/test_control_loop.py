@@ -22,7 +22,7 @@ from app.engine.control.guard import DeviceGuard  # noqa: E402
 from app.engine.control.helper import record  # noqa: E402
 from app.engine.control.left_over import left_over  # noqa: E402
 from app.engine.results.state import SessionState  # noqa: E402
-from app.views.shared.watched_board import watched_gpu  # noqa: E402
+from app.views.shared.watched_boards import watched_gpu  # noqa: E402
 from app.views.shell.app import Program, application  # noqa: E402
 from app.views.shell.window import MainWindow  # noqa: E402
 

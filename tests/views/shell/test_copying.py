@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 from app.base.paths import resources
 from app.cli import make_parser
 from app.engine.results.state import SessionState
+from app.engine.session import events
 from app.engine.session.queue import variants
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
@@ -115,7 +116,7 @@ def test_traces_boards_sessions_comparison_fit_roofline_and_queue_have_theirs(qt
     window.compare_sessions((1,))
     qtbot.waitUntil(lambda: window.panels["compare"].ticked() == [1], timeout=20_000)
     assert words(copied(qtbot, window, "compare")) == ["compare", "1"]
-    with qtbot.waitSignal(window.bridge.fit_finished, timeout=60_000):
+    with qtbot.waitSignal(window.bridge.signal(events.FitFinished), timeout=60_000):
         window.panels["model"].fit_sweep()
     assert words(copied(qtbot, window, "model")) == ["fit", "--gpu", "simulated:a100"]
 

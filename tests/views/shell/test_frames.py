@@ -12,7 +12,7 @@ from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from app.views.shell.frames import Frames
+from app.views.shared.turns import Frames
 
 
 class Window(QWidget):

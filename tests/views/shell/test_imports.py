@@ -26,7 +26,7 @@ _LOADING = """
 import sys, threading
 from app.views.shell import window as shell
 from app.views.shell.app import Program, application
-from app.views.shared.watched_board import watched_gpu
+from app.views.shared.watched_boards import watched_gpu
 from PySide6 import QtCore, QtGui, QtWidgets
 
 def missing():
@@ -74,7 +74,7 @@ _OPEN = """
 import sys, threading
 from PySide6.QtCore import QTimer
 from app.views.shell.app import Program, application
-from app.views.shared.watched_board import watched_gpu
+from app.views.shared.watched_boards import watched_gpu
 
 class Noted:
     def find_spec(self, name, path, target=None):

@@ -20,7 +20,7 @@ from pytestqt.qtbot import QtBot
 from app.engine.results.state import SessionState
 from app.sensors.simulated.twin import load_twin
 from app.views.shared import countdown, watched_boards
-from app.views.shared.watched_board import WatchedBoard
+from app.views.shared.watched_boards import WatchedBoard
 from app.views.shell.app import Program
 from app.views.shell.window import MainWindow
 

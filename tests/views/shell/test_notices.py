@@ -20,8 +20,7 @@ from app.sensors.trace.alarms import AlarmRules
 from app.sensors.trace.sampler import SensorEvent
 from app.views.shared.settings import Settings
 from app.views.shell import banner as banner_module
-from app.views.shell.banner import Banner
-from app.views.shell.start_offers import offer_left_over, offer_recovery
+from app.views.shell.banner import Banner, offer_left_over, offer_recovery
 
 Open = Callable[..., Any]
 BUSY = ("a session is running", "stop it first")

@@ -15,6 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.store.database import Store
 from app.views.shared.context import Context
+from app.views.shared.panel import Part
 from app.views.shared.turns import InParts
 from app.views.shell.loading import Panels
 from app.views.shell.panels import PANELS
@@ -25,7 +26,7 @@ PLOTS = {"front": 1, "convergence": 1, "analysis": 1, "model": 1, "roofline": 3,
 NAMES = [spec.name for spec in PANELS if spec.panel and spec.name != "boards"]
 
 
-class TwoParts(QWidget, InParts):
+class TwoParts(Part, InParts):
     """A label, then another."""
 
     fails = False
@@ -91,7 +92,8 @@ def test_no_panel_makes_more_than_one_plot_in_a_turn(load: Load, plots: list[str
         in_each_turn.append(len(plots) - before)
     assert max(in_each_turn) <= 1
     assert sum(in_each_turn) == PLOTS.get(name, 0)
-    assert in_each_turn[-1] == 0, "it is shown in a later turn than that of its last plot"
+    if isinstance(panels[name], InParts):  # the others are made in less than a frame
+        assert in_each_turn[-1] == 0, "it is shown in a later turn than that of its last plot"
 
 
 def test_a_panel_is_there_once_it_is_whole(load: Load, qtbot: QtBot) -> None:

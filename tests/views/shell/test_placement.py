@@ -14,7 +14,7 @@ from fixtures.starts import looks
 from PySide6.QtCore import QRect, QSize
 
 from app.views.shell.panels import PANELS
-from app.views.shell.placement import first_geometry, screens_name
+from app.views.shell.workspaces import first_geometry, screens_name
 
 Starts = Callable[..., list[dict[str, Any]]]
 _CLEAN = multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver")

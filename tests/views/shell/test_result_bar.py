@@ -16,9 +16,9 @@ from app.engine.results.state import SessionState
 from app.engine.session import events
 from app.engine.space.result_table import ResultTable
 from app.sensors.simulated.twin import load_twin
-from app.views.shared.result_caption import ResultCaption
+from app.views.shared.current_result import ResultCaption
 from app.views.shell.app import Program
-from app.views.shell.result_bar import ResultBar
+from app.views.shell.header import ResultBar
 from app.views.shell.window import MainWindow
 
 Open = Callable[..., Program]

@@ -23,16 +23,16 @@ from app.engine.models.fit.frequency import fit_frequency_model
 from app.engine.models.fit.points import Points
 from app.engine.models.fit_documents import save_fit
 from app.engine.results.state import SessionState
+from app.engine.session import events
 from app.engine.store.database import Store
 from app.views.shared import theme
 from app.views.shared.settings import Settings
-from app.views.shared.watched_board import watched_gpu
-from app.views.shell.actions import every_action
+from app.views.shared.watched_boards import watched_gpu
 from app.views.shell.app import Program
 from app.views.shell.header import Badge
 from app.views.shell.panels import PANELS
 from app.views.shell.window import MainWindow
-from app.views.shell.window_actions import ACTIONS, LENGTH_ACTIONS
+from app.views.shell.window_actions import ACTIONS, LENGTH_ACTIONS, every_action
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -221,7 +221,7 @@ def test_a_session_is_tuned_fitted_and_exported(qtbot: QtBot, open_program: Open
     path.write_text(SGEMM)
     (tmp_path / "sgemm.cu").write_text("// the simulated board costs it by its profile\n")
     ends: list[SessionState] = []
-    window.bridge.session_changed.connect(lambda event: ends.append(event.progress.state))
+    window.bridge.subscribe(events.SessionChanged, lambda event: ends.append(event.progress.state))
     window.open_specification(path, start=True)
     qtbot.waitUntil(lambda: SessionState.DONE in ends, timeout=60_000)
     table = window.result.table
@@ -242,7 +242,7 @@ def test_a_session_is_tuned_fitted_and_exported(qtbot: QtBot, open_program: Open
     )
     assert not shown.trace.note.isVisible(), "the power while it was measured is in the trace"
 
-    with qtbot.waitSignal(window.bridge.fit_finished, timeout=60_000) as fitted:
+    with qtbot.waitSignal(window.bridge.signal(events.FitFinished), timeout=60_000) as fitted:
         window.panels["model"].fit_sweep()
     fit = fitted.args[0].fit
     assert fit.simulated

@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 from app.engine.results.measurement import Measurement, State
 from app.engine.results.objectives import Limit
 from app.engine.space.result_table import ResultTable
-from app.views.table.results_table import ResultsModel, ResultsView
+from app.views.table.panel import ResultsModel, ResultsView
 
 ASCENDING, DESCENDING = Qt.SortOrder.AscendingOrder, Qt.SortOrder.DescendingOrder
 

@@ -13,6 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from app.base.paths import resources
 from app.engine.results.state import SessionState
+from app.engine.session import events
 from app.engine.session.queue import MOST_WAITING
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
@@ -145,7 +146,7 @@ def test_a_file_that_was_edited_meanwhile_is_not_mixed_with_what_it_was(
     variants = variants_of(tune)
     tick(variants.boards, window.boards.all[1].uuid)
     path.write_text(text + "\n# edited\n", encoding="utf-8")
-    with qtbot.waitSignal(window.bridge.fault, timeout=20_000) as fault:
+    with qtbot.waitSignal(window.bridge.signal(events.EngineFault), timeout=20_000) as fault:
         variants.add.click()
     assert "has changed since it was opened" in fault.args[0].what
     assert not window.bridge.queue.runs

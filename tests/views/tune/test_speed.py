@@ -23,7 +23,7 @@ from app.sensors.clock import ScaledClock, VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
 from app.views.shared.watched_boards import EXAMPLE_SPEED, SPEEDS
-from app.views.shell.actions import every_action
+from app.views.shell.window_actions import every_action
 
 Open = Callable[..., Any]
 GEMM = resources() / "examples" / "gemm.toml"

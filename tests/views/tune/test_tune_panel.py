@@ -67,7 +67,7 @@ class Window(TuningLab):
         self.qtbot.waitUntil(lambda: self.panel.start.isEnabled(), timeout=20_000)
 
     def run_to_the_end(self) -> None:
-        started = self.bridge.session_started
+        started = self.bridge.signal(events.SessionStarted)
         with self.qtbot.waitSignal(started, timeout=20_000, check_params_cb=lambda event: event.running):
             self.panel.start.click()
         self.qtbot.waitUntil(lambda: self.panel.state is SessionState.DONE, timeout=60_000)
@@ -113,7 +113,7 @@ def test_the_size_of_the_space_is_shown_before_the_start(window: Window, tmp_pat
 
 def test_a_complete_cache_is_a_result_at_once_and_replaying_it_another_step(window: Window, tmp_path: Path) -> None:
     panel = window.panel
-    with window.qtbot.waitSignal(window.bridge.session_changed, timeout=20_000):
+    with window.qtbot.waitSignal(window.bridge.signal(events.SessionChanged), timeout=20_000):
         panel.open(small_cache(tmp_path))
     assert window.result.caption == "small · Test GPU · recorded in small.json.gz"
     assert (len(window.result.table or ()), panel.state) == (60, SessionState.DONE)
@@ -139,7 +139,7 @@ def test_a_complete_cache_is_a_result_at_once_and_replaying_it_another_step(wind
 def test_whatever_its_format_a_complete_recording_is_shown_whole(window: Window, tmp_path: Path, kind: str) -> None:
     table = filled(grid_space())
     [path] = export_session(plan_for(table.space, OBJECTIVE), table, None, None, tmp_path, [kind])
-    with window.qtbot.waitSignal(window.bridge.session_changed, timeout=20_000):
+    with window.qtbot.waitSignal(window.bridge.signal(events.SessionChanged), timeout=20_000):
         window.panel.open(path)
     assert len(window.result.table or ()) == len(table)
     assert window.result.caption.endswith(f"recorded in {path.name}")
@@ -327,7 +327,7 @@ def test_a_stopped_session_can_be_resumed(window: Window, tmp_path: Path) -> Non
 
 def reopen(window: Window, session: int) -> None:
     """As by Open under Sessions."""
-    signals = [window.panel.form.draft_shown, window.bridge.session_changed]
+    signals = [window.panel.form.draft_shown, window.bridge.signal(events.SessionChanged)]
     with window.qtbot.waitSignals(signals, timeout=20_000):
         window.bridge.submit(events.Open(session))
 
