@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 sys.path.insert(0, str(Path(__file__).parent))
 
 from environment import clear
-from fixtures.waiting import wait_for_threads
 
 clear()
 
@@ -76,12 +76,15 @@ def store(own_data_folder: Path) -> Iterator[Store]:
 
 
 @pytest.fixture(autouse=True)
-def no_thread_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
-    """A test that leaves a thread running fails; a program of a whole module is looked at when it ends."""
+def no_thread_left_behind() -> Iterator[None]:
+    """A test that leaves a thread running fails: the program runs for weeks."""
     before = set(threading.enumerate())
     yield
-    if "open_once" not in request.fixturenames:
-        wait_for_threads(before)
+    deadline = time.monotonic() + 20.0
+    while leaked := [t for t in threading.enumerate() if t not in before and t.is_alive()]:
+        if time.monotonic() > deadline:
+            pytest.fail(f"threads left behind: {', '.join(t.name for t in leaked)}")
+        time.sleep(0.02)
 
 
 @pytest.hookimpl(optionalhook=True)

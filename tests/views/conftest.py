@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import threading
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import Any
 import pyqtgraph as pg
 import pytest
 from fixtures.lab import Lab
-from fixtures.waiting import wait_for_threads
 from PySide6.QtCore import QObject, QUrl, Slot
 from PySide6.QtGui import QDesktopServices, QTransform
 
@@ -27,12 +25,10 @@ def no_garbage_collected_inside_qt(monkeypatch: pytest.MonkeyPatch) -> Iterator[
         _THAWED.append(True)
 
     monkeypatch.setattr(gc, "unfreeze", thaw)
-    enabled = gc.isenabled()  # not where a program of the whole module runs
     gc.disable()
     yield
     gc.collect()
-    if enabled:
-        gc.enable()
+    gc.enable()
 
 
 _THAWED: list[bool] = []  # a program's `Collector` thawed, as it stopped, all that the whole suite loaded
@@ -106,28 +102,3 @@ def open_program(qtbot: Any) -> Iterator[Callable[..., Any]]:
     yield open_it
     for program in opened:
         program.close()
-
-
-@pytest.fixture(scope="module")
-def open_once(qapp: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Any], Any]]:
-    """`open_once(gpu)`: a program for all tests of a module that only look at it, with a data folder of its own."""
-    from app.views.shell.app import Program, application
-
-    gc.disable()
-    application()
-    before, opened = set(threading.enumerate()), list[Any]()
-
-    def open_it(gpu: Any) -> Any:
-        opened.append(Program(gpu))
-        return opened[-1]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("WATTRIDGE_DATA", str(tmp_path_factory.mktemp("program")))
-        yield open_it
-        for program in opened:
-            program.close()
-    opened.clear()
-    wait_for_threads(before)
-    gc.collect()
-    gc.freeze()  # the program's end has thawed what the whole suite loaded
-    gc.enable()

@@ -124,16 +124,16 @@ def picture_of(widget: QWidget, root: QWidget) -> QImage:
     return root.grab(place_of(widget, root)).toImage()
 
 
-@pytest.fixture(scope="module")
-def window(request: pytest.FixtureRequest, open_once: Open) -> MainWindow:
+@pytest.fixture
+def window(qtbot: QtBot, open_program: Open) -> MainWindow:
     """With one of several stored sessions shown, so that every panel has something to show."""
-    qtbot, space = QtBot(request), grid_space(4, 4)
+    space = grid_space(4, 4)
     with Store() as store:
         for title, state in (("first", SessionState.DONE), ("second", SessionState.INTERRUPTED)):
             session = store.create_session(plan_for(space, OBJECTIVE, title=title))
             store.append(session, [measured(space, row) for row in range(space.size - 2)], elapsed_s=3.0)
             store.finish(session, state)
-    window: MainWindow = ready(qtbot, open_once(FakeGpu(working)))
+    window: MainWindow = ready(qtbot, open_program(FakeGpu(working)))
     window.open_session(session)
     qtbot.waitUntil(lambda: window.result.best is not None, timeout=20_000)
     window.panels["sessions"].choose({session})
