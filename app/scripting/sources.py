@@ -1,5 +1,7 @@
-"""The kernel's source as Kernel Tuner takes it: text, a file, several files, or a function of the parameters; in which
-language it is, and what compiles functions of the host."""
+"""A kernel's source as Kernel Tuner takes it: text, a file, several files, or a function of the parameters.
+
+Its language, and the compiler of functions of the host, follow from it.
+"""
 
 from __future__ import annotations
 

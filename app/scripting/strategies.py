@@ -58,7 +58,8 @@ _WITH_POPULATION: Final = ("genetic_algorithm", "differential_evolution", "parti
 def read_strategy(name: Any, options: Mapping[str, Any] | None) -> SearchOfAnySize:
     """A strategy of ours, its options and the limits that Kernel Tuner's would have.
 
-    Raises InputError for a strategy or an option that is not offered here."""
+    Raises InputError for a strategy or an option that is not offered here.
+    """
     given = dict(options or {})
     ours = _strategy(name, given)
     evaluations, seconds = given.pop("max_fevals", None), given.pop("time_limit", None)

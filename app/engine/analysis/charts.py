@@ -199,10 +199,12 @@ def _effects(session: Analysed, on: str) -> Effects | None:
 
 
 def effect_goals(session: Analysed) -> list[tuple[str, str]]:
+    """The goals on which effects are known: each name with its words."""
     return [(one.goal.name, f"on {session.described(one.goal.name).label}") for one in session.analysis.effects]
 
 
 def effect_parameters(session: Analysed) -> list[tuple[str, str]]:
+    """The parameters with known effects: each name with its words."""
     effects = session.analysis.effects
     return [(one.name, f"of {session.described(one.name).label}") for one in effects[0].importances] if effects else []
 
@@ -349,6 +351,7 @@ def failure_bars(session: Analysed, kind: str) -> Chart | str:
 
 
 def failure_kinds(session: Analysed) -> list[tuple[str, str]]:
+    """The kinds of failures with their counts, behind a choice of all of them; empty where nothing failed."""
     kinds = [(one.kind, f"{one.kind} ({count_text(one.count)})") for one in session.analysis.failures]
     return [("", "all kinds"), *kinds] if kinds else []
 

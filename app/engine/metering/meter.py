@@ -72,8 +72,10 @@ class Meter:
     """Measures loads on one board. Not thread-safe; other threads may read the board meanwhile."""
 
     def __init__(self, gpu: LaunchingGpu, *, needs: Collection[str] = (), target: float = TARGET) -> None:
-        """`needs` names figures that windows must be long enough for, where the board reports them: the memory's power
-        is a slow average, and the core voltage of a real board is asked for about once a second.
+        """Prepare to measure on a board.
+
+        `needs` names figures that windows must be long enough for, where the board reports them: the memory's power is a
+        slow average, and the core voltage of a real board is read about once a second.
         """
         self._gpu = gpu
         self._target = target

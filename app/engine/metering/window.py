@@ -98,7 +98,7 @@ class Run:
 
     @property
     def runs(self) -> list[Run]:
-        """This one, and its opposite."""
+        """The run itself, and its opposite where there is one."""
         return [self] if self.opposite is None else [self, self.opposite]
 
 

@@ -381,8 +381,10 @@ class _Knowledge:
         return self._by(self._from_prior if self.uses_prior else self._model, outcomes)
 
     def expect(self, outcomes: Sequence[Outcome]) -> Floats:
-        """The same of rows that are measured next: with and without the prior, so that `score` can tell which is
-        better."""
+        """Predict the energies of rows that are measured next.
+
+        They are predicted with and without the prior, so that `score` can compare the two.
+        """
         self._expected = self._by(self._model, outcomes), self._by(self._from_prior, outcomes)
         return self._expected[1 if self.uses_prior else 0]
 

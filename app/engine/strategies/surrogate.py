@@ -291,8 +291,10 @@ class Model:
 
 
 def chosen_points(order: Indices, rng: np.random.Generator) -> Indices:
-    """Which points a model holds, of all from the best to the worst: all, or the best half, the latest quarter and a
-    random part of the others."""
+    """Choose the points that a model holds, of all from the best to the worst.
+
+    All of them, or the best half, the latest quarter and a random part of the others.
+    """
     if len(order) <= MOST_POINTS:
         return np.arange(len(order))
     latest = np.arange(len(order) - MOST_POINTS // 4, len(order))

@@ -51,7 +51,7 @@ class Estimate:
         return self._since_s(self._begun_ns)
 
     def begin(self, part: str) -> None:
-        """This part begins; those before it are done, or not needed."""
+        """Begin a part; the parts before it are done, or not needed."""
         while self._left and self._part != part:
             self._part = next(iter(self._left))
             self._most_s = self._left.pop(self._part)

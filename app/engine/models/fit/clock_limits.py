@@ -276,8 +276,10 @@ def settable_clocks(gpu: str, clock_mhz: Floats) -> tuple[tuple[float, ...] | No
 
 
 def how_settable(clock_mhz: float) -> str:
-    """What is to be said of a clock that is recommended: boards are set to whole MHz, and the mean of readings that is
-    none lies between clocks that can be set."""
+    """Describe whether a recommended clock can be set.
+
+    Boards are set to whole MHz; a mean of readings that is not whole lies between clocks that can be set.
+    """
     return "can be set" if clock_mhz == round(clock_mhz) else "a mean of readings, between clocks that can be set"
 
 

@@ -402,8 +402,10 @@ class _Readings:
         return float(np.median(self.points.power_w[self.limited])) if self.limited.any() else math.inf
 
     def measured(self) -> Measured:
-        """The energy per work by clock: of the points used, and of the limited ones where their speed is known;
-        those left out count where others repeat them.
+        """The measured energy per work, by clock.
+
+        It covers the points used, and limited ones where their speed is known; points left out count where others
+        repeat them.
 
         Without it, the clock that a limited point really ran at is not known either.
         """

@@ -20,8 +20,11 @@ _MOST_FALLS = 0.2  # share of the points that may be left out for that
 
 
 def relative_weights(power_w: Floats) -> Floats:
-    """Weights of squared residuals: a variance proportional to the power lies between a fixed error in W (steps of
-    the reading, drift) and one proportional to the power (noise, gain)."""
+    """Weights of squared residuals, shape (n,).
+
+    The variance is proportional to the power: between a fixed error in W (steps of the reading, drift) and an error
+    proportional to the power (noise, gain).
+    """
     return np.asarray(power_w.mean() / power_w)
 
 
@@ -44,8 +47,11 @@ def without_outliers(clock_mhz: Floats, power_w: Floats, rate: Floats | None, fr
 
 
 def _impossible(clock_mhz: Floats, power_w: Floats, rate: Floats | None, rows: Rows) -> list[int]:
-    """The fewest of `rows` (ascending by clock) without which, where the clock rises, power nowhere falls and the same
-    work nowhere takes longer. Empty where that would take too many: then it is the load that was not the same."""
+    """The fewest of `rows`, ascending by clock, that contradict a rising clock.
+
+    Without them power nowhere falls and the same work nowhere takes longer as the clock rises. Empty where too many
+    would have to go: then the load was not the same.
+    """
 
     def misfit(kept: Rows) -> float:
         return _fit(clock_mhz, power_w, kept, kept)[0]
@@ -63,8 +69,10 @@ def _impossible(clock_mhz: Floats, power_w: Floats, rate: Floats | None, rows: R
 
 
 def _against_order(falling: Floats, rows: Rows, misfit: Callable[[Rows], float]) -> list[int]:
-    """The fewest of `rows` without which `falling` rises nowhere by more than _FALL; of equals the one without which
-    the others fit best."""
+    """The fewest of `rows` without which `falling` rises nowhere by more than _FALL.
+
+    Among equals, the row without which the others fit best.
+    """
     removed: list[int] = []
     most = int(_MOST_FALLS * len(rows)) if len(rows) >= _LEAST_POINTS else 0
     for _ in range(most + 1):

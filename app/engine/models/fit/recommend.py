@@ -78,8 +78,11 @@ class Measured:
 
     @property
     def best(self) -> int:
-        """Where the least energy was measured; a clock with fewer repeats must be lower by what its mean may err, and
-        one whose repeats contradict each other by what medians may differ."""
+        """Index of the clock at which the least energy was measured.
+
+        A clock with fewer repeats must be lower by the error of its mean, and a clock whose repeats contradict each
+        other by as much as medians may differ.
+        """
         uncertain = (self.scatter or 0.0) / np.sqrt(self.repeats) + _HIGHER * self._contradict
         return int((self.energy * (1 + uncertain)).argmin())
 

@@ -1,5 +1,8 @@
-"""What no kernel of an operator is expected to go below on a board: its work at the board's peak speed, its least bytes
-at the full bandwidth, each at its energy in the board's energy roofline [Holtmann2024, eq. 5]."""
+"""The floor of an operator on a board: the time and energy below which no kernel is expected to go.
+
+Its work runs at the board's peak speed and its least bytes at the full bandwidth, each at its energy in the board's
+energy roofline [Holtmann2024, eq. 5].
+"""
 
 from __future__ import annotations
 
@@ -60,8 +63,11 @@ def floor_on(operator: Operator, facts: SessionFacts, store: Store) -> OperatorF
 
 
 def floor_of(operator: Operator, model: EnergyRoofline, gpu: str, roofline: str = "") -> OperatorFloor:
-    """The floor by a roofline's energies. Its speeds are what microbenchmarks reached, which a kernel may exceed: where
-    the data sheet's are known and higher, they count."""
+    """The floor by a roofline's energies.
+
+    The roofline's speeds are those that microbenchmarks reached, which a kernel may exceed: where the data sheet's are
+    known and higher, they count.
+    """
     board = board_named(gpu)
     if board is not None:
         peak_flops = max(model.peak_flops, 1e9 * board.gflops.get(operator.arithmetic, 0.0))
