@@ -74,8 +74,8 @@ class Meter:
     def __init__(self, gpu: LaunchingGpu, *, needs: Collection[str] = (), target: float = TARGET) -> None:
         """Prepare to measure on a board.
 
-        `needs` names figures that windows must be long enough for, where the board reports them: the memory's power is a
-        slow average, and the core voltage of a real board is read about once a second.
+        `needs` names figures that windows must be long enough for, where the board reports them: the memory's power is
+        a slow average, and the core voltage of a real board is read about once a second.
         """
         self._gpu = gpu
         self._target = target
