@@ -34,7 +34,7 @@ OF_A_USER = {
 _SAMPLE = (
     "tests/engine/control/test_guard.py",
     "tests/views/shell/test_names.py",
-    "tests/test_data_folder.py",
+    "tests/base/test_data_folder.py",
     "tests/test_cli.py",
 )
 

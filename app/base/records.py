@@ -108,9 +108,11 @@ def from_json(kind: type[T], document: Any) -> T:
     """Read a record of that class from the document that `as_json` makes of it.
 
     A key that an older program did not write gets the field's default. Raises ValueError, TypeError or LookupError
-    where the document is damaged.
+    where the document is damaged, as one with no key of the record is.
     """
     record: Any = kind
+    if not isinstance(document, Mapping) or not document.keys() & _names(record).keys():
+        raise ValueError(f"not the document of a {record.__name__}")
     hints = _hints(record)
     given: dict[str, Any] = {}
     for field in dataclasses.fields(record):

@@ -71,7 +71,7 @@ def test_a_roofline_that_was_measured_here_goes_before_others_and_is_found_by_ol
     with Store(tmp_path / "s.db") as store:
         session = store.create_session(plan)
         before = session_summary(ResultTable(plan.space), with_floor(plan, store))["roofline_floor"]
-        assert "wattridge roofline" in before["why_not"]
+        assert "wattridge roofline" in before.why_not
         swept = store.create_session(replace(plan_replay(sweep.path, read=sweep), gpu=plan.gpu, source="simulated"))
         store.append(swept, list(sweep.measurements()))
         opened = stored_session(store, session)

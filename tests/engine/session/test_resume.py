@@ -45,7 +45,7 @@ run_session(plan(space, runner, strategy="test_one_by_one"), Store(), show, thre
 def kill_a_session_after(reports: int, delay_s: float) -> list[int]:
     """Run a session in a process of its own, kill it; the rows that were reported."""
     here = Path(__file__).resolve()
-    paths = os.pathsep.join([str(here.parents[1]), str(here.parents[3])])
+    paths = os.pathsep.join([str(here.parents[1]), str(here.parents[2]), str(here.parents[3])])
     process = subprocess.Popen(
         [sys.executable, "-c", VICTIM], stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": paths}
     )
