@@ -204,13 +204,13 @@ def _read(kind: Any, value: Any) -> Any:
         return _one_of(kind, arguments, value)
     if origin is None:
         return _simple(kind, value)
+    if (scalar := _scalar_of_array(kind)) is not None:
+        return _array(scalar, value)
     if issubclass(origin, Mapping):
         return {str(key): _read(arguments[1], item) for key, item in value.items()}
     if origin is tuple and arguments[-1] is not ...:
         return tuple(_read(kind, item) for kind, item in zip(arguments, value, strict=True))
-    if issubclass(origin, Sequence):
-        return tuple(_read(arguments[0], item) for item in value)
-    return _array(kind, value)
+    return tuple(_read(arguments[0], item) for item in value)
 
 
 def _one_of(kind: Any, values: Sequence[Any], value: Any) -> Any:
@@ -231,10 +231,22 @@ def _simple(kind: Any, value: Any) -> Any:
     return value
 
 
-def _array(kind: Any, value: Any) -> Any:
+def _scalar_of_array(kind: Any) -> Any:
+    """The type of an `NDArray`'s elements, None of other types.
+
+    Up to NumPy 2.4 `NDArray[np.float64]` is an `ndarray` of a shape and a dtype, from 2.5 on an alias of that with the
+    scalar as its argument.
+    """
+    name = getattr(get_origin(kind), "__name__", "")
+    if name == "NDArray":
+        return get_args(kind)[0]
+    return get_args(get_args(kind)[1])[0] if name == "ndarray" else None
+
+
+def _array(scalar: Any, value: Any) -> Any:
     import numpy as np
 
-    return np.asarray(value, dtype=get_args(get_args(kind)[1])[0])
+    return np.asarray(value, dtype=scalar)
 
 
 def _schema(kind: Any, defined: dict[str, Any]) -> dict[str, Any]:
@@ -256,15 +268,14 @@ def _schema(kind: Any, defined: dict[str, Any]) -> dict[str, Any]:
             defined[kind.__name__] = {}  # a record may hold records of its own kind
             defined[kind.__name__] = _object(kind, defined)
         return {"$ref": f"#/$defs/{kind.__name__}"}
+    if (scalar := _scalar_of_array(kind)) is not None:
+        return {"type": "array", "items": _schema({"f": float, "b": bool}.get(scalar.__name__[0], int), defined)}
     if issubclass(origin, Mapping):
         return {"type": "object", "additionalProperties": _schema(arguments[1], defined)}
     if origin is tuple and arguments[-1] is not ...:
         items = _union([_schema(each, defined) for each in dict.fromkeys(arguments)])
         return {"type": "array", "items": items, "minItems": len(arguments), "maxItems": len(arguments)}
-    item = arguments[0]
-    if not issubclass(origin, Sequence):  # an array of NumPy's
-        item = {"f": float, "b": bool}.get(get_args(arguments[1])[0].__name__[0], int)
-    return {"type": "array", "items": _schema(item, defined)}
+    return {"type": "array", "items": _schema(arguments[0], defined)}
 
 
 def _union(schemas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
