@@ -1,7 +1,7 @@
 """The Model Context Protocol over standard input and output: one JSON-RPC 2.0 message a line, UTF-8.
 
-Written here, and small, because the official package brings web servers and cryptography (45 MB with what it needs)
-for what is a loop over lines. Revisions 2025-06-18 and 2025-11-25 of the protocol, whose stdio transport and tools are
+Written here, and small: the official package brings 28 packages and bounds neither lines nor calls (decision 12 in
+`resources/decisions`). Revisions 2025-06-18 and 2025-11-25 of the protocol, whose stdio transport and tools are
 the same as far as they are used: https://modelcontextprotocol.io/specification/2025-06-18.
 
 Every request and everything malformed is answered once; notifications and responses never are. Tools run beside the
