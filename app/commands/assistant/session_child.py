@@ -1,21 +1,20 @@
-"""Runs one session for an assistant: a job as a line of JSON on standard input, what happens as lines on its output.
+"""Runs one session for an assistant: the job is its parent's first frame, and it answers with frames what happens.
 
 The specification is read, checked and run here, once: what was checked is what runs. Real boards are read-only
-(the environment says so to everything below). Another line, or the end of the input, stops the session.
+(the environment says so to everything below). Another frame, or the end of the parent, stops the session.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import sys
 import threading
 import time
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final
 
+from ...base.conversation import Parent
 from ...base.errors import WattridgeError
 from ...base.processes import use_one_core
 from ...base.records import as_json
@@ -31,21 +30,18 @@ from ...engine.store.database import Store
 from ...sensors.select import open_gpu
 from .allowed import Folders, check_board, load_allowed
 
-_LONGEST_JOB: Final = 1 << 20  # bytes
-_EVERY_S: Final = 0.2  # between two lines of progress
+_EVERY_S: Final = 0.2  # between two frames of progress
 
 
 class _Teller:
-    """Writes lines for the server; what is printed by anything else goes nowhere."""
+    """Tells the server what happens."""
 
-    def __init__(self) -> None:
-        self._sink = os.fdopen(os.dup(1), "wb")
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    def __init__(self, parent: Parent) -> None:
+        self._parent = parent
         self._last = 0.0
 
     def tell(self, **message: Any) -> None:
-        self._sink.write(json.dumps(as_json(message), allow_nan=False).encode("ascii") + b"\n")
-        self._sink.flush()
+        self._parent.send(as_json(message))
 
     def on_event(self, event: Event) -> None:
         """The events that an assistant is told of."""
@@ -67,11 +63,14 @@ class _Teller:
 def main() -> int:
     """Run the job. 0 where there was a session, however it ended."""
     use_one_core()
-    teller = _Teller()
+    parent = Parent()
+    teller = _Teller(parent)
     stop = threading.Event()
-    source = open(0, "rb", buffering=0)  # noqa: SIM115  (without a buffer, whose lock would outlive the interpreter)
-    job = json.loads(source.readline(_LONGEST_JOB))
-    threading.Thread(target=_stop_at_next_line, args=(source, stop), name="server", daemon=True).start()
+    frame = parent.inbox.get()
+    if frame is None:
+        return 1
+    job, _ = frame
+    threading.Thread(target=_stop_at_next_frame, args=(parent, stop), name="server", daemon=True).start()
     try:
         _run(job, teller, stop)
     except WattridgeError as error:
@@ -121,8 +120,8 @@ def _progress(progress: Progress) -> dict[str, Any]:
     }
 
 
-def _stop_at_next_line(source: IO[bytes], stop: threading.Event) -> None:
-    source.readline(_LONGEST_JOB)
+def _stop_at_next_frame(parent: Parent, stop: threading.Event) -> None:
+    parent.inbox.get()
     stop.set()
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import threading
 import time
 from collections.abc import Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from typing import Any, Final
 
+from ...base.conversation import Conversation, Frame, receive
 from ...base.errors import InputError, WattridgeError
 from ...engine.children.ending import ends_with_us, prepare_for_the_end
 from ...engine.children.python import python_command, python_environment
@@ -23,7 +23,6 @@ MOST_SESSIONS: Final = 100  # that one server starts
 START_S: Final = 120.0
 _LEFT_S: Final = 300.0  # beyond its own limit: for warming up before and stating figures after
 _END_S: Final = 4.0  # a signal ends all within 5 s
-_LONGEST_LINE: Final = 1 << 20
 _OVER: Final = ("refused", "ended")
 
 
@@ -33,27 +32,24 @@ class StartedSession:
     def __init__(self, job: Mapping[str, Any], longest_s: float) -> None:
         """Raises WattridgeError where it does not start."""
         prepare_for_the_end()
+        self._said: dict[str, Any] = {}
+        self._changed = threading.Condition()
+        self._limit = threading.Timer(longest_s + _LEFT_S, self._kill)
+        self._limit.daemon = True
         try:
-            self._process = subprocess.Popen(
+            self._process = Conversation(
                 python_command(f"{__package__}.session_child"),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
+                receive,
+                self._heard,
+                environment=python_environment({READ_ONLY: "1", CHOICE: "nvrtc"}),  # nvcc reads what no check foresees
                 stderr=subprocess.DEVNULL,
-                env=python_environment({READ_ONLY: "1", CHOICE: "nvrtc"}),  # nvcc reads what the check cannot foresee
-                start_new_session=True,
             )
         except OSError as error:
             raise WattridgeError(f"it does not start: {error.strerror or error}", "session", "try again") from None
         self._holding = ExitStack()
         self._holding.enter_context(ends_with_us(self._process.pid, group=True))
-        self._said: dict[str, Any] = {}
-        self._changed = threading.Condition()
-        self._reader = threading.Thread(target=self._read, name="assistant's session", daemon=True)
-        self._limit = threading.Timer(longest_s + _LEFT_S, self._kill)
-        self._limit.daemon = True
         self._limit.start()
-        self._reader.start()
-        self._tell(job)
+        self._process.send(dict(job))
 
     @property
     def said(self) -> dict[str, Any]:
@@ -78,53 +74,35 @@ class StartedSession:
 
     def ask_to_stop(self) -> None:
         """What was measured is kept."""
-        self._tell({"stop": True})
+        self._process.send({"stop": True})
 
     def close(self) -> None:
         """Stop it, and end it where it does not."""
-        with suppress(OSError, ValueError):
-            assert self._process.stdin is not None
-            self._process.stdin.close()
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_END_S)
+        self._process.close_input()
+        self._process.wait(_END_S)
         self._kill()
-        self._reader.join()
         self._holding.close()
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
-    def _tell(self, message: Mapping[str, Any]) -> None:
-        with suppress(OSError, ValueError):
-            assert self._process.stdin is not None
-            self._process.stdin.write(json.dumps(message).encode("ascii") + b"\n")
-            self._process.stdin.flush()
-
     def _kill(self) -> None:
         """End it, and what it started."""
-        if self._process.poll() is None:
-            if os.name == "posix":
-                Family(self._process.pid, group=True).signal(signal.SIGKILL)
-            else:
-                self._process.kill()
-        self._process.wait()
+        if os.name == "posix" and self._process.status is None:
+            Family(self._process.pid, group=True).signal(signal.SIGKILL)
+        self._process.kill()
 
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        with self._process.stdout as stream:
-            while line := stream.readline(_LONGEST_LINE):
-                with suppress(ValueError):
-                    said = json.loads(line)
-                    with self._changed:
-                        remark = said.pop("remark", None)
-                        if remark is not None:
-                            self._said["remarks"] = [*self._said.get("remarks", []), remark][-20:]
-                        self._said.update(said)
-                        self._changed.notify_all()
-        self._process.wait()
-        self._limit.cancel()
+    def _heard(self, frame: Frame | None) -> None:
         with self._changed:
-            if not any(key in self._said for key in _OVER):
-                self._said["ended"] = {"state": "interrupted", "reason": "its process ended"}
+            if frame is not None:
+                message, _ = frame
+                remark = message.pop("remark", None)
+                if remark is not None:
+                    self._said["remarks"] = [*self._said.get("remarks", []), remark][-20:]
+                self._said.update(message)
+            else:
+                self._limit.cancel()
+                if not any(key in self._said for key in _OVER):
+                    self._said["ended"] = {"state": "interrupted", "reason": "its process ended"}
             self._changed.notify_all()
 
 

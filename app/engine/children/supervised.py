@@ -1,20 +1,19 @@
 """Processes that are to run as long as this one does: what dies is started again, and all end with this process.
 
-A child gets its task as one line of JSON on its standard input, which stays open: its end is the child's, whatever
-became of this process. On its standard output it says in one line of JSON that it is ready, or why it cannot be.
+A child gets its task as the first frame of the conversation, whose end is the child's, whatever became of this process.
+It answers with a frame that it is ready, or why it cannot be.
 """
 
 from __future__ import annotations
 
-import json
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
+from ...base.conversation import Conversation, Frame, receive
 from .python import python_command, python_environment
 
 FIRST_WAIT_S: Final = 0.2  # before a child that died is started again; twice as long each time
@@ -23,7 +22,6 @@ STEADY_S: Final = 20.0  # a child that lived so long starts again at once
 STOP_S: Final = 4.0  # a signal ends all within 5 s
 _LOOK_S: Final = 0.05
 _DRAIN_S: Final = 0.5  # for what a child left in its output, which a program that it started may hold open
-_LONGEST_LINE: Final = 1 << 16
 GIVES_UP: Final = 2  # exit status of a child that would only fail again
 
 
@@ -36,12 +34,11 @@ class Child:
     task: Mapping[str, Any]
     ready: Mapping[str, Any] | None = None  # what it said when it was; None until then
     failed: str = ""  # why it is not started again
-    process: subprocess.Popen[bytes] | None = None
+    process: Conversation[Frame] | None = None
     started_s: float = 0.0
     again_s: float = 0.0
     wait_s: float = FIRST_WAIT_S
     said: str = ""  # of its last end
-    reader: threading.Thread | None = field(default=None, repr=False)
 
 
 class Supervisor:
@@ -68,54 +65,36 @@ class Supervisor:
         with self._changed:
             self._closing = True
         self._thread.join()
-        for child in self.children:
-            if child.process is not None and child.process.stdin is not None:
-                with suppress(OSError):
-                    child.process.stdin.close()
+        running = [child.process for child in self.children if child.process is not None]
+        for process in running:
+            process.close_input()
         until = time.monotonic() + STOP_S
-        for child in self.children:
-            if child.process is not None:
-                try:
-                    child.process.wait(max(0.1, until - time.monotonic()))
-                except subprocess.TimeoutExpired:
-                    child.process.kill()
-                    child.process.wait()
-            if child.reader is not None:
-                child.reader.join(_DRAIN_S)
+        for process in running:
+            process.end(max(0.1, until - time.monotonic()))
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
     def _start(self, child: Child) -> None:
         child.started_s = time.monotonic()
-        child.process = subprocess.Popen(
+        child.process = Conversation(
             python_command(child.module),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=python_environment(),
-            start_new_session=True,  # Ctrl+C is for this process, which ends them in order
+            receive,
+            partial(self._heard, child),
+            environment=python_environment(),
+            stderr=None,
         )
-        assert child.process.stdin is not None
-        with suppress(OSError):
-            child.process.stdin.write(json.dumps(dict(child.task)).encode() + b"\n")
-            child.process.stdin.flush()
-        child.reader = threading.Thread(target=self._read, args=(child, child.process), name=child.name, daemon=True)
-        child.reader.start()
+        child.process.send(dict(child.task))
 
-    def _read(self, child: Child, process: subprocess.Popen[bytes]) -> None:
-        """The line that it says, and whatever else, so that it never waits for a reader."""
-        assert process.stdout is not None
-        with process.stdout as stream:
-            line = stream.readline(_LONGEST_LINE)
-            with suppress(ValueError, AttributeError):
-                said = json.loads(line)
-                with self._changed:
-                    if "ready" in said:
-                        child.ready = dict(said["ready"])
-                    else:
-                        child.failed = str(said.get("failed", "")) or "it failed"
-                    self._changed.notify_all()
-            while stream.read(_LONGEST_LINE):
-                pass
+    def _heard(self, child: Child, frame: Frame | None) -> None:
+        if frame is None:
+            return
+        message, _ = frame
+        with self._changed:
+            if "ready" in message:
+                child.ready = dict(message["ready"])
+            else:
+                child.failed = str(message.get("failed", "")) or "it failed"
+            self._changed.notify_all()
 
     def _watch(self) -> None:
         while True:
@@ -130,14 +109,11 @@ class Supervisor:
         now = time.monotonic()
         process = child.process
         if process is not None:
-            status = process.poll()
+            status = process.status
             if status is None:
                 return
-            if child.reader is not None:
-                child.reader.join(_DRAIN_S)
-            if process.stdin is not None:
-                with suppress(OSError):
-                    process.stdin.close()
+            process.drain(_DRAIN_S)
+            process.close_input()
             child.process = None
             if status == GIVES_UP:
                 with self._changed:

@@ -12,7 +12,6 @@ answer; clocks drift apart by up to 100 ppm meanwhile.
 from __future__ import annotations
 
 import queue
-import subprocess
 import threading
 import time
 from collections import deque
@@ -21,6 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, Any, Final
 
+from ...base.conversation import Conversation
 from ...base.text import one_line, shortened
 from ..channel import PowerSample, Reading
 from ..gpu import GpuLost, SensorError
@@ -136,33 +136,21 @@ class Connection:
         self._readings: deque[Reading] = deque(maxlen=_KEPT)
         self._samples: deque[PowerSample] = deque(maxlen=_KEPT)
         self._trouble = ""
-        self._errors: deque[str] = deque(maxlen=20)  # the last lines that ssh wrote
         self._answers: dict[int, queue.SimpleQueue[dict[str, Any] | None]] = {}
         self._asked_ns: dict[int, int] = {}
         self._number = 0
-        self._sending = threading.Lock()
+        self._asking = threading.Lock()
         self._heard_s = time.monotonic()
+        self._hello: Hello | None = None
+        self._order: list[int] = []
         try:
-            self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-            )
+            with self._changed:  # what it says at once is heard once it stands here
+                self._process = Conversation(command, _line, self._listen, interruptible=True)
         except OSError as error:
             what = f"ssh does not start: {error.strerror or error}"
             raise SensorError(what, self.machine, "install an OpenSSH client") from None
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        assert self._process.stderr is not None
-        self._stdin: IO[bytes] = self._process.stdin
-        self._threads = [
-            threading.Thread(target=self._note_errors, args=(self._process.stderr,), daemon=True),
-            threading.Thread(target=self._listen, args=(self._process.stdout,), daemon=True),
-            threading.Thread(target=self._beat, daemon=True),
-        ]
-        self._hello: Hello | None = None
-        self._order: list[int] = []
-        for thread, what in zip(self._threads, ("errors", "readings", "heartbeat"), strict=True):
-            thread.name = f"{what} of {self.machine}"
-            thread.start()
+        self._beating = threading.Thread(target=self._beat, name=f"heartbeat of {self.machine}", daemon=True)
+        self._beating.start()
         try:
             self.hello = self._greeted(give_up or threading.Event())
             for _ in range(_FIRST_ASKS):
@@ -197,16 +185,12 @@ class Connection:
     def tell(self, verb: str, **fields: Any) -> queue.SimpleQueue[dict[str, Any] | None]:
         """One question, without waiting: where its answer arrives, or None at the end."""
         inbox: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
-        with self._sending:
+        with self._asking:
             self._number += 1
-            number = self._number
-            self._answers[number] = inbox
-            try:
-                line = line_of({"id": number, "do": verb, **fields})
-                self._asked_ns[number] = time.monotonic_ns()
-                self._stdin.write(line)
-                self._stdin.flush()
-            except (OSError, ValueError):
+            self._answers[self._number] = inbox
+            line = line_of({"id": self._number, "do": verb, **fields})
+            self._asked_ns[self._number] = time.monotonic_ns()
+            if not self._process.write(line):
                 self._end("the connection is closed")
         if self._ended.is_set():
             inbox.put(None)
@@ -262,17 +246,9 @@ class Connection:
     def close(self) -> None:
         """End it: what was set there is put back there. Safe to call twice."""
         self._end("closed")
-        with suppress(OSError, ValueError):
-            self._stdin.close()
-        try:
-            self._process.wait(_END_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(_END_S)
-        for thread in self._threads:
-            if thread is not threading.current_thread():
-                thread.join(_END_S)
+        self._process.end(_END_S)
+        if self._beating is not threading.current_thread():
+            self._beating.join(_END_S)
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
@@ -291,11 +267,9 @@ class Connection:
 
     def _no_greeting(self) -> SensorError:
         """Why there was none, from what ssh said and how it ended."""
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_END_S)
-        self._threads[0].join(_END_S)
-        said = list(self._errors)
-        status = self._process.returncode
+        lines = self._process.last_words(_END_S)[-20:]
+        said = [text for line in lines if (text := shortened(one_line(line), 300))]
+        status = self._process.status
         # 127 is the shell's; `exec` of some shells says it in words and ends with 126 or 1
         if status in (126, 127) or any("wattridge: not found" in line for line in said):
             remedy = f"install it there: {install_command(self._address)}"
@@ -319,8 +293,7 @@ class Connection:
                 self._fault = why
                 self._ended.set()
             self._changed.notify_all()
-        with suppress(OSError):
-            self._process.terminate()
+        self._process.terminate()
         for inbox in list(self._answers.values()):
             inbox.put(None)
 
@@ -335,24 +308,17 @@ class Connection:
             with suppress(SensorError):
                 self.ask("ping", SILENCE_S)
 
-    def _note_errors(self, stream: IO[bytes]) -> None:
-        with suppress(OSError, ValueError), stream:
-            while line := stream.readline(1 << 12):
-                if text := shortened(one_line(line.decode("utf-8", "replace")), 300):
-                    self._errors.append(text)
-
-    def _listen(self, stream: IO[bytes]) -> None:
-        why = "the other end has ended"
+    def _listen(self, line: bytes | None) -> None:
+        if line is None:
+            self._end("the other end has ended")
+        if line is None or self._misspoke:
+            return
+        self._heard_s = time.monotonic()
         try:
-            with stream:
-                while line := stream.readline(LONGEST_LINE):
-                    self._heard_s = time.monotonic()
-                    self._take(parse_line(line))
+            self._take(parse_line(line))
         except SensorError as error:
-            why, self._misspoke = str(error), True
-        except (OSError, ValueError):
-            pass
-        self._end(why)
+            self._misspoke = True
+            self._end(str(error))
 
     def _take(self, message: dict[str, Any]) -> None:
         """One line from the other end. Raises Garbled."""
@@ -391,6 +357,10 @@ class Connection:
         """An instant there on this clock: not in the future, and after the one before."""
         here_ns = min(self._offset.local_ns(remote_ns), now_ns)
         return max(here_ns, kept[-1].time_ns + 1) if kept else here_ns
+
+
+def _line(stream: IO[bytes]) -> bytes | None:
+    return stream.readline(LONGEST_LINE) or None
 
 
 def _newer(kept: deque[Any], since_ns: int) -> list[Any]:

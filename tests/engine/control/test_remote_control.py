@@ -100,7 +100,7 @@ def test_a_connection_that_breaks_puts_the_board_back(there: StandIn, opened: Op
     elif how == "closed":
         gpu.close()
     else:
-        gpu.connection._stdin.close()  # as when this process is killed: its pipes close
+        gpu.connection._process.close_input()  # as when this process is killed: its pipes close
     wait_for(lambda: there.settings() == before)
     wait_for(lambda: left_over(there.uuids[0]) is None)
     with pytest.raises((HelperGone, PermissionRefused)):

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.base.conversation import receive, send
 from app.base.errors import InputError, WattridgeError
 from app.engine.children.scratch import scratch_folder
 from app.engine.results.measurement import State
@@ -27,7 +28,6 @@ from app.engine.runner.cuda.toolkit import library_places, pip_folders, toolkits
 from app.engine.runner.kernels.backend import difference
 from app.engine.runner.kernels.compiler import MAX_MESSAGE, Compiler
 from app.engine.runner.kernels.process import KernelFailed
-from app.engine.runner.kernels.wire import WireError, receive, send
 from app.engine.session.load import load_specification
 from app.engine.space.array_expressions import evaluate_array, number_type, widened
 from app.engine.specification.check import TYPES as ALL_TYPES
@@ -179,20 +179,6 @@ def test_what_is_no_number_is_wrong_unless_expected() -> None:
 
 def test_every_type_can_be_compared_on_the_device() -> None:
     assert all(compared_type(kind)[0] in TYPES for kind in ALL_TYPES)
-
-
-# --- frames
-
-
-def test_a_stream_that_is_no_frame_ends_the_talk_and_nothing_more() -> None:
-    assert receive(io.BytesIO(b"")) is None
-    assert receive(io.BytesIO(b"\0\0")) is None
-    with pytest.raises(WireError):
-        receive(io.BytesIO(b"Traceback (most recent call last):"))
-    with pytest.raises(WireError):
-        receive(io.BytesIO(b"\0\0\0\x02{}"))
-    with pytest.raises(WireError):
-        receive(io.BytesIO(b'\0\0\0\x10{"blocks": [-1]}'))
 
 
 # --- kernels as specified

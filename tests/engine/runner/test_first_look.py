@@ -14,6 +14,7 @@ from fixtures.cuda_bench import Bench
 from fixtures.engine_fakes import FakeRunner, Listener, grid, made_by, plan
 from fixtures.virtual_cuda import ProcessOfNone, VirtualBoard
 
+from app.base.conversation import Message
 from app.base.paths import data_folder
 from app.engine.metering.characterisation.store import one_look, save_characterisation, stored_characterisation
 from app.engine.results.measurement import State
@@ -21,7 +22,6 @@ from app.engine.results.state import SessionState
 from app.engine.runner.base import OnPreparation
 from app.engine.runner.kernels.compiler import Compiled
 from app.engine.runner.kernels.process import KernelFailed
-from app.engine.runner.kernels.wire import Message
 from app.engine.session.events import EngineFault, Event, MeasurementsAdded, Preparing
 from app.engine.session.live_session import SessionResult
 from app.engine.session.run import SessionRun, run_session

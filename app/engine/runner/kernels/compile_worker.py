@@ -1,47 +1,35 @@
 """A process that compiles with a library until its input ends: `python -P -m PACKAGE.compile_worker MODULE`.
 
 The module has `compile_text(text, options) -> (image, what the compiler says)`; the image is empty where it does not
-compile. Frames are those of `wire`: the text and the image are blocks.
+compile. Frames are those of `conversation`: the text and the image are blocks.
 """
 
 from __future__ import annotations
 
 import importlib
-import os
-import queue
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Final
+from typing import Final
 
-from .wire import Message, WireError, receive, send
+from ....base.conversation import Parent
 
 ADDRESS_SPACE_BYTE: Final = 16 << 30  # a text that needs more fails, and not the machine
 
 CompilesText = Callable[[str, Sequence[str]], tuple[bytes, str]]
 
 
-def serve(compile_text: CompilesText, inward: IO[bytes], outward: IO[bytes]) -> None:
+def serve(compile_text: CompilesText, parent: Parent) -> None:
     """Compile what is asked for; the process ends with its input, also in the middle of a text."""
-    inbox: queue.SimpleQueue[tuple[Message, list[bytes]]] = queue.SimpleQueue()
-
-    def read() -> None:
-        with suppress(WireError, OSError, ValueError):
-            while (frame := receive(inward)) is not None:
-                inbox.put(frame)
-        os._exit(0)  # the library lets other threads run while it compiles
-
-    threading.Thread(target=read, name="reader", daemon=True).start()
-    while True:
-        message, (text,) = inbox.get()
+    while (frame := parent.inbox.get()) is not None:
+        message, (text,) = frame
         try:
             image, said = compile_text(text.decode(), message["options"])
         except MemoryError:
             image, said = b"", "the compiler is out of memory"
         reply = {"said": said, "resident_byte": most_resident_byte()}
-        send(outward, {"reply": reply, "number": message["number"]}, [image])
+        parent.send({"reply": reply, "number": message["number"]}, [image])
 
 
 def most_resident_byte() -> int:
@@ -66,14 +54,13 @@ def _bound_memory() -> None:
 
 def main() -> None:
     """The process's life."""
-    outward = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what the library prints goes the way of errors
+    parent = Parent(orphan_s=0.0)  # the library lets other threads run while it compiles
     _bound_memory()
     compile_text: CompilesText = importlib.import_module(sys.argv[1]).compile_text
     compile_text("", ())  # the first text takes the library ten times as long as those that follow
     with suppress(OSError):  # the other side has gone
-        send(outward, {"reply": {}, "number": 0})
-        serve(compile_text, sys.stdin.buffer, outward)
+        parent.send({"reply": {}, "number": 0})
+        serve(compile_text, parent)
 
 
 if __name__ == "__main__":

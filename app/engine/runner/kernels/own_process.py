@@ -14,11 +14,11 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TooLate
 from typing import Final
 
+from ....base.conversation import Message
 from ....base.errors import InputError, WattridgeError
 from ...results.measurement import State
 from .backend import DeviceFault
 from .process import ASK_S, MOMENT_S, START_S, KernelFailed
-from .wire import Message
 from .worker import Worker
 
 _Asked = tuple[Message, list[bytes], "Future[Message]"]

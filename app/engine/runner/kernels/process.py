@@ -5,26 +5,23 @@ from __future__ import annotations
 
 import queue
 import signal
-import subprocess
-import threading
 import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import IO, Final
+from typing import Final
 
+from ....base.conversation import Conversation, Frame, Message, receive
 from ....base.errors import InputError, WattridgeError
 from ...children.ending import NOT_KNOWN, status_is_lost
 from ...children.python import python_command, python_environment
 from ...results.measurement import State
-from .wire import Message, WireError, receive, send
 
 START_S: Final = 120.0  # a context takes a second or so; the first one after a boot much longer
 ASK_S: Final = 60.0
 MOMENT_S: Final = 0.3
 STOPPED_S: Final = 1.5  # that an answer may still take once the session was stopped; the process is ended then
-TEARDOWN_S: Final = 30.0  # what the driver may take to destroy a killed context
-KEPT_ERRORS: Final = 64  # lines of what the process and its kernels print
+END_S: Final = 2.0  # for a process to end by itself
+LAST_WORDS_S: Final = 5.0  # for the status and the errors of one whose output has ended
 
 
 class KernelFailed(WattridgeError):
@@ -45,28 +42,10 @@ class AskedProcess:
         """Starts it and returns at once; `ready` waits. `what` it is, in words. Raises OSError."""
         self.what = what
         self.stopping: Callable[[], bool] = lambda: False
-        self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=python_environment(environment),
-            start_new_session=True,  # Ctrl+C is for the session, which stops when it is ready to
-        )
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        assert self._process.stderr is not None
-        self._stdin: IO[bytes] = self._process.stdin
-        self._inbox: queue.SimpleQueue[tuple[Message, list[bytes]] | None] = queue.SimpleQueue()
-        self._errors: deque[str] = deque(maxlen=KEPT_ERRORS)
+        self._inbox: queue.SimpleQueue[Frame | None] = queue.SimpleQueue()
         self._posted = 0
         self._answered = -1
-        self._threads = [
-            threading.Thread(target=self._read, args=(self._process.stdout,), name="replies", daemon=True),
-            threading.Thread(target=self._read_errors, args=(self._process.stderr,), name="errors", daemon=True),
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._process = Conversation(command, receive, self._inbox.put, environment=python_environment(environment))
 
     @property
     def pid(self) -> int:
@@ -75,7 +54,7 @@ class AskedProcess:
 
     @property
     def has_ended(self) -> bool:
-        return self._process.poll() is not None
+        return self._process.status is not None
 
     @property
     def has_answered(self) -> bool:
@@ -87,10 +66,11 @@ class AskedProcess:
         self._until(self._posted, START_S)
 
     def post(self, message: Message, blocks: Sequence[bytes] = ()) -> None:
-        """Send without waiting for the reply; what goes wrong is raised by the next request."""
+        """Send without waiting for the reply; what goes wrong, also that it has gone, is raised by the next request."""
         self._posted += 1
-        with suppress(OSError):  # it has gone, as the next request will find
-            send(self._stdin, {**message, "number": self._posted}, blocks)
+        self._process.send(
+            {**message, "number": self._posted}, blocks
+        )  # the next request finds out whether it has gone
 
     def request(
         self,
@@ -125,22 +105,11 @@ class AskedProcess:
         """End it; seconds that the driver took."""
         began = time.monotonic()
         self._process.kill()
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(TEARDOWN_S)
-        self._let_go()
         return time.monotonic() - began
 
     def close(self) -> None:
         """Let it end by itself, and make sure that it does."""
-        with suppress(OSError):
-            self._stdin.close()
-        try:
-            self._process.wait(2.0)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(TEARDOWN_S)
-        self._let_go()
+        self._process.end(END_S)
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
@@ -180,40 +149,13 @@ class AskedProcess:
         return reply
 
     def _how_it_ended(self) -> str:
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(5.0)
-        self._threads[1].join(1.0)
-        code = self._process.returncode
+        last = " ".join(self._process.last_words(LAST_WORDS_S)[-3:]).strip()
+        code = self._process.status
         how = NOT_KNOWN if status_is_lost(code) else f"exit status {code}"
         if code is not None and code < 0:
             with suppress(ValueError):
                 how = signal.Signals(-code).name
-        last = " ".join(list(self._errors)[-3:]).strip()
         return f"the {self.what} ended{':' if how == NOT_KNOWN else ' by'} {how}" + (f": {last}" if last else "")
-
-    def _read(self, stream: IO[bytes]) -> None:
-        while True:
-            try:
-                frame = receive(stream)
-            except (WireError, OSError, ValueError):
-                frame = None
-            self._inbox.put(frame)
-            if frame is None:
-                return
-
-    def _read_errors(self, stream: IO[bytes]) -> None:
-        """What it prints, the last lines of it; a kernel may print without end, and without a line's end."""
-        with suppress(OSError, ValueError):
-            while line := stream.readline(1000):
-                self._errors.append(line.decode("utf-8", "replace").rstrip())
-
-    def _let_go(self) -> None:
-        for thread in self._threads:
-            thread.join(2.0)
-        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
-            if stream is not None:
-                with suppress(OSError):
-                    stream.close()
 
 
 class RunnerProcess(AskedProcess):

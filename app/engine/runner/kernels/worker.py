@@ -1,8 +1,7 @@
 """The runner process: owns the device's context, checks kernels, and launches them back to back until it is stopped.
 
-Started as `python -P -m PACKAGE.engine.runner.kernels.worker MODULE DEVICE`; frames (`wire`) come in on standard input
-and go out on what was standard output, which kernels that print no longer reach. `MODULE` offers
-`open_backend(device)`.
+Started as `python -P -m PACKAGE.engine.runner.kernels.worker MODULE DEVICE`; its parent sends and gets frames, and what
+kernels print goes the way of errors. `MODULE` offers `open_backend(device)`.
 """
 
 from __future__ import annotations
@@ -11,21 +10,20 @@ import importlib
 import os
 import queue
 import sys
-import threading
 import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
+from ....base.conversation import Message, Parent
 from ....base.errors import InputError
 from ...specification.operator_shapes import Operator
 from ...workloads.kernel_arguments import Argument, CallPlan, Launch, make_array, make_references
 from .backend import Array, Backend, DeviceFault, Kernel, LocalMemory, Mark, PageLocked, ReportingMark
-from .wire import Message, WireError, receive, send
 
 BATCH_S: Final = 0.012  # launches between two marks; two batches in the queue bridge what the host may be late by
 AHEAD: Final = 2  # batches in the queue
@@ -454,27 +452,12 @@ def _launches(seconds: float, launch_s: float) -> int:
     return max(1, min(MOST_LAUNCHES, round(seconds / launch_s)))
 
 
-def serve(backend: Backend, inward: IO[bytes], outward: IO[bytes]) -> None:
+def serve(backend: Backend, parent: Parent) -> None:
     """Answer frames until the other side goes or the context is lost."""
     worker = Worker(backend)
-    inbox: queue.SimpleQueue[tuple[Message, list[bytes]] | None] = queue.SimpleQueue()
-
-    def read() -> None:
-        frame: tuple[Message, list[bytes]] | None = None
-        while True:
-            try:
-                frame = receive(inward)
-            except (WireError, OSError, ValueError):
-                frame = None
-            inbox.put(frame)
-            if frame is None:
-                time.sleep(ORPHAN_S)
-                os._exit(1)  # a kernel without end holds the other thread, and nothing is left to kill this process
-
-    threading.Thread(target=read, name="reader", daemon=True).start()
     while True:
         try:
-            frame = inbox.get(timeout=worker.patience_s if worker.running else None)
+            frame = parent.inbox.get(timeout=worker.patience_s if worker.running else None)
         except queue.Empty:
             worker.pump()
             continue
@@ -491,28 +474,26 @@ def serve(backend: Backend, inward: IO[bytes], outward: IO[bytes]) -> None:
             reply = {"wrong": {"what": error.what, "where": error.where, "remedy": error.remedy}}
         except MemoryError:
             reply = {"fault": {"message": "the host is out of memory", "fatal": False}}
-        send(outward, {**reply, "number": message.get("number")})
+        parent.send({**reply, "number": message.get("number")})
         if fatal:
             return
 
 
 def main() -> None:
     """The process's life."""
-    outward = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what kernels print goes the way of errors
+    parent = Parent(ORPHAN_S)  # a kernel without end holds this thread, and nothing else is left to kill the process
     module, device = sys.argv[1], sys.argv[2]
     try:
         backend: Backend = importlib.import_module(module).open_backend(device)
     except (DeviceFault, ImportError) as error:
-        send(outward, {"fault": {"message": str(error), "fatal": True}, "number": 0})
+        parent.send({"fault": {"message": str(error), "fatal": True}, "number": 0})
         return
-    send(outward, {"reply": {}, "number": 0})
+    parent.send({"reply": {}, "number": 0})
     try:
-        serve(backend, sys.stdin.buffer, outward)
+        serve(backend, parent)
     except OSError:
         pass  # the other side has gone
     finally:
-        outward.flush()
         os._exit(0)  # the driver takes the context down faster than its destructors, and never hangs in them
 
 

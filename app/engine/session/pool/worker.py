@@ -8,7 +8,6 @@ module, it serves a board, or the scheduler of the pool that this machine has to
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 import os
 import platform
@@ -23,6 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from ....base.conversation import Message, Parent
 from ....base.errors import InputError, WattridgeError
 from ....base.processes import say, use_one_core
 from ....sensors.gpu import Gpu, GpuLost
@@ -60,7 +60,6 @@ from ..planning import make_plan
 from .opening import find_certificates
 
 IDLE_S: Final = 120.0  # without a request, after which another session may have the board
-_LONGEST_TASK: Final = 1 << 16
 _END_S: Final = 8.0  # for an orderly end
 _SAY_S: Final = 3.0  # without a scheduler, until the user hears of it
 _IDLE_LOOK_S: Final = 5.0
@@ -425,19 +424,20 @@ class BoardWork:
 def _main() -> int:
     """Do the task that the parent gives until that closes our standard input; the exit status."""
     use_one_core()
-    task: dict[str, Any] = json.loads(sys.stdin.buffer.readline(_LONGEST_TASK))
-    sink = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # nothing else that prints reaches the parent
+    parent = Parent(_END_S)
+    frame = parent.inbox.get()
+    if frame is None:
+        return 1
+    task, _ = frame
 
-    def tell(message: Mapping[str, Any]) -> None:
+    def tell(message: Message) -> None:
         with suppress(OSError):
-            sink.write(json.dumps(message).encode() + b"\n")
-            sink.flush()
+            parent.send(message)
 
     async def live() -> None:
         end = asyncio.Event()
         loop = asyncio.get_running_loop()
-        threading.Thread(target=_until_closed, args=(loop, end), name="parent", daemon=True).start()
+        threading.Thread(target=_until_closed, args=(parent, loop, end), name="end", daemon=True).start()
         await _serve(task, end, lambda ready: tell({"ready": dict(ready)}))
 
     try:
@@ -451,15 +451,12 @@ def _main() -> int:
     return 0
 
 
-def _until_closed(loop: asyncio.AbstractEventLoop, end: asyncio.Event) -> None:
-    """When the parent closes our input, or is gone, end in order; and at once where that takes too long."""
-    with suppress(OSError, ValueError):
-        while os.read(0, 1 << 12):
-            pass
+def _until_closed(parent: Parent, loop: asyncio.AbstractEventLoop, end: asyncio.Event) -> None:
+    """When the parent closes our input, or is gone, end in order; `Parent` ends us where that takes too long."""
+    while parent.inbox.get() is not None:
+        pass
     with suppress(RuntimeError):
         loop.call_soon_threadsafe(end.set)
-    threading.Event().wait(_END_S)
-    os._exit(1)
 
 
 async def _serve(task: Mapping[str, Any], end: asyncio.Event, ready: Ready) -> None:
