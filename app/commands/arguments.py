@@ -100,6 +100,10 @@ def add_choosing(parser: ArgumentParser) -> None:
     parser.add_argument("--power", type=positive_float, metavar="W", help="'at most so many watts'")
     parser.add_argument("--weight", type=float, default=0.5, metavar="A", help="a in a time + (1 - a) energy (0.5)")
     parser.add_argument("--hours", type=float, default=4380.0, metavar="H", help="load of a year in hours (4380)")
+    add_cost(parser)
+
+
+def add_cost(parser: ArgumentParser) -> None:
     parser.add_argument("--boards", type=positive_int, default=1, metavar="N", help="on so many boards (1)")
     parser.add_argument("--price", type=positive_float, metavar="P", help="price of a kWh")
     parser.add_argument("--currency", default="EUR", metavar="C", help="its currency (EUR)")

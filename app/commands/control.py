@@ -31,28 +31,36 @@ from ..engine.results.settings import (
 )
 from ..sensors.remote.address import SCHEME
 from .arguments import add_board, add_control, add_force, board_of, clock_or_range, positive_float
-from .terminal import ask, print_json, print_table, say, show, stop_on_interrupt
+from .terminal import ask, at_terminal, print_json, print_table, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
+    from ..engine.control.client import Asking
     from ..engine.control.guard import DeviceGuard
     from ..engine.control.left_over import LeftOver
     from ..engine.control.obeying import Observation
+    from ..engine.report.export import Choice
+    from ..engine.specification.plan import SessionPlan
     from ..engine.store.record import SessionRecord
     from ..sensors.gpu import Gpu
 
 
 def guard_of(gpu: Gpu, *, allow_control: bool, by: str = "by hand") -> DeviceGuard:
     """The guard of a command: a password is asked for on a terminal only, and every change is written down."""
-    from ..engine.control.client import Asking
     from ..engine.control.device_log import keep
     from ..engine.control.guard import DeviceGuard
 
     recorded, line = describe_left_over(gpu)
     if recorded is not None and recorded.unfinished and not allow_control:
         say(line)  # what is measured now is measured under those settings
-    asking = Asking.TERMINAL if sys.stdin.isatty() and sys.stderr.isatty() else Asking.NEVER
     on_change = keep if gpu.info.live else None
-    return DeviceGuard(gpu, allow_control=allow_control, asking=asking, by=by, on_change=on_change)
+    return DeviceGuard(gpu, allow_control=allow_control, asking=asking_here(), by=by, on_change=on_change)
+
+
+def asking_here() -> Asking:
+    """Where a password may be asked for: on a terminal only."""
+    from ..engine.control.client import Asking
+
+    return Asking.TERMINAL if at_terminal() else Asking.NEVER
 
 
 @contextmanager
@@ -184,14 +192,7 @@ def _of_profile(name: str | None, gpu: Gpu) -> BoardSettings:
 
 
 def _of_session(session: int, configuration: str | None) -> tuple[BoardSettings, SessionRecord]:
-    from ..engine.report.export import choose
-    from ..engine.session.planning import plan_of
-    from ..engine.store.database import Store
-    from .sources import chosen_index
-
-    with Store() as store:
-        loaded = store.load(session)
-    choice = choose(plan_of(loaded), loaded.table, session, chosen_index(configuration, loaded.table))
+    choice, _, record = _chosen(session, configuration)
     settings = {
         name: float(value)
         for name, value in choice.device_settings.items()
@@ -199,7 +200,20 @@ def _of_session(session: int, configuration: str | None) -> tuple[BoardSettings,
     }
     if not settings:
         raise InputError("this configuration names no clock and no cap", f"session {session}", "name another session")
-    return {**settings}, loaded.record
+    return {**settings}, record
+
+
+def _chosen(session: int, configuration: str | None) -> tuple[Choice, SessionPlan, SessionRecord]:
+    """The configuration that is named, or the best one, with the plan and the record of its session."""
+    from ..engine.report.export import choose
+    from ..engine.session.planning import plan_of
+    from ..engine.store.database import Store
+    from .sources import chosen_index
+
+    with Store() as store:
+        loaded = store.load(session)
+    plan = plan_of(loaded)
+    return choose(plan, loaded.table, session, chosen_index(configuration, loaded.table)), plan, loaded.record
 
 
 def _confirmed(countdown_s: float, stop: threading.Event, quiet: bool) -> bool:
@@ -259,26 +273,19 @@ def _service_of(session: int, configuration: str | None) -> tuple[str, list[str]
     None where it started none.
     """
     from ..base.files import is_input
-    from ..engine.report.export import choose
     from ..engine.session.load import load_specification
-    from ..engine.session.planning import plan_of
     from ..engine.session.service_boards import boards_of_service
-    from ..engine.store.database import Store
     from ..engine.workloads.command import fill_places
-    from .sources import chosen_index
 
-    with Store() as store:
-        loaded = store.load(session)
-    plan = plan_of(loaded)
+    choice, plan, _ = _chosen(session, configuration)
     path = Path(plan.origin.get("file", ""))
     if plan.origin.get("kind") != "specification" or not is_input(path):
         return None
     service = load_specification(path).service
     if service is None or not service.start:
         return None
-    chosen = choose(plan, loaded.table, session, chosen_index(configuration, loaded.table)).measurement.configuration
     port = str(urlsplit(service.url.replace("{free_port}", "8000")).port or 8000)
-    words = fill_places(shlex.split(service.start), {**chosen, "free_port": port})
+    words = fill_places(shlex.split(service.start), {**choice.measurement.configuration, "free_port": port})
     program = shutil.which(words[0])  # systemd looks along a path of its own
     others = [each["selector"] for each in boards_of_service(plan.origin)[1:]]
     return plan.title, [program or words[0], *words[1:]], others
@@ -375,7 +382,7 @@ def _restore(selector: str, *, defaults: bool, quiet: bool) -> dict[str, Any]:
 
 def _agrees(question: str) -> bool:
     """Ask on a terminal; elsewhere the answer is no."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not at_terminal():
         return False
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()

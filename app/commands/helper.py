@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from ..base.errors import InputError, PermissionRefused
-from ..engine.control.client import Asking
+from .control import asking_here
 from .terminal import print_json, say, show
 
 
@@ -38,7 +37,7 @@ def helper(arguments: Namespace) -> int:
         program = installing.setup_program(arguments.do, installing.PLACES, leave_records=arguments.leave_records)
         print(program, end="")  # noqa: T201  (a program for root: as it is)
         return 0
-    asking = Asking.TERMINAL if sys.stdin.isatty() and sys.stderr.isatty() else Asking.NEVER
+    asking = asking_here()
     if arguments.do == "install":
         report = installing.install(asking, places=installing.PLACES)
     else:

@@ -6,7 +6,7 @@ import shlex
 from argparse import ArgumentParser, Namespace
 
 from ..base.errors import InputError
-from .arguments import add_board, add_control, positive_float, positive_int
+from .arguments import add_board, add_control, add_cost, positive_float
 from .control import guarded_board
 from .terminal import print_description, print_json, say, stop_on_interrupt
 
@@ -25,10 +25,7 @@ def idle_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--idle-hours", type=positive_float, default=8760.0, metavar="H", help="idle hours of a year (8760)"
     )
-    parser.add_argument("--boards", type=positive_int, default=1, metavar="N", help="so many boards (1)")
-    parser.add_argument("--price", type=positive_float, metavar="P", help="price of a kWh")
-    parser.add_argument("--currency", default="EUR", metavar="C", help="its currency (EUR)")
-    parser.add_argument("--carbon", type=positive_float, metavar="G", help="carbon intensity in g CO2 per kWh")
+    add_cost(parser)
     add_control(parser)
 
 

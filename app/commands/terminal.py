@@ -71,6 +71,11 @@ def abandon_output() -> None:
             stream.flush()
 
 
+def at_terminal() -> bool:
+    """Whether a question can be asked and answered here."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
 def show(*lines: str) -> None:
     """Print each text as one line on standard output; without any, an empty line."""
     for line in lines or ("",):

@@ -20,11 +20,11 @@ _READ = """
 import resource, sys, time
 from pathlib import Path
 from app.sensors.recorded.logs.read import read_log
-from app.engine.analysis.recorded_energy import describe_recording
+from app.engine.analysis.recorded_energy import describe_energy, recorded_energy
 began = time.process_time()
 log = read_log(Path(sys.argv[1]))
 read = time.process_time() - began
-described = [describe_recording(board) for board in log.boards]
+described = [describe_energy(recorded_energy(board), board) for board in log.boards]
 whole = time.process_time() - began
 print(read, whole, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, sum(len(b.time_ns) for b in log.boards))
 """

@@ -153,13 +153,8 @@ def sampling_of(times_s: Floats, values: Floats) -> Sampling:
     )
 
 
-def describe_recording(recording: Recording, span_s: Span | None = None, notes: Sequence[str] = ()) -> Description:
-    """Energies and sampling of a recording, for the terminal and the window."""
-    return describe_energy(recorded_energy(recording, span_s), recording, notes)
-
-
 def describe_energy(found: RecordedEnergy, recording: Recording, notes: Sequence[str] = ()) -> Description:
-    """The same of energies that are known."""
+    """Energies and sampling of a recording, for the terminal and the window."""
     start_s, end_s = found.span_s
     figures = [
         Figure("readings", float(len(recording.time_ns)), digits=9),

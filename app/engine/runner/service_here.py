@@ -30,8 +30,6 @@ _PAUSE_S: Final = 0.25  # between two looks at what the load generator reports
 class ServiceHere:
     """Implements `ServiceUnderLoad` with a server of this machine, or one that is attached to."""
 
-    assumptions = ""
-
     def __init__(self, gpu: Gpu, service: Service) -> None:
         """Raises InputError and SensorError for a board of the service that is not there."""
         self._gpu = gpu

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -64,19 +64,6 @@ class PowerMeter(Protocol):
 
     def close(self) -> None:
         """Release the meter. Safe to call twice."""
-        ...
-
-
-@runtime_checkable
-class Marks(Protocol):
-    """A meter that marks a sample on request, so that its clock can be compared with the host's."""
-
-    def mark(self) -> None:
-        """Ask for a mark on the next sample."""
-        ...
-
-    def marked(self) -> list[tuple[int, int]]:
-        """(when it was asked for, the time stamp of the sample that bears it), ns, of those that came since."""
         ...
 
 

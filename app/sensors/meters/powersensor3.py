@@ -126,7 +126,7 @@ def _text(field: bytes) -> str:
 
 
 class PowerSensor3:
-    """Implements `PowerMeter` and `Marks`."""
+    """Implements `PowerMeter`."""
 
     def __init__(self, path: str) -> None:
         """Raises InputError where there is no such port, and SensorError where no PowerSensor3 answers there."""
