@@ -114,8 +114,7 @@ def _print_details(board: Board) -> None:
 def _opencl_devices() -> tuple[list[OpenclDevice], str]:
     """Every device of OpenCL, with where its energy comes from; and why there is none."""
     from ..sensors.opencl.devices import is_board, opencl_devices
-    from ..sensors.pci import pci_address
-    from ..sensors.select import AMD, amd_boards, real_boards
+    from ..sensors.select import AMD, amd_boards, pci_address, real_boards
     from ..sensors.unmetered import NO_ENERGY
 
     try:

@@ -1,4 +1,4 @@
-"""Which GPU: `--gpu` and the window's menu. A real board, a simulated one, or a recording."""
+"""Selection of a GPU by `--gpu` and by the window's menu, and the PCI address of a real board."""
 
 from __future__ import annotations
 
@@ -143,8 +143,6 @@ def _open_opencl(name: str, speed: float, voltage: bool) -> Gpu:
 
     device = find_device(name)
     if device.uuid or device.pci:
-        from .pci import pci_address
-
         for index, uuid, _ in real_boards():
             if is_board(device, uuid, pci_address(uuid)):
                 return _open_real(str(index), speed, voltage)
@@ -235,3 +233,14 @@ def _recordings() -> dict[str, Path]:
     """Recordings that come with the program, by name: the file's name up to its first dot."""
     folder = resources() / "recordings"
     return {path.name.split(".")[0]: path for path in sorted(folder.glob("*.csv.gz"))} if folder.is_dir() else {}
+
+
+def pci_address(uuid: str) -> str:
+    """DOMAIN:BUS:DEVICE.FUNCTION, hexadecimal, of either maker's board; empty where the driver does not tell it."""
+    if uuid.startswith("AMD-"):
+        from .amd.gpu import pci_address as of_amd
+
+        return of_amd(uuid)
+    from .nvml.gpu import pci_address as of_nvidia
+
+    return of_nvidia(uuid)

@@ -46,7 +46,7 @@ def put_in(monkeypatch: pytest.MonkeyPatch, module: FakePynvml) -> None:
     LIBRARY.close()
     monkeypatch.setattr("app.sensors.amd.library.places", lambda: iter(()))
     monkeypatch.setitem(sys.modules, "pynvml", module)
-    monkeypatch.setattr("app.sensors.nvml.voltage.shutil.which", lambda *program, **where: None)
+    monkeypatch.setattr("app.sensors.nvml.channels.shutil.which", lambda *program, **where: None)
 
 
 @pytest.fixture

@@ -13,8 +13,7 @@ from typing import Final, NamedTuple
 
 from ...base.errors import InputError
 from ..gpu import SensorError
-from .counters import EnergyCounters
-from .meter import MeterInfo, MeterLost, Samples, Scope, meter_channels, nothing
+from .meter import EnergyCounters, MeterInfo, MeterLost, Samples, Scope, meter_channels, nothing
 
 KIND: Final = "pm_counters"
 FOLDER: Final = Path("/sys/cray/pm_counters")

@@ -14,8 +14,7 @@ from typing import Any, Final
 
 from ...base.errors import InputError
 from ..gpu import SensorError
-from .counters import EnergyCounters
-from .meter import MeterInfo, MeterLost, Samples, Scope, meter_channels
+from .meter import EnergyCounters, MeterInfo, MeterLost, Samples, Scope, meter_channels
 
 KIND: Final = "pmt"
 PERIOD_S: Final = 0.02

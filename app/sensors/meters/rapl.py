@@ -8,8 +8,7 @@ from typing import Final
 
 from ...base.errors import InputError
 from ..gpu import NoPermission, SensorError
-from .counters import EnergyCounters
-from .meter import MeterInfo, MeterLost, Samples, meter_channels
+from .meter import EnergyCounters, MeterInfo, MeterLost, Samples, meter_channels
 
 KIND: Final = "rapl"
 FOLDER: Final = Path("/sys/class/powercap")

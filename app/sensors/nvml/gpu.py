@@ -32,11 +32,11 @@ from .channels import (
     SLOW_S,
     PowerBuffer,
     Query,
+    VoltageReader,
     power_usage_query,
     watts,
 )
 from .library import LIBRARY, NvmlLibrary
-from .voltage import VoltageReader
 
 _PREFIX = "nvmlDeviceWorkloadPowerProfile"
 

@@ -22,11 +22,10 @@ from ..clock import Clock, HostClock
 from ..gpu import Execution, GpuInfo, GpuProcess, Load, NotSupported, PowerLimit, SensorError
 from ..service import Argument, Served, ServiceLoad
 from . import laws
-from .figures import Twin
 from .physics import Physics
 from .sensor import BufferedPower, EnergyCounter, PolledPower
 from .serving import SimulatedService
-from .twin import noise_seed
+from .twin import Twin, noise_seed
 
 _SECTOR_BYTE: Final = 32.0
 _WAVEFRONT_BYTE: Final = 128.0

@@ -1,8 +1,22 @@
 """The equations of a simulated board: one physics for all of them, each with figures of its own.
 
-E = W eps_flop(V) + Q eps_mem + B eps_onchip(V) + T pi_0(f, V, temperature): the energy roofline
+A launch costs E = W eps_flop(V) + Q eps_mem + B eps_onchip(V) + T pi_0(f, V, temperature): the energy roofline
 [Holtmann2024, eq. 5] with voltage as in [Schoonhoven2024, eq. 6.1]. What switches costs f V^2; what leaks costs V and
 doubles with temperature. The time of a launch is a roofline whose roofs blend into each other.
+
+A service of tokens gives each of its sequences the next one in a step, which cores and memory share, and neither waits
+for all of the other:
+
+T(B) = (T_core^p + T_memory^p)^(1/p),  T_core = core_s (c + (1 - c) B / B_ref) (f_ref / f)^a,
+T_memory = memory_s (m_max / m)^b
+
+with B sequences at once, so that a service gives B / T(B) tokens a second. Of the cores' part a share c is the same for
+any B (the weights are unpacked once), the memory's is (they are read once). Beside pi_0 a step draws
+
+E(B) = core_j v^2 (c + (1 - c) B / B_ref) + memory_j
+
+This form and its figures are this project's, fitted to measurements that the twin's file names. A prompt is read before
+its answer begins, and nothing else happens meanwhile.
 """
 
 from __future__ import annotations
@@ -12,7 +26,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ..gpu import Load, NotSupported
-from .figures import Twin
+from .twin import Service, Twin
 
 ROOF_BLEND: Final = 4.0  # order of the norm: the A100's measured roofline rounds its corner so (3.8 to 4.3 fit it)
 _WELL_BELOW: Final = 0.05  # of the clock that is wanted: held back so far, the whole saving of a limit counts
@@ -199,3 +213,63 @@ def resting_memory_w(twin: Twin, clock_mhz: float, memory_clock_mhz: int) -> flo
     power = twin.power
     clock_w = power.memory_clock_w_per_mhz * memory_in_force_mhz(twin, clock_mhz, memory_clock_mhz)
     return power.memory_idle_w + clock_w
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """What a service does at one moment: a step for so many sequences, or the prompt of one."""
+
+    sequences: int
+    prefilling: bool = False
+    name: str = "service"
+
+
+def service_of(twin: Twin) -> Service:
+    """The twin's model. Raises NotSupported where it has none."""
+    if twin.service is None:
+        raise NotSupported("no service was ever measured on this board", twin.name, "choose simulated:rtx5090")
+    return twin.service
+
+
+def step_s(twin: Twin, sequences: float, clock_mhz: float, memory_clock_mhz: int) -> float:
+    """Time of a step, s: each of so many sequences has its next token. Raises NotSupported without a model."""
+    model = service_of(twin)
+    held_mhz = memory_in_force_mhz(twin, clock_mhz, memory_clock_mhz)
+    slower = (model.reference_clock_mhz / clock_mhz) ** model.core_exponent
+    core_s = model.core_s * _of_cores(model, sequences) * slower
+    memory_s = model.memory_s * (twin.clocks.memory_mhz[-1] / held_mhz) ** model.memory_exponent
+    longest = max(core_s, memory_s)
+    blended = (core_s / longest) ** model.blend + (memory_s / longest) ** model.blend
+    return float(longest * blended ** (1.0 / model.blend))
+
+
+def prefill_rate(twin: Twin, clock_mhz: float) -> float:
+    """Tokens of prompts a second, while nothing else is done. Raises NotSupported without a model."""
+    model = service_of(twin)
+    return model.prefill_tokens_per_s * clock_mhz / model.reference_clock_mhz
+
+
+def under_service(twin: Twin, serving: Serving, clock_mhz: float, memory_clock_mhz: int) -> OperatingPoint:
+    """The board while it serves; a launch is a step, or the reading of one token of a prompt."""
+    model = service_of(twin)
+    voltage = relative_voltage(twin, clock_mhz)
+    if serving.prefilling:
+        time_s = 1.0 / prefill_rate(twin, clock_mhz)
+        core_j, memory_j = model.prefill_j, 0.0
+    else:
+        time_s = step_s(twin, serving.sequences, clock_mhz, memory_clock_mhz)
+        core_j, memory_j = model.core_j * _of_cores(model, serving.sequences), model.memory_j
+    memory_s = 0.0 if serving.prefilling else min(time_s, model.memory_s)
+    return OperatingPoint(
+        clock_mhz=clock_mhz,
+        launch_s=time_s,
+        steady_w=(core_j * voltage**2 + memory_j) / time_s + unleaked_w(twin, clock_mhz, memory_clock_mhz, 1.0),
+        leakage_w=twin.power.static_w * twin.power.leakage_share * voltage,
+        memory_w=resting_memory_w(twin, clock_mhz, memory_clock_mhz) + memory_j / time_s,
+        memory_busy=memory_s / time_s,
+    )
+
+
+def _of_cores(model: Service, sequences: float) -> float:
+    """The cores' part of a step over that of a step for the reference number of sequences."""
+    return model.core_fixed_share + (1.0 - model.core_fixed_share) * sequences / model.reference_sequences

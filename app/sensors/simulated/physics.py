@@ -12,10 +12,10 @@ from typing import Final
 
 from ..event_reasons import EventReason
 from ..gpu import Execution, Load
-from . import laws, serving_laws
-from .figures import Twin
+from . import laws
+from .laws import Serving
 from .sensor import History
-from .serving_laws import Serving
+from .twin import Twin
 
 STEP_NS: Final = 20_000_000
 QUIET_STEP_NS: Final = 200_000_000
@@ -234,7 +234,7 @@ class Physics:
         self.clock_mhz, self.reasons = clock, reasons
         point = self._points.get(clock)
         if point is None:
-            law = serving_laws.under_service if isinstance(self._load, Serving) else laws.under_load
+            law = laws.under_service if isinstance(self._load, Serving) else laws.under_load
             point = law(self._twin, self._load, clock, self._wanted_memory_mhz)  # type: ignore[arg-type]
             point = self._points[clock] = laws.held_back(self._twin, point, wanted)
         self._point = point

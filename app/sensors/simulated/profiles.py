@@ -12,17 +12,7 @@ from typing import Final
 from ...base.errors import InputError
 from ..gpu import Load
 from ..limits import DeviceLimits
-from .kernels import (
-    convolution,
-    matrix_product,
-    n_body,
-    roofline,
-    row_operator,
-    stencil,
-    streaming,
-    tiled_operator,
-    transpose,
-)
+from .kernels import arithmetic, grids, matrix_product, operators, streaming
 from .kernels.arguments import Arguments
 from .kernels.residency import LaunchRefused
 
@@ -30,19 +20,19 @@ __all__ = ["PROFILES", "LaunchRefused", "full_load", "load_of"]
 
 _PROFILES: Final[Mapping[str, Callable[[Arguments, DeviceLimits], Load]]] = {
     "gemm": matrix_product.gemm,
-    "convolution": convolution.load,
+    "convolution": grids.convolution,
     "dot": streaming.dot,
     "copy": streaming.copy,
     "blocked_gemm": matrix_product.blocked_gemm,
     "vector_add": streaming.vector_add,
     "reduction": streaming.reduction,
-    "transpose": transpose.load,
-    "stencil": stencil.load,
-    "n_body": n_body.load,
-    "roofline": roofline.load,
-    "mm": tiled_operator.mm,
-    "mv": row_operator.mv,
-    "conv2d": tiled_operator.conv2d,
+    "transpose": streaming.transpose,
+    "stencil": grids.stencil,
+    "n_body": arithmetic.n_body,
+    "roofline": arithmetic.roofline,
+    "mm": operators.mm,
+    "mv": operators.mv,
+    "conv2d": operators.conv2d,
 }
 PROFILES: Final = tuple(_PROFILES)
 

@@ -12,7 +12,7 @@ from bisect import bisect_right
 from typing import Final
 
 from ..channel import PowerSample
-from .figures import PowerBuffer, PowerSensor, Sensors
+from .twin import PowerBuffer, PowerSensor, Sensors
 
 _TRIM_FROM: Final = 512  # pieces; each is a dozen objects
 

@@ -18,9 +18,9 @@ import numpy as np
 
 from ..gpu import NotSupported, SensorError
 from ..service import Argument, Requests, Served, ServiceLoad
-from . import serving_laws
-from .figures import Twin
-from .serving_laws import Serving, service_of
+from . import laws
+from .laws import Serving, service_of
+from .twin import Twin
 
 _USUAL_TOKENS: Final = (256.0, 128.0)  # of a prompt and of an answer, where a load does not tell
 _DONE: Final = 1e-6  # of a token
@@ -219,8 +219,8 @@ class SimulatedService:
         """Work until then, at these clocks; seconds until what is done changes."""
         queue = self._open()
         pace = Pace(
-            lambda sequences: serving_laws.step_s(self._twin, sequences, clock_mhz, memory_clock_mhz),
-            serving_laws.prefill_rate(self._twin, clock_mhz),
+            lambda sequences: laws.step_s(self._twin, sequences, clock_mhz, memory_clock_mhz),
+            laws.prefill_rate(self._twin, clock_mhz),
         )
         queue.advance(now_ns, pace)
         self._left_ns = now_ns

@@ -8,8 +8,8 @@ from typing import Final
 from ...base.errors import InputError
 from ..gpu import Load, NotSupported
 from . import laws
-from .figures import Twin
 from .profiles import PROFILES, full_load, load_of
+from .twin import Twin
 
 # A sensible configuration of each built-in kernel.
 _USUAL: Final[Mapping[str, Mapping[str, int]]] = {

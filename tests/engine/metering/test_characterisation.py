@@ -26,9 +26,8 @@ from app.engine.metering.characterisation.store import (
 )
 from app.sensors.channel import PowerSample
 from app.sensors.clock import VirtualClock
-from app.sensors.simulated.figures import PowerSensor
 from app.sensors.simulated.gpu import SimulatedGpu
-from app.sensors.simulated.twin import load_twin, twin_names
+from app.sensors.simulated.twin import PowerSensor, load_twin, twin_names
 
 
 def look_at(name: str, seed: int = 0) -> tuple[SimulatedGpu, Characterisation]:

@@ -17,9 +17,8 @@ from app.engine.metering.window import Window
 from app.sensors.clock import VirtualClock
 from app.sensors.gpu import Execution, Load, Source
 from app.sensors.simulated import laws
-from app.sensors.simulated.figures import Twin
 from app.sensors.simulated.gpu import SimulatedGpu
-from app.sensors.simulated.twin import load_twin
+from app.sensors.simulated.twin import Twin, load_twin
 
 SAMPLE_S = 0.02
 SWING = 0.02

@@ -22,10 +22,9 @@ from app.engine.metering.window import Window
 from app.engine.models.sweep import spread_clocks, sweep_clocks
 from app.sensors.clock import VirtualClock
 from app.sensors.gpu import Load
-from app.sensors.simulated.figures import Twin
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.profiles import full_load
-from app.sensors.simulated.twin import load_twin, twin_names
+from app.sensors.simulated.twin import Twin, load_twin, twin_names
 
 BOARDS = {
     "buffer": {"buffer": True},

@@ -20,10 +20,9 @@ from app.engine.metering.span import read_span
 from app.engine.metering.watching import watch
 from app.sensors.channel import channel
 from app.sensors.clock import VirtualClock
-from app.sensors.simulated.figures import Twin
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.profiles import full_load
-from app.sensors.simulated.twin import load_twin, twin_names
+from app.sensors.simulated.twin import Twin, load_twin, twin_names
 
 LOADS = [  # of spread power, none at a limit on any of the boards
     replace(full_load(), issue_efficiency=rate, occupancy=occupancy)

@@ -9,8 +9,8 @@ from app.engine.results.measurement import Measurement, State
 from app.engine.results.objectives import Goal, Limit, Objective
 from app.engine.space.search_space import Parameter, SearchSpace
 from app.engine.strategies.base import Outcome, get, make_options
-from app.sensors.simulated import laws, serving_laws
-from app.sensors.simulated.serving_laws import Serving
+from app.sensors.simulated import laws
+from app.sensors.simulated.laws import Serving
 from app.sensors.simulated.twin import load_twin
 
 POINTS, LIMIT_S = 15, 0.0105  # of a token at 6 sequences at once
@@ -25,7 +25,7 @@ def truth() -> Truth:
     found = {}
     for memory in MEMORY:
         for graphics in GRAPHICS:
-            point = serving_laws.under_service(TWIN, Serving(6), graphics, memory)
+            point = laws.under_service(TWIN, Serving(6), graphics, memory)
             found[memory, graphics] = laws.settled(TWIN, point)[0] * point.launch_s / 6, point.launch_s
     return found
 

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from app.base.errors import InputError
 from app.sensors.gpu import NoPermission, SensorError
-from app.sensors.meters.counters import EnergyCounters
-from app.sensors.meters.meter import MeterLost
+from app.sensors.meters.meter import EnergyCounters, MeterLost
 from app.sensors.meters.pm_counters import PmCounters, parts_of, read_counter
 from app.sensors.meters.pmt import Pmt
 from app.sensors.meters.powersensor2 import RoundReader

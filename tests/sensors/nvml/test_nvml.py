@@ -22,9 +22,9 @@ from fixtures.fake_pynvml import (
 from fixtures.gpu_conformance import GpuConformance, value
 
 from app.sensors.gpu import GpuLost, NoDriver, NotSupported
+from app.sensors.nvml.channels import VoltageReader, parse_voltage_mv
 from app.sensors.nvml.gpu import NvmlGpu, boards
 from app.sensors.nvml.library import NvmlLibrary
-from app.sensors.nvml.voltage import VoltageReader, parse_voltage_mv
 
 TOLD = "GPU 00000000:01:00.0\n    Voltage\n        Graphics                          : 737.500 mV\n"
 NOT_TOLD = "GPU 00000000:01:00.0\n    Voltage\n        Graphics                          : N/A\n"

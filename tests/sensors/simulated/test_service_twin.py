@@ -9,7 +9,7 @@ import pytest
 from fixtures.service_sweep import fitted, published, relative_errors, served
 
 from app.sensors.gpu import NotSupported
-from app.sensors.simulated import serving_laws
+from app.sensors.simulated import laws
 from app.sensors.simulated.twin import load_twin
 
 # Power limit W, tokens/s, power W, of 4 sequences at once: source S14 in resources/twins/README.md, every fourth row.
@@ -64,11 +64,11 @@ def test_the_lowest_memory_clock_is_left_above_a_clock_as_the_published_points_s
 
 def test_a_step_of_more_sequences_takes_longer_and_gives_more_tokens() -> None:
     twin = load_twin("rtx5090")
-    steps = [serving_laws.step_s(twin, sequences, 2000, 14001) for sequences in range(1, 17)]
+    steps = [laws.step_s(twin, sequences, 2000, 14001) for sequences in range(1, 17)]
     assert (np.diff(steps) > 0).all()
     assert (np.diff(np.arange(1, 17) / steps) > 0).all()
 
 
 def test_a_board_without_a_model_says_so() -> None:
     with pytest.raises(NotSupported, match="simulated:rtx5090"):
-        serving_laws.step_s(load_twin("a100"), 4, 1000, 1215)
+        laws.step_s(load_twin("a100"), 4, 1000, 1215)

@@ -8,10 +8,10 @@ import pytest
 from app.sensors.clock import ScaledClock, VirtualClock
 from app.sensors.gpu import NotSupported, SensorError
 from app.sensors.service import Requests, Served, ServesLoad, ServiceLoad
-from app.sensors.simulated import laws, serving_laws
+from app.sensors.simulated import laws
 from app.sensors.simulated.gpu import SimulatedGpu
+from app.sensors.simulated.laws import Serving
 from app.sensors.simulated.profiles import full_load
-from app.sensors.simulated.serving_laws import Serving
 from app.sensors.simulated.twin import load_twin
 
 TWIN = load_twin("rtx5090")
@@ -47,7 +47,7 @@ def test_so_many_at_once_give_the_tokens_and_draw_the_power_of_the_steady_state(
     load = ServiceLoad(concurrency=6, input_tokens=1, output_tokens=4000)
     gpu.serve(load, 5.0)
     served, power_w = drawn(gpu, load, 20.0)
-    point, steady_w, _ = laws.settled_under_limits(TWIN, Serving(6), 3090, 14001, 600, serving_laws.under_service)
+    point, steady_w, _ = laws.settled_under_limits(TWIN, Serving(6), 3090, 14001, 600, laws.under_service)
     assert served.output_tokens / 20.0 == pytest.approx(6 / point.launch_s, rel=0.01)
     assert power_w == pytest.approx(steady_w, rel=0.01)
     assert served.idle_s == 0.0
@@ -61,8 +61,8 @@ def test_a_lone_request_takes_its_prompt_and_its_steps(gpu: SimulatedGpu) -> Non
     settled = slice(2, None)  # the clock rises at first
     first_s = (requests.first_ns - requests.due_ns)[settled] / 1e9
     rest_s = (requests.ended_ns - requests.first_ns)[settled] / 1e9
-    assert first_s == pytest.approx(500 / serving_laws.prefill_rate(TWIN, 1500), rel=1e-3)
-    assert rest_s == pytest.approx(100 * serving_laws.step_s(TWIN, 1, 1500, 14001), rel=1e-3)
+    assert first_s == pytest.approx(500 / laws.prefill_rate(TWIN, 1500), rel=1e-3)
+    assert rest_s == pytest.approx(100 * laws.step_s(TWIN, 1, 1500, 14001), rel=1e-3)
 
 
 def test_clients_begin_one_after_another_over_the_ramp(gpu: SimulatedGpu) -> None:

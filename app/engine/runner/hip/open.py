@@ -6,7 +6,7 @@ from typing import Final
 
 from ....base.errors import WattridgeError
 from ....sensors.gpu import Gpu
-from ....sensors.pci import pci_address
+from ....sensors.select import pci_address
 from ..kernels.gpu import ProcessGpu
 from ..kernels.opened import Opened, opened
 from .hiprtc import library_version

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ....base.errors import WattridgeError
 from ....sensors.gpu import Gpu
 from ....sensors.opencl.devices import OpenclDevice, device_of_board
-from ....sensors.pci import pci_address
+from ....sensors.select import pci_address
 from ....sensors.unmetered import UnmeteredDevice
 from ..kernels.gpu import ProcessGpu
 from ..kernels.opened import Opened, opened
