@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 
@@ -70,8 +70,7 @@ POWER_SAMPLES = Channel("power_samples_w", "W", "Power, driver buffer")
 
 def channel(name: str, unavailable: str | None = None) -> Channel:
     """The catalogue's channel of that name, marked with the reason where this GPU does not report it."""
-    known = CHANNELS[name]
-    return Channel(known.name, known.unit, known.label, unavailable)
+    return replace(CHANNELS[name], unavailable=unavailable)
 
 
 def figure_text(name: str, value: float) -> str:

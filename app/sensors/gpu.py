@@ -1,8 +1,7 @@
-"""The `Gpu` seam: one way to look at a board, whether NVML, a simulated twin or a recording answers.
+"""The `Gpu` seam: one interface to a board, whether NVML, a simulated twin or a recording answers.
 
-Errors of a GPU, as types. Each carries the one line that the user sees.
-
-What one launch of a kernel asks of a GPU, as the simulated boards and the models count it.
+With it stand the typed errors of a GPU, each with the one line that the user sees, and `Load`, the work that one launch
+of a kernel makes for a GPU, as the simulated boards and the models count it.
 """
 
 from __future__ import annotations

@@ -170,15 +170,10 @@ def _open_real(text: str, speed: float, voltage: bool) -> Gpu:
     if not known:
         what = f"there is no GPU {text}: no NVIDIA driver answers here"
         raise InputError(what, "--gpu", f"one of {', '.join(_alternatives())}")
-    begins = text.lower() if len(text) > 4 else "nothing"
-    fits = [index for index, uuid, _ in known if text == str(index) or uuid.lower().startswith(begins)]
-    if len(fits) != 1:
-        there = ", ".join(f"{index} ({name})" for index, _, name in known)
-        what = f"there is no GPU {text}" if not fits else f"{text} begins the UUID of several GPUs"
-        raise InputError(what, "--gpu", f"GPUs here: {there}; or {', '.join(_alternatives())}")
+    index = _only_board(text, text, [(str(index), uuid, name) for index, uuid, name in known], "GPUs")
     if speed != 1.0 and math.isfinite(speed):  # inf is 'as fast as it can', which a real board always is
         raise InputError("a real GPU runs at its own speed", "--speed", _SPEED_REMEDY)
-    return NvmlGpu(fits[0]) if voltage else NvmlGpu(fits[0], voltage=None)
+    return NvmlGpu(index) if voltage else NvmlGpu(index, voltage=None)
 
 
 def _open_amd(text: str, speed: float) -> Gpu:
@@ -189,18 +184,28 @@ def _open_amd(text: str, speed: float) -> Gpu:
     if not known:
         what = f"there is no GPU {named}: no AMD driver answers here"
         raise InputError(what, "--gpu", f"{_AMD_REMEDY}; or one of {', '.join(_alternatives())}")
-    begins = text.lower() if len(text) > 4 else "nothing"
-    fits = [index for index, uuid, _ in known if (text or "0") == str(index) or uuid.lower().startswith(begins)]
-    if len(fits) != 1:
-        there = ", ".join(f"{AMD}:{index} ({name})" for index, _, name in known)
-        what = f"there is no GPU {named}" if not fits else f"{text} begins the UUID of several GPUs"
-        raise InputError(what, "--gpu", f"AMD GPUs here: {there}; or {', '.join(_alternatives())}")
-    gpu = AmdGpu(fits[0])
+    boards = [(f"{AMD}:{index}", uuid, name) for index, uuid, name in known]
+    gpu = AmdGpu(_only_board(text or "0", named, boards, "AMD GPUs"))
     try:
         return _at_its_own_speed(gpu, speed)
     except InputError:
         gpu.close()
         raise
+
+
+def _only_board(text: str, named: str, boards: list[tuple[str, str, str]], kind: str) -> int:
+    """The index of the one board of that index, or whose UUID begins so; `boards` are (as selected, UUID, name).
+
+    Raises InputError where there is none, or where there are several.
+    """
+    begins = text.lower() if len(text) > 4 else "nothing"
+    indices = [selector.rpartition(":")[2] for selector, _, _ in boards]
+    fits = [i for i, board in zip(indices, boards, strict=True) if text == i or board[1].lower().startswith(begins)]
+    if len(fits) != 1:
+        there = ", ".join(f"{selector} ({name})" for selector, _, name in boards)
+        what = f"there is no GPU {named}" if not fits else f"{text} begins the UUID of several GPUs"
+        raise InputError(what, "--gpu", f"{kind} here: {there}; or {', '.join(_alternatives())}")
+    return int(fits[0])
 
 
 def amd_boards() -> list[tuple[int, str, str]]:

@@ -194,7 +194,7 @@ def describe_energy(found: RecordedEnergy, recording: Recording, notes: Sequence
         more = f" (the first {_MOST_GAPS} of {len(gaps)})" if len(gaps) > _MOST_GAPS else ""
         rows = [(start, end, end - start) for start, end in gaps[:_MOST_GAPS]]
         listings.append(Listing(f"nothing was read{more}", ("from s", "to s", "for s"), rows))
-    return Description(recording.title, f"recorded: {recording.name}", figures, listings, [*found.remarks, *notes])
+    return Description(recording.title, f"recorded: {recording.info.name}", figures, listings, [*found.remarks, *notes])
 
 
 class LogBoard(TypedDict):
@@ -219,7 +219,7 @@ class LogEnergies(TypedDict):
 def document_of(found: RecordedEnergy, recording: Recording) -> LogBoard:
     """The same for `--json`."""
     return {
-        "gpu": recording.name,
+        "gpu": recording.info.name,
         "title": recording.title,
         "source": "recorded",
         "readings": len(recording.time_ns),

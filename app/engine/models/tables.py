@@ -57,7 +57,7 @@ def _of_log(log: Log) -> Columns:
         for name in names:
             known = name in held
             cells[name] += map(repr, board.values[:, held.index(name)].tolist()) if known else [""] * len(times)
-        cells["gpu"] += [board.name] * len(times)
+        cells["gpu"] += [board.info.name] * len(times)
     in_order = {name: [column[at] for at in order] for name, column in cells.items()}
     if log.assumed_step_s is not None:  # what it does not hold is not made up
         in_order = {READING: in_order.pop(_TIME), **in_order}

@@ -163,7 +163,6 @@ class AmdGpu:
         self.channels = tuple(
             channel(each, None if each in available else self._missing.get(each, _NOT_REPORTED)) for each in CHANNELS
         )
-        self._place = {described.name: place for place, described in enumerate(self.channels)}
         self._available = available
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -177,7 +176,6 @@ class AmdGpu:
             self._attach_again()
         if self._thread is None:
             self._start()
-        values = [math.nan] * len(self.channels)
         time_ns = self.clock.now_ns()
         found = dict(self._held)
         try:
@@ -188,10 +186,9 @@ class AmdGpu:
         except SensorError:
             pass
         found.update(self._locked)
-        for name, value in found.items():
-            if name in self._available:
-                values[self._place[name]] = value
-        return Reading(time_ns, tuple(values))
+        return Reading(
+            time_ns, tuple(found.get(name, math.nan) if name in self._available else math.nan for name in CHANNELS)
+        )
 
     def held(self, channel: str) -> Held | None:
         """The age of what `read()` reports for a channel that is not asked at every read; None for the others."""

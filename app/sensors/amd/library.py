@@ -1,8 +1,4 @@
-"""The one place where AMD SMI is called for looking: loaded on first use, every failure a typed error.
-
-Where ROCm's libraries may lie.
-"""
-
+"""Calls of AMD SMI for reading: the library, found where ROCm puts it, loaded on first use; failures are typed errors."""
 from __future__ import annotations
 
 import os

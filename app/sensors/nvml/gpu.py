@@ -1,10 +1,6 @@
-"""`NvmlGpu`: a real NVIDIA board through NVML, read only. Nothing in this module sets anything.
+"""`NvmlGpu`: a real NVIDIA board through NVML, with its processes, workload power profiles and PCI address.
 
-What NVML reports of a board's workload power profiles. Nothing here requests one.
-
-The processes that use a board, and how much of its memory each of them has, by NVML.
-
-Where a real board sits: its PCI address, by which other libraries may know it.
+It only reads: nothing in this module sets anything or requests a profile.
 """
 
 from __future__ import annotations
@@ -216,7 +212,6 @@ class NvmlGpu:
                 self._voltage.stop()
             raise
         self.channels = tuple(channel(name, self._missing.get(name)) for name in CHANNELS)
-        self._place = {described.name: place for place, described in enumerate(self.channels)}
         self._clocks: dict[int, tuple[int, ...]] = {}
         self._memory_clocks: tuple[int, ...] | None = None
         self._stop = threading.Event()
@@ -231,25 +226,19 @@ class NvmlGpu:
             self._attach_again()
         if self._slow_thread is None:
             self._start_slow()
-        values = [math.nan] * len(self.channels)
-        place = self._place
-        for name, value in self._held.copy().items():
-            values[place[name]] = value
+        values = self._held.copy()
         if self._voltage is not None:
-            values[place["core_voltage_mv"]] = self._voltage.latest_mv()
+            values["core_voltage_mv"] = self._voltage.latest_mv()
         time_ns = self.clock.now_ns()
         try:
-            for name, value in self._read_fields():
-                values[place[name]] = value
+            values.update(self._read_fields())
             for query, function, arguments in self._quick:
-                for name, value in zip(query.channels, self._values(query, function, arguments), strict=True):
-                    values[place[name]] = value
+                values.update(zip(query.channels, self._values(query, function, arguments), strict=True))
         except (GpuLost, NoDriver) as error:
             self._lost = True
             raise GpuLost(f"{self.info.name}: {error.what}", remedy="it is tried again every few seconds") from error
-        for name, value in self._locked.items():
-            values[place[name]] = value
-        return Reading(time_ns, tuple(values))
+        values.update(self._locked)
+        return Reading(time_ns, tuple(values.get(name, math.nan) for name in CHANNELS))
 
     def held(self, channel: str) -> Held | None:
         """The age of what `read()` reports for a channel that is not asked at every read; None for the others."""

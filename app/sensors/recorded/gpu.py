@@ -17,7 +17,7 @@ from ...base.errors import InputError
 from ...base.files import byte_chunks, is_input
 from ..channel import CHANNELS, PowerSample, Reading, channel
 from ..clock import Clock, HostClock
-from ..gpu import GpuInfo, NotSupported
+from ..gpu import NotSupported
 from .logs.read import Log, read_log
 from .recording import Recording, read_recording
 
@@ -40,17 +40,12 @@ class RecordedGpu:
         self.channels = tuple(held.get(name) or channel(name, _NOT_HELD) for name in CHANNELS)
         self._places = [list(CHANNELS).index(name) for name in held]  # of the recording's columns among the channels
         simulated = recording.recorded_from == "simulated"
-        self.info = GpuInfo(
-            index=0,
+        info = recording.info
+        self.info = replace(
+            info,
             uuid=f"recorded:{recording.selector or recording.title}",
-            name=f"{recording.name}, simulated" if simulated else recording.name,
-            source="recorded",
-            driver=recording.driver,
-            power_limit=recording.power_limit,
-            compute_capability=recording.compute_capability,
-            multiprocessors=recording.multiprocessors,
-            memory_mib=recording.memory_mib,
-            power_source=f"{recording.power_source}, as recorded" if recording.power_source else "as recorded",
+            name=f"{info.name}, simulated" if simulated else info.name,
+            power_source=f"{info.power_source}, as recorded" if info.power_source else "as recorded",
         )
         self._recording = recording
         begin_ns = int(recording.time_ns[0])
@@ -165,7 +160,7 @@ def _board_of(log: Log, board: str) -> Recording:
     found = [
         each
         for index, each in enumerate(log.boards)
-        if board in (each.title.rpartition("#")[2], each.name) or (len(log.boards) == 1 and board == str(index))
+        if board in (each.title.rpartition("#")[2], each.info.name) or (len(log.boards) == 1 and board == str(index))
     ]
     if not found:
         there = ", ".join(each.title.rpartition("#")[2] for each in log.boards)

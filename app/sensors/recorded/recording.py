@@ -36,7 +36,7 @@ import numpy.typing as npt
 from ...base.errors import InputError, WattridgeError
 from ...base.files import is_there, open_input, title_of
 from ..channel import CHANNELS, POWER_SAMPLES, Channel, PowerSample, Reading, channel, figure_text
-from ..gpu import Gpu, PowerLimit
+from ..gpu import Gpu, GpuInfo, PowerLimit
 
 _FORMAT, _VERSION = "wattridge-recording", 1
 _GZIP_BITS = 31  # of zlib: the largest window, and gzip's header and trailer
@@ -53,14 +53,8 @@ class Recording:
     """A recording, read. Times are ns after its beginning, rising; `values` has a column per channel, NaN unknown."""
 
     title: str
-    name: str
-    driver: str
+    info: GpuInfo  # of the recorded board, without its UUID
     recorded_from: str
-    power_limit: PowerLimit
-    compute_capability: tuple[int, int] | None
-    multiprocessors: int | None
-    memory_mib: float | None
-    power_source: str
     graphics_clocks_mhz: tuple[int, ...]
     memory_clocks_mhz: tuple[int, ...]
     channels: tuple[Channel, ...]
@@ -69,6 +63,11 @@ class Recording:
     sample_ns: npt.NDArray[np.int64]
     sample_w: npt.NDArray[np.float64]
     selector: str = ""  # what opens it again behind 'recorded:', from any folder; empty where a reader was asked itself
+
+
+def recorded_info(name: str, power_limit: PowerLimit, power_source: str, driver: str = "", **facts: Any) -> GpuInfo:
+    """Facts of a recorded board, which a file holds without its UUID."""
+    return GpuInfo(0, "", name, "recorded", driver, power_limit, power_source=power_source, **facts)
 
 
 class RecordingWriter:
@@ -224,19 +223,17 @@ class _Parser:
         available = [place for place, described in enumerate(channels) if described.available]
         capability = self._fact(header, "compute_capability", _CAPABILITY)
         multiprocessors = self._fact(header, "multiprocessors", _NUMBER)
-        facts: dict[str, Any] = {
-            "title": title_of(self._path),
-            "name": self._fact(header, "name", _TEXT, "") or "GPU",
-            "driver": self._fact(header, "driver", _TEXT, ""),
-            "recorded_from": self._fact(header, "recorded_from", _TEXT, ""),
-            "power_limit": self._power_limit(header.get("power_limit_w")),
-            "compute_capability": tuple(capability) if capability else None,
-            "multiprocessors": None if multiprocessors is None else int(multiprocessors),
-            "memory_mib": _float(self._fact(header, "memory_mib", _NUMBER)),
-            "power_source": self._fact(header, "power_source", _TEXT, ""),
-            "graphics_clocks_mhz": tuple(self._fact(header, "graphics_clocks_mhz", _COUNTS, [])),
-            "memory_clocks_mhz": tuple(self._fact(header, "memory_clocks_mhz", _COUNTS, [])),
-        }
+        info = recorded_info(
+            self._fact(header, "name", _TEXT, "") or "GPU",
+            self._power_limit(header.get("power_limit_w")),
+            self._fact(header, "power_source", _TEXT, ""),
+            driver=self._fact(header, "driver", _TEXT, ""),
+            compute_capability=tuple(capability) if capability else None,
+            multiprocessors=None if multiprocessors is None else int(multiprocessors),
+            memory_mib=_float(self._fact(header, "memory_mib", _NUMBER)),
+        )
+        recorded_from = self._fact(header, "recorded_from", _TEXT, "")
+        clocks = [tuple(self._fact(header, f"{kind}_clocks_mhz", _COUNTS, [])) for kind in ("graphics", "memory")]
         time_us, values, sample_us, sample_w = array("q"), array("d"), array("q"), array("d")
         for line in self._lines(text):
             self._number += 1
@@ -258,7 +255,10 @@ class _Parser:
             np.frombuffer(values, np.float64).reshape(len(time_us), len(available)) if available else 0.0
         )
         return Recording(
-            **facts,
+            title_of(self._path),
+            info,
+            recorded_from,
+            *clocks,
             channels=channels,
             time_ns=np.array(time_us, np.int64) * 1000,
             values=table,

@@ -1,8 +1,7 @@
-"""The power sensors in front of the physics: refresh, averaging, lag, gain, noise, quantisation, the driver's buffer.
+"""Power sensors of a simulated board: refresh, averaging, lag, gain, noise, quantisation, and the driver's buffer.
 
-A value belongs to its tick, however often it is read: noise is a hash of (seed, channel, tick).
-
-What a simulated board drew: constant pieces with running integrals, so that the mean over any window is exact.
+A value belongs to its tick, however often it is read: noise is a hash of (seed, channel, tick). The power drawn is kept
+as constant pieces with running integrals, so that the mean over any window is exact.
 """
 
 from __future__ import annotations

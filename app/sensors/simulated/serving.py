@@ -1,9 +1,8 @@
-"""`SimulatedService`: a service on a simulated board, which answers requests on the board's own clock.
+"""`SimulatedService`: a service on a simulated board, whose requests live on the board's own clock.
 
-Requests to a simulated service: their arrivals, their wait for a place, their prompts and their tokens.
-
-Continuous batching, as servers of language models have it: up to `places` sequences are answered at once, each step
-gives every one of them a token, and a prompt is read before its answer begins, while nothing else happens.
+Requests arrive, wait for a place, have their prompts read, and receive tokens by continuous batching, as in servers of
+language models: up to `places` sequences are answered at once, each step gives every one of them a token, and a prompt
+is read before its answer begins, while nothing else happens.
 """
 
 from __future__ import annotations

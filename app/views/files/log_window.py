@@ -319,8 +319,8 @@ class LogWindow(QDialog, Ending):
 
 
 def _label(board: Recording) -> str:
-    number = board.title.rpartition("#")[2] if "#" in board.title else ""
-    return f"{board.name} · GPU {number}" if number and number not in board.name else board.name
+    number, name = board.title.rpartition("#")[2] if "#" in board.title else "", board.info.name
+    return f"{name} · GPU {number}" if number and number not in name else name
 
 
 def _seconds(name: str) -> NumberBox:

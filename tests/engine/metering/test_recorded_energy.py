@@ -17,7 +17,7 @@ from app.engine.analysis.recorded_energy import recorded_energy, sampling_of
 from app.sensors.channel import CHANNELS
 from app.sensors.gpu import PowerLimit
 from app.sensors.recorded.logs.read import read_log
-from app.sensors.recorded.recording import Recording
+from app.sensors.recorded.recording import Recording, recorded_info
 
 COUNTED = """\
 #Entity         POWER             TOTEC
@@ -39,14 +39,8 @@ def recording(tmp_path: Path, times_s: list[float], powers: list[float]) -> Reco
 def recording_of(times_s: np.ndarray, powers: np.ndarray) -> Recording:
     return Recording(
         title="made",
-        name="GPU",
-        driver="",
+        info=recorded_info("GPU", PowerLimit(None, None, None, None), ""),
         recorded_from="",
-        power_limit=PowerLimit(None, None, None, None),
-        compute_capability=None,
-        multiprocessors=None,
-        memory_mib=None,
-        power_source="",
         graphics_clocks_mhz=(),
         memory_clocks_mhz=(),
         channels=(CHANNELS["power_instant_w"],),

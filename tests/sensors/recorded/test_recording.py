@@ -45,7 +45,7 @@ def recording(tmp_path: Path) -> Recording:
 
 def test_what_was_recorded_comes_back(recording: Recording) -> None:
     assert recording.title == "board"
-    assert (recording.name, recording.recorded_from) == ("Scripted", "simulated")
+    assert (recording.info.name, recording.recorded_from) == ("Scripted", "simulated")
     assert [c.name for c in recording.channels][:2] == ["power_instant_w", "energy_j"]
     assert recording.channels[1].unavailable == "this board counts none"
     assert recording.time_ns.tolist() == [0, 20 * MS, 40 * MS, 60 * MS]
@@ -55,7 +55,7 @@ def test_what_was_recorded_comes_back(recording: Recording) -> None:
     assert recording.sample_ns.tolist() == [5 * MS, 25 * MS, 45 * MS, 65 * MS]
     assert recording.sample_w.tolist() == [90.0, 91.0, 92.0, 93.0]
     assert recording.graphics_clocks_mhz == (345, 1005, 1410)
-    assert recording.power_limit.maximum_w == 300.0
+    assert recording.info.power_limit.maximum_w == 300.0
 
 
 def test_no_identifier_of_the_board_is_written(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def test_the_button_records_to_the_data_folder_until_it_is_pressed_again(
     assert exports() - before == {path}, "no unfinished file stays"
     recording = read_recording(path)
     assert len(recording.time_ns) > 20
-    assert recording.name == "Fake A100"
+    assert recording.info.name == "Fake A100"
     qtbot.waitUntil(lambda: button.isEnabled() and "Record" in button.text(), timeout=LIMIT_MS)
     assert button.width() == width, "its neighbours stay in place"
 

@@ -1,8 +1,7 @@
-"""Cells of delimited text as numbers, a block of lines at a time: a hundred megabytes in a second or two.
+"""Cells of delimited text as numbers and times, a block of lines at a time: a hundred megabytes in a second or two.
 
-Every step works on one character of all rows at once, so that no Python object is made per cell.
-
-Time stamps of a log in ns: numbers of any unit, dates with times, times of the day, whole blocks at once.
+Every step works on one character of all rows at once, so that no Python object is made per cell. Time stamps in ns are
+read from numbers of any unit, dates with times, and times of the day.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from ....base.errors import InputError
 from ....base.files import byte_chunks, title_of
 from ...channel import CHANNELS
 from ...gpu import PowerLimit
-from ..recording import Recording
+from ..recording import Recording, recorded_info
 from .cells import DAY_NS, Block, Floats, Nanoseconds, days, is_time, stamp_reader
 from .layouts import Heading, Layout, find_layout, scale_of
 
@@ -60,35 +60,28 @@ def is_log(path: Path) -> bool:
     if not layout.timed:
         return layout.step_s is not None
     place, *others = layout.places("time")
-    if others and not layout.tool and not all(_goes_on(text, layout, other) for other in others):
+    beginning = Block(_whole_lines(text.encode()), layout.delimiter, layout.cells)
+    beginning.starts = beginning.starts[1:] if layout.skipped else beginning.starts
+
+    def stamps_of(place: int) -> Nanoseconds:
+        """Times of a column as far as the beginning shows; none where its first cell is no time."""
+        first = beginning.text(0, place) if len(beginning.starts) else b""
+        reader = stamp_reader(first, layout.columns[place].scale) if first else None
+        return np.empty(0, np.int64) if reader is None else reader(beginning, place)
+
+    if others and not layout.tool and not all(_rises(stamps_of(other)) for other in others):
         return False  # how long something took, beside when: a table of measurements
     if layout.places("day") or "stamp" in layout.columns[place].text.lower() or layout.tool:
         return True
-    block = Block(_whole_lines(text.encode()), layout.delimiter, layout.cells)
-    rows = block.starts if not layout.skipped else block.starts[1:]
-    if not len(rows):
-        return False
-    block.starts = rows
-    reader = stamp_reader(block.text(0, place), layout.columns[place].scale)
-    if reader is None:
-        return False
-    stamps = reader(block, place)
-    if int(stamps[0]) > _SINCE_EPOCH_NS:
+    stamps = stamps_of(place)
+    if len(stamps) and int(stamps[0]) > _SINCE_EPOCH_NS:
         return True
-    if len(rows) < _FEWEST_OF_LOG:
-        return False
-    return bool(is_time(stamps).all() and (np.diff(stamps) >= 0).all() and stamps[-1] > stamps[0])
+    return len(stamps) >= _FEWEST_OF_LOG and _rises(stamps) and bool(stamps[-1] > stamps[0])
 
 
-def _goes_on(text: str, layout: Layout, place: int) -> bool:
-    """Whether the column's times never go back, as far as the beginning of a file shows."""
-    block = Block(_whole_lines(text.encode()), layout.delimiter, layout.cells)
-    block.starts = block.starts if not layout.skipped else block.starts[1:]
-    reader = stamp_reader(block.text(0, place), layout.columns[place].scale) if len(block.starts) else None
-    if reader is None:
-        return False
-    stamps = reader(block, place)
-    return bool(is_time(stamps).all() and (np.diff(stamps) >= 0).all())
+def _rises(stamps: Nanoseconds) -> bool:
+    """Whether there are times, none of which is earlier than the one before."""
+    return len(stamps) > 0 and bool(is_time(stamps).all() and (np.diff(stamps) >= 0).all())
 
 
 def is_dmon(path: Path) -> bool:
@@ -341,14 +334,12 @@ class _Reader:
             title = f"{title}@{step_s:g}"
         return Recording(
             title=f"{title}#{index}" if several else title,
-            name=self._names.get(number, "") or (f"GPU {index}" if several else "GPU"),
-            driver="",
+            info=recorded_info(
+                self._names.get(number, "") or (f"GPU {index}" if several else "GPU"),
+                PowerLimit(None, None, None, float(current[-1]) if len(current) else None),
+                f"the log of {tool}",
+            ),
             recorded_from=f"a log of {tool}" if self._layout.tool else "a log",
-            power_limit=PowerLimit(None, None, None, float(current[-1]) if len(current) else None),
-            compute_capability=None,
-            multiprocessors=None,
-            memory_mib=None,
-            power_source=f"the log of {tool}",
             graphics_clocks_mhz=(),
             memory_clocks_mhz=(),
             channels=tuple(CHANNELS[name] for name in named),
