@@ -244,8 +244,8 @@ def _gain_of(gpu: Gpu, choice: MeterChoice) -> Gain | None:
     if choice.energy_from != BOARD:
         what = f"the energy comes from {choice.energy_from}, which needs no correction"
         raise InputError(what, "--correct-gain", "leave one of the two out")
-    known = known_gain(gpu.info)
-    if known is None:
+    gain = known_gain(gpu.info)
+    if gain is None:
         remedy = "tune with a meter beside it first: --meter"
         raise InputError("no gain of this board's sensor is known", gpu.info.label, remedy)
-    return known.gain
+    return gain
