@@ -61,6 +61,7 @@ def describe_search(plan: SessionPlan, table: ResultTable, seconds: float = math
         Figure("Measured", f"{len(table) - timed} ({percent(share)} of the valid ones)"),
         Figure("Failed", failed or "none"),
         *_describe_measuring(plan, table),
+        *describe_decision(plan, table),
         Figure("Search", f"{plan.strategy}, seed {plan.seed}"),
         Figure("Budget", budget or "none"),
         *describe_statement(plan),
@@ -140,7 +141,7 @@ def describe_energy_search(plan: SessionPlan, table: ResultTable) -> Iterator[Fi
 
 
 def _describe_measuring(plan: SessionPlan, table: ResultTable) -> Iterator[Figure]:
-    """What a session has of limits, of the starts, intervals and boards of a service, and of a board that decided."""
+    """What a session has of limits, and of the starts, intervals and boards of a service."""
     limits = plan.objective.limits
     if limits:
         kept = feasible(table, limits)
@@ -155,6 +156,10 @@ def _describe_measuring(plan: SessionPlan, table: ResultTable) -> Iterator[Figur
     if boards := boards_of_service(plan.origin):
         named = ", ".join(board["name"] for board in boards)
         yield Figure("Boards of the service", named, note="their energy adds up; settings are made on all of them")
+
+
+def describe_decision(plan: SessionPlan, table: ResultTable) -> Iterator[Figure]:
+    """The board whose figures were compared; nothing where one board measured the session."""
     if table.decided_on:
         facts = boards_of_origin(plan.origin).get(table.decided_on, {})
         note = "it measured the finalists of all boards; only its figures are compared"
