@@ -122,7 +122,7 @@ def characterise(
         _WAVE: WARM_S + waves_left * (WAVE_S + FITTING_S) + (waves_left + 1) * (ON_S[1] + OFF_S[1]),
         _AFTEREFFECT: aftereffects.SECONDS + PROBE_S,
     }
-    make = {
+    make: dict[str, Callable[[Estimate], None]] = {
         _QUICK: look.quick,
         _STEPS: look.steps,
         _WAVE: partial(look.wave, waves=waves),
