@@ -196,7 +196,7 @@ def _read(kind: Any, value: Any) -> Any:
     if _is_union(origin):
         if value is None and type(None) in arguments:
             return None
-        (kind,) = (each for each in arguments if each is not type(None))
+        (kind,) = (argument for argument in arguments if argument is not type(None))
         return _read(kind, value)
     if _is_record(kind):
         return from_json(kind, value)
@@ -258,7 +258,7 @@ def _schema(kind: Any, defined: dict[str, Any]) -> dict[str, Any]:
     if origin is NotRequired:
         return _schema(arguments[0], defined)
     if _is_union(origin):
-        return _union([_schema(each, defined) for each in arguments])
+        return _union([_schema(argument, defined) for argument in arguments])
     if origin is Literal:
         return {"enum": list(arguments)}
     if isinstance(kind, type) and issubclass(kind, Enum):
@@ -300,7 +300,7 @@ def _object(kind: Any, defined: dict[str, Any]) -> dict[str, Any]:
     for key, name in names.items():
         hint, more = hints[name], known.get(name, _NOTHING)
         if more.absent:
-            (hint,) = (each for each in get_args(hint) if each is not type(None))
+            (hint,) = (argument for argument in get_args(hint) if argument is not type(None))
         schema = _schema(hint, defined)
         if more.nullable:
             schema["type"] = ["string", "null"]

@@ -59,10 +59,10 @@ def analyse_log(path: Path, arguments: Namespace) -> int:
         boards = [document_of(each, board) for each, board in zip(found, log.boards, strict=True)]
         print_json(LogEnergies(log=str(path), tool=log.tool, notes=log.notes, boards=boards))
         return 0
-    for at, (each, board) in enumerate(zip(found, log.boards, strict=True)):
-        if at:
+    for index, (each, board) in enumerate(zip(found, log.boards, strict=True)):
+        if index:
             show()
-        print_description(describe_energy(each, board, log.notes if at == len(found) - 1 else ()))
+        print_description(describe_energy(each, board, log.notes if index == len(found) - 1 else ()))
     return 0
 
 
@@ -110,18 +110,18 @@ def analyse(arguments: Namespace) -> int:
         space = replace(side.table.space, notes=opened.plan.space.notes)
         parts.append(replace(opened, plan=replace(opened.plan, title=side.kernel, space=space), table=side.table))
     documents = []
-    for each in (opened, *parts) if arguments.json else (parts or [opened]):
-        objective = objective_of(each, arguments)
-        found = analyse_table(each.table, objective, preferences=preferences_of(arguments), load=load_of(arguments))
+    for part in (opened, *parts) if arguments.json else (parts or [opened]):
+        objective = objective_of(part, arguments)
+        found = analyse_table(part.table, objective, preferences=preferences_of(arguments), load=load_of(arguments))
         best = next(iter(by_goal(found.table, objective.goal, objective.limits)), None)
         if arguments.json:
-            share = peak_share(each.plan, found.table.measurement(best)) if best is not None else None
-            models = _models(each, found)
+            share = peak_share(part.plan, found.table.measurement(best)) if best is not None else None
+            models = _models(part, found)
             documents.append(
-                {**_heading(each), **document_of(found), "models_over_load": models, "share_of_peak": share}
+                {**_heading(part), **document_of(found), "models_over_load": models, "share_of_peak": share}
             )
         else:
-            _print(each, found, best)
+            _print(part, found, best)
     if arguments.json:
         print_json({**documents[0], "kernels": documents[1:]})
     return 0

@@ -253,7 +253,7 @@ def _write(arguments: Namespace, gpu: Gpu, chosen: BoardSettings) -> int:
     if started is not None:
         title, words, selectors = started
         with ExitStack() as opened:
-            others = [opened.enter_context(closing(open_gpu(each, voltage=False))) for each in selectors]
+            others = [opened.enter_context(closing(open_gpu(selector, voltage=False))) for selector in selectors]
             unit = service_unit(gpu, settings, words, title, others)
         path = folder / f"{file_stem(title)}-service.service"
         refuse_taken(path, force=arguments.force)

@@ -106,9 +106,9 @@ def _print(store: Store, session: int, opened: Opened, result: ProfilingResult |
     listing = _listing(opened)
     show()
     print_table(listing.rows, listing.header)
-    for each in (*describe_counters(analysis), *describe_counter_split(analysis)):
+    for description in (*describe_counters(analysis), *describe_counter_split(analysis)):
         show()
-        print_description(each)
+        print_description(description)
 
 
 def _listing(opened: Opened) -> Listing:

@@ -105,7 +105,7 @@ def _list_boards(arguments: Namespace) -> int:
     if arguments.json:
         print_json([{"key": b.key, "name": b.info.name, "source": b.info.source, "host": b.host} for b in boards])
     else:
-        show(*([each.label for each in boards] or ["no boards yet"]))
+        show(*([board.label for board in boards] or ["no boards yet"]))
     return 0
 
 

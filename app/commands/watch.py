@@ -74,7 +74,7 @@ def gpus(arguments: Namespace) -> int:
         show("", f"OpenCL: {why_no_opencl}")
     if opencl:
         show("", "OpenCL devices, for --gpu opencl:NUMBER")
-        print_table([[at, *each.values()] for at, each in enumerate(opencl)], ("number", *opencl[0]))
+        print_table([[index, *each.values()] for index, each in enumerate(opencl)], ("number", *opencl[0]))
     return int(unreadable)
 
 
@@ -108,7 +108,7 @@ def _print_details(board: Board) -> None:
     why = board["cannot_set"].get("workload_power_profile", "")
     show("", f"{board['name']}: workload power profiles" + (f": none ({why})" if profiles is None else ""))
     if profiles is not None:
-        print_table([list(each.values()) for each in profiles], tuple(profiles[0]))
+        print_table([list(profile.values()) for profile in profiles], tuple(profiles[0]))
 
 
 def _opencl_devices() -> tuple[list[OpenclDevice], str]:
@@ -125,10 +125,16 @@ def _opencl_devices() -> tuple[list[OpenclDevice], str]:
     boards = [(f"that of GPU {index}", uuid, pci_address(uuid)) for index, uuid, _ in real_boards()]
     boards += [(f"that of GPU {AMD}:{index}", uuid, pci_address(uuid)) for index, uuid, _ in amd_boards()]
     found: list[OpenclDevice] = []
-    for each in devices:
-        energy = next((words for words, uuid, pci in boards if is_board(each, uuid, pci)), NO_ENERGY)
+    for device in devices:
+        energy = next((words for words, uuid, pci in boards if is_board(device, uuid, pci)), NO_ENERGY)
         found.append(
-            {"name": each.name, "kind": each.kind, "platform": each.platform, "driver": each.driver, "energy": energy}
+            {
+                "name": device.name,
+                "kind": device.kind,
+                "platform": device.platform,
+                "driver": device.driver,
+                "energy": energy,
+            }
         )
     return found, "" if found else "it has no devices here"
 
@@ -429,12 +435,12 @@ def twin(arguments: Namespace) -> int:
     print_table(
         [
             [
-                *(each[key] for key in ("clock_mhz", "observed_clock_mhz", "power_w")),
-                float(each["time_s"]) * 1e3,
-                *(each[key] for key in ("rate", "rate_unit", "energy_j")),
-                "capped" if each["capped"] else "",
+                *(row[key] for key in ("clock_mhz", "observed_clock_mhz", "power_w")),
+                float(row["time_s"]) * 1e3,
+                *(row[key] for key in ("rate", "rate_unit", "energy_j")),
+                "capped" if row["capped"] else "",
             ]
-            for each in rows
+            for row in rows
         ],
         header,
     )

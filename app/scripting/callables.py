@@ -136,7 +136,7 @@ def tune_launches(
 
     Launches of microseconds are recorded, so that no gap between them is counted. Raises as `tune` does.
     """
-    known = {each.name for each in fields(SearchOptions)} - {"objective", "front", "repeats", "condition"}
+    known = {field.name for field in fields(SearchOptions)} - {"objective", "front", "repeats", "condition"}
     for each in search:
         if each not in known:
             raise InputError(f"'{each}' is not known", "tune", f"one of {', '.join(sorted(known))}")

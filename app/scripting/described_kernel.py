@@ -311,14 +311,14 @@ def describe_kernel(
     blocks = _block_names(block_size_names, parameters)
     listed = _listed(arguments, "arguments")
     given = [
-        _argument_of(next(leaves(each)) if _is_chosen(each) else each, f"arguments[{at}]", source)
-        for at, each in enumerate(listed)
+        _argument_of(next(leaves(each)) if _is_chosen(each) else each, f"arguments[{index}]", source)
+        for index, each in enumerate(listed)
     ]
     names = _names(source, symbol, len(given))
     expected = _answer(answer, given, compare=compare)
     described = [
-        _argument(folder, name, value, output=expected is not None and expected[at] is not None)
-        for at, (name, value) in enumerate(zip(names, given, strict=True))
+        _argument(folder, name, value, output=expected is not None and expected[place] is not None)
+        for place, (name, value) in enumerate(zip(names, given, strict=True))
     ]
     if source.of_the_host:
         described = [
@@ -326,8 +326,8 @@ def describe_kernel(
             for spec, each in zip(described, listed, strict=True)
         ]
     chosen = {
-        described[at].name: _choice(folder, each, described[at], f"arguments[{at}]", source)
-        for at, each in enumerate(listed)
+        described[index].name: _choice(folder, each, described[index], f"arguments[{index}]", source)
+        for index, each in enumerate(listed)
         if _is_chosen(each)
     }
     described += [
@@ -390,9 +390,9 @@ def _choice(
 ) -> Callable[[Parameters], ArgumentSpec]:
     """What describes the argument for given parameters."""
     described: dict[int, ArgumentSpec] = {}
-    for place, each in enumerate(leaves(argument)):
-        spec = _argument(folder, f"{like.name}_{place}", _argument_of(each, where, source), output=like.output)
-        described[id(each)] = replace(spec, name=like.name)
+    for place, leaf in enumerate(leaves(argument)):
+        spec = _argument(folder, f"{like.name}_{place}", _argument_of(leaf, where, source), output=like.output)
+        described[id(leaf)] = replace(spec, name=like.name)
     return lambda parameters: described[id(argument.select_for_configuration(parameters))]
 
 
@@ -403,7 +403,7 @@ def _names(source: KernelSource, kernel: str, count: int) -> tuple[str, ...]:
     found = parameter_names(text, kernel, dialect.qualifier) if dialect is not None else ()
     if len(found) == count and len(set(found)) == count:
         return found
-    return tuple(f"argument_{at}" for at in range(count))
+    return tuple(f"argument_{index}" for index in range(count))
 
 
 # --- inside -----------------------------------------------------------------------------------------------------------
@@ -467,7 +467,7 @@ def _mapped(given: Any, where: str) -> dict[str, Any]:
 
 def _block_names(given: Any, parameters: Mapping[str, Any]) -> tuple[str, str, str]:
     """As they are given, else the usual ones, as the parameters spell them: BLOCK_SIZE_X is one, too."""
-    spelt = {each.lower(): each for each in parameters if each not in BLOCK_SIZE_NAMES}
+    spelt = {parameter.lower(): parameter for parameter in parameters if parameter not in BLOCK_SIZE_NAMES}
     usual = [spelt.get(each, each) for each in BLOCK_SIZE_NAMES]
     names = [str(each) for each in _listed(usual if given is None else given, "block_size_names")]
     if len(names) > len(BLOCK_SIZE_NAMES):
@@ -479,9 +479,9 @@ def _block_names(given: Any, parameters: Mapping[str, Any]) -> tuple[str, str, s
 def _sizes(given: Any) -> tuple[Any, ...]:
     several = given if isinstance(given, tuple | list) else (given,)
     sizes = tuple(each.item() if isinstance(each, np.generic) else each for each in several)
-    for each in sizes:
-        if isinstance(each, bool) or not (isinstance(each, int | str) or callable(each)):
-            raise InputError(f"{each!r} is no size", "problem_size", "pass whole numbers, text or a function")
+    for size in sizes:
+        if isinstance(size, bool) or not (isinstance(size, int | str) or callable(size)):
+            raise InputError(f"{size!r} is no size", "problem_size", "pass whole numbers, text or a function")
     return sizes
 
 
@@ -511,13 +511,13 @@ def _answer(given: Any, arguments: Sequence[Any], *, compare: bool) -> list[Any]
         what = f"it has {len(listed)} entries, and there are {len(arguments)} arguments"
         raise InputError(what, "answer", "give one for each, None for inputs")
     expected: list[Any] = []
-    for at, (each, argument) in enumerate(zip(listed, arguments, strict=True)):
-        array = each if each is None or not compare else to_numpy(each, f"answer[{at}]")
+    for index, (each, argument) in enumerate(zip(listed, arguments, strict=True)):
+        array = each if each is None or not compare else to_numpy(each, f"answer[{index}]")
         if array is not None and not isinstance(argument, np.ndarray):
-            raise InputError("its argument is a scalar, which no kernel writes", f"answer[{at}]", "give None")
+            raise InputError("its argument is a scalar, which no kernel writes", f"answer[{index}]", "give None")
         if compare and array is not None and array.shape != argument.shape:
             what = f"it has shape {array.shape}, its argument {argument.shape}"
-            raise InputError(what, f"answer[{at}]", "give the argument as it must be afterwards")
+            raise InputError(what, f"answer[{index}]", "give the argument as it must be afterwards")
         expected.append(array)
     return expected if any(each is not None for each in expected) else None
 

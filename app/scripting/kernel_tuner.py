@@ -337,8 +337,8 @@ class _Observers:
         self.notes: list[str] = []
         self.window_s = 0.0
         observed: list[str] = []
-        for at, each in enumerate(given or ()):
-            observer = _made(each, at, known)
+        for index, each in enumerate(given or ()):
+            observer = _made(each, index, known)
             if isinstance(observer, NVMLObserver):
                 observed += observer.observables
                 self.window_s = max(self.window_s, observer.window_s)
@@ -348,7 +348,7 @@ class _Observers:
                 observed.append("num_regs")
             elif type(observer).__module__.partition(".")[0] == "kernel_tuner" and not isinstance(observer, DECLARED):
                 remedy = "import it from wattridge.observers, or run the script by: wattridge kernel-tuner"
-                raise InputError(f"{type(observer).__name__} is Kernel Tuner's own", f"observers[{at}]", remedy)
+                raise InputError(f"{type(observer).__name__} is Kernel Tuner's own", f"observers[{index}]", remedy)
             else:
                 self.own.append(observer)
         self.observed = tuple(dict.fromkeys(observed))
@@ -437,10 +437,10 @@ def _run(plan: ReadyPlan, figures: Figures, cache: GrowingCache | None, *, quiet
         if not isinstance(event, MeasurementsAdded | FiguresRestated) or table is None:
             return
         places, timed = [*timed, *range(seen, len(table))], []
-        for at in places:
-            measurement = table.measurement(at)
+        for place in places:
+            measurement = table.measurement(place)
             if not measurement.final:
-                timed.append(at)
+                timed.append(place)
                 continue
             if verbose and measurement.error and isinstance(event, MeasurementsAdded):
                 say(f"{_words(measurement.configuration)}: {measurement.state}: {measurement.error}")
@@ -487,7 +487,7 @@ def _results(result: SessionResult, figures: Figures, objective: Objective) -> t
     plan, table = result.plan, result.table
     goal = plan.objective.goal
     name = "time" if goal.name == "time_s" else goal.name
-    measured = [each for at in range(len(table)) if (each := table.measurement(at)).final]
+    measured = [each for index in range(len(table)) if (each := table.measurement(index)).final]
     if plan.strategy == "brute_force":  # they come as they are compiled
         measured.sort(key=lambda each: each.row)
     results = [figures.result(each) for each in measured]
@@ -509,7 +509,7 @@ def _results(result: SessionResult, figures: Figures, objective: Objective) -> t
     if not environment["isolated"]:
         environment["warning"] = NOT_ISOLATED
     if len(objective.front) > 1:
-        front = {table.measurement(at).row for at in front_indices(table, objective.front)}
+        front = {table.measurement(front_index).row for front_index in front_indices(table, objective.front)}
         best = [each for each, row in zip(results, rows, strict=True) if row in front]
         for optimal in best:
             optimal["optimal"] = True
@@ -539,10 +539,10 @@ def _share_out(session: SessionResult, results: Sequence[Result], rows: Sequence
 def _add_totals(results: Sequence[Result], environment: Result, began: float) -> None:
     """The sums of what was spent, in ms, where it is known of every result; the rest is `overhead_time`."""
     if environment.get("simulation"):
-        environment["simulated_time"] = math.fsum(each.get(name, 0.0) for each in results for name in COST_MS)
+        environment["simulated_time"] = math.fsum(result.get(name, 0.0) for result in results for name in COST_MS)
     names = ("framework_time", "strategy_time", *COST_MS)
-    if all(name in each for each in results for name in names):
-        totals = {f"total_{name}": math.fsum(each[name] for each in results) for name in names}
+    if all(name in result for result in results for name in names):
+        totals = {f"total_{name}": math.fsum(result[name] for result in results) for name in names}
         took = (time.perf_counter() - began) * 1e3 + environment.get("simulated_time", 0.0)
         environment |= {**totals, "overhead_time": took - math.fsum(totals.values())}
 
@@ -562,7 +562,10 @@ def run_once(
     spec, described = kernel.spec, kernel.spec.kernel
     assert described is not None
     require_device(described, board, spec.name)
-    arrays = tuple(replace(each, output=bool(each.shape) and each.memory == "global") for each in described.arguments)
+    arrays = tuple(
+        replace(argument, output=bool(argument.shape) and argument.memory == "global")
+        for argument in described.arguments
+    )
     described = replace(described, arguments=arrays)
     spec = replace(spec, kernel=described)
     with ExitStack() as stack:
@@ -582,5 +585,5 @@ def run_once(
             gpu.stop.set()
             raise
         written = loaded.outputs()
-    given = {each.name: each for each in described.arguments}
+    given = {argument.name: argument for argument in described.arguments}
     return [written[n] if n in written else np.dtype(given[n].type).type(given[n].value) for n in kernel.names]

@@ -40,8 +40,8 @@ def read_restrictions(given: Any, parameters: Sequence[str]) -> Restrictions:
         raise InputError(f"they are of type {type(given).__name__}", "restrictions", "pass text, functions, or a list")
     texts: list[str] = []
     functions: dict[str, Accepts] = {}
-    for at, each in enumerate(listed):
-        where = "restrictions" if whole else f"restrictions[{at}]"
+    for index, each in enumerate(listed):
+        where = "restrictions" if whole else f"restrictions[{index}]"
         if isinstance(each, str):
             texts.append(each)
         elif isinstance(each, tuple) and len(each) >= 2 and inspect.isroutine(each[0]):
@@ -82,7 +82,7 @@ def filtered(space: SearchSpace, accepts: Callable[[Configuration], object], nam
     kept = np.zeros(space.size, dtype=np.bool_)
     for start in range(0, space.size, _AT_ONCE):
         rows = range(start, min(space.size, start + _AT_ONCE))
-        kept[rows.start : rows.stop] = [bool(accepts(each)) for each in space.configurations(rows)]
+        kept[rows.start : rows.stop] = [bool(accepts(configuration)) for configuration in space.configurations(rows)]
     if not kept.any():
         raise InputError(f"{name} leaves no configuration", where, "look at what it returns")
     parameters, codes = compacted(space.parameters, space.codes[kept])

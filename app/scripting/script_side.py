@@ -64,7 +64,7 @@ class ScriptOfKernel:
             return {}
         self.observed.add(row)
         if not self.observers:
-            self.more.setdefault(row, {})["times"] = [each * 1e3 for each in launches.times_s(self.iterations)]
+            self.more.setdefault(row, {})["times"] = [time_s * 1e3 for time_s in launches.times_s(self.iterations)]
             return {}
         self.device.num_regs = int(facts.get("registers_per_thread", 0))
         parameters = {THEIR_SETTINGS.get(name, name): value for name, value in configuration.items()}
@@ -109,14 +109,14 @@ class ScriptOfKernel:
 
     def _launch(self, launches: Launches, observers: Sequence[BenchmarkObserver]) -> float:
         """One launch, watched; its seconds."""
-        for each in observers:
-            each.before_start()
+        for observer in observers:
+            observer.before_start()
         launches.start()
-        for each in observers:
-            each.after_start()
+        for observer in observers:
+            observer.after_start()
         took_s = self._await(launches, observers)
-        for each in observers:
-            each.after_finish()
+        for observer in observers:
+            observer.after_finish()
         return took_s
 
     def _launch_for(self, seconds: float, launches: Launches, observer: BenchmarkObserver) -> None:
@@ -137,8 +137,8 @@ class ScriptOfKernel:
         while (took_s := launches.finished_s()) is None:
             if time.monotonic() > deadline:
                 raise KernelFailed(State.TIMEOUT, f"one launch took longer than {self.timeout_s:g} s", lost=True)
-            for each in observers:
-                each.during()
+            for observer in observers:
+                observer.during()
         return took_s
 
 

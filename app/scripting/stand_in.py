@@ -241,10 +241,10 @@ class PythonKernel:
         name, source, size = self._kernel
         self._held = run_kernel(name, source, size, given, self.params, **self._options)
         returned = []
-        for at, (arg, written, wanted) in enumerate(zip(args, self._held, self._outputs, strict=True)):
+        for index, (arg, written, wanted) in enumerate(zip(args, self._held, self._outputs, strict=True)):
             if not wanted or not isinstance(written, np.ndarray):
                 continue
-            if isinstance(arg, np.ndarray) or not write_back(arg, written, f"arguments[{at}]"):
+            if isinstance(arg, np.ndarray) or not write_back(arg, written, f"arguments[{index}]"):
                 returned.append(written)
         return returned
 
@@ -270,7 +270,7 @@ def get_nvml_gr_clocks(device: int, n: int | None = None, quiet: bool = False) -
     """The graphics clocks of a board as a parameter, the highest first, at most `n` of them. Nothing is set."""
     clocks = _board_clocks(device, "graphics_clocks_mhz")
     places = np.ceil(np.linspace(0, len(clocks) - 1, n or len(clocks))).astype(int)
-    return {"nvml_gr_clock": clocks if n is None or n > len(clocks) else [clocks[at] for at in places]}
+    return {"nvml_gr_clock": clocks if n is None or n > len(clocks) else [clocks[place] for place in places]}
 
 
 def get_nvml_mem_clocks(device: int, n: int | None = None, quiet: bool = False) -> dict[str, list[int]]:
@@ -306,7 +306,7 @@ def get_best_config(
     results: Sequence[Mapping[str, Any]], objective: str, objective_higher_is_better: bool = False
 ) -> Mapping[str, Any]:
     """The best of the results that worked. Raises InputError where none did."""
-    worked = [each for each in results if "__error__" not in each and objective in each]
+    worked = [result for result in results if "__error__" not in result and objective in result]
     if not worked:
         raise InputError(f"no result has a {objective}", "get_best_config", "look at the errors in the results")
     return (max if objective_higher_is_better else min)(worked, key=lambda each: each[objective])

@@ -78,7 +78,7 @@ def store_results(
     """
     name = objective or "time"
     maximise = read_objective(name, objective_higher_is_better, None, (name,)).goal.maximise
-    worked = [each for each in results if "__error__" not in each and isinstance(each.get(name), int | float)]
+    worked = [result for result in results if "__error__" not in result and isinstance(result.get(name), int | float)]
     if not worked:
         raise InputError(f"no result has a {name}", "store_results", "look at the errors in the results")
     found = [float(each[name]) for each in worked]
@@ -190,8 +190,8 @@ def _results_of(path: Path, kernel: str, parameters: Mapping[str, Any], objectiv
 def _common(entries: Sequence[Mapping[str, Any]], name: str, maximise: bool) -> Mapping[str, Any]:
     """The entry whose parameters most of them have, and of several such the best in sum."""
     same: dict[str, list[Mapping[str, Any]]] = {}
-    for each in entries:
-        same.setdefault(json.dumps(each["tunable_parameters"]), []).append(each)
+    for entry in entries:
+        same.setdefault(json.dumps(entry["tunable_parameters"]), []).append(entry)
     sign = -1.0 if maximise else 1.0
     return min(same.values(), key=lambda all_of: (-len(all_of), sign * sum(float(each[name]) for each in all_of)))[0]
 

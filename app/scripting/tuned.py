@@ -72,7 +72,7 @@ class Tuned:
 
     def rows(self) -> list[dict[str, Any]]:
         """Every configuration with its figures, in the order of measurement; failed ones have `error`."""
-        return [self._row(self._table.measurement(at)) for at in range(len(self._table))]
+        return [self._row(self._table.measurement(index)) for index in range(len(self._table))]
 
     def table(self) -> Any:
         """The rows as a pandas DataFrame where pandas is installed, else as a list of dicts."""
@@ -149,8 +149,8 @@ class Figures:
     @property
     def names_in_metrics(self) -> frozenset[str]:
         """What metrics that are text need; what functions do, no one knows."""
-        texts = (each for each in self.metrics.values() if isinstance(each, Expression))
-        return frozenset(name for each in texts for name in each.names)
+        texts = (metric for metric in self.metrics.values() if isinstance(metric, Expression))
+        return frozenset(name for text in texts for name in text.names)
 
     def complete(self, measurement: Measurement) -> Measurement:
         """With the script's metrics among its values. What a metric's function raises goes to the script."""
@@ -232,7 +232,7 @@ def read_objective(objective: Any, higher: Any, objectives: Any, metrics: Sequen
     if len(directions) != len(names):
         what = f"{len(names)} objectives and {len(directions)} directions"
         raise InputError(what, "objective_higher_is_better", "give one for each")
-    goals = tuple(_goal(str(name), each, metrics) for name, each in zip(names, directions, strict=True))
+    goals = tuple(_goal(str(name), direction, metrics) for name, direction in zip(names, directions, strict=True))
     return Objective(goals[0], goals if len(goals) > 1 else ())
 
 

@@ -7,18 +7,18 @@ import os
 import sys
 from pathlib import Path
 
-_NOBODY = 65534
+NOBODY = 65534
 _KEEP_CAPABILITIES, _READ_EVERYTHING, _VERSION = 8, 1 << 2, 0x20080522  # prctl's, CAP_DAC_READ_SEARCH, of capset
 
 
-def become_nobody() -> None:
-    """From here on this process may set, write and signal what any user may."""
+def become_nobody(user: int = NOBODY) -> None:
+    """From here on this process, of nobody or another user, may set, write and signal what any user may."""
     if os.geteuid() != 0:
         return
     ctypes.CDLL(None).prctl(_KEEP_CAPABILITIES, 1, 0, 0, 0)
     os.setgroups([])
-    os.setresgid(_NOBODY, _NOBODY, _NOBODY)
-    os.setresuid(_NOBODY, _NOBODY, _NOBODY)
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
     read_everything(permitted=_READ_EVERYTHING)
 
 

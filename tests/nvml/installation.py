@@ -1,7 +1,7 @@
 """The helper installed in a place of a test's own, and the command `wattridge` of an ordinary user who finds it there.
 
-    python installation.py PLACES LIBRARY WORD ...     the command, as nobody; PLACES is `Places` as JSON
-    python installation.py - PROGRAM ...               any program, as nobody
+    python installation.py UID PLACES LIBRARY WORD ...     the command, as that user; PLACES is `Places` as JSON
+    python installation.py UID - PROGRAM ...               any program, as that user
 
 Only where things lie differs from the product: below /opt instead of /usr and /etc, records included, and the installed
 pynvml and AMD SMI's binding load the stand-ins for the drivers' libraries, which sudo would otherwise keep from them.
@@ -19,6 +19,8 @@ from typing import Any
 
 if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).resolve().parents[2])]
+
+from as_nobody import NOBODY, become_nobody
 
 from app.engine.control import client, installing
 from app.engine.control.helper import policy, record
@@ -58,14 +60,18 @@ def use(places: Places, driver: Path, put: Callable[[Any, str, Any], None] = set
     put(record, "LOCK_FOLDER", places.locks)
 
 
-def command(places: Places, driver: Path, *words: str) -> list[str]:
-    """The command line of `wattridge` as nobody."""
-    return [sys.executable, str(Path(__file__).resolve()), json.dumps(asdict(places)), str(driver), *words]
+def command(places: Places, driver: Path, *words: str, user: int = NOBODY) -> list[str]:
+    """The command line of `wattridge` as nobody, or as another user."""
+    return [*_as(user), json.dumps(asdict(places)), str(driver), *words]
 
 
 def as_nobody(*words: str) -> list[str]:
     """A command line that runs any program as nobody."""
-    return [sys.executable, str(Path(__file__).resolve()), "-", *words]
+    return [*_as(NOBODY), "-", *words]
+
+
+def _as(user: int) -> list[str]:
+    return [sys.executable, str(Path(__file__).resolve()), str(user)]
 
 
 def _moved(content: bytes, path: Path, places: Places, driver: Path) -> bytes:
@@ -81,16 +87,14 @@ def _moved(content: bytes, path: Path, places: Places, driver: Path) -> bytes:
     ):
         if path.name == f"{module}.py":
             lines = content.decode().split("\n")
-            [at] = [at for at, line in enumerate(lines) if line.startswith(f"{name} = ")]
+            [at] = [index for index, line in enumerate(lines) if line.startswith(f"{name} = ")]
             lines[at] = f"{name} = {place!r}"
             content = "\n".join(lines).encode()
     return content
 
 
-def _main(first: str, words: list[str]) -> int:
-    from as_nobody import become_nobody
-
-    become_nobody()
+def _main(user: str, first: str, words: list[str]) -> int:
+    become_nobody(int(user))
     if first == "-":
         os.execvp(words[0], words)
     use(Places(**json.loads(first)), Path(words[0]))
@@ -100,4 +104,4 @@ def _main(first: str, words: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(_main(sys.argv[1], sys.argv[2:]))
+    sys.exit(_main(sys.argv[1], sys.argv[2], sys.argv[3:]))

@@ -17,29 +17,16 @@ from PySide6.QtGui import QDesktopServices, QTransform
 
 @pytest.fixture(autouse=True)
 def no_garbage_collected_inside_qt(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Collecting while Qt holds a lock destroys widgets that want it: the process stands still for ever."""
-    unfreeze = gc.unfreeze
+    """Collecting while Qt holds a lock destroys widgets that want it: the process stands still for ever.
 
-    def thaw() -> None:
-        unfreeze()
-        _THAWED.append(True)
-
-    monkeypatch.setattr(gc, "unfreeze", thaw)
+    What the suite loaded stays frozen: a window's `Collector` would thaw all of it, to be walked after each test.
+    """
+    monkeypatch.setattr(gc, "freeze", lambda: None)
+    monkeypatch.setattr(gc, "unfreeze", lambda: None)
     gc.disable()
     yield
     gc.collect()
     gc.enable()
-
-
-_THAWED: list[bool] = []  # a program's `Collector` thawed, as it stopped, all that the whole suite loaded
-
-
-def pytest_runtest_logfinish() -> None:
-    """Frozen again once pytest has let go of the test's window: what is frozen is never collected."""
-    if _THAWED:
-        gc.collect()
-        gc.freeze()
-        _THAWED.clear()
 
 
 @pytest.fixture(autouse=True)

@@ -323,10 +323,10 @@ def failure_bars(session: Analysed, kind: str) -> Chart | str:
     failures = session.analysis.failures
     if not failures:
         return "Nothing has failed."
-    one = next((each for each in failures if each.kind == kind), None)
+    one = next((failure for failure in failures if failure.kind == kind), None)
     messages = "; ".join(f"“{text}” {count_text(count)} times" for text, count in one.messages[:2]) if one else ""
     if one is None or not one.concentrated:
-        shares = "; ".join(f"{each.kind}: {percent(each.share)} of all" for each in failures)
+        shares = "; ".join(f"{failure.kind}: {percent(failure.share)} of all" for failure in failures)
         everywhere = f"No value of any parameter has more of them than chance puts there. {messages}"
         kinds = failures if one is None else (one,)
         return Chart(
@@ -446,17 +446,17 @@ def load_curves(session: Analysed) -> Chart | str:
     if found is None or not found.curves:
         return "No load was varied here: a service's rate or concurrency makes curves of several points."
     chosen = {level.settings for level in found.levels if level.best is not None}
-    shown = [each for each in found.curves if each.settings in chosen or each.front.any()][: len(_COLOURS)]
+    shown = [curve for curve in found.curves if curve.settings in chosen or curve.front.any()][: len(_COLOURS)]
     series = tuple(
         Series(
             in_words(dict(each.settings)) or "as it was",
-            _COLOURS[at],
+            _COLOURS[index],
             each.efficiency,
             each.rate,
             points=True,
-            symbol=_SYMBOLS[at],
+            symbol=_SYMBOLS[index],
         )
-        for at, each in enumerate(shown)
+        for index, each in enumerate(shown)
     )
     tokens = "output_tokens_per_s" in session.analysis.table.value_names
     work = "tokens" if tokens else "work"

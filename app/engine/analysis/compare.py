@@ -187,13 +187,13 @@ def named_by_work(sessions: Sequence[Compared]) -> list[Compared]:
     Times and energies of different work are neither repeats nor those of several machines.
     """
     works: dict[str, set[str]] = {}
-    for each in sessions:
-        works.setdefault(each.kernel, set()).add(each.work)
+    for session in sessions:
+        works.setdefault(session.kernel, set()).add(session.work)
     return [
-        replace(each, kernel=f"{each.kernel} ({each.work})")
-        if each.work and len(works[each.kernel] - {""}) > 1
-        else each
-        for each in sessions
+        replace(session, kernel=f"{session.kernel} ({session.work})")
+        if session.work and len(works[session.kernel] - {""}) > 1
+        else session
+        for session in sessions
     ]
 
 
@@ -217,7 +217,7 @@ def compare_sessions(sessions: Sequence[Compared], goals: Sequence[Goal] = ()) -
     owner = np.repeat(np.arange(len(clouds)), [len(cloud) for cloud in clouds])
     joint = owner[front(np.concatenate(clouds), maximise)]
     sides = []
-    for at, (each, cloud) in enumerate(zip(measured, clouds, strict=True)):
+    for place, (each, cloud) in enumerate(zip(measured, clouds, strict=True)):
         first, frugal = (each.pick(index, speed_name, efficiency_name) for index in (each.first, each.frugal))
         own = front(cloud, maximise)
         sides.append(
@@ -235,7 +235,7 @@ def compare_sessions(sessions: Sequence[Compared], goals: Sequence[Goal] = ()) -
                 front_x=cloud[own, 0],
                 front_y=cloud[own, 1],
                 hypervolume=hypervolume(cloud, maximise, reference),
-                share_of_joint=int((joint == at).sum()),
+                share_of_joint=int((joint == place).sum()),
                 limits=tuple(map(str, each.session.limits)),
             )
         )
@@ -367,7 +367,7 @@ def _rows_with(table: ResultTable, wanted: Configuration) -> Indices | None:
     for axis, parameter in enumerate(table.space.parameters):
         if parameter.device_setting:
             continue
-        code = next((at for at, value in enumerate(parameter.values) if value == wanted[parameter.name]), None)
+        code = next((index for index, value in enumerate(parameter.values) if value == wanted[parameter.name]), None)
         if code is None:
             return None
         same &= table.space.codes[rows, axis] == code
@@ -539,7 +539,7 @@ class OverMachines:
         NaN over fewer than FEWEST configurations.
         """
         shares = {name: [p.figures[name].share for p in self.points if name in p.figures] for name in self.figures}
-        known = {name: [each for each in found if math.isfinite(each)] for name, found in shares.items()}
+        known = {name: [each for each in share if math.isfinite(each)] for name, share in shares.items()}
         return {name: median(found) if len(found) >= FEWEST else math.nan for name, found in known.items() if found}
 
 

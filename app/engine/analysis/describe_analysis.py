@@ -37,7 +37,7 @@ def describe_analysis(analysis: Analysis) -> list[Description]:
         *describe_correlations(analysis),
         *describe_split(analysis),
         *describe_counters(analysis),
-        *(each for effects in analysis.effects for each in describe_effects(effects)),
+        *(description for effects in analysis.effects for description in describe_effects(effects)),
         *describe_difficulty(analysis),
         *describe_drift(analysis),
         *describe_failures(analysis),

@@ -31,12 +31,12 @@ def describe_models_over_load(models: tuple[ModelAtLoad, ...]) -> Iterator[Descr
     if not models:
         return
     rows: list[list[Cell]] = []
-    for each in models:
-        fit = each.fit
+    for model in models:
+        fit = model.fit
         clock = NOT_IDENTIFIABLE if fit.recommended_clock_mhz is None else number(fit.recommended_clock_mhz)
         known = fit.identifiable and fit.optimum_interval_mhz is not None
         low_high = "–".join(number(end) for end in fit.optimum_interval_mhz or ()) if known else ""
-        rows.append([each.held or "all", clock, low_high, "; ".join(fit.reasons)])
+        rows.append([model.held or "all", clock, low_high, "; ".join(fit.reasons)])
     header = ("held", "recommended clock (MHz)", "95 % interval", "how far it can be trusted")
     yield Description("Frequency model at each load", listings=[Listing("", header, rows)])
 

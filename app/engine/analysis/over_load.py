@@ -161,7 +161,9 @@ def over_load(table: ResultTable, feasible: Mask | None = None, load: Load | Non
     allowed = np.isfinite(costs.energy_j)
     within = allowed & feasible if feasible is not None else allowed
     columns = {
-        each: np.asarray(table.values(each)[: len(table)], dtype=np.float64) for each in (*settings, name) if each
+        setting: np.asarray(table.values(setting)[: len(table)], dtype=np.float64)
+        for setting in (*settings, name)
+        if setting
     }
     highest = {each: float(np.nanmax(columns[each][allowed])) for each in settings if allowed.any()}
     own = {each: float(NO_PROFILE) if each == PROFILE else value for each, value in highest.items()}

@@ -229,12 +229,12 @@ def _around(points: Floats) -> list[int]:
 def lower_hull(points: list[list[float]]) -> list[int]:
     """Positions of the corners that turn left, of points sorted along the first axis."""
     kept: list[int] = []
-    for at, (x, y) in enumerate(points):
+    for index, (x, y) in enumerate(points):
         while len(kept) > 1:
             (x0, y0), (x1, y1) = points[kept[-2]], points[kept[-1]]
             left, right = (x1 - x0) * (y - y0), (y1 - y0) * (x - x0)
             if left - right > _ROUNDING * (abs(left) + abs(right)):  # else within the edge, but for rounding
                 break
             kept.pop()
-        kept.append(at)
+        kept.append(index)
     return kept

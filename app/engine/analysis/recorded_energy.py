@@ -86,11 +86,11 @@ class RecordedEnergy:
 
     @property
     def trapezoid(self) -> SourceEnergy | None:
-        return next((each for each in self.sources if each.method == "trapezoid"), None)
+        return next((source for source in self.sources if source.method == "trapezoid"), None)
 
     @property
     def counter(self) -> SourceEnergy | None:
-        return next((each for each in self.sources if each.method == "counter"), None)
+        return next((source for source in self.sources if source.method == "counter"), None)
 
     @property
     def difference(self) -> float:
@@ -126,7 +126,7 @@ def recorded_energy(recording: Recording, span_s: Span | None = None) -> Recorde
             sources.append(_by_power(name, times_s, recording.values[:, names.index(name)], start_s, end_s))
     if _COUNTER in names:
         sources.append(_by_counter(times_s, recording.values[:, names.index(_COUNTER)], start_s, end_s))
-    return RecordedEnergy((start_s, end_s), length_s, tuple(each for each in sources if each is not None))
+    return RecordedEnergy((start_s, end_s), length_s, tuple(source for source in sources if source is not None))
 
 
 def sampling_of(times_s: Floats, values: Floats) -> Sampling:

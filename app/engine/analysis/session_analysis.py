@@ -297,5 +297,5 @@ def _effects(table: ResultTable, costs: Costs, goal: Goal) -> Iterator[Effects]:
             yield Effects(
                 which,
                 tuple(each for each in single if each.name not in repeats),
-                tuple(each for each in pairs if not repeats & set(each.names)),
+                tuple(pair for pair in pairs if not repeats & set(pair.names)),
             )

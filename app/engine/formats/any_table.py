@@ -380,14 +380,14 @@ def _of_folder(path: Path) -> Table:
     pieces = [_PIECES.findall(file.stem) for file in files]
     alike = len({tuple(word for word, _ in each) for each in pieces}) == 1
     objects: list[tuple[str, object]] = []
-    for file, found in zip(files, pieces, strict=True):
+    for file, piece in zip(files, pieces, strict=True):
         document = _parsed(read_text(file, _LARGEST_FILE))
         if not isinstance(document, dict):
             _refuse(file, "this is no JSON object: one file must hold one point")
         named: dict[str, object] = {}
-        for at, (word, number) in enumerate(found if alike else ()):
-            if len({each[at][1] for each in pieces}) > 1:
-                label = word if word and word not in named and word not in document else f"file_{at + 1}"
+        for index, (word, number) in enumerate(piece if alike else ()):
+            if len({each[index][1] for each in pieces}) > 1:
+                label = word if word and word not in named and word not in document else f"file_{index + 1}"
                 named[label] = float(number) if "." in number else int(number)
         objects.append((file.name, {**named, **document}))
     return _of_objects(path, iter(objects))
@@ -449,8 +449,8 @@ def _of_parquet(path: Path) -> Table:
     except Exception as error:  # noqa: BLE001 - pyarrow has errors of its own; whatever it is, the file is not readable
         first = (str(error) or type(error).__name__).splitlines()[0][:200]
         raise InputError(f"this is no Parquet file that can be read: {first}", str(path), "save it as CSV") from None
-    rows = ({name: column[at] for name, column in read.items()} for at in range(file.metadata.num_rows))
-    return _of_objects(path, ((f"row {at}", row) for at, row in enumerate(rows, 1)))
+    rows = ({name: column[index] for name, column in read.items()} for index in range(file.metadata.num_rows))
+    return _of_objects(path, ((f"row {place}", row) for place, row in enumerate(rows, 1)))
 
 
 def _parsed(text: str) -> object:

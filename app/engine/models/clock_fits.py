@@ -126,13 +126,13 @@ def _paired(series: Sequence[Points], caps: Sequence[CapFit], origin: str) -> li
         boards: dict[str, list[Points]] = {}
         for points in series:
             boards.setdefault(points.gpu, []).append(points)
-        chosen = {gpu: choose(found) for gpu, found in boards.items()}
+        chosen = {gpu: choose(board) for gpu, board in boards.items()}
         loads = {(gpu, points.others): [points] for gpu, points in chosen.items()}
     kept = list(loads.values())[:_MOST]
     found = [ClockFit(fit_memory_clocks(each), None, origin) for each in kept]
-    for gpu in dict.fromkeys(each.gpu for each in caps):
-        best = most_telling([each for each in caps if each.gpu == gpu])
-        beside = _least_limited([(at, each[0].limit_w) for at, each in enumerate(kept) if each[0].gpu == gpu])
+    for gpu in dict.fromkeys(cap.gpu for cap in caps):
+        best = most_telling([cap for cap in caps if cap.gpu == gpu])
+        beside = _least_limited([(index, each[0].limit_w) for index, each in enumerate(kept) if each[0].gpu == gpu])
         if beside is None:
             found.append(ClockFit(None, best, origin))
         else:

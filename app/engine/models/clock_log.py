@@ -140,7 +140,7 @@ def ceiling_w(log: Log) -> float | None:
 def _stamps(cells: Sequence[str]) -> Floats | None:
     """Date and time as seconds; None where a cell is none."""
     parsers: list[Callable[[str], float | None]] = [_iso, *map(_format, _FORMATS)]
-    parse = next((each for each in parsers if each(cells[0]) is not None), None)
+    parse = next((parser for parser in parsers if parser(cells[0]) is not None), None)
     if parse is None:
         return None
     seconds = np.fromiter((value if (value := parse(cell)) is not None else np.nan for cell in cells), np.float64)

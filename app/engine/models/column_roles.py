@@ -207,7 +207,9 @@ def _clocks(numeric: Sequence[str], named: str | None) -> tuple[str | None, str 
     clocks = [n for n in numeric if _is(n, "clock", "clock", "freq") and not _NOT_GRAPHICS.search(n.lower())]
     clocks = [n for n in clocks if not _words(n) & _EXTREME]
     requests = [n for n in clocks if _is_request(n)]
-    requests.sort(key=lambda n: next((at for at, word in enumerate(_REQUESTED) if word in _words(n)), len(_REQUESTED)))
+    requests.sort(
+        key=lambda n: next((index for index, word in enumerate(_REQUESTED) if word in _words(n)), len(_REQUESTED))
+    )
     observed = [n for n in clocks if n not in requests and _words(n) & _OBSERVED]
     measured = [n for n in clocks if n not in requests and n not in observed and _MEASURED_NAMES.search(n.lower())]
     plain = [n for n in clocks if n not in (*requests, *observed, *measured)]

@@ -18,11 +18,11 @@ _fitted = partial(Figure, unknown=NOT_IDENTIFIABLE)  # what the points may not d
 def describe_fit(fit: FrequencyFit, origin: str = "", plateaus: Sequence[Plateau] = ()) -> Description:
     """A frequency model; `origin` is where the points are from, `plateaus` those of a clock log."""
     against_fastest: list[list[Cell]] = [
-        [each.wish, each.clock_mhz, change(each.energy), change(each.time)] for each in fit.choices
+        [choice.wish, choice.clock_mhz, change(choice.energy), change(choice.time)] for choice in fit.choices
     ]
     of_memory: list[list[Cell]] = [
-        [each.memory_clock_mhz, each.recommended_clock_mhz, change(each.energy), change(each.time)]
-        for each in fit.memory_clocks
+        [clock.memory_clock_mhz, clock.recommended_clock_mhz, change(clock.energy), change(clock.time)]
+        for clock in fit.memory_clocks
     ]
     read: list[list[Cell]] = [
         [each.clock_mhz, each.power_w, each.scatter_w, each.readings, each.seconds] for each in plateaus

@@ -110,7 +110,7 @@ def transposed(columns: Columns, tables: Mapping[str, Columns]) -> Columns:
     """
     labels, rows = _long_rows(columns, "power_w")
     others = {name: _long_rows(table, name)[1] for name, table in tables.items()}
-    wanted = list(dict.fromkeys(what for figures in rows.values() for what in figures)) + list(others)
+    wanted = list(dict.fromkeys(figure for figures in rows.values() for figure in figures)) + list(others)
     cells: dict[str, list[str]] = {name: [] for name in (*labels, "clock_mhz", *wanted)}
     for (label, clock), figures in rows.items():
         more = {name: table.get((label, clock), {}).get(name, "") for name, table in others.items()}

@@ -62,10 +62,10 @@ def described(description: Description) -> str:
 def titled(descriptions: Iterable[Description]) -> str:
     """Descriptions one below the other, each with its title and origin."""
     return "".join(
-        element("h3", esc(each.title))
-        + (paragraph(each.origin, class_="soft") if each.origin else "")
-        + described(each)
-        for each in descriptions
+        element("h3", esc(description.title))
+        + (paragraph(description.origin, class_="soft") if description.origin else "")
+        + described(description)
+        for description in descriptions
     )
 
 

@@ -44,7 +44,10 @@ def front_chart(
     x, y = plane.values[:, 0], plane.values[:, 1]
     names = [goal.name for goal in plane.goals]
     known = np.isfinite(x) & np.isfinite(y)  # what was only timed has no place
-    beside = [(each, each.values.get(names[0], np.nan), each.values.get(names[1], np.nan)) for each in references]
+    beside = [
+        (reference, reference.values.get(names[0], np.nan), reference.values.get(names[1], np.nan))
+        for reference in references
+    ]
     drawing = Drawing(
         Axis.over(heading(names[0], units), x[known], [at for _, at, _ in beside]),
         Axis.over(heading(names[1], units), y[known], [at for _, _, at in beside]),
@@ -149,7 +152,7 @@ def trace_chart(table: ResultTable, name: str, label: str) -> str:
     """One figure of every measurement over the time at which it was taken."""
     length = len(table)
     values = values_of(table, name)
-    when = np.array([table.measurement(at).timestamp_s for at in range(length)])
+    when = np.array([table.measurement(index).timestamp_s for index in range(length)])
     known = np.isfinite(values) & np.isfinite(when)
     if known.sum() < 2 or np.ptp(when[known]) <= 0:
         return ""

@@ -183,8 +183,8 @@ class Drawing:
 
     def _key(self) -> str:
         parts = []
-        for at, (class_, words, sign) in enumerate(self.key):
-            x, y = _LEFT + at % 3 * 228, HEIGHT + 12 + at // 3 * 20
+        for index, (class_, words, sign) in enumerate(self.key):
+            x, y = _LEFT + index % 3 * 228, HEIGHT + 12 + index // 3 * 20
             if sign:
                 parts.append(f'<path class="sign {esc(class_)}" d="M{x + 9} {y - 4}{sign}"/>')
             else:
@@ -224,21 +224,21 @@ def _bars(chart: Chart, low: float, high: float) -> str:
     for group, name in enumerate(chart.bar_labels):
         middle = y + step / 2 - 1
         parts.append(f'<text class="tick left" x="{start - 8}" y="{middle:.1f}">{esc(name[:32])}</text>')
-        for at, value in enumerate(float(each.y[group]) for each in chart.series):
+        for place, value in enumerate(float(each.y[group]) for each in chart.series):
             if not math.isfinite(value):
                 continue
-            length, top = abs(value) * scale, y + at * thick
+            length, top = abs(value) * scale, y + place * thick
             left = zero - length if value < 0 else zero
             size = f'width="{max(length, 0.5):.1f}" height="{thick - 1}"'
-            parts.append(f'<rect class="bar b{at}" x="{left:.1f}" y="{top}" {size}/>')
+            parts.append(f'<rect class="bar b{place}" x="{left:.1f}" y="{top}" {size}/>')
             end, side = (left - 4, "tick left") if value < 0 else (left + length + 4, "tick start")
             parts.append(f'<text class="{side} small" x="{end:.1f}" y="{top + 8}">{number(round(value, 2), 3)}</text>')
         y += step
     parts.append(f'<path class="axis" d="M{zero:.1f} 4V{y}"/>')
     parts.append(f'<text class="tick left" x="{start - 8}" y="{y + 17}">{esc(chart.x_title)}</text>')
-    for at, each in enumerate(chart.series):
-        x = start + at * 150
-        parts.append(f'<rect class="bar b{at}" x="{x}" y="{y + 8}" width="12" height="9"/>')
+    for index, each in enumerate(chart.series):
+        x = start + index * 150
+        parts.append(f'<rect class="bar b{index}" x="{x}" y="{y + 8}" width="12" height="9"/>')
         parts.append(f'<text class="key" x="{x + 17}" y="{y + 17}">{esc(each.label)}</text>')
     return element("svg", element("title", esc(chart.x_title)), *parts, viewBox=f"0 0 {WIDTH} {y + 26}", role="img")
 

@@ -87,7 +87,7 @@ class Objective:
         """
         goals = [[goal.name, goal.maximise] for goal in (self.goal, *self.front)]
         shown = [] if self.front_asked else [_SHOWN]
-        return [*goals, *([each.name, "<=" if each.most else ">=", each.bound] for each in self.limits), *shown]
+        return [*goals, *([limit.name, "<=" if limit.most else ">=", limit.bound] for limit in self.limits), *shown]
 
     @classmethod
     def of_list(cls, given: Sequence[Sequence[Any]]) -> Objective:

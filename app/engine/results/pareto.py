@@ -142,12 +142,12 @@ def finalists(measurements: Sequence[Measurement], objective: Objective) -> list
                     chosen[each.row] = each
                     most -= 1
 
-    known = [[each for each in own if objective.goal.cost(each.values) < math.inf] for own in of_boards.values()]
+    known = [[each for each in board if objective.goal.cost(each.values) < math.inf] for board in of_boards.values()]
     ranked = [sorted(own, key=lambda each: objective.goal.cost(each.values))[:BEST] for own in known]
     choose(ranked, min(MOST_BEST, max(BEST, len(ranked))))
     if objective.front:
         share = max(1, FRONT // max(1, len(of_boards)))
-        choose([_front_of(own, objective.front, share) for own in of_boards.values()], FRONT)
+        choose([_front_of(board, objective.front, share) for board in of_boards.values()], FRONT)
     return list(chosen.values())
 
 

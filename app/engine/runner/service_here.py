@@ -165,12 +165,12 @@ def _added(energies: Sequence[Energy]) -> Energy:
     first, *others = energies
     if not others:
         return first
-    unknown = next((each.unknown for each in energies if each.unknown), "")
+    unknown = next((energy.unknown for energy in energies if energy.unknown), "")
     if unknown:
         return replace(first, energy_j=math.nan, mean_power_w=math.nan, power_interval_w=None, unknown=unknown)
-    power_w = first.power_w + sum(np.interp(first.times_s, each.times_s, each.power_w) for each in others)
-    ends = [each.power_interval_w for each in energies]
-    known = [each for each in ends if each is not None]
+    power_w = first.power_w + sum(np.interp(first.times_s, other.times_s, other.power_w) for other in others)
+    ends = [energy.power_interval_w for energy in energies]
+    known = [end for end in ends if end is not None]
     interval = (sum(low for low, _ in known), sum(high for _, high in known)) if len(known) == len(ends) else None
-    total_j, total_w = (sum(getattr(each, name) for each in energies) for name in ("energy_j", "mean_power_w"))
+    total_j, total_w = (sum(getattr(energy, name) for energy in energies) for name in ("energy_j", "mean_power_w"))
     return Energy(first.times_s, power_w, total_j, total_w, interval)

@@ -116,7 +116,7 @@ class Stating:
         """The same for all of a session, with everything that its windows show."""
         self._board.learn_all()
         statement = self.statement
-        return [self._stated(each, statement) for each in measurements]
+        return [self._stated(measurement, statement) for measurement in measurements]
 
     @property
     def statement(self) -> Statement:
@@ -142,7 +142,7 @@ def seen_again(
     seen: dict[int, Measurement] = {}
     with suppress(WattridgeError):
         seen = {each.row: each for each in runner.measure(again, stop)} if again else {}
-    return [_compared(each, seen.get(each.row)) for each in measurements]
+    return [_compared(measurement, seen.get(measurement.row)) for measurement in measurements]
 
 
 def _compared(first: Measurement, second: Measurement | None) -> Measurement:

@@ -100,8 +100,8 @@ def fold(table: ResultTable) -> Folded | None:
     index_of = np.empty(length, dtype=np.int64)
     counts: list[int] = []
     deviations: dict[str, list[float]] = {}
-    for at, (row, indices) in enumerate(members.items()):
-        index_of[indices] = at
+    for place, (row, indices) in enumerate(members.items()):
+        index_of[indices] = place
         measurements = [table.measurement(index) for index in indices]
         succeeded = [m for m in measurements if m.state is State.OK]
         new.append(_mean_of(succeeded or measurements[:1], row, space.configuration(row)))
@@ -112,7 +112,7 @@ def fold(table: ResultTable) -> Folded | None:
             values = _known(succeeded, name)
             if len(values) > 1 and values.mean() > 0:
                 deviations.setdefault(name, []).append(float(values.std(ddof=1) / values.mean()))
-    scatter = {name: float(np.median(each)) for name, each in deviations.items()}
+    scatter = {name: float(np.median(deviation)) for name, deviation in deviations.items()}
     found = Folded(new, index_of, names, (min(counts, default=0), max(counts, default=0)), scatter)
     new.space = replace(space, notes=(*space.notes, found.words))
     return found
@@ -172,7 +172,7 @@ def _changes_times(table: ResultTable, name: str) -> bool:
 
 def _space_without(space: SearchSpace, names: Sequence[str]) -> tuple[SearchSpace, Indices]:
     """The space without these parameters, and the row there of each row here."""
-    kept = [at for at, parameter in enumerate(space.parameters) if parameter.name not in names]
+    kept = [index for index, parameter in enumerate(space.parameters) if parameter.name not in names]
     repeats = math.prod(len(parameter.values) for parameter in space.parameters if parameter.name in names)
     if not kept:
         codes = np.zeros((min(space.size, 1), 1), dtype=space.codes.dtype)
@@ -204,8 +204,8 @@ def _mean_of(measurements: Sequence[Measurement], row: int, configuration: Mappi
             intervals[name] = first.intervals[name]
     clocks = [m.observed_clock_mhz for m in measurements if math.isfinite(m.observed_clock_mhz)]
     reasons = 0
-    for each in measurements:
-        reasons |= each.event_reasons
+    for measurement in measurements:
+        reasons |= measurement.event_reasons
     return replace(
         first,
         row=row,

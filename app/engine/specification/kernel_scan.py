@@ -287,13 +287,13 @@ def _split(text: str) -> list[str]:
 
 
 def _arguments(text: str, macros: _Macros) -> Iterable[Argument]:
-    for at, part in enumerate(_split(text)):
+    for index, part in enumerate(_split(text)):
         declared = re.sub(r"__\w+__|__restrict\b|\brestrict\b|\[[^\]]*\]", " ", part.split("=")[0])
         words = _NAME.findall(declared)
         if words in ([], ["void"]):
             continue
         known = len(words) > 1 and words[-1] not in _TYPES and words[-1] != "const"
-        name, kind = (words[-1], words[:-1]) if known else (f"argument_{at}", words)
+        name, kind = (words[-1], words[:-1]) if known else (f"argument_{index}", words)
         pointer = "*" in declared or "[" in part
         constant = "const" in declared.split("*")[0].split()
         type_name, width = _type_of([word for word in kind if word not in ("const", "volatile", "struct")], macros)

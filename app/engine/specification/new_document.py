@@ -132,7 +132,7 @@ def from_kernel(
     size = _problem_size(kernel, constants, scan, guessed)
     lines = [f"# Made from {_plain(source.name)}. What is marked '{CHECK}' is a guess."]
     if restrictions := _restrictions(taken):
-        lines += ["restrictions = [", *(f"    {toml_of(each)}," for each in restrictions), "]"]
+        lines += ["restrictions = [", *(f"    {toml_of(restriction)}," for restriction in restrictions), "]"]
     lines += ["", "[kernel]", f"name = {toml_of(name)}"]
     if source.suffix.lower() in SUFFIXES:
         lines += ['language = "opencl"']

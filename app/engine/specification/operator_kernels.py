@@ -220,7 +220,7 @@ def _most_tiles(operator: Operator) -> str:
 
 def _extents(size: int, candidates: tuple[int, ...]) -> list[Value]:
     """The candidates that are not twice as large as they need be; the smallest in any case."""
-    return [each for each in candidates if each == candidates[0] or each < 2 * size]
+    return [candidate for candidate in candidates if candidate == candidates[0] or candidate < 2 * size]
 
 
 def _vector(size: int, byte: int) -> int:

@@ -81,9 +81,9 @@ def rebased(text: str, old: Path, new: Path) -> str:
         return text
     for key in ("source", "include"):
         given = kernel.get(key)
-        for at, name in enumerate(given if isinstance(given, list) else [given]):
+        for index, name in enumerate(given if isinstance(given, list) else [given]):
             if isinstance(name, str):
-                place: Place = ("kernel", key, at) if isinstance(given, list) else ("kernel", key)
+                place: Place = ("kernel", key, index) if isinstance(given, list) else ("kernel", key)
                 start, end = _span(text, place)
                 text = text[:start] + toml_of(relative((old / name).resolve(), new)) + text[end:]
     return text

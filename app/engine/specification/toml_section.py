@@ -155,7 +155,7 @@ class Section:
         found = self._table.get(key, [])
         if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
             raise self.wrong(key, "a list of tables")
-        return [Section(item, f"{self.place(key)}[{at}]", known) for at, item in enumerate(found)]
+        return [Section(item, f"{self.place(key)}[{index}]", known) for index, item in enumerate(found)]
 
     def value(self, key: str) -> Value:
         """A plain value: number, text, true or false."""

@@ -167,10 +167,10 @@ class Store:
         Raises ValueError for a row that it holds in full already.
         """
         last: dict[int, Measurement] = {}
-        for each in measurements:
-            if each.row in last and last[each.row].final:
-                raise ValueError(f"row {each.row} twice")
-            last[each.row] = each
+        for measurement in measurements:
+            if measurement.row in last and last[measurement.row].final:
+                raise ValueError(f"row {measurement.row} twice")
+            last[measurement.row] = measurement
         with self._transaction():
             deeper = self._deeper(session, last)
             self._replace(session, [last[row] for row in deeper])

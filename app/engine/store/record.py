@@ -66,7 +66,7 @@ class LoadedSession:
 
 
 # Columns of a session as read; they are called what the fields are called.
-_LABEL_COLUMNS = tuple(each.name for each in fields(Label))
+_LABEL_COLUMNS = tuple(field.name for field in fields(Label))
 RECORD_COLUMNS = (*(each.name for each in fields(SessionRecord) if each.name != "label"), *_LABEL_COLUMNS)
 _JSON_COLUMNS = ("strategy_options", "units", "origin")
 _NUMBERS = {"created_s": 1e11, "valid": 2**62, "evaluated": 2**62, "timed": 2**62, "elapsed_s": 1e11}  # each below this

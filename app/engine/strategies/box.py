@@ -44,7 +44,7 @@ class Box:
         """The rows that points stand for, shape (m, dimensions). Points outside count as on the edge."""
         places = np.rint(np.clip(points, 0.0, 1.0) * self.steps).astype(np.int64)
         cells = [place.tobytes() for place in places]
-        fresh = [at for at, cell in enumerate(cells) if cell not in self._row_of_cell]
+        fresh = [index for index, cell in enumerate(cells) if cell not in self._row_of_cell]
         if fresh:
             if len(self._row_of_cell) + len(fresh) > _REMEMBERED:
                 self._row_of_cell.clear()

@@ -53,7 +53,7 @@ class RowNumbers:
 
     def __init__(self, space: SearchSpace) -> None:
         self._codes = space.codes
-        varying = [(at, each) for at, each in enumerate(space.parameters) if len(each.values) > 1]
+        varying = [(index, each) for index, each in enumerate(space.parameters) if len(each.values) > 1]
         self._tables: list[tuple[int, Floats]] = []  # a column of the codes, and the numbers of its values
         self._pairs: list[tuple[int, Floats, int, Floats]] = []  # two columns, and the logarithms of their values
         names: list[str] = []
@@ -325,7 +325,7 @@ class _Pace:
     """How fast the rows are: time per launch, relative to the least at the same device settings where there are any."""
 
     def __init__(self, space: SearchSpace, *, relative: bool) -> None:
-        settings = [at for at, parameter in enumerate(space.parameters) if parameter.device_setting]
+        settings = [index for index, parameter in enumerate(space.parameters) if parameter.device_setting]
         self._settings = space.codes[:, settings] if relative and settings else None
         self._times: dict[int, float] = {}
         self._least: dict[bytes, float] = {}

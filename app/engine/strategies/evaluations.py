@@ -155,7 +155,7 @@ class Evaluations:
                 row, cost = seen, self.cost(seen)
                 continue
             fresh = [other for other in order if other not in self]
-            groups = [fresh[at : at + together] for at in range(0, len(fresh), together)]
+            groups = [fresh[index : index + together] for index in range(0, len(fresh), together)]
             if step == "best":
                 groups = [[seen, *fresh]]
             for group in groups:

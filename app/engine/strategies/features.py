@@ -85,8 +85,8 @@ class Features:
         """The levels of rows on some axes, shape (rows, axes)."""
         codes = self._codes[np.asarray(rows, dtype=np.int64)]
         levels = np.empty((len(codes), len(axes)), dtype=np.intp)
-        for at, axis in enumerate(self.axes[index] for index in axes):
-            levels[:, at] = axis.levels[tuple(codes[:, column] for column in axis.columns)]
+        for place, axis in enumerate(self.axes[index] for index in axes):
+            levels[:, place] = axis.levels[tuple(codes[:, column] for column in axis.columns)]
         return levels
 
 

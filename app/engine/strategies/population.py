@@ -233,16 +233,16 @@ class Firefly(Strategy, name="firefly", label="Firefly"):
             order = np.argsort(costs, kind="stable")
             place, costs = place[order], [costs[at] for at in order]
             moved = place.copy()
-            for at in range(1, len(place)):
-                way = place[int(rng.integers(at))] - place[at]
-                moved[at] += options.attraction * np.exp(-options.absorption * (way @ way)) * way
+            for index in range(1, len(place)):
+                way = place[int(rng.integers(index))] - place[index]
+                moved[index] += options.attraction * np.exp(-options.absorption * (way @ way)) * way
             moved += options.wandering * rng.uniform(-0.5, 0.5, moved.shape)
             rows = [known.fresh_near(row) for row in box.rows(moved)]
             new = yield from known.ask(rows)
             points = box.points(rows)
-            for at, cost in enumerate(new):  # a move to a worse place is undone
-                if cost <= costs[at]:
-                    place[at], costs[at] = points[at], cost
+            for position, cost in enumerate(new):  # a move to a worse place is undone
+                if cost <= costs[position]:
+                    place[position], costs[position] = points[position], cost
 
 
 class ParticleSwarm(Strategy, name="particle_swarm", label="Particle swarm"):

@@ -203,7 +203,7 @@ class Generator:
             if self._job.get("concurrency"):
                 clients: int = self._job["concurrency"]
                 each_s = self._job["ramp_s"] / clients
-                await asyncio.gather(reports, *(self._take_turns(session, at * each_s) for at in range(clients)))
+                await asyncio.gather(reports, *(self._take_turns(session, index * each_s) for index in range(clients)))
             else:
                 await asyncio.gather(reports, self._arrive(session))
 

@@ -122,7 +122,7 @@ def _sections(image: bytes) -> list[_Section]:
     if start > len(image):  # beyond 2^63, unpack_from() raises OverflowError
         raise ValueError("the headers of the sections lie behind the end")
     entry, count, names = struct.unpack_from("<HHH", image, 58)
-    headers = [_SECTION.unpack_from(image, start + at * entry) for at in range(count)]
+    headers = [_SECTION.unpack_from(image, start + index * entry) for index in range(count)]
     table = headers[names][4]
     found = [_Section(_text(image, table + name), kind, at, long) for name, kind, _, _, at, long, *_ in headers]
     if any(section.offset > len(image) for section in found):

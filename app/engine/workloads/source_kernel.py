@@ -302,8 +302,8 @@ class SourceKernel:
             return calls
         by_value = passed_by_value(self._own_text(build), self._kernel.name)
         passed = (
-            replace(each, by_reference=each.shape is None and place not in by_value)
-            for place, each in enumerate(calls.arguments)
+            replace(argument, by_reference=argument.shape is None and place not in by_value)
+            for place, argument in enumerate(calls.arguments)
         )
         return replace(calls, arguments=tuple(passed))
 

@@ -163,7 +163,7 @@ class AmdGpu:
         self.channels = tuple(
             channel(each, None if each in available else self._missing.get(each, _NOT_REPORTED)) for each in CHANNELS
         )
-        self._place = {described.name: at for at, described in enumerate(self.channels)}
+        self._place = {described.name: place for place, described in enumerate(self.channels)}
         self._available = available
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None

@@ -64,7 +64,7 @@ class PmCounters:
             raise InputError(f"nothing counts '{wanted}'", f"--meter {KIND}", f"choose one of {', '.join(there)}")
         self.missed = 0
         others = [each for each in there if each != wanted]
-        self._paths = [folder / ("energy" if each == NODE else f"{each}{_ENDING}") for each in (wanted, *others)]
+        self._paths = [folder / ("energy" if other == NODE else f"{other}{_ENDING}") for other in (wanted, *others)]
         total, *rest = meter_channels(KIND, f"Cray pm_counters, {wanted}", (wanted, *others))
         self.channels = (total, *rest[1:])  # the total is the first part itself
         self._counters = EnergyCounters(len(self.channels))

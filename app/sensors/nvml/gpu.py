@@ -57,7 +57,7 @@ def read_power_profiles(ask: Callable[..., Any], structure: Callable[[str], Any]
 
 def _numbers(mask: Any) -> tuple[int, ...]:
     """The bits that are set in a mask of 255."""
-    return tuple(at for at in range(MOST_PROFILES) if mask.mask[at // 32] >> at % 32 & 1)
+    return tuple(index for index in range(MOST_PROFILES) if mask.mask[index // 32] >> index % 32 & 1)
 
 
 UNSEEN = "not visible here"  # a process of another user's container, or one that has just ended

@@ -164,8 +164,8 @@ def _board_of(log: Log, board: str) -> Recording:
     """The board of a log of that number or name. Raises InputError."""
     found = [
         each
-        for at, each in enumerate(log.boards)
-        if board in (each.title.rpartition("#")[2], each.name) or (len(log.boards) == 1 and board == str(at))
+        for index, each in enumerate(log.boards)
+        if board in (each.title.rpartition("#")[2], each.name) or (len(log.boards) == 1 and board == str(index))
     ]
     if not found:
         there = ", ".join(each.title.rpartition("#")[2] for each in log.boards)

@@ -326,7 +326,7 @@ class Connection:
         with self._changed:
             if self._hello is None:
                 self._hello = parse_hello(message, self.machine)
-                self._order = [place for place, each in enumerate(self._hello.channels) if each.available]
+                self._order = [place for place, channel in enumerate(self._hello.channels) if channel.available]
             elif "reading" in message:
                 self._trouble = ""
                 reading = parse_reading(message["reading"], self._order, len(self._hello.channels))

@@ -159,7 +159,7 @@ class SettingRows(QObject):
     def in_order(self) -> list[QWidget]:
         """What the user operates, from the top to the bottom."""
         fields: dict[str, tuple[QWidget, ...]] = {**self._editors(), PROFILE: (self.profile,)}
-        return [each for name, boxes in fields.items() for each in (self.boxes[name], *boxes)]
+        return [box for name, boxes in fields.items() for box in (self.boxes[name], *boxes)]
 
     def _refuse(self, name: str, words: str) -> None:
         """Nothing is asked of a setting whose value cannot be."""

@@ -97,7 +97,7 @@ class History:
     @property
     def timed(self) -> bool:
         """What the evaluations took is known."""
-        return any(self.table.measurement(each.index).cost_s > 0 for each in self.improvements)
+        return any(self.table.measurement(improvement.index).cost_s > 0 for improvement in self.improvements)
 
     def seconds(self, start: int = 0) -> Floats:
         """What was spent on measuring up to the end of each evaluation, shape (n,), in s on the board's clock.
@@ -220,8 +220,8 @@ class ConvergencePlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no 
 
     def _draw_steps(self, history: History) -> None:
         places = self._places()
-        x = places[[each.place for each in history.improvements]] if history.improvements else np.empty(0)
-        y = np.array([each.value for each in history.improvements])
+        x = places[[improvement.place for improvement in history.improvements]] if history.improvements else np.empty(0)
+        y = np.array([improvement.value for improvement in history.improvements])
         self._marks.setData(x, y)
         if not len(x):
             self._curve.setData([], [])

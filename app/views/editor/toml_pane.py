@@ -210,7 +210,7 @@ class TomlPane(QPlainTextEdit):
             selection.format.setProperty(QTextFormat.Property.FullWidthSelection, True)
             marked.append(selection)
         self.setExtraSelections(marked)
-        self.setAccessibleDescription("; ".join(f"line {line}: {what}" for line, what in self._problems.items()))
+        self.setAccessibleDescription("; ".join(f"line {line}: {problem}" for line, problem in self._problems.items()))
         self._margin.update()
 
     def go_to_line(self, line: int) -> None:

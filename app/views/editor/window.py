@@ -102,7 +102,7 @@ class EditedSpecification(QObject):
         """All of it is another text, which can be undone. Only where it differs is anything touched."""
         old = self.text
         most = min(len(text), len(old))
-        start = next((at for at in range(most) if text[at] != old[at]), most)
+        start = next((index for index in range(most) if text[index] != old[index]), most)
         tail = 0
         while tail < most - start and text[-1 - tail] == old[-1 - tail]:
             tail += 1

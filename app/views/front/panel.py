@@ -55,9 +55,9 @@ class FigureTabs(QStackedWidget):
         self.bar.setDrawBase(False)
         self.bar.setExpanding(False)
         self.bar.setAccessibleName("Figure of the measurements")
-        for at, (title, tip, _) in enumerate(pages):
+        for index, (title, tip, _) in enumerate(pages):
             self.bar.addTab(title)
-            self.bar.setTabToolTip(at, tip)
+            self.bar.setTabToolTip(index, tip)
         self.bar.currentChanged.connect(self._show)
         self._show(0)
 

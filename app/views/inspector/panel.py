@@ -217,7 +217,7 @@ class SourceView(TextView):
 
     def _refill(self) -> None:
         lines = self._source.splitlines(keepends=True)
-        pieces = ["".join(lines[at : at + _LINES_A_TURN]) for at in range(0, len(lines), _LINES_A_TURN)]
+        pieces = ["".join(lines[index : index + _LINES_A_TURN]) for index in range(0, len(lines), _LINES_A_TURN)]
         self.text.setPlainText(self._before)
         self._waiting = pieces
         self._fill()

@@ -66,13 +66,13 @@ class MethodBars(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         if self._methods is None:
             return
         results = self._methods.results
-        gains = [100 * each.efficiency_change for each in results]
-        losses = [100 * each.speed_change for each in results]
+        gains = [100 * result.efficiency_change for result in results]
+        losses = [100 * result.speed_change for result in results]
         for values, side, colour, name in (
             (gains, -0.5, colours.green, f"efficiency ({self._methods.efficiency_name})"),
             (losses, 0.5, colours.vermillion, f"speed ({self._methods.speed_name})"),
         ):
-            places = [at + side * _WIDTH for at in range(len(results))]
+            places = [position + side * _WIDTH for position in range(len(results))]
             bars = pg.BarGraphItem(
                 x=places, height=values, width=_WIDTH, brush=QColor(colour), pen=pg.mkPen(colours.base), name=name
             )
@@ -84,13 +84,13 @@ class MethodBars(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         length = int(np.clip(room_px / self.fontMetrics().averageCharWidth() - 1, *_LINES))
         names = [
             (
-                at,
+                index,
                 "\n".join(
                     _in_lines(words, length)
                     for words in (each.label, f"{each.clock_mhz:.0f} MHz", f"{each.measurements} measured")
                 ),
             )
-            for at, each in enumerate(results)
+            for index, each in enumerate(results)
         ]
         self.getAxis("bottom").setTicks([names])
         lines = max(words.count("\n") + 1 for _, words in names)

@@ -183,12 +183,12 @@ class CapsPlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph has 
         caps = [each.caps for _, each in self._fits if each.caps is not None]
         if not caps:
             return
-        lowest = min(float(each.limit_w.min()) for each in caps)
-        highest = max(float(each.limit_w.max()) for each in caps)
+        lowest = min(float(cap.limit_w.min()) for cap in caps)
+        highest = max(float(cap.limit_w.max()) for cap in caps)
         self._over_limit.setXRange(lowest, highest, padding=0.05)
-        top = max(float(each.power_w.max()) for each in caps)
+        top = max(float(cap.power_w.max()) for cap in caps)
         self._over_limit.setYRange(0.0, max(top, highest) * _ABOVE, padding=0.0)
-        slowest = min(float((each.rate / each.rate[-1]).min()) for each in caps)
+        slowest = min(float((cap.rate / cap.rate[-1]).min()) for cap in caps)
         self._speed.setYRange(100 * slowest - 3.0, 103.0, padding=0.0)
         self.over_speed.enableAutoRange()
 

@@ -90,7 +90,9 @@ class OverlayList(QListWidget, Generic[_T]):
     def shown(self) -> list[tuple[int, _T]]:
         """The ticked ones, each with its place."""
         return [
-            (at, entry) for at, entry in enumerate(self._entries) if self.item(at).checkState() == Qt.CheckState.Checked
+            (index, entry)
+            for index, entry in enumerate(self._entries)
+            if self.item(index).checkState() == Qt.CheckState.Checked
         ]
 
     @property
@@ -157,5 +159,5 @@ class OverlayList(QListWidget, Generic[_T]):
     @Slot()
     def _recolour(self) -> None:
         with QSignalBlocker(self):
-            for at in range(len(self._entries)):
-                self.item(at).setIcon(icon_of(at))
+            for index in range(len(self._entries)):
+                self.item(index).setIcon(icon_of(index))

@@ -227,7 +227,7 @@ class Settings:
 
     def add_host(self, machine: str) -> None:
         """Remember a machine as the one that was named last."""
-        self._file.setValue("hosts", [machine, *(each for each in self.hosts if each != machine)][:_RECENT])
+        self._file.setValue("hosts", [machine, *(host for host in self.hosts if host != machine)][:_RECENT])
 
     @property
     def pool(self) -> tuple[str, str]:

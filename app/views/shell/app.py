@@ -214,7 +214,7 @@ def run(
     first, *others = (selector or "").split(",")
     gpu = watched_gpu(first or None, seed=seed, speed=speed)
     qt = application()
-    program = Program(gpu, seed=seed, speed=speed, others=tuple(each.strip() for each in others if each.strip()))
+    program = Program(gpu, seed=seed, speed=speed, others=tuple(other.strip() for other in others if other.strip()))
     log = Log(program.show_fault)
     running = None
     if script is not None:

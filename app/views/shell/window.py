@@ -175,8 +175,8 @@ class MainWindow(QMainWindow, InParts):
         yield
         self.workspaces = Workspaces(self.panels, self.traces.strip, self.screen().availableSize(), self.settings)
         self.frames = Frames(self)
-        for each in (self, *self.workspaces.docks.values()):
-            self.frames.follow(each)
+        for dock in (self, *self.workspaces.docks.values()):
+            self.frames.follow(dock)
         yield
         self.quit_bar, held = QuitBar(self.bridge), HeldLabel(self.boards)
         self.statusBar().setSizeGripEnabled(False)

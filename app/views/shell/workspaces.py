@@ -123,7 +123,7 @@ class Workspace(QMainWindow):
         self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         self.spec, self.panels = spec, tuple(panels)
         self.was_shown = False
-        centre = [each for each in panels if each.place is Place.CENTRE]
+        centre = [panel for panel in panels if panel.place is Place.CENTRE]
         self._in_centre = {each.name: Page() for each in centre}
         self.tabs = QTabWidget() if len(centre) > 1 else None
         if self.tabs is not None:
@@ -132,7 +132,7 @@ class Workspace(QMainWindow):
                 self.tabs.addTab(self._in_centre[each.name], each.text)
             self.tabs.currentChanged.connect(self._tab_changed)
         self.setCentralWidget(self.tabs or self._in_centre[centre[0].name])
-        self.docks = Docks(self, [each for each in panels if each.is_dock], room)
+        self.docks = Docks(self, [panel for panel in panels if panel.is_dock], room)
         self.docks.changed.connect(self.changed)
         self.pages = {**self._in_centre, **self.docks.pages}
 

@@ -5,12 +5,25 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
+from collections.abc import Iterator
 
 import pytest
 from pytestqt.qtbot import QtBot
 
 from app.views.shell import app as collector_module
 from app.views.shell.app import Collector
+
+_FREEZE, _UNFREEZE = gc.freeze, gc.unfreeze  # before a test of the window has stand-ins for them
+
+
+@pytest.fixture(autouse=True)
+def freezing(no_garbage_collected_inside_qt: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """These tests freeze indeed; what the suite loaded is frozen again after them."""
+    monkeypatch.setattr(gc, "freeze", _FREEZE)
+    monkeypatch.setattr(gc, "unfreeze", _UNFREEZE)
+    yield
+    gc.collect()
+    _FREEZE()
 
 
 class Knot:

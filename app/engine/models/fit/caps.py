@@ -33,7 +33,7 @@ class AllSeries:
     @classmethod
     def of(cls, fits: Sequence[CapFit]) -> AllSeries:
         """Summarise the fits of several series."""
-        return cls(len(fits), median_saving(fits), max(each.largest_overshoot for each in fits))
+        return cls(len(fits), median_saving(fits), max(fit.largest_overshoot for fit in fits))
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,8 +58,8 @@ def where_held(points: Points) -> Held | None:
     requested_mhz = points.asked_mhz
     known = np.isfinite(requested_mhz) & (requested_mhz > 0) & (power_w > 0)
     followers = [each for each in (observed_mhz, rate) if each is not None]
-    for each in followers:
-        known &= each > 0  # false for NaN
+    for follower in followers:
+        known &= follower > 0  # false for NaN
     clocks = np.unique(requested_mhz[known])
     if not followers or len(clocks) < 4:
         return None
@@ -91,7 +91,7 @@ class _Signal:
 
     @classmethod
     def of(cls, values: Floats, rows: list[Rows]) -> _Signal:
-        log = [np.log(values[at]) for at in rows]
+        log = [np.log(values[row]) for row in rows]
         median = np.asarray([float(np.median(each)) for each in log])
         deviations = [float(each.std(ddof=1)) for each in log if len(each) > 1]
         if deviations:  # the median one: of a few clocks a reading may be wrong

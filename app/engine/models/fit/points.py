@@ -117,12 +117,12 @@ class Points:
 
         def median(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
             if values.dtype == np.bool_:
-                return np.array([values[at].mean() > 0.5 for at in groups])
-            known = [values[at][np.isfinite(values[at])] for at in groups]
+                return np.array([values[group].mean() > 0.5 for group in groups])
+            known = [values[group][np.isfinite(values[group])] for group in groups]
             return np.array([float(np.median(each)) if len(each) else np.nan for each in known])
 
         found = self.mapped(median)
-        scatter = [self.power_w[at] / level - 1 for at, level in zip(groups, found.power_w, strict=True)]
+        scatter = [self.power_w[group] / level - 1 for group, level in zip(groups, found.power_w, strict=True)]
         spread = 1.48 * float(np.median(np.abs(np.concatenate(scatter))))
         note = f"{rows} rows: the medians of each {what} are fitted; power scatters by {100 * spread:.1f} % around them"
         return replace(found, notes=(note, *self.notes))

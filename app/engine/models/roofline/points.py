@@ -84,7 +84,7 @@ def points_of_table(table: ResultTable, gpu: str, precision: str) -> RooflinePoi
             gpu,
             "a roofline needs the work, the traffic and the power of each point: wattridge roofline --gpu G",
         )
-    ok = [at for at in range(len(table)) if STATES[table.states()[at]].value == "ok"]
+    ok = [index for index in range(len(table)) if STATES[table.states()[index]].value == "ok"]
     measured = [table.measurement(at) for at in ok]
     low, high = np.array([m.intervals.get("power_w", _UNKNOWN) for m in measured]).reshape(-1, 2).T
     return RooflinePoints.of(
@@ -118,8 +118,8 @@ def read_points(path: Path) -> list[RooflinePoints]:
             raise InputError(f"no column with the {what}", str(path), f"name one of {', '.join(_COLUMNS[what])}")
     devices = [by_name[name] for name in _DEVICE if name in by_name]
     groups: dict[str, list[int]] = {}
-    for at in range(len(columns)):
-        groups.setdefault(" ".join(_short(columns.cells[name][at]) for name in devices), []).append(at)
+    for index in range(len(columns)):
+        groups.setdefault(" ".join(_short(columns.cells[name][index]) for name in devices), []).append(index)
     known = any(name != "dev" for name in devices)  # 'dev' is only a number: which board of the file it is
     return [
         _of_rows(name if known else f"{path.stem.partition('.')[0]} {name}".strip(), columns, np.array(rows), column)

@@ -19,8 +19,8 @@ def image_features(image: bytes, prepared: Prepared, limits: DeviceLimits) -> di
     """The features of FEATURES that an image gives; what it does not is left out. Raises KernelFailed."""
     launch = prepared.launch
     name = symbol(image, launch.name)
-    arrays = [each for each in prepared.calls.arguments if each.shape is not None]
-    byte = sum(math.prod(each.shape or ()) * number_type(each.type).itemsize for each in arrays)
+    arrays = [argument for argument in prepared.calls.arguments if argument.shape is not None]
+    byte = sum(math.prod(array.shape or ()) * number_type(array.type).itemsize for array in arrays)
     found: dict[str, float] = {"argument_byte": float(byte)}
     resources = (granted(image) or {}).get(name)
     if resources is not None:

@@ -177,13 +177,13 @@ def device_options(options: Sequence[str]) -> list[str]:
 def architecture_options(options: Sequence[str], known: Sequence[int]) -> tuple[list[str], bool]:
     """The options with an architecture that is known, and whether that gives PTX; no options where none would do."""
     words = list(options)
-    for at, word in enumerate(words):
+    for index, word in enumerate(words):
         asked = _ARCHITECTURE.fullmatch(word)
         if asked and known and int(asked[1]) not in known:
             older = [each for each in known if each < int(asked[1])]
             if not older:
                 return [], False
-            words[at] = f"-arch=compute_{max(older)}"
+            words[index] = f"-arch=compute_{max(older)}"
             return words, True
     return words, False
 

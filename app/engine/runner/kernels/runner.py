@@ -626,7 +626,7 @@ class KernelRunner(Runner):
     def _disobeyed(self, candidate: _Candidate, windows: Sequence[Window]) -> str:
         """What is to be said of a clock that the configuration asks for and the board did not run at."""
         asked = settings_of(self._space, candidate.configuration).get("graphics_clock_mhz")
-        said = (disobeyed(self._gpu, asked, each.observed_clock_mhz, each.event_reasons) for each in windows)
+        said = (disobeyed(self._gpu, asked, window.observed_clock_mhz, window.event_reasons) for window in windows)
         return next((words for words in said if words), "")
 
     def _failed(

@@ -129,7 +129,7 @@ class Worker:
         """Make the arrays on the host; they go to the device with the first kernel."""
         self._stop_launching()
         self._release()
-        arrays = {argument.name: make_array(argument, at) for at, argument in enumerate(plan.arguments)}
+        arrays = {argument.name: make_array(argument, index) for index, argument in enumerate(plan.arguments)}
         self._references = make_references(plan, arrays, Path(scratch) if scratch else None)
         self._plan, self._arrays = plan, arrays
 

@@ -146,8 +146,8 @@ class OpenclKernel:
         if self._kernel.num_args != len(arguments):
             what = f"the kernel {launch.name} has {self._kernel.num_args} parameters, {len(arguments)} are given"
             raise DeviceFault(what)
-        for at, argument in enumerate(arguments):
-            self._kernel.set_arg(at, _given(argument))
+        for index, argument in enumerate(arguments):
+            self._kernel.set_arg(index, _given(argument))
         self._local = launch.block
         self._global = tuple(blocks * size for blocks, size in zip(launch.grid, launch.block, strict=True))
         self.facts = KernelFacts(

@@ -313,7 +313,7 @@ def _parse_space(described: Any, codes: Any) -> SearchSpace:
     if len(unpacked) != size:
         raise Garbled("a search space of another size than it says")
     table = np.frombuffer(unpacked, dtype=dtype).reshape(rows, columns)
-    if rows and any(int(table[:, at].max()) >= len(each.values) for at, each in enumerate(parameters)):
+    if rows and any(int(table[:, index].max()) >= len(parameter.values) for index, parameter in enumerate(parameters)):
         raise Garbled("a search space with values that it does not name")
     return SearchSpace(parameters, table, cartesian=rows)
 
@@ -506,4 +506,4 @@ def _one_of(known: Mapping[str, _T], word: Any) -> _T:
 
 def rows_of(measurements: Sequence[Measurement]) -> list[dict[str, Any]]:
     """Measurements as 'restate' sends them."""
-    return [measurement_document(each) for each in measurements]
+    return [measurement_document(measurement) for measurement in measurements]

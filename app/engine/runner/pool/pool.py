@@ -333,7 +333,7 @@ def status_of_origin(origin: Mapping[str, str]) -> PoolStatus | None:
     """What the boards of a stored session had done by its end; None where it had one board, or that is damaged."""
     try:
         documents = json.loads(origin[STATUS])
-        return PoolStatus(tuple(from_json(BoardStatus, each) for each in documents[:_MOST_BOARDS]))
+        return PoolStatus(tuple(from_json(BoardStatus, document) for document in documents[:_MOST_BOARDS]))
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
         return None
 

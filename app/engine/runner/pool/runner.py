@@ -221,7 +221,9 @@ class PoolRunner(Runner):
         The same measurements, with those of the deciding board in place of what other boards reported of the finalists.
         """
         self._decided_on = ""
-        count = Counter(each.board for each in measurements if each.state is State.OK and each.board)
+        count = Counter(
+            measurement.board for measurement in measurements if measurement.state is State.OK and measurement.board
+        )
         candidates = finalists(measurements, objective) if len(count) > 1 else []
         tried, until = Counter[str](), time.monotonic() + OPEN_S
         while candidates and not stop.is_set():
@@ -234,12 +236,12 @@ class PoolRunner(Runner):
                 break
             board = max(ready, key=lambda each: (-tried[each], count[each]))
             tried[board] += 1
-            asked = [each.row for each in candidates if each.board != board]
+            asked = [candidate.row for candidate in candidates if candidate.board != board]
             found = {each.row: each for each in self._look_at(asked, Depth.ENERGY, stop, only=board)}
             if found.keys() >= set(asked):
                 self._decided_on = board
                 worked = {row: each for row, each in found.items() if each.state is State.OK}
-                return [worked.get(each.row, each) for each in measurements]
+                return [worked.get(measurement.row, measurement) for measurement in measurements]
         return measurements
 
     def features(self, rows: Sequence[int], stop: threading.Event | None = None) -> npt.NDArray[np.float64]:
@@ -267,8 +269,8 @@ class PoolRunner(Runner):
     def restated(self, measurements: Sequence[Measurement]) -> Sequence[Measurement]:
         """Each as its own board states it; as it is where that board has left."""
         places: dict[str, list[int]] = {}
-        for at, each in enumerate(measurements):
-            places.setdefault(each.board, []).append(at)
+        for index, measurement in enumerate(measurements):
+            places.setdefault(measurement.board, []).append(index)
         parts = [
             (seat, own[start : start + _RESTATED])
             for seat in self._ready()
@@ -360,7 +362,7 @@ class PoolRunner(Runner):
     def _by_setting(self, rows: Sequence[int]) -> list[int]:
         """The rows, those of one device setting together: a board changes its clocks as seldom as can be."""
         asked = [int(row) for row in rows]
-        if not any(each.device_setting for each in self._space.parameters):
+        if not any(parameter.device_setting for parameter in self._space.parameters):
             return asked
         return sorted(asked, key=lambda row: tuple(settings_of(self._space, self._space.configuration(row)).values()))
 
@@ -564,7 +566,7 @@ class PoolRunner(Runner):
         seat = self._seats.get(sent.board)
         if sent.do == "open" and seat is not None and seat.opening == heard.number:
             del self._seats[sent.board]  # it comes again with its next worker
-            if any(each.key == sent.board for each in self._pool.boards()):
+            if any(board.key == sent.board for board in self._pool.boards()):
                 self._welcome(seat.board)
         if heard.how is Failure.LOST and sent.begun and sent.job is not None:
             for row in list(sent.rows):
@@ -645,7 +647,7 @@ class PoolRunner(Runner):
             return []
         try:
             documents = list_of(answer.get("measurements"), most)
-            return [parse_measurement(each, self._space, seat.board.key, self.source) for each in documents]
+            return [parse_measurement(document, self._space, seat.board.key, self.source) for document in documents]
         except Garbled as error:
             self._remark(f"{seat.board.label}: {error.what}")
             return []

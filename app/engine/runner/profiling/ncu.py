@@ -459,7 +459,7 @@ class NcuProfiler:
     def _why_not(self, output: NcuOutput, ended: Ended) -> WattridgeError:
         where = self._sensors.info.label
         for sign, what, remedy in _MESSAGES:
-            if any(sign in said for said in (*output.errors, *output.warnings)):
+            if any(sign in error for error in (*output.errors, *output.warnings)):
                 return WattridgeError(what, where, remedy)
         if ended.timed_out:
             return WattridgeError("profiling took too long", where, "choose fewer or shorter kernels")

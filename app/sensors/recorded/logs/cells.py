@@ -132,7 +132,7 @@ class Block:
 
     def _end(self, start: int) -> int:
         ends = b"\n" if self._bound == -1 else b"\n" + bytes((self._bound,))
-        stop = min(at for each in ends if (at := self._text.find(each, start)) >= 0)
+        stop = min(at for end in ends if (at := self._text.find(end, start)) >= 0)
         if self._bound == -1:
             return start + len(self._text[start:stop].split(None, 1)[0])
         return stop
@@ -263,8 +263,8 @@ def _time_of_day(data: Bytes, starts: Rows) -> Nanoseconds:
 def _digits(data: Bytes, starts: Rows, count: int) -> Nanoseconds:
     """Numbers of so many digits; far below 0 where something else stands there."""
     value = np.zeros(len(starts), np.int64)
-    for at in range(count):
-        digit = data[starts + at] - np.uint8(48)
+    for index in range(count):
+        digit = data[starts + index] - np.uint8(48)
         value = np.where(digit < 10, value * 10 + digit, -1_000_000_000)
     return value
 

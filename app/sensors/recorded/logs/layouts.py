@@ -152,7 +152,7 @@ class Layout:
 
     def places(self, role: str) -> list[int]:
         """The places of the columns of a role."""
-        return [place for place, each in self.columns.items() if each.role == role]
+        return [place for place, column in self.columns.items() if column.role == role]
 
     @property
     def timed(self) -> bool:
@@ -236,7 +236,7 @@ def _dcgm(lines: list[str]) -> Layout | None:
 
 def _with_header(lines: list[str]) -> Layout | None:
     """A line of names, separated by commas, semicolons, tabs or spaces."""
-    at = next((at for at, line in enumerate(lines) if line.strip() and not line.startswith("#")), None)
+    at = next((index for index, line in enumerate(lines) if line.strip() and not line.startswith("#")), None)
     if at is None:
         return None
     if at and lines[at - 1].startswith("#") and _is_number(re.split(r"[,;\t ]+", lines[at].strip())[0]):
@@ -253,7 +253,7 @@ def _with_header(lines: list[str]) -> Layout | None:
         _tool(names),
         delimiter if separated else None,
         len(names),
-        {place: each for place, each in columns.items() if each.role},
+        {place: column for place, column in columns.items() if column.role},
         header=lines[at].strip().encode(),
         skipped=at + 1,
         translation=_AS_POINTS if commas else None,

@@ -169,8 +169,8 @@ class _Reader:
         """Rows that begin as the header does, as a tool that was started again writes it."""
         first = self._layout.header[:8]
         same = np.ones(len(block), np.bool_)
-        for at, character in enumerate(first):
-            same &= block.data[block.starts[:, 0] + at] == character
+        for index, character in enumerate(first):
+            same &= block.data[block.starts[:, 0] + index] == character
         return same if same.any() else None
 
     def _stamps(self, block: Block) -> Nanoseconds:
