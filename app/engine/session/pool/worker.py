@@ -515,7 +515,8 @@ async def _has_started(worker: Any, scheduler: str, end: asyncio.Event) -> bool:
 
     Dask tries again by itself while nothing answers, or a scheduler with certificates of another pool does.
     """
-    starting, ended = asyncio.ensure_future(worker), asyncio.create_task(end.wait())
+    starting: asyncio.Future[Any] = asyncio.ensure_future(worker)
+    ended = asyncio.create_task(end.wait())
     try:
         done, _ = await asyncio.wait((starting, ended), timeout=_SAY_S, return_when=asyncio.FIRST_COMPLETED)
         if not done:
