@@ -127,14 +127,14 @@ def analyse(arguments: Namespace) -> int:
     return 0
 
 
-def _print(opened: Opened, found: Analysis, best: int | None) -> None:
+def _print(opened: Opened, analysis: Analysis, best: int | None) -> None:
     """Every finding; `best` is the index of the best by the objective."""
     from ..engine.analysis.describe_analysis import MOST_POINTS, describe_analysis
     from ..engine.analysis.describe_over_load import describe_models_over_load
     from ..engine.analysis.peak_share import peak_share
     from ..engine.results.description import Description, Figure
 
-    plan, table, plane = opened.plan, found.table, found.plane
+    plan, table, plane = opened.plan, analysis.table, analysis.plane
     failed = ", ".join(f"{count} {state}" for state, count in table.failures().items()) or "none"
     timed = int(table.timed().sum())
     also = f", {timed} timed" if timed else ""
@@ -144,23 +144,23 @@ def _print(opened: Opened, found: Analysis, best: int | None) -> None:
     ]
     share = peak_share(plan, table.measurement(best)) if best is not None else None
     if share is not None:
-        figures.append(Figure(f"the best by {found.objective.goal} reaches", share.words))
+        figures.append(Figure(f"the best by {analysis.objective.goal} reaches", share.words))
     board = f"{plan.gpu} ({plan.source})"
     print_description(Description(f"{opened.name}, {plan.title}", board, figures, remarks=plan.space.notes))
-    for each in (*describe_analysis(found), *describe_models_over_load(_models(opened, found))):
+    for each in (*describe_analysis(analysis), *describe_models_over_load(_models(opened, analysis))):
         show()
         print_description(each)
     if plane is not None and max(len(plane.front), len(plane.hull)) > MOST_POINTS:
         show("", "--json has every point of the front and of the hull")
 
 
-def _models(opened: Opened, found: Analysis) -> tuple[ModelAtLoad, ...]:
+def _models(opened: Opened, analysis: Analysis) -> tuple[ModelAtLoad, ...]:
     """The frequency model at each load of a service; none of anything else."""
     from ..engine.analysis.over_load import models_over_load
 
-    if found.over_load is None:
+    if analysis.over_load is None:
         return ()
-    return models_over_load(found.table, gpu=opened.plan.gpu, simulated=opened.plan.source == "simulated")
+    return models_over_load(analysis.table, gpu=opened.plan.gpu, simulated=opened.plan.source == "simulated")
 
 
 def compare_arguments(parser: ArgumentParser) -> None:

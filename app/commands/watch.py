@@ -492,10 +492,10 @@ def _boards(arguments: Namespace) -> Sequence[Gpu]:
     from ..sensors.select import list_gpus, open_gpu
 
     if arguments.gpu is None:
-        found = list_gpus()
-        if found and found[0].info.live:
-            return found
-        for gpu in found:
+        result = list_gpus()
+        if result and result[0].info.live:
+            return result
+        for gpu in result:
             gpu.close()
     return [open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=arguments.speed, remote=True)]
 

@@ -400,9 +400,9 @@ def _names(source: KernelSource, kernel: str, count: int) -> tuple[str, ...]:
     """Of the arguments, as the source has them; numbered where it does not say."""
     dialect = DIALECTS.get(source.language)
     text = source.text if isinstance(source.text, str) else ""
-    found = parameter_names(text, kernel, dialect.qualifier) if dialect is not None else ()
-    if len(found) == count and len(set(found)) == count:
-        return found
+    result = parameter_names(text, kernel, dialect.qualifier) if dialect is not None else ()
+    if len(result) == count and len(set(result)) == count:
+        return result
     return tuple(f"argument_{index}" for index in range(count))
 
 

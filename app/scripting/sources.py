@@ -109,11 +109,11 @@ def _read(given: Any, lang: str | None) -> KernelSource:
 
 def _language(asked: str | None, text: str) -> str:
     if asked is not None:
-        found = _LANGUAGES.get(str(asked).upper())
-        if found is None:
+        result = _LANGUAGES.get(str(asked).upper())
+        if result is None:
             names = ", ".join(dict.fromkeys(_LANGUAGES.values()))
             raise InputError(f"'{asked}' is no language", "lang", f"one of {names}")
-        return found
+        return result
     small = text.lower()
     return next((language for sign, language in _SIGNS if sign in small), "C++")
 

@@ -436,10 +436,10 @@ class KernelsByBoards:
     of_all: Margin
 
 
-def kernels_by_boards(found: Comparison) -> KernelsByBoards | None:
+def kernels_by_boards(comparison: Comparison) -> KernelsByBoards | None:
     """The table of a comparison; None where it has one kernel on one model of board."""
     sides: dict[tuple[str, str], list[Side]] = {}
-    for side in found.sides:
+    for side in comparison.sides:
         sides.setdefault((side.kernel or "not named", _board(side)), []).append(side)
     kernels, boards = (tuple(dict.fromkeys(names)) for names in zip(*sides, strict=True))
     if len(kernels) * len(boards) < 2:
@@ -455,15 +455,15 @@ def kernels_by_boards(found: Comparison) -> KernelsByBoards | None:
     )
 
 
-def describe_kernels_by_boards(found: KernelsByBoards | None) -> Iterator[Description]:
+def describe_kernels_by_boards(boards: KernelsByBoards | None) -> Iterator[Description]:
     """Changes in efficiency and in speed of every kernel on every board, and their means."""
-    if found is None:
+    if boards is None:
         return
     rows: list[list[Cell]] = []
-    for kernel, cells, margin in zip(found.kernels, found.cells, found.of_kernels, strict=True):
+    for kernel, cells, margin in zip(boards.kernels, boards.cells, boards.of_kernels, strict=True):
         rows.append([kernel, *(UNKNOWN if cell is None else _crossing_text(cell) for cell in cells), margin.words])
-    rows.append(["mean ± deviation", *(margin.words for margin in found.of_boards), found.of_all.words])
-    header = ("kernel", *found.boards, "mean ± deviation")
+    rows.append(["mean ± deviation", *(margin.words for margin in boards.of_boards), boards.of_all.words])
+    header = ("kernel", *boards.boards, "mean ± deviation")
     yield Description(
         "Kernels by boards: efficiency and speed, from the fastest to the least energy",
         listings=[Listing("", header, rows)],
@@ -551,7 +551,7 @@ def over_machines(sessions: Sequence[Compared], figures: Sequence[str] = ()) -> 
     groups: dict[tuple[str, str, str], list[Compared]] = {}
     for session in named_by_work(sessions):
         groups.setdefault((session.kernel, session.gpu, session.source), []).append(session)
-    found = []
+    results = []
     for (kernel, gpu, source), members in groups.items():
         if len(members) < 2:
             continue
@@ -561,8 +561,8 @@ def over_machines(sessions: Sequence[Compared], figures: Sequence[str] = ()) -> 
             known = tuple(name for name in names if any(name in point.figures for point in points))
             labels = tuple(member.name for member in members)
             boards = len({member.board or member.name for member in members})
-            found.append(OverMachines(kernel, gpu, source, labels, boards, known, tuple(points)))
-    return tuple(found)
+            results.append(OverMachines(kernel, gpu, source, labels, boards, known, tuple(points)))
+    return tuple(results)
 
 
 def describe_machines(found: OverMachines) -> Iterator[Description]:
@@ -621,6 +621,6 @@ def _averaged_cell(name: str, averaged: Averaged | None) -> Cell:
     return f"{number(averaged.mean * factor, 4)} ± {number(averaged.deviation * factor, 2)} ({averaged.count})"
 
 
-def figures_of(found: Comparison) -> tuple[str, ...]:
+def figures_of(comparison: Comparison) -> tuple[str, ...]:
     """The figures of speed and efficiency that a comparison is by."""
-    return tuple(name for name in (found.speed_name, found.efficiency_name) if not name.startswith("1/"))
+    return tuple(name for name in (comparison.speed_name, comparison.efficiency_name) if not name.startswith("1/"))

@@ -50,13 +50,13 @@ def failures_of(table: ResultTable, most: int = 5) -> list[FailuresOf]:
     """Every kind that occurred, the commonest first, each with at most `most` messages and values."""
     states = table.states()[: len(table)]
     rows = table.rows()[: len(states)]
-    found = []
+    results = []
     for code, state in enumerate(STATES):
         failed = states == code
         if state is State.OK or not failed.any():
             continue
         messages = Counter(_first_line(table.measurement(int(at)).error) for at in np.flatnonzero(failed))
-        found.append(
+        results.append(
             FailuresOf(
                 kind=state.value,
                 count=int(failed.sum()),
@@ -65,7 +65,7 @@ def failures_of(table: ResultTable, most: int = 5) -> list[FailuresOf]:
                 concentrated=tuple(concentrations(table, rows, failed)[:most]),
             )
         )
-    return sorted(found, key=lambda one: -one.count)
+    return sorted(results, key=lambda one: -one.count)
 
 
 def most_frequent(table: ResultTable) -> tuple[str, str, int] | None:
@@ -96,7 +96,7 @@ def concentrations(table: ResultTable, rows: Indices, failed: npt.NDArray[np.boo
     """
     space, total, whole = table.space, len(rows), int(failed.sum())
     looked_at = sum(size for size in space.axis_sizes if size > 1)
-    found = []
+    results = []
     for axis, parameter in enumerate(space.parameters):
         column = space.codes[rows, axis].astype(np.int64)
         measured = np.bincount(column, minlength=len(parameter.values))
@@ -105,7 +105,7 @@ def concentrations(table: ResultTable, rows: Indices, failed: npt.NDArray[np.boo
             chance = looked_at * _chance_of_at_least(int(bad[code]), total, whole, int(measured[code]))
             if chance >= _SIGNIFICANT:
                 continue
-            found.append(
+            results.append(
                 Concentration(
                     parameter=parameter.name,
                     value=parameter.values[code],
@@ -115,7 +115,7 @@ def concentrations(table: ResultTable, rows: Indices, failed: npt.NDArray[np.boo
                     p_value=chance,
                 )
             )
-    return sorted(found, key=lambda one: (-one.share, -one.failed, one.parameter))
+    return sorted(results, key=lambda one: (-one.share, -one.failed, one.parameter))
 
 
 def _chance_of_at_least(hits: int, total: int, marked: int, drawn: int) -> float:

@@ -190,13 +190,13 @@ def models_over_load(table: ResultTable, *, gpu: str = "", simulated: bool = Fal
     )
 
 
-def settings_at(found: OverLoad, table: ResultTable, index: int) -> str:
+def settings_at(load: OverLoad, table: ResultTable, index: int) -> str:
     """The board's settings of a measurement in words; "the board's own" where it has them all."""
     configuration = table.measurement(index).configuration
     changed = {
         DEVICE_SETTINGS.get(name, name): float(configuration[name])
-        for name in found.settings
-        if float(configuration[name]) != found.own.get(name)
+        for name in load.settings
+        if float(configuration[name]) != load.own.get(name)
     }
     return in_words(changed) if changed else "the board's own"
 
@@ -258,10 +258,10 @@ def _curves(
             kept[float(at[index])] = index
     chosen = {index for kept in best.values() for index in kept.values()}
     front = {i for i in chosen if not any(_beats(rate, efficiency, other, i) for other in chosen)}
-    found = []
+    results = []
     for key, kept in sorted(best.items()):
         rows = [kept[value] for value in sorted(kept)]
-        found.append(
+        results.append(
             SettingsCurve(
                 tuple(zip((DEVICE_SETTINGS.get(name, name) for name in settings), key, strict=True)),
                 np.array(sorted(kept)),
@@ -270,7 +270,7 @@ def _curves(
                 np.array([row in front for row in rows]),
             )
         )
-    return tuple(found)
+    return tuple(results)
 
 
 def _beats(rate: Floats, efficiency: Floats, one: int, other: int) -> bool:

@@ -216,13 +216,13 @@ def analyse(
 
 def observed_in(table: ResultTable) -> list[Observed]:
     """Every parameter and every figure of the measurements, as columns; what has two columns is kept once."""
-    found = []
+    results = []
     repeats = repeat_names(table)
     for parameter in table.space.parameters:
         if parameter.name in repeats:
             continue
         categorical = any(isinstance(value, str) for value in parameter.values) and len(parameter.values) > 2
-        found.append(Observed(parameter.name, values_of(table, parameter.name), categorical, parameter=True))
+        results.append(Observed(parameter.name, values_of(table, parameter.name), categorical, parameter=True))
     apart = {*REFERENCES, *STATED_FROM, *spreads(table.value_names), *of_sources(table.value_names)}
     known = [name for name in table.value_names if name not in apart]
     kept: list[Floats] = []
@@ -231,18 +231,18 @@ def observed_in(table: ResultTable) -> list[Observed]:
         if any(_proportional(values, other) for other in kept):
             continue
         kept.append(values)
-        found.append(Observed(name, values))
-    return found
+        results.append(Observed(name, values))
+    return results
 
 
 def _proportional(values: Floats, other: Floats) -> bool:
     """Whether one is the other in another unit: a file may hold a time in ms besides s."""
     known = np.isfinite(values)
-    at = np.flatnonzero(known & (other != 0))
-    if not len(at) or not np.array_equal(known, np.isfinite(other)):
+    indices = np.flatnonzero(known & (other != 0))
+    if not len(indices) or not np.array_equal(known, np.isfinite(other)):
         return False
-    factor = values[at[0]] / other[at[0]]
-    return bool(np.allclose(values[at[:100]], factor * other[at[:100]], rtol=1e-9)) and bool(
+    factor = values[indices[0]] / other[indices[0]]
+    return bool(np.allclose(values[indices[:100]], factor * other[indices[:100]], rtol=1e-9)) and bool(
         np.allclose(values[known], factor * other[known], rtol=1e-9)
     )
 

@@ -314,9 +314,9 @@ def _add_known(values: dict[str, float]) -> None:
     """Time, energy and power in s, J and W where a name says that it is one, and work per joule of each rate."""
     for ours, (pattern, units) in _KNOWN.items():
         for name in () if ours in values else tuple(values):
-            found = _UNIT.fullmatch(name)
-            if found and found[2].lower() in units and pattern.fullmatch(found[1].lower()):
-                values[ours] = values[name] * units[found[2].lower()]
+            match = _UNIT.fullmatch(name)
+            if match and match[2].lower() in units and pattern.fullmatch(match[1].lower()):
+                values[ours] = values[name] * units[match[2].lower()]
                 break
     time_s, energy_j, power_w = (values.get(name, math.nan) for name in _KNOWN)
     if math.isnan(energy_j) and not math.isnan(power_w * time_s):
@@ -455,10 +455,10 @@ def _of_parquet(path: Path) -> Table:
 
 def _parsed(text: str) -> object:
     try:
-        found: object = json.loads(text)
+        document: object = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return found
+    return document
 
 
 def _refuse(path: Path, what: str) -> NoReturn:

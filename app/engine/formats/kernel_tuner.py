@@ -42,16 +42,16 @@ class CacheHeader:
             raise InputError("'tune_params_keys' names a parameter twice, or too many", where, "check the header")
         if OWN in keys:
             raise InputError(f"a parameter is named '{OWN}'", where, "rename it")
-        own = OwnHeader(document)
+        header = OwnHeader(document)
         self.keys: tuple[str, ...] = tuple(keys)
-        self.names = own.names(keys)
+        self.names = header.names(keys)
         self.listed = plain_lists(self.keys, self.names, document.get("tune_params"))
-        self.objective = own.objective(document.get("objective"))
-        self.device = own.text("device") or text_of(document.get("device_name"))
+        self.objective = header.objective(document.get("objective"))
+        self.device = header.text("device") or text_of(document.get("device_name"))
         self.kernel = text_of(document.get("kernel_name"))
         self.problem_size = _problem_size(document.get("problem_size"))
-        self.units = own.units
-        self.kept = own.kept
+        self.units = header.units
+        self.kept = header.kept
 
     def is_same_run(self, other: CacheHeader) -> bool:
         """Whether the other is of the same run, as far as headers show."""

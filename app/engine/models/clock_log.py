@@ -146,8 +146,8 @@ def _stamps(cells: Sequence[str]) -> Floats | None:
     seconds = np.fromiter((value if (value := parse(cell)) is not None else np.nan for cell in cells), np.float64)
     if np.isnan(seconds).mean() > 0.01:
         return None
-    known = np.flatnonzero(np.isfinite(seconds))
-    return np.asarray(np.interp(np.arange(len(seconds)), known, seconds[known] - seconds[known[0]]))
+    indices = np.flatnonzero(np.isfinite(seconds))
+    return np.asarray(np.interp(np.arange(len(seconds)), indices, seconds[indices] - seconds[indices[0]]))
 
 
 def _format(form: str) -> Callable[[str], float | None]:

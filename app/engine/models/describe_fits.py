@@ -75,20 +75,20 @@ def describe_caps(caps: CapFit, series: Sequence[CapFit] = ()) -> Description:
     )
 
 
-def describe_comparison(found: CapsAgainstClocks) -> Description:
+def describe_comparison(clocks: CapsAgainstClocks) -> Description:
     """Clocks against power limits for the same load."""
     rows = [
         [name, f"{side.setting:.0f} {unit}", change(side.energy), change(side.speed)]
-        for name, side, unit in (("locked clock", found.clocks, "MHz"), ("power limit", found.caps, "W"))
+        for name, side, unit in (("locked clock", clocks.clocks, "MHz"), ("power limit", clocks.caps, "W"))
     ]
-    ratio = found.power_ratio
+    ratio = clocks.power_ratio
     same_clock = Figure("Power at the same observed clock", change(ratio), "", "locked against limited")
     return Description(
         title="Clocks against power limits",
         origin="over the board left to itself",
         figures=[same_clock] if ratio is not None else (),
         listings=[Listing("", ("", "best at", "energy", "speed"), rows)],
-        remarks=[found.words],
+        remarks=[clocks.words],
     )
 
 

@@ -181,8 +181,8 @@ def _most_probable(standard: Floats, values: Floats) -> _Scales:
         return float(value), slope + off / deviation
 
     bounds = list(zip(low, high, strict=True))
-    found = minimize(cost, mean, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": _ITERATIONS})
-    return _Scales.of(np.asarray(found.x, dtype=np.float64))
+    solution = minimize(cost, mean, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": _ITERATIONS})
+    return _Scales.of(np.asarray(solution.x, dtype=np.float64))
 
 
 def _squares(some: Floats, others: Floats) -> Floats:
@@ -223,11 +223,11 @@ class Sample:
     def columns(self, names: Sequence[str]) -> Floats:
         """Those of that name, in that order; NaN where there is none."""
         at = {name: index for index, name in enumerate(self.names)}
-        found = np.full((len(self.time_s), len(names)), np.nan)
+        result = np.full((len(self.time_s), len(names)), np.nan)
         for index, name in enumerate(names):
             if name in at:
-                found[:, index] = self.features[:, at[name]]
-        return found
+                result[:, index] = self.features[:, at[name]]
+        return result
 
     def of(self, which: Any) -> Sample:
         """Some of the kernels."""

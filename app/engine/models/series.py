@@ -186,13 +186,13 @@ def _series_of_columns(roles: Roles, wanted: Mapping[str, str]) -> list[Points]:
     rows &= known & ~impossible
     if not rows.any():
         raise InputError("no row has a clock and a power", columns.where, "name the columns with --clock and --power")
-    found = []
+    results = []
     for group in groups_of_columns(roles, rows, every.asked_mhz, wanted):
         points = _of_group(every, group, group.gpu, roles.names.get("memory_clock"), requested)
         limit_w = _limit_of_columns(columns, group)
         memory_mhz = None if memory is None else _single(memory[group.rows])
-        found.append(replace(points, limit_w=limit_w, memory_clock_mhz=memory_mhz, notes=(*points.notes, *notes)))
-    return found
+        results.append(replace(points, limit_w=limit_w, memory_clock_mhz=memory_mhz, notes=(*points.notes, *notes)))
+    return results
 
 
 def _of_group(every: Points, group: Group, gpu: str, memory: str | None, settable_mhz: Floats | None) -> Points:
@@ -248,13 +248,13 @@ def _series_of_table(table: ResultTable, where: str, gpu: str, wanted: Mapping[s
     if not groups:
         what = ", ".join(f"{key}={value}" for key, value in wanted.items())
         raise InputError(f"nothing measured with {what}", f"{where}, --series", "name values that were measured")
-    found = []
+    results = []
     for group in groups:
         points = _of_group(every, group, gpu, memory, every.asked_mhz)
         if points.rate is not None and not np.isfinite(points.rate).any():
             points = replace(points, rate=None)
         limit = next((group.values[name] for name in LIMIT_SETTINGS if name in group.values), None)
-        found.append(
+        results.append(
             replace(
                 points,
                 limited=_limited_rows(table, group),
@@ -262,7 +262,7 @@ def _series_of_table(table: ResultTable, where: str, gpu: str, wanted: Mapping[s
                 memory_clock_mhz=float(group.values[memory]) if memory else None,
             )
         )
-    return found
+    return results
 
 
 def _check_names(table: ResultTable, where: str, wanted: Mapping[str, str], named: Named) -> None:

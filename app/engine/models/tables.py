@@ -188,12 +188,12 @@ def groups_of_columns(roles: Roles, rows: Mask, setting: Floats, wanted: Mapping
     """The rows by the columns that distinguish series; `setting`, shape (n,), is what is swept within one."""
     columns = roles.columns
     keys = _key_columns(columns, roles.taken, rows, setting)
-    found = []
+    results = []
     for values, at in grouped(columns, keys, rows).items():
         picked = dict(zip(keys, values, strict=True)) | dict(wanted)
         shown = {name: picked[name] for name in columns.cells if name in picked}
-        found.append(Group(at, shown, board_of(columns, at[0]), Path(columns.where).name))
-    return found
+        results.append(Group(at, shown, board_of(columns, at[0]), Path(columns.where).name))
+    return results
 
 
 def board_of(columns: Columns, row: int, names: Sequence[str] = DEVICE_COLUMNS) -> str:

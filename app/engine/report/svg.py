@@ -249,8 +249,8 @@ def _log_ticks(low: float, high: float, most: int) -> list[float]:
         return [value for value in round_ticks(low, high, most) if value > 0]
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for factors in ((1, 2, 5), (1,)):
-        found = [factor * 10.0**decade for decade in decades for factor in factors]
-        found = [value for value in found if low <= value <= high]
-        if len(found) <= most + 2:
-            return found
-    return found[:: -(-len(found) // most)]
+        results = [factor * 10.0**decade for decade in decades for factor in factors]
+        results = [value for value in results if low <= value <= high]
+        if len(results) <= most + 2:
+            return results
+    return results[:: -(-len(results) // most)]

@@ -29,14 +29,14 @@ def source_figures(source: str) -> tuple[str, str]:
 
 def of_sources(names: Collection[str]) -> set[str]:
     """Those of `names` that several sources of power report of the same: none where there were no meters."""
-    found = set()
+    result = set()
     if set(source_figures("board")) <= set(names):
         for name in names:
             source = name.removeprefix("power_").removesuffix("_w")
             pair = source_figures(source)
             if name == pair[0] and pair[1] in names and name not in STATED_FROM:
-                found |= set(pair)
-    return found
+                result |= set(pair)
+    return result
 
 
 THERMAL_CORRECTION = "thermal_correction"  # power and energy stated for a thermal condition, over those that were drawn

@@ -140,15 +140,15 @@ def parse_front(text: str) -> tuple[Goal, ...]:
 
 def parse_bound(name: str, text: str, where: str) -> Limit:
     """The limit of a figure, read from '<= 0.5' or '>= 500'. Raises InputError naming the place."""
-    found = _BOUND.fullmatch(text)
-    if found is None or not math.isfinite(float(found[2])):
+    match = _BOUND.fullmatch(text)
+    if match is None or not math.isfinite(float(match[2])):
         raise InputError(f"'{text[:60]}' is not a limit", where, "write '<= NUMBER' or '>= NUMBER'")
-    return Limit(name, found[1] == "<=", float(found[2]))
+    return Limit(name, match[1] == "<=", float(match[2]))
 
 
 def parse_limit(text: str) -> Limit:
     """Read 'ttft_p95_s<=0.5'. Raises InputError naming the text."""
-    found = _LIMIT.fullmatch(text)
-    if found is None or not found[1].strip():
+    match = _LIMIT.fullmatch(text)
+    if match is None or not match[1].strip():
         raise InputError(f"'{text[:60]}' is not a limit", "--limit", "write NAME<=NUMBER or NAME>=NUMBER")
-    return parse_bound(found[1].strip(), found[2], "--limit")
+    return parse_bound(match[1].strip(), match[2], "--limit")

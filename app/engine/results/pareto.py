@@ -28,13 +28,13 @@ def front(values: npt.ArrayLike, maximise: Sequence[bool]) -> Indices:
     with k points on the front for more. Raises ValueError where the shapes disagree.
     """
     points = _smaller_better(values, maximise)
-    known = np.flatnonzero(_unbeaten_by_one(np.ascontiguousarray(points.T)))
-    if not len(known):
+    indices = np.flatnonzero(_unbeaten_by_one(np.ascontiguousarray(points.T)))
+    if not len(indices):
         return np.empty(0, dtype=np.int64)
-    points = points[known]
+    points = points[indices]
     order = np.lexsort(points.T[::-1])  # by the first goal, then the next ones, then (as it is stable) the index
     chosen = _front_of_two(points[order, 1]) if points.shape[1] == 2 else _front_of_many(points[order])
-    return known[order[chosen]][::-1].astype(np.int64)
+    return indices[order[chosen]][::-1].astype(np.int64)
 
 
 def hypervolume(values: npt.ArrayLike, maximise: Sequence[bool], reference: Sequence[float]) -> float:

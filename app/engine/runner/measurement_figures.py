@@ -174,10 +174,10 @@ def _measured(window: Window) -> Figures:
 
 def _of_sources(window: Window) -> Intervals:
     """The 95 % intervals of what each source of power reports of a window."""
-    found: Intervals = {}
+    intervals: Intervals = {}
     for name, source in window.sources.items():
         if source.interval_w is not None:
             low_w, high_w = source.interval_w
             power, energy = source_figures(name)
-            found |= {power: (low_w, high_w), energy: (low_w * window.time_s, high_w * window.time_s)}
-    return found
+            intervals |= {power: (low_w, high_w), energy: (low_w * window.time_s, high_w * window.time_s)}
+    return intervals

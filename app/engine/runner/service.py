@@ -383,12 +383,12 @@ class ServiceRunner(RowByRow):
             reported=[{**each.figures, **_of_energy(each)} for each in seen],
             more={START: started_s} if started_s else None,
         )
-        said = [words for each in seen for words in each.said]
+        lines = [words for each in seen for words in each.said]
         if self.source in LIVE:
             asked_mhz = settings.get("graphics_clock_mhz")
             clock_mhz, reasons = measured.observed_clock_mhz, measured.event_reasons
-            said += [self._unmet, disobeyed(self._gpu, asked_mhz, clock_mhz, reasons)]
-        message = "; ".join(dict.fromkeys(words for words in said if words))
+            lines += [self._unmet, disobeyed(self._gpu, asked_mhz, clock_mhz, reasons)]
+        message = "; ".join(dict.fromkeys(line for line in lines if line))
         return replace(measured, message=message, intervals=_intervals(measured.values, measured.intervals, seen))
 
     def _since_s(self, begun_ns: int) -> float:
@@ -435,11 +435,11 @@ def _intervals(values: Mapping[str, float], known: Mapping[str, Interval], seen:
         "energy_per_token_j": cost,
         "energy_per_request_j": math.hypot(sensor, half("cost_half", answers)),
     }
-    found = {name: ends for name, ends in known.items() if name not in halves}
+    result = {name: ends for name, ends in known.items() if name not in halves}
     for name, half_width in halves.items():
         value = values.get(name, math.nan)
         if math.isfinite(value * half_width) and half_width > 0:
             low, high = known.get(name, (value, value))
             wide = max(half_width * abs(value), (high - low) / 2)
-            found[name] = (max(0.0, value - wide), value + wide)
-    return found
+            result[name] = (max(0.0, value - wide), value + wide)
+    return result

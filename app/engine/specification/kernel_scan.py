@@ -153,8 +153,8 @@ def _macros(text: str) -> tuple[_Macros, dict[str, str]]:
             depth[-1] = False
         elif kind == "endif" and depth:
             depth.pop()
-        elif kind == "define" and (found := _DEFINE.match(rest)):
-            name, given, body = found[1], found[2] or "", found[3].strip()
+        elif kind == "define" and (match := _DEFINE.match(rest)):
+            name, given, body = match[1], match[2] or "", match[3].strip()
             macros[name] = (given, (*macros.get(name, ("", ()))[1], body))
             if any(depth) and not given and body:  # an include guard has no body
                 guarded.setdefault(name, body)
@@ -225,10 +225,10 @@ def _head(code: str, at: int) -> tuple[str, int]:
         if close < 0:
             return "", -1
         rest = rest[: attribute.start()] + " " * (close + 1 - attribute.start()) + rest[close + 1 :]
-    found = re.search(r"([A-Za-z_]\w*)\s*\(", rest)
-    if found is None or re.search(r"[;{}]", rest[: found.start()]):
+    match = re.search(r"([A-Za-z_]\w*)\s*\(", rest)
+    if match is None or re.search(r"[;{}]", rest[: match.start()]):
         return "", -1
-    return found[1], at + found.end() - 1
+    return match[1], at + match.end() - 1
 
 
 def _closing(text: str, at: int) -> int:

@@ -239,16 +239,16 @@ def programs_of(spec: Specification) -> tuple[str, ...]:
     for selector in spec.meters.selectors:
         if selector.startswith("command:"):
             lines.append(("as a meter beside the board", selector.removeprefix("command:")))
-    said = [f"starting it runs, {when}: {shortened(command, _MOST)}" for when, command in lines]
+    remarks = [f"starting it runs, {when}: {shortened(command, _MOST)}" for when, command in lines]
     if spec.service is not None and not spec.service.client.run:
         client = spec.service.client
         also = [f"the prompts of {client.prompts}"] if client.prompts is not None else []
         also += [f"the key that {client.key_from} holds"] if client.key_from else []
         words = f", with {' and '.join(also)}" if also else ""
-        said.append(f"starting it sends requests to {spec.service.attach or spec.service.url}{words}")
+        remarks.append(f"starting it sends requests to {spec.service.attach or spec.service.url}{words}")
     if kernel is not None and kernel.language in OF_THE_HOST:
-        said.append(f"starting it runs {kernel.name} of its source as a program on this computer")
-    return tuple(said)
+        remarks.append(f"starting it runs {kernel.name} of its source as a program on this computer")
+    return tuple(remarks)
 
 
 def _of_service(service: ServiceSpec) -> list[tuple[str, str]]:

@@ -196,13 +196,13 @@ def fields_of(run: str) -> tuple[str, ...]:
 
 def patterns_in(output: str) -> dict[str, str]:
     """A pattern for each figure that a program's output names: 'Result: 12.5 GFLOP/s', 'time = 0.3 s'."""
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for label, between in re.findall(r"([A-Za-z][\w ./-]{0,40}?)(\s*[:=]\s*)[-+]?\d", output[: 1 << 16]):
         name = re.sub(r"\W+", "_", label.strip().lower()).strip("_")
         if name and name not in _RESERVED:
             pattern = rf"{re.escape(label.strip())}\s*{between.strip()}\s*([-+0-9.eE]+)".replace(r"\ ", " ")
-            found.setdefault(name, pattern)
-    return found
+            result.setdefault(name, pattern)
+    return result
 
 
 # --- inside -----------------------------------------------------------------------------------------------------------
@@ -242,7 +242,7 @@ def _problem_size(kernel: Kernel, constants: dict[str, Value], scan: Scan, guess
 def _divisors(parameters: Iterable[str], dimensions: int) -> dict[str, list[str]]:
     """The parameters whose names say that they belong to an axis."""
     names = list(parameters)
-    found: dict[str, list[str]] = {}
+    result: dict[str, list[str]] = {}
     for axis, also in zip("xyz"[:dimensions], "mnk"[:dimensions], strict=True):
         belonging = [
             n for n in names if n.lower() in (f"block_size_{axis}", f"tile_size_{axis}", f"work_per_thread_{axis}")
@@ -251,10 +251,10 @@ def _divisors(parameters: Iterable[str], dimensions: int) -> dict[str, list[str]
         if not belonging and axis == "x":
             belonging = [n for n in names if "block" in n.lower()][:1]
         if belonging:
-            found[axis] = belonging
+            result[axis] = belonging
     if dimensions == 1 and "items_per_thread" in names:
-        found.setdefault("x", []).append("items_per_thread")
-    return found
+        result.setdefault("x", []).append("items_per_thread")
+    return result
 
 
 def _restrictions(parameters: Mapping[str, Sequence[Value]]) -> list[str]:

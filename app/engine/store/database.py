@@ -385,12 +385,12 @@ class Store:
         if not self._query("SELECT 1 FROM sqlite_master WHERE name = 'counters'"):
             return {}  # a file that can only be read, and never was profiled
         rows = self._query("SELECT row, metrics FROM counters WHERE session = ? ORDER BY row", (session,))
-        found: dict[int, Mapping[str, float]] = {}
+        result: dict[int, Mapping[str, float]] = {}
         for row, text in rows:
             with suppress(*DAMAGE):
                 for metrics in values_from_rows([text]):
-                    found[row] = metrics
-        return found
+                    result[row] = metrics
+        return result
 
     def profiled_by(self, session: int) -> list[str]:
         """The tools that counted what `metrics` has."""

@@ -71,10 +71,10 @@ class _Learning(Strategy):
     Options: ClassVar[type[Any]] = LearningOptions
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: LearningOptions) -> Search:
-        known = Evaluations(space, rng)
+        evaluations = Evaluations(space, rng)
         samples = max(options.first_samples, self.background.boards())
-        yield from known.ask(space.sample_latin_hypercube(rng, samples).tolist())
-        yield from self.proceed(known, batch, options)
+        yield from evaluations.ask(space.sample_latin_hypercube(rng, samples).tolist())
+        yield from self.proceed(evaluations, batch, options)
 
     @abstractmethod
     def proceed(self, known: Evaluations, batch: int, options: Any, until: float = math.inf) -> Search:
@@ -141,11 +141,11 @@ class MultiObjectiveBayesian(_Learning, name="multi_objective_bayesian", label="
     of_front = True
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: LearningOptions) -> Search:
-        known = Evaluations(space, rng)
+        evaluations = Evaluations(space, rng)
         samples = max(options.first_samples, self.background.boards())
         first = space.sample_latin_hypercube(rng, samples).tolist()
-        yield from sample_at_two_depths(known, first, partial(self.at_once, batch, options.together))
-        yield from self.proceed(known, batch, options)
+        yield from sample_at_two_depths(evaluations, first, partial(self.at_once, batch, options.together))
+        yield from self.proceed(evaluations, batch, options)
 
     def proceed(self, known: Evaluations, batch: int, options: LearningOptions, until: float = math.inf) -> Search:
         from .surrogate import Surrogate

@@ -36,12 +36,12 @@ class GeneticAlgorithm(Strategy, name="genetic_algorithm", label="Genetic algori
         newcomers: float = option(0.1, "share of each generation drawn at random, 0..1", least=0, most=1)
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
-        known = Evaluations(space, rng)
-        population = known.draw(options.population_size)
-        costs = yield from known.ask(population)
-        while not known.exhausted:
-            children = next_generation(known, options, population, costs)
-            child_costs = yield from known.ask(children)
+        evaluations = Evaluations(space, rng)
+        population = evaluations.draw(options.population_size)
+        costs = yield from evaluations.ask(population)
+        while not evaluations.exhausted:
+            children = next_generation(evaluations, options, population, costs)
+            child_costs = yield from evaluations.ask(children)
             everyone, every_cost = [*population, *children], [*costs, *child_costs]
             best = np.argsort(every_cost, kind="stable")[: options.population_size].tolist()
             population, costs = [everyone[at] for at in best], [every_cost[at] for at in best]
@@ -113,9 +113,9 @@ class Nsga2(Strategy, name="nsga2", label="Genetic algorithm for the front (NSGA
         newcomers: float = option(0.0, "share of each generation drawn at random, 0..1", least=0, most=1)
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
-        known = Evaluations(space, rng)
-        yield from known.ask(known.draw(options.population_size))
-        yield from self.proceed(known, options)
+        evaluations = Evaluations(space, rng)
+        yield from evaluations.ask(evaluations.draw(options.population_size))
+        yield from self.proceed(evaluations, options)
 
     def proceed(self, known: Evaluations, options: Options) -> Search:
         """Continue with the known rows, at least one, as the first generation."""

@@ -119,10 +119,10 @@ class AmdSmi:
 
     def boards(self) -> list[ctypes.c_void_p]:
         """A handle for every GPU, in the library's order."""
-        found = []
+        results = []
         for socket in self._handles("amdsmi_get_socket_handles"):
-            found.extend(self._handles("amdsmi_get_processor_handles", socket))
-        return found
+            results.extend(self._handles("amdsmi_get_processor_handles", socket))
+        return results
 
     def uuid(self, board: ctypes.c_void_p) -> str:
         """As `amd-smi list` shows it. Boards without a serial number share one."""
@@ -147,8 +147,8 @@ class AmdSmi:
 
     def metrics(self, board: ctypes.c_void_p) -> Metrics:
         """Nearly everything at once."""
-        found: Metrics = self._asked(Metrics, "amdsmi_get_gpu_metrics_info", board)
-        return found
+        result: Metrics = self._asked(Metrics, "amdsmi_get_gpu_metrics_info", board)
+        return result
 
     def energy_uj(self, board: ctypes.c_void_p) -> tuple[float, int]:
         """The energy counter in µJ, counts times their resolution, and when it was read, ns of a clock of its own."""
@@ -172,8 +172,8 @@ class AmdSmi:
 
     def clock(self, board: ctypes.c_void_p, kind: int) -> Clock:
         """The present, least and highest clock of a kind."""
-        found: Clock = self._asked(Clock, "amdsmi_get_clock_info", board, ctypes.c_uint32(kind))
-        return found
+        clock: Clock = self._asked(Clock, "amdsmi_get_clock_info", board, ctypes.c_uint32(kind))
+        return clock
 
     def clocks_mhz(self, board: ctypes.c_void_p, kind: int) -> list[int]:
         """The clocks of a kind that the driver lists, ascending. Of graphics clocks one may be the present one."""

@@ -106,12 +106,12 @@ T = TypeVar("T")
 
 def boards(library: AmdLibrary = LIBRARY) -> list[tuple[int, str, str]]:
     """(index, UUID, name) of every board that AMD SMI shows to this user. Raises NoDriver and SensorError."""
-    found = []
+    results = []
     for index, (handle, uuid) in enumerate(_identified(library)):
         with suppress(SensorError):  # lost, or not ours to see; the others still answer
             if uuid:
-                found.append((index, uuid, _name(library, handle)))
-    return found
+                results.append((index, uuid, _name(library, handle)))
+    return results
 
 
 def pci_address(uuid: str, library: AmdLibrary = LIBRARY) -> str:
@@ -384,13 +384,13 @@ def _identified(library: AmdLibrary) -> list[tuple[ctypes.c_void_p, str]]:
     """
     handles = library.ask(AmdSmi.boards)
     uuids = [_answer(library, AmdSmi.uuid, handle) for handle in handles]
-    found = []
+    results = []
     for handle, own in zip(handles, uuids, strict=True):
         uuid = PREFIX + own if own else ""
         if own and uuids.count(own) > 1:
             uuid += SHARED + _answer(library, AmdSmi.pci, handle)
-        found.append((handle, uuid))
-    return found
+        results.append((handle, uuid))
+    return results
 
 
 def _answer(library: AmdLibrary, question: Callable[[AmdSmi, ctypes.c_void_p], str], handle: ctypes.c_void_p) -> str:

@@ -107,18 +107,18 @@ def _to_next(raw: npt.NDArray[np.uint8]) -> int:
 
 def read_sensors(port: SerialPort, where: str) -> tuple[Sensor, ...]:
     """The settings that a device keeps of its sensors. Raises SensorError where what answers is no PowerSensor3."""
-    found = []
+    results = []
     asked = b"R"
     for _ in range(SENSORS):
         answer = exchange(port, asked, _SENSOR.size, _PATIENCE_S)
         if len(answer) != _SENSOR.size:
             raise SensorError("what answers here is no PowerSensor3", where, "name its port, or reset the device")
         kind, pair, reference_v, sensitivity, in_use = _SENSOR.unpack(answer)
-        found.append(Sensor(_text(kind), _text(pair), reference_v, sensitivity, bool(in_use)))
+        results.append(Sensor(_text(kind), _text(pair), reference_v, sensitivity, bool(in_use)))
         asked = b"s"
     if exchange(port, asked, 1, _PATIENCE_S) != b"D":
         raise SensorError("the device's settings do not end as they should", where, "reset the device")
-    return tuple(found)
+    return tuple(results)
 
 
 def _text(field: bytes) -> str:

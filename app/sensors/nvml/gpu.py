@@ -159,17 +159,17 @@ _Asked = tuple[Query, str, tuple[Any, ...]]  # what is asked, by which function,
 
 def boards(library: NvmlLibrary = LIBRARY) -> list[tuple[int, str, str]]:
     """(index, UUID, name) of every board the driver shows to this user. Raises NoDriver and SensorError."""
-    found = []
+    results = []
     for index in range(library.call("nvmlDeviceGetCount")):
         try:
             handle = library.call("nvmlDeviceGetHandleByIndex", index)
             name = _text(library.call("nvmlDeviceGetName", handle))
-            found.append((index, _text(library.call("nvmlDeviceGetUUID", handle)), name))
+            results.append((index, _text(library.call("nvmlDeviceGetUUID", handle)), name))
         except NoDriver:
             raise
         except SensorError:  # lost, or not ours to see; the others still answer
             continue
-    return found
+    return results
 
 
 class NvmlGpu:

@@ -94,13 +94,13 @@ class RecordedGpu:
         now_ns = self.clock.now_ns()
         oldest_ns = max(since_ns, now_ns - _BUFFER_NS)
         latest = (now_ns - self._origin_ns) // self._period_ns
-        found: list[PowerSample] = []
+        power_samples: list[PowerSample] = []
         for rounds in range(max(0, latest - 1), latest + 1):
             start_ns = self._origin_ns + rounds * self._period_ns
             first, last = np.searchsorted(self._sample_ns, (oldest_ns - start_ns, now_ns - start_ns), side="right")
             times, watts = self._sample_ns[first:last].tolist(), self._recording.sample_w[first:last].tolist()
-            found += [PowerSample(start_ns + time, watt) for time, watt in zip(times, watts, strict=True)]
-        return found
+            power_samples += [PowerSample(start_ns + time, watt) for time, watt in zip(times, watts, strict=True)]
+        return power_samples
 
     def energy_j(self) -> float:
         """The recorded energy counter. Raises NotSupported where it was not recorded."""

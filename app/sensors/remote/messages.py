@@ -265,14 +265,14 @@ def process_document(process: GpuProcess) -> dict[str, Any]:
 
 def parse_processes(processes: Any) -> list[GpuProcess]:
     """What runs on the board. Raises Garbled."""
-    found = []
+    results = []
     for each in list_of(processes, _MOST_PROCESSES):
         one = object_of(each)
         use: Use | None = next((known for known in _USES if known == one.get("use")), None)
         if use is None:
             raise Garbled("a process without its use")
         memory, share = (number_or_none(one.get(name)) for name in ("memory_mib", "share_percent"))
-        found.append(
+        results.append(
             GpuProcess(
                 whole_of(one.get("pid"), 1 << 32),
                 text_of(one.get("name")),
@@ -281,7 +281,7 @@ def parse_processes(processes: Any) -> list[GpuProcess]:
                 math.nan if share is None else share,
             )
         )
-    return found
+    return results
 
 
 # --- errors -----------------------------------------------------------------------------------------------------------

@@ -91,7 +91,7 @@ def boards_there(address: Address, give_up: threading.Event | None = None) -> li
         raise SensorError(
             f"the boards there are not known: {what}", address.machine, f"try: {address.login} wattridge gpus"
         )
-    found = []
+    results = []
     for each in listed[:_MOST_BOARDS]:
         if not isinstance(each, dict) or each.get("source") not in _SOURCES:
             continue
@@ -106,5 +106,5 @@ def boards_there(address: Address, give_up: threading.Event | None = None) -> li
         uuid = each.get("uuid")
         board = uuid if source != "nvml" and isinstance(uuid, str) else str(index)
         selector = Address(address.host, address.user, address.port, board).selector
-        found.append(RemoteBoard(selector, index, shortened(one_line(name)), source, address.machine))
-    return found
+        results.append(RemoteBoard(selector, index, shortened(one_line(name)), source, address.machine))
+    return results

@@ -84,8 +84,8 @@ class History:
 
     def place(self, index: int) -> int:
         """Of the evaluation that an index into the table means; -1 where it is none."""
-        found = np.flatnonzero(self.indices == index)
-        return int(found[0]) if len(found) else -1
+        indices = np.flatnonzero(self.indices == index)
+        return int(indices[0]) if len(indices) else -1
 
     def values(self, start: int = 0, end: int | None = None) -> Floats:
         """The objective of each evaluation, shape (n,); NaN where it failed or breaks a limit."""

@@ -65,11 +65,11 @@ class DoctorWindow(QDialog, Ending):
         self._task.run(lambda stop: list(examine(stop=stop)))
 
     @Slot(object)
-    def show_found(self, found: Found) -> None:
+    def show_found(self, findings: Found) -> None:
         """The findings, what is wrong first, then what is missing."""
         order = [State.WRONG, State.MISSING, State.OK]
-        self.found = sorted(found, key=lambda each: order.index(each[1].state))
-        counts = {state: sum(each.state is state for _, each in found) for state in State}
+        self.found = sorted(findings, key=lambda each: order.index(each[1].state))
+        counts = {state: sum(each.state is state for _, each in findings) for state in State}
         self.summary.setText(", ".join(f"{count} {state.value}" for state, count in counts.items()))
         rows = [(finding.state.value, check.title, finding.what) for check, finding in self.found]
         tips = [_said(check, finding) for check, finding in self.found]
@@ -119,12 +119,12 @@ class FirstLook(QObject, Ending):
         self._task.run(_examined)
 
     @Slot(object)
-    def _looked(self, found: Found) -> None:
+    def _looked(self, findings: Found) -> None:
         from ...engine.doctor.finding import State
 
-        titles = [check.title for check, finding in found if finding.state is not State.OK]
+        titles = [check.title for check, finding in findings if finding.state is not State.OK]
         if titles:
-            self.amiss.emit(f"Missing or wrong on this machine: {', '.join(titles)}", found)
+            self.amiss.emit(f"Missing or wrong on this machine: {', '.join(titles)}", findings)
 
 
 def _examined(stop: threading.Event) -> Found:

@@ -347,10 +347,10 @@ def _shown_values(values: Sequence[Value]) -> str:
 def _typed_values(text: str) -> Any:
     """A list where it reads as one (numbers, true, false, quoted words), else an expression."""
     try:
-        found = tomllib.loads(f"v = [{text}\n]\n")
+        document = tomllib.loads(f"v = [{text}\n]\n")
     except (ValueError, RecursionError):
         return text.strip()
-    return found["v"] if len(found) == 1 else text.strip()
+    return document["v"] if len(document) == 1 else text.strip()
 
 
 def _cell_text(table: QTableWidget, row: int, column: int) -> str:

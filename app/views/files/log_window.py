@@ -138,16 +138,16 @@ def _lines() -> tuple[str, ...]:
 
 def _powers_of(recording: Recording) -> dict[str, tuple[Floats, Floats]]:
     origin_ns = int(recording.time_ns[0])
-    found: dict[str, tuple[Floats, Floats]] = {}
+    result: dict[str, tuple[Floats, Floats]] = {}
     if len(recording.sample_ns) > 1:
-        found[POWER_SAMPLES.name] = ((recording.sample_ns - origin_ns) / 1e9, recording.sample_w)
+        result[POWER_SAMPLES.name] = ((recording.sample_ns - origin_ns) / 1e9, recording.sample_w)
     times_s = (recording.time_ns - origin_ns) / 1e9
     for index, described in enumerate(recording.channels):
         values = recording.values[:, index]
         known = np.isfinite(values) if described.name in _POWERS else np.zeros(0, np.bool_)
         if known.any():
-            found[described.name] = (times_s[known], values[known])
-    return found
+            result[described.name] = (times_s[known], values[known])
+    return result
 
 
 _LONGEST_S = 1e7

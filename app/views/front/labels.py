@@ -73,13 +73,13 @@ class ReferenceMarks(QObject):
         """(which, x, y) in the plot of those that are shown and have both figures."""
         if self._points is None or not self._shown:
             return []
-        found = []
+        results = []
         for which, reference in enumerate(self.references):
             known = (np.array([reference.values.get(goal.name, np.nan)]) for goal in self._points.goals)
             x, y = (float(values[0]) for values in self._points.placed(*known))
             if np.isfinite([x, y]).all():
-                found.append((which, x, y))
-        return found
+                results.append((which, x, y))
+        return results
 
     @property
     def key(self) -> list[KeyMark]:

@@ -518,8 +518,8 @@ class FrontPlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has 
             self.show_all()
         elif points is not None and len(points.front) and key in _WALK:
             walk = points.front[np.argsort(points.plot_x[points.front], kind="stable")]
-            at = np.flatnonzero(points.index[walk] == self._selected)
-            place = _WALK[key](int(at[0]) if len(at) else None, len(walk))
+            indices = np.flatnonzero(points.index[walk] == self._selected)
+            place = _WALK[key](int(indices[0]) if len(indices) else None, len(walk))
             self.picked.emit(int(points.index[walk[min(max(place, 0), len(walk) - 1)]]))
         else:
             super().keyPressEvent(event)

@@ -126,5 +126,5 @@ def among(rows: Indices, wanted: Indices) -> npt.NDArray[np.bool_]:
 
 def place_of(ascending: Indices, index: int) -> int | None:
     """Where an index stands among others, None where it is none of them."""
-    at = int(np.searchsorted(ascending, index))
-    return at if at < len(ascending) and int(ascending[at]) == index else None
+    position = int(np.searchsorted(ascending, index))
+    return position if position < len(ascending) and int(ascending[position]) == index else None

@@ -181,8 +181,8 @@ class MethodsView(Panel):
         self.past.add()
 
     def _past(self) -> list[PastSession]:
-        said = "Session {0.id} · {0.shown_name} · {0.gpu} · {0.evaluated} measured"
-        return [PastSession(record.id, said.format(record)) for record in self._context.store.sessions(PAST_SHOWN)]
+        message = "Session {0.id} · {0.shown_name} · {0.gpu} · {0.evaluated} measured"
+        return [PastSession(record.id, message.format(record)) for record in self._context.store.sessions(PAST_SHOWN)]
 
     @Slot(QAction)
     def _source_chosen(self, action: QAction) -> None:

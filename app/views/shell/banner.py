@@ -116,15 +116,15 @@ class QuitBar(QFrame):
 _RECOVERY = "recovery"
 
 
-def offer_left_over(banner: Banner, found: LeftOver | None, gpu: Gpu, bridge: EngineBridge) -> None:
+def offer_left_over(banner: Banner, left_over: LeftOver | None, gpu: Gpu, bridge: EngineBridge) -> None:
     """Offer to restore, in one click, what a crash left set, until that is done wherever."""
-    if found is None or not found.unfinished:
+    if left_over is None or not left_over.unfinished:
         return
-    uuid, unknown = gpu.info.uuid, bool(found.unreadable)
+    uuid, unknown = gpu.info.uuid, bool(left_over.unreadable)
     if unknown:
-        what = f"{gpu.info.label} may still be set, and its settings before are not known: {found.unreadable}."
+        what = f"{gpu.info.label} may still be set, and its settings before are not known: {left_over.unreadable}."
     else:
-        differences = "; ".join(found.differences(gpu)) or "it looks as before"
+        differences = "; ".join(left_over.differences(gpu)) or "it looks as before"
         what = f"A session that ended badly left {gpu.info.label} set ({differences})."
     label = "Unlock, default limit" if unknown else "Put back"
     banner.offer(what, label, lambda: bridge.submit(Apply(uuid, reset=True, defaults=unknown)))

@@ -178,9 +178,9 @@ class Badge(QWidget):
             self.chooser.addItem(f"{each.name}{number}{state}", board.uuid)
             tip = f"{each.name}, {_STATES[each.source]}\n{each.power_source}\nDriver: {each.driver or 'none'}"
             self.chooser.setItemData(self.chooser.count() - 1, plain_tip(tip), Qt.ItemDataRole.ToolTipRole)
-        at = self._boards.all.index(self._boards.current)
-        self.chooser.setCurrentIndex(at)
-        self.chooser.setToolTip(self.chooser.itemData(at, Qt.ItemDataRole.ToolTipRole))
+        index = self._boards.all.index(self._boards.current)
+        self.chooser.setCurrentIndex(index)
+        self.chooser.setToolTip(self.chooser.itemData(index, Qt.ItemDataRole.ToolTipRole))
 
 
 _FIGURES = {"": "8888.8 W", "graphics_clock_mhz": "8888 MHz", "temperature_c": "888 °C"}  # '': the finest power

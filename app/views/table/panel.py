@@ -133,8 +133,8 @@ class ResultsModel(QAbstractTableModel):
         for changed in {before, index} - {None}:
             row = self.row_of(int(changed or 0))
             if row is not None:
-                at = self.index(row, _NUMBER)
-                self.dataChanged.emit(at, at)
+                position = self.index(row, _NUMBER)
+                self.dataChanged.emit(position, position)
 
     def index_at(self, row: int) -> int:
         """The measurement (index into the table) shown in a row of the view."""
@@ -146,8 +146,8 @@ class ResultsModel(QAbstractTableModel):
 
     def row_of(self, index: int) -> int | None:
         """The row of the view that shows a measurement."""
-        found = np.flatnonzero(self._order == index)
-        return int(found[0]) if len(found) else None
+        indices = np.flatnonzero(self._order == index)
+        return int(indices[0]) if len(indices) else None
 
     def _arranged(self) -> list[tuple[Quantity, bool]]:
         """The columns: what the session works for first, then the parameters, then every other figure."""

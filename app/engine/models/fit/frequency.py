@@ -160,16 +160,18 @@ def choices(posterior: Posterior, clocks_mhz: Floats) -> tuple[Choice, ...]:
     fastest = int(time.argmin())
 
     def choice(wish: str, cost: Floats) -> Choice:
-        at = int(cost.argmin())
-        return Choice(wish, float(clocks_mhz[at]), float(energy[at] / energy[fastest]), float(time[at] / time[fastest]))
+        index = int(cost.argmin())
+        return Choice(
+            wish, float(clocks_mhz[index]), float(energy[index] / energy[fastest]), float(time[index] / time[fastest])
+        )
 
-    found = [choice("least energy x time", energy * time), choice("least energy x time^2", energy * time**2)]
+    results = [choice("least energy x time", energy * time), choice("least energy x time^2", energy * time**2)]
     for share in SLOWER:
         allowed = time <= time.min() / (1.0 - share)
-        found.append(
+        results.append(
             choice(f"least energy within {100 * share:.0f} % of full speed", np.where(allowed, energy, np.inf))
         )
-    return tuple(found)
+    return tuple(results)
 
 
 MINIMUM_CLOCKS = 5  # four parameters and one clock to check them with

@@ -213,7 +213,7 @@ def header_options(library: Path, version: tuple[int, int]) -> list[str]:
 def _release(include: Path) -> int | None:
     """CUDA's major release of a folder of headers; None where it is none."""
     try:
-        found = _RELEASE.search((include / "cuda_runtime_api.h").read_text(encoding="utf-8", errors="replace"))
+        match = _RELEASE.search((include / "cuda_runtime_api.h").read_text(encoding="utf-8", errors="replace"))
     except OSError:
         return None
-    return int(found[1]) if found else None
+    return int(match[1]) if match else None

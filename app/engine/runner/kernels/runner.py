@@ -226,10 +226,10 @@ class KernelRunner(Runner):
         for row, (prepared, image) in waiting.items():
             with suppress(KernelFailed):
                 self._features[row] = self._language.features(once_compiled(image, stop).image, prepared)
-        found = as_rows(self.feature_names, [self._features[row] for row in rows])
+        result = as_rows(self.feature_names, [self._features[row] for row in rows])
         if stop is not None and stop.is_set():  # some were not waited for
             self._features.clear()
-        return found
+        return result
 
     def restated(self, measurements: Sequence[Measurement]) -> Sequence[Measurement]:
         return self._stating.restate(measurements) if self._metered else measurements

@@ -246,7 +246,7 @@ class PoolRunner(Runner):
 
     def features(self, rows: Sequence[int], stop: threading.Event | None = None) -> npt.NDArray[np.float64]:
         """What the boards' compilers know of the rows; NaN where none answered."""
-        found = np.full((len(rows), len(self.feature_names)), np.nan)
+        result = np.full((len(rows), len(self.feature_names)), np.nan)
         seats = self._ready()
         size = min(MOST_ROWS, max(1, math.ceil(len(rows) / max(1, len(seats)))))
         starts = range(0, len(rows) if seats else 0, size)
@@ -263,8 +263,8 @@ class PoolRunner(Runner):
             except (Garbled, ValueError) as error:
                 self._refuse(seat, str(error))
                 continue
-            found[start : start + len(known)] = np.asarray(known).reshape(len(known), -1)[:, columns]
-        return found
+            result[start : start + len(known)] = np.asarray(known).reshape(len(known), -1)[:, columns]
+        return result
 
     def restated(self, measurements: Sequence[Measurement]) -> Sequence[Measurement]:
         """Each as its own board states it; as it is where that board has left."""
@@ -578,9 +578,9 @@ class PoolRunner(Runner):
 
     def _killing(self, row: int, depth: Depth, heard: Unanswered) -> Measurement:
         """The result of a row with which workers die."""
-        said = f"the worker died {_DEATHS} times while it was measured"
+        message = f"the worker died {_DEATHS} times while it was measured"
         failed = Measurement.failed(
-            row, self._space.configuration(row), State.RUNTIME, said, source=self.source, depth=depth
+            row, self._space.configuration(row), State.RUNTIME, message, source=self.source, depth=depth
         )
         return replace(failed, board=heard.board)
 

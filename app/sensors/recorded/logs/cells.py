@@ -132,7 +132,7 @@ class Block:
 
     def _end(self, start: int) -> int:
         ends = b"\n" if self._bound == -1 else b"\n" + bytes((self._bound,))
-        stop = min(at for end in ends if (at := self._text.find(end, start)) >= 0)
+        stop = min(index for end in ends if (index := self._text.find(end, start)) >= 0)
         if self._bound == -1:
             return start + len(self._text[start:stop].split(None, 1)[0])
         return stop

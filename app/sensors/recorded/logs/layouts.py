@@ -170,9 +170,9 @@ def find_layout(beginning: str) -> Layout | None:
     """The layout of a log that begins so; None where it is none that is known: no power in it, or no header."""
     lines = beginning.replace("\r", "").lstrip("\n\ufeff ").split("\n")
     for find in (_mlperf, _zeus, _dmon, _dcgm, _with_header, _two_columns):
-        found = find(lines)
-        if found is not None and found.powers:
-            return found
+        result = find(lines)
+        if result is not None and result.powers:
+            return result
     return None
 
 
