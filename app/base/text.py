@@ -57,7 +57,7 @@ def _escaped(letter: str) -> str:
 
 def _json_escape(letter: str) -> str:
     units = letter.encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{units[at] << 8 | units[at + 1]:04x}" for at in range(0, len(units), 2))
+    return "".join(f"\\u{units[index] << 8 | units[index + 1]:04x}" for index in range(0, len(units), 2))
 
 
 _BEGINS: Final = "=+\\-@\t\r\n＝＋－＠"

@@ -106,9 +106,9 @@ def _print(store: Store, session: int, opened: Opened, result: ProfilingResult |
     listing = _listing(opened)
     show()
     print_table(listing.rows, listing.header)
-    for each in (*describe_counters(analysis), *describe_counter_split(analysis)):
+    for description in (*describe_counters(analysis), *describe_counter_split(analysis)):
         show()
-        print_description(each)
+        print_description(description)
 
 
 def _listing(opened: Opened) -> Listing:
@@ -120,8 +120,8 @@ def _listing(opened: Opened) -> Listing:
     names = [name for name in COUNTERS if name in table.value_names]
     figures = [name for name in ("time_s", "energy_j") if name in table.value_names]
     rows = [
-        [*each.configuration.values(), *(each.values.get(name) for name in (*figures, *names))]
-        for each in map(table.measurement, _profiled(opened))
+        [*item.configuration.values(), *(item.values.get(name) for name in (*figures, *names))]
+        for item in map(table.measurement, _profiled(opened))
     ]
     heads = [f"{name} ({COUNTERS[name].unit})" for name in names]
     return Listing("", (*table.space.names, *figures, *heads), rows)

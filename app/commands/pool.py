@@ -105,7 +105,7 @@ def _list_boards(arguments: Namespace) -> int:
     if arguments.json:
         print_json([{"key": b.key, "name": b.info.name, "source": b.info.source, "host": b.host} for b in boards])
     else:
-        show(*([each.label for each in boards] or ["no boards yet"]))
+        show(*([board.label for board in boards] or ["no boards yet"]))
     return 0
 
 
@@ -159,10 +159,10 @@ def boards_here() -> list[str]:
     """The selectors of this machine's boards. Raises InputError where there are none."""
     from ..sensors.select import amd_boards, real_boards
 
-    found = [uuid for _, uuid, _ in (*real_boards(), *amd_boards())]
-    if not found:
+    results = [uuid for _, uuid, _ in (*real_boards(), *amd_boards())]
+    if not results:
         raise InputError("there is no board here", "worker", "name simulated ones: --gpu simulated:a100,simulated:a100")
-    return found
+    return results
 
 
 # --- the boards of a pool, for `tune` ---------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ def report(arguments: Namespace) -> int:
     columns = columns_of(arguments)
     opened = open_session(arguments.source, columns)
     others = [open_session(source, columns) for source in arguments.compare]
-    sides = [limited(each, arguments).side for each in (opened, *others)]
+    sides = [limited(other, arguments).side for other in (opened, *others)]
     path = Path(arguments.out) if arguments.out else free_name(Path(f"{file_stem(opened.plan.title)}-report.html"))
     refuse_taken(path, force=arguments.force)
     load = load_of(arguments)

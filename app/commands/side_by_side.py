@@ -91,11 +91,11 @@ def _tuned(plans: Sequence[Sequence[ReadyPlan]], places: str, *, quiet: bool) ->
             results = run_side_by_side(plans, store, on_event, stop)
         done = sum(evaluated.values())
         bar.show(done, done, f"{len(results)} sessions on {over}", final=True)
-        failed = next((each for each in results if each.state is SessionState.FAILED), None)
+        failed = next((result for result in results if result.state is SessionState.FAILED), None)
         if failed is not None:
             raise WattridgeError(failed.reason or "it failed", f"session {failed.session}", "see the line above")
-        say(f"sessions {', '.join(str(each.session) for each in results)} hold every measurement")
-        return [stored_session(store, each.session) for each in results]
+        say(f"sessions {', '.join(str(result.session) for result in results)} hold every measurement")
+        return [stored_session(store, result.session) for result in results]
 
 
 def show_comparison(sessions: Sequence[Opened], arguments: Namespace) -> None:
@@ -120,7 +120,7 @@ def show_comparison(sessions: Sequence[Opened], arguments: Namespace) -> None:
     found = compare_sessions(sides, parse_front(arguments.front) if arguments.front else ())
     crossed, machines = kernels_by_boards(found), over_machines(sides, figures_of(found))
     if arguments.json:
-        decided = {each.side.name: board for each in sessions if (board := each.side.table.decided_on)}
+        decided = {session.side.name: board for session in sessions if (board := session.side.table.decided_on)}
         more = {"kernels_by_boards": crossed, "over_machines": machines, "decided_on": decided}
         print_json({**as_json(found), **more})
         return
@@ -131,9 +131,9 @@ def show_comparison(sessions: Sequence[Opened], arguments: Namespace) -> None:
         for decision in describe_decision(opened.plan, opened.side.table)
     )
     described = (describe_kernels_by_boards(crossed), *map(describe_machines, machines), *shared_by)
-    for each in chain.from_iterable(described):
+    for value in chain.from_iterable(described):
         show()
-        print_description(each)
+        print_description(value)
 
 
 def _boards(arguments: Namespace, specifications: Sequence[Specification]) -> list[str]:

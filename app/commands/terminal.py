@@ -177,11 +177,11 @@ def _blocks(widths: Sequence[int], room: int | None) -> Iterator[list[int]]:
         return room is None or sum(widths[i] for i in block) + len(_GAP) * (len(block) - 1) <= room
 
     block = [0]
-    for at in range(1, len(widths)):
-        if not fits([*block, at]):
+    for index in range(1, len(widths)):
+        if not fits([*block, index]):
             yield block
-            block = [0] if fits([0, at]) else []
-        block.append(at)
+            block = [0] if fits([0, index]) else []
+        block.append(index)
     yield block
 
 

@@ -74,7 +74,7 @@ def gpus(arguments: Namespace) -> int:
         show("", f"OpenCL: {why_no_opencl}")
     if opencl:
         show("", "OpenCL devices, for --gpu opencl:NUMBER")
-        print_table([[at, *each.values()] for at, each in enumerate(opencl)], ("number", *opencl[0]))
+        print_table([[index, *item.values()] for index, item in enumerate(opencl)], ("number", *opencl[0]))
     return int(unreadable)
 
 
@@ -108,7 +108,7 @@ def _print_details(board: Board) -> None:
     why = board["cannot_set"].get("workload_power_profile", "")
     show("", f"{board['name']}: workload power profiles" + (f": none ({why})" if profiles is None else ""))
     if profiles is not None:
-        print_table([list(each.values()) for each in profiles], tuple(profiles[0]))
+        print_table([list(profile.values()) for profile in profiles], tuple(profiles[0]))
 
 
 def _opencl_devices() -> tuple[list[OpenclDevice], str]:
@@ -125,10 +125,16 @@ def _opencl_devices() -> tuple[list[OpenclDevice], str]:
     boards = [(f"that of GPU {index}", uuid, pci_address(uuid)) for index, uuid, _ in real_boards()]
     boards += [(f"that of GPU {AMD}:{index}", uuid, pci_address(uuid)) for index, uuid, _ in amd_boards()]
     found: list[OpenclDevice] = []
-    for each in devices:
-        energy = next((words for words, uuid, pci in boards if is_board(each, uuid, pci)), NO_ENERGY)
+    for device in devices:
+        energy = next((words for words, uuid, pci in boards if is_board(device, uuid, pci)), NO_ENERGY)
         found.append(
-            {"name": each.name, "kind": each.kind, "platform": each.platform, "driver": each.driver, "energy": energy}
+            {
+                "name": device.name,
+                "kind": device.kind,
+                "platform": device.platform,
+                "driver": device.driver,
+                "energy": energy,
+            }
         )
     return found, "" if found else "it has no devices here"
 
@@ -429,12 +435,12 @@ def twin(arguments: Namespace) -> int:
     print_table(
         [
             [
-                *(each[key] for key in ("clock_mhz", "observed_clock_mhz", "power_w")),
-                float(each["time_s"]) * 1e3,
-                *(each[key] for key in ("rate", "rate_unit", "energy_j")),
-                "capped" if each["capped"] else "",
+                *(row[key] for key in ("clock_mhz", "observed_clock_mhz", "power_w")),
+                float(row["time_s"]) * 1e3,
+                *(row[key] for key in ("rate", "rate_unit", "energy_j")),
+                "capped" if row["capped"] else "",
             ]
-            for each in rows
+            for row in rows
         ],
         header,
     )
@@ -457,11 +463,11 @@ def serve(arguments: Namespace) -> int:
     host, port = parse_address(arguments.openmetrics)
     with ExitStack() as ends:
         watched = [MeteredBoard(gpu, interval_s=arguments.interval, report=say) for gpu in _boards(arguments)]
-        for each in watched:
-            ends.callback(each.close)
-        server = MetricsServer(host, port, lambda: exposition([each.reading() for each in watched]))
+        for board in watched:
+            ends.callback(board.close)
+        server = MetricsServer(host, port, lambda: exposition([board.reading() for board in watched]))
         ends.callback(server.close)
-        names = ", ".join(each.gpu.info.label for each in watched)
+        names = ", ".join(board.gpu.info.label for board in watched)
         say(f"{names}: OpenMetrics at {server.url} (Ctrl+C ends)")
         passed_s = _until_stopped(watched, arguments.duration)
         server.close()  # what is being sent counts or fails
@@ -470,8 +476,8 @@ def serve(arguments: Namespace) -> int:
             "duration_s": passed_s,
             "served": server.served,
             "gpus": [
-                {"gpu": each.gpu.info.name, "source": each.gpu.info.source, "energy_j": each.reading().integrated_j}
-                for each in watched
+                {"gpu": board.gpu.info.name, "source": board.gpu.info.source, "energy_j": board.reading().integrated_j}
+                for board in watched
             ],
         }
     if arguments.json:
@@ -486,10 +492,10 @@ def _boards(arguments: Namespace) -> Sequence[Gpu]:
     from ..sensors.select import list_gpus, open_gpu
 
     if arguments.gpu is None:
-        found = list_gpus()
-        if found and found[0].info.live:
-            return found
-        for gpu in found:
+        result = list_gpus()
+        if result and result[0].info.live:
+            return result
+        for gpu in result:
             gpu.close()
     return [open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=arguments.speed, remote=True)]
 
@@ -503,6 +509,6 @@ def _until_stopped(watched: Sequence[MeteredBoard], duration_s: float | None) ->
             if left_s <= 0:
                 break
             stopped.wait(min(1.0, left_s))
-            for each in watched:
-                each.add_up()
+            for board in watched:
+                board.add_up()
     return time.monotonic() - begun

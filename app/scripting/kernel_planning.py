@@ -57,7 +57,7 @@ class Wanted:
         if self.energy or kernel.spec.device_settings:
             return False
         goals = (self.objective.goal, *self.objective.front)
-        named = {*(each.name for each in goals), *self.figures.observed, *self.figures.names_in_metrics}
+        named = {*(goal.name for goal in goals), *self.figures.observed, *self.figures.names_in_metrics}
         return not any(our_name(name) in _OF_A_BOARD for name in named)
 
 
@@ -87,7 +87,7 @@ def plan_on_board(
         space = replace(space, notes=(*space.notes, TIME_ALONE))
     script = side(kernel, gpu)
     script.time_alone = time_alone
-    isolated = not any(getattr(each, "watches_launches", True) for each in script.observers)
+    isolated = not any(getattr(observer, "watches_launches", True) for observer in script.observers)
     if not isolated:
         space = replace(space, notes=(*space.notes, NOT_ISOLATED))
     if not gpu.info.real and not spec.kernel.profile:
@@ -149,7 +149,7 @@ def require_language(language: str) -> None:
 def _require_time_only(wanted: Wanted, gpu: Gpu) -> None:
     """Raises InputError where a script asks for figures that a device without sensors does not report."""
     goals = (wanted.objective.goal, *wanted.objective.front)
-    for name in (*(each.name for each in goals), *wanted.figures.observed):
+    for name in (*(goal.name for goal in goals), *wanted.figures.observed):
         if our_name(name) in _OF_A_BOARD:
             what = f"'{name}' is asked for, and this device reports time alone"
             raise InputError(what, gpu.info.label, "leave out the observer, and work for the time, or choose a GPU")
@@ -202,9 +202,9 @@ def _with_objective(known: dict[int, Measurement], wanted: Wanted) -> dict[int, 
     """Those that failed, and those that have a value of the objective: the others are measured again."""
     goal = wanted.objective.goal
     return {
-        row: each
-        for row, each in known.items()
-        if each.state is not State.OK or goal.cost(wanted.figures.complete(each).values) < math.inf
+        row: item
+        for row, item in known.items()
+        if item.state is not State.OK or goal.cost(wanted.figures.complete(item).values) < math.inf
     }
 
 

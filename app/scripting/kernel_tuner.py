@@ -218,8 +218,8 @@ def tune_kernel(
 
     def side(kernel: DescribedKernel, board: Gpu) -> ScriptOfKernel:
         seen = SimpleNamespace(name=board.info.name, num_regs=0, env={"uuid": board.info.uuid}, max_threads=1024)
-        for each in watched.own:
-            each.register_device(seen)
+        for item in watched.own:
+            item.register_device(seen)
         return ScriptOfKernel(
             kernel.parts,
             kernel.names,
@@ -247,7 +247,7 @@ def tune_kernel(
             grid_div=(grid_div_x, grid_div_y, grid_div_z),
             answer=answer,
             atol=atol,
-            compare=check is None and not any(isinstance(each, OutputObserver) for each in watched.own),
+            compare=check is None and not any(isinstance(value, OutputObserver) for value in watched.own),
             smem_args=smem_args,
             cmem_args=cmem_args,
             compiler_options=compiler_options,
@@ -337,8 +337,8 @@ class _Observers:
         self.notes: list[str] = []
         self.window_s = 0.0
         observed: list[str] = []
-        for at, each in enumerate(given or ()):
-            observer = _made(each, at, known)
+        for index, value in enumerate(given or ()):
+            observer = _made(value, index, known)
             if isinstance(observer, NVMLObserver):
                 observed += observer.observables
                 self.window_s = max(self.window_s, observer.window_s)
@@ -348,7 +348,7 @@ class _Observers:
                 observed.append("num_regs")
             elif type(observer).__module__.partition(".")[0] == "kernel_tuner" and not isinstance(observer, DECLARED):
                 remedy = "import it from wattridge.observers, or run the script by: wattridge kernel-tuner"
-                raise InputError(f"{type(observer).__name__} is Kernel Tuner's own", f"observers[{at}]", remedy)
+                raise InputError(f"{type(observer).__name__} is Kernel Tuner's own", f"observers[{index}]", remedy)
             else:
                 self.own.append(observer)
         self.observed = tuple(dict.fromkeys(observed))
@@ -426,7 +426,7 @@ def _run(plan: ReadyPlan, figures: Figures, cache: GrowingCache | None, *, quiet
     seen = 0
     timed: list[int] = []  # places in the table of what was only timed until now
     about = _about(plan)
-    taken_over = {each.row for each in plan.known}
+    taken_over = {item.row for item in plan.known}
 
     def on_event(event: Event) -> None:
         nonlocal table, seen, timed
@@ -437,10 +437,10 @@ def _run(plan: ReadyPlan, figures: Figures, cache: GrowingCache | None, *, quiet
         if not isinstance(event, MeasurementsAdded | FiguresRestated) or table is None:
             return
         places, timed = [*timed, *range(seen, len(table))], []
-        for at in places:
-            measurement = table.measurement(at)
+        for place in places:
+            measurement = table.measurement(place)
             if not measurement.final:
-                timed.append(at)
+                timed.append(place)
                 continue
             if verbose and measurement.error and isinstance(event, MeasurementsAdded):
                 say(f"{_words(measurement.configuration)}: {measurement.state}: {measurement.error}")
@@ -487,13 +487,13 @@ def _results(result: SessionResult, figures: Figures, objective: Objective) -> t
     plan, table = result.plan, result.table
     goal = plan.objective.goal
     name = "time" if goal.name == "time_s" else goal.name
-    measured = [each for at in range(len(table)) if (each := table.measurement(at)).final]
+    measured = [each for index in range(len(table)) if (each := table.measurement(index)).final]
     if plan.strategy == "brute_force":  # they come as they are compiled
         measured.sort(key=lambda each: each.row)
-    results = [figures.result(each) for each in measured]
-    rows = [each.row for each in measured]
+    results = [figures.result(measurement) for measurement in measured]
+    rows = [measurement.row for measurement in measured]
     _share_out(result, results, rows)
-    worked = [each for each in results if "__error__" not in each and each.get(name) is not None]
+    worked = [item for item in results if "__error__" not in item and item.get(name) is not None]
     environment: Result = {
         "device_name": plan.gpu,
         "driver": plan.driver,
@@ -509,8 +509,8 @@ def _results(result: SessionResult, figures: Figures, objective: Objective) -> t
     if not environment["isolated"]:
         environment["warning"] = NOT_ISOLATED
     if len(objective.front) > 1:
-        front = {table.measurement(at).row for at in front_indices(table, objective.front)}
-        best = [each for each, row in zip(results, rows, strict=True) if row in front]
+        front = {table.measurement(front_index).row for front_index in front_indices(table, objective.front)}
+        best = [value for value, row in zip(results, rows, strict=True) if row in front]
         for optimal in best:
             optimal["optimal"] = True
         environment["best_config"] = best
@@ -525,11 +525,11 @@ def _share_out(session: SessionResult, results: Sequence[Result], rows: Sequence
     What other sessions spent on configurations that a cache holds was not spent now.
     """
     plan, progress = session.plan, session.progress
-    known = {each.row for each in plan.known}
+    known = {item.row for item in plan.known}
     for each in (result for result, row in zip(results, rows, strict=True) if row in known):
         each |= dict.fromkeys(COST_MS, 0.0)
     on_this_clock = plan.source not in ("recorded", "simulated")
-    spent = math.fsum(each.get(name, 0.0) for each in results for name in COST_MS) if on_this_clock else 0.0
+    spent = math.fsum(element.get(name, 0.0) for element in results for name in COST_MS) if on_this_clock else 0.0
     strategy = progress.strategy_s * 1e3
     rest = max(0.0, progress.elapsed_s * 1e3 - strategy - spent)
     for each in results:
@@ -539,10 +539,10 @@ def _share_out(session: SessionResult, results: Sequence[Result], rows: Sequence
 def _add_totals(results: Sequence[Result], environment: Result, began: float) -> None:
     """The sums of what was spent, in ms, where it is known of every result; the rest is `overhead_time`."""
     if environment.get("simulation"):
-        environment["simulated_time"] = math.fsum(each.get(name, 0.0) for each in results for name in COST_MS)
+        environment["simulated_time"] = math.fsum(result.get(name, 0.0) for result in results for name in COST_MS)
     names = ("framework_time", "strategy_time", *COST_MS)
-    if all(name in each for each in results for name in names):
-        totals = {f"total_{name}": math.fsum(each[name] for each in results) for name in names}
+    if all(name in result for result in results for name in names):
+        totals = {f"total_{name}": math.fsum(result[name] for result in results) for name in names}
         took = (time.perf_counter() - began) * 1e3 + environment.get("simulated_time", 0.0)
         environment |= {**totals, "overhead_time": took - math.fsum(totals.values())}
 
@@ -562,7 +562,10 @@ def run_once(
     spec, described = kernel.spec, kernel.spec.kernel
     assert described is not None
     require_device(described, board, spec.name)
-    arrays = tuple(replace(each, output=bool(each.shape) and each.memory == "global") for each in described.arguments)
+    arrays = tuple(
+        replace(argument, output=bool(argument.shape) and argument.memory == "global")
+        for argument in described.arguments
+    )
     described = replace(described, arguments=arrays)
     spec = replace(spec, kernel=described)
     with ExitStack() as stack:
@@ -582,5 +585,5 @@ def run_once(
             gpu.stop.set()
             raise
         written = loaded.outputs()
-    given = {each.name: each for each in described.arguments}
+    given = {argument.name: argument for argument in described.arguments}
     return [written[n] if n in written else np.dtype(given[n].type).type(given[n].value) for n in kernel.names]

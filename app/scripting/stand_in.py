@@ -109,7 +109,7 @@ def _fitted(freqs: npt.ArrayLike, nvml_power: npt.ArrayLike, ridge_mhz: float | 
     def off(at: Floats) -> Floats:
         return estimated_power(x, *at.tolist()) - y
 
-    starts = [(each, 1.0, min(slope, _MOST_SCALE), most) for each in ridges]
+    starts = [(value, 1.0, min(slope, _MOST_SCALE), most) for value in ridges]
     found = [least_squares(off, start, bounds=bounds) for start in starts]
     ridge, voltage_scale, clock_scale, power_max = min(found, key=lambda each: float(each.cost)).x.tolist()
     return ridge + lowest_mhz, (ridge, voltage_scale, clock_scale, power_max), (lowest_mhz, least_w)
@@ -140,8 +140,8 @@ def create_power_frequency_model(
     ridge, parameters, scales = _fitted(clocks, power, known)
     nearest = int(settable[np.argmin(np.abs(settable - ridge))])
     if verbose:
-        for clock, each in zip(clocks, power, strict=True):
-            say(f"{label}: {each:.1f} W at {clock:.0f} MHz")
+        for clock, value in zip(clocks, power, strict=True):
+            say(f"{label}: {value:.1f} W at {clock:.0f} MHz")
         say(f"{label}: ridge {ridge:.0f} MHz, nearest settable clock {nearest} MHz")
     return nearest, clocks, power, parameters, scales
 
@@ -156,9 +156,9 @@ def get_frequency_range_around_ridge(
     """Those of all clocks that are nearest to so many, evenly spread within so many per cent of the ridge."""
     share, known = int(freq_range) / 100.0, np.asarray(all_frequencies)
     wanted = np.linspace((1 - share) * ridge_frequency, (1 + share) * ridge_frequency, int(number_of_freqs))
-    chosen: list[float] = np.unique([known[np.argmin(np.abs(known - each))] for each in wanted]).tolist()
+    chosen: list[float] = np.unique([known[np.argmin(np.abs(known - value))] for value in wanted]).tolist()
     if verbose:
-        say(f"clocks to tune: {', '.join(f'{each:g}' for each in chosen)} MHz")
+        say(f"clocks to tune: {', '.join(f'{item:g}' for item in chosen)} MHz")
     return chosen
 
 
@@ -241,10 +241,10 @@ class PythonKernel:
         name, source, size = self._kernel
         self._held = run_kernel(name, source, size, given, self.params, **self._options)
         returned = []
-        for at, (arg, written, wanted) in enumerate(zip(args, self._held, self._outputs, strict=True)):
+        for index, (arg, written, wanted) in enumerate(zip(args, self._held, self._outputs, strict=True)):
             if not wanted or not isinstance(written, np.ndarray):
                 continue
-            if isinstance(arg, np.ndarray) or not write_back(arg, written, f"arguments[{at}]"):
+            if isinstance(arg, np.ndarray) or not write_back(arg, written, f"arguments[{index}]"):
                 returned.append(written)
         return returned
 
@@ -270,7 +270,7 @@ def get_nvml_gr_clocks(device: int, n: int | None = None, quiet: bool = False) -
     """The graphics clocks of a board as a parameter, the highest first, at most `n` of them. Nothing is set."""
     clocks = _board_clocks(device, "graphics_clocks_mhz")
     places = np.ceil(np.linspace(0, len(clocks) - 1, n or len(clocks))).astype(int)
-    return {"nvml_gr_clock": clocks if n is None or n > len(clocks) else [clocks[at] for at in places]}
+    return {"nvml_gr_clock": clocks if n is None or n > len(clocks) else [clocks[place] for place in places]}
 
 
 def get_nvml_mem_clocks(device: int, n: int | None = None, quiet: bool = False) -> dict[str, list[int]]:
@@ -287,7 +287,7 @@ def get_nvml_pwr_limits(device: int, n: int | None = None, quiet: bool = False) 
         raise InputError("the board does not report the range of its power limit", board.info.label, "list limits")
     count = int((limit.maximum_w - limit.minimum_w) / _WATT) + 1 if n is None else n
     limits = np.unique(_WATT * np.round(np.linspace(limit.minimum_w, limit.maximum_w, count) / _WATT))
-    return {"nvml_pwr_limit": [int(each) for each in limits]}
+    return {"nvml_pwr_limit": [int(value) for value in limits]}
 
 
 def get_config_string(
@@ -306,7 +306,7 @@ def get_best_config(
     results: Sequence[Mapping[str, Any]], objective: str, objective_higher_is_better: bool = False
 ) -> Mapping[str, Any]:
     """The best of the results that worked. Raises InputError where none did."""
-    worked = [each for each in results if "__error__" not in each and objective in each]
+    worked = [result for result in results if "__error__" not in result and objective in result]
     if not worked:
         raise InputError(f"no result has a {objective}", "get_best_config", "look at the errors in the results")
     return (max if objective_higher_is_better else min)(worked, key=lambda each: each[objective])
@@ -323,7 +323,7 @@ _MODULES: Final[Mapping[str, Mapping[str, Any]]] = {
     },
     "interface": {"tune_kernel": kernel_tuner.tune_kernel, "run_kernel": kernel_tuner.run_kernel},
     "observers": _OBSERVERS,
-    "observers.observer": {name: each for name, each in _OBSERVERS.items() if name.endswith("Observer")},
+    "observers.observer": {name: item for name, item in _OBSERVERS.items() if name.endswith("Observer")},
     "observers.nvml": {
         "NVMLObserver": observers.NVMLObserver,
         "get_nvml_gr_clocks": get_nvml_gr_clocks,

@@ -504,9 +504,9 @@ def test_specifications_are_tuned_on_several_boards_at_once_and_end_in_one_table
     assert [single["efficiency_change"]["mean"]] == of_a4000
     averages = {each["kernel"]: each for each in document["over_machines"]}
     assert set(averages) == {"sgemm", "dot"}
-    for each in averages.values():
-        assert (each["boards"], len(each["points"])) == (2, 8)
-        energy = each["points"][0]["figures"]["energy_j"]
+    for average in averages.values():
+        assert (average["boards"], len(average["points"])) == (2, 8)
+        energy = average["points"][0]["figures"]["energy_j"]
         assert energy["interval"][0] < energy["mean"] < energy["interval"][1]
 
 

@@ -92,18 +92,21 @@ def test_hostile_names_of_boards_kernels_sessions_and_tags(
         ["report", "1", "--out", str(tmp_path / "r.html"), "--force"],
         ["compare", "1", "1"],
     ]
-    for words in commands:
+    for command in commands:
         for as_json in (False, True):
-            status = main([*words, *(["--json"] if as_json else [])])
+            status = main([*command, *(["--json"] if as_json else [])])
             out, err = capsys.readouterr()
-            assert status == (2 if HOSTILE[:4] in words[-1] else 1 if words[0] == "characterise" else 0), (words, err)
-            assert is_harmless(out), words
-            assert is_harmless(err), words
+            assert status == (2 if HOSTILE[:4] in command[-1] else 1 if command[0] == "characterise" else 0), (
+                command,
+                err,
+            )
+            assert is_harmless(out), command
+            assert is_harmless(err), command
             assert "fault in Wattridge" not in err, err
             if as_json:
                 json.loads(out)
-            assert not any(line.startswith("forged") for line in (out + err).splitlines()), words
-        if words[0] == "tune" and len(words) > 2:
+            assert not any(line.startswith("forged") for line in (out + err).splitlines()), command
+        if command[0] == "tune" and len(command) > 2:
             with Store() as store:
                 path = store.path
             with closing(sqlite3.connect(path)) as db, db:

@@ -85,7 +85,7 @@ def test_the_help_lists_every_command_once_under_a_task(capsys: pytest.CaptureFi
 
 def test_every_example_is_known_by_its_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["examples", "--json"]) == 0
-    found = {each["name"]: each for each in json.loads(capsys.readouterr().out)}
+    found = {load["name"]: load for load in json.loads(capsys.readouterr().out)}
     files = [p for p in (resources() / "examples").rglob("*") if p.suffix in (".toml", ".py")]
     assert sorted(found) == sorted(path.stem for path in files), "no two have one name"
     assert all(each["about"] for each in found.values())

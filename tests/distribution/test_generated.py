@@ -88,7 +88,7 @@ def test_bash_offers_commands_options_and_choices(described: Mapping[str, Comman
     assert offered("tune", "--strategy-") == {"--strategy-option"}
     assert offered("helper", "in") == {"install"}
     assert offered("--gpu", "0", "tune", "--resu") == {"--resume"}
-    choosing = [(name, each) for name, command in described.items() for each in command.options if each.choices]
+    choosing = [(name, option) for name, command in described.items() for option in command.options if option.choices]
     assert any(each.flags for _, each in choosing)
     for name, each in choosing:
         assert offered(*filter(None, (name, *each.flags[:1])), "") >= set(each.choices)

@@ -43,7 +43,7 @@ def test_the_licence_of_every_package_that_is_installed_is_listed() -> None:
     page = (resources() / "guide" / "installing.md").read_text(encoding="utf-8")
     listed = page.partition("## Licences")[2].lower()
     requirements = [*PROJECT["dependencies"]]
-    requirements += [each for extra, needs in EXTRAS.items() if extra not in NOT_FOR_USERS | {"all"} for each in needs]
+    requirements += [need for extra, needs in EXTRAS.items() if extra not in NOT_FOR_USERS | {"all"} for need in needs]
     for requirement in requirements:
         assert name_of(requirement).removesuffix("-cu12") in listed
 

@@ -24,7 +24,7 @@ def elf_image(sections: Mapping[str, bytes]) -> bytes:
     """An ELF file of 64 bits, little endian, with these sections of program bits."""
     names = ["", *sections, ".shstrtab"]
     table = b"".join(name.encode() + b"\0" for name in names)
-    places = [len(b"".join(name.encode() + b"\0" for name in names[:at])) for at in range(len(names))]
+    places = [len(b"".join(name.encode() + b"\0" for name in names[:index])) for index in range(len(names))]
     bodies, headers, offset = b"", struct.pack("<IIQQQQIIQQ", *(0,) * 10), 64
     for name, kind, body in zip(places[1:], (*(1,) * len(sections), 3), (*sections.values(), table), strict=True):
         headers += struct.pack("<IIQQQQIIQQ", name, kind, 0, 0, offset + len(bodies), len(body), 0, 0, 16, 0)

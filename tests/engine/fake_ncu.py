@@ -83,15 +83,25 @@ def _page(seen: list[dict[str, object]], metrics: list[str], *, localised: bool)
     head += ["Block Size", "Grid Size"]
     lines = []
     rows = [
-        [str(at), "1", "python", "here", f"{one['name']}(float *)", "1", "7", _sizes(one["block"]), _sizes(one["grid"])]
-        for at, one in enumerate(seen)
+        [
+            str(index),
+            "1",
+            "python",
+            "here",
+            f"{one['name']}(float *)",
+            "1",
+            "7",
+            _sizes(one["block"]),
+            _sizes(one["grid"]),
+        ]
+        for index, one in enumerate(seen)
     ]
     lines.append(_line([*head, *metrics]))
     lines.append(_line([*[""] * len(head), *["byte" if m.startswith("dram__bytes") else "" for m in metrics]]))
     for row, one in zip(rows, seen, strict=True):
         figures = [f"{value_of(m, one):,.1f}" for m in metrics]
         if localised:
-            figures = [each.replace(",", " ").replace(".", ",") for each in figures]
+            figures = [figure.replace(",", " ").replace(".", ",") for figure in figures]
         lines.append(_line([*row, *figures]))
     return lines
 

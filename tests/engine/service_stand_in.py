@@ -109,12 +109,12 @@ class Server:
 
     async def stream(self, writer: asyncio.StreamWriter, asked: dict[str, object], tokens: int) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
-        for at in range(tokens):
-            if at:
+        for index in range(tokens):
+            if index:
                 await asyncio.sleep(self.arguments.token * self.rng.uniform(0.9, 1.1))
-            chunk(writer, {"choices": [{"text": " x", "finish_reason": "length" if at == tokens - 1 else None}]})
+            chunk(writer, {"choices": [{"text": " x", "finish_reason": "length" if index == tokens - 1 else None}]})
             await writer.drain()
-            if not at:
+            if not index:
                 self.first_ns[writer] = time.monotonic_ns()
         prompt = str(asked.get("prompt", asked.get("messages")))
         usage = {"prompt_tokens": len(prompt.split()), "completion_tokens": tokens}

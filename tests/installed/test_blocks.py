@@ -169,7 +169,7 @@ def test_python_names_what_it_uses(page: Path) -> None:
                 elif isinstance(node, ast.arg):
                     known.add(node.arg)
                 elif isinstance(node, ast.Import | ast.ImportFrom):
-                    known |= {(each.asname or each.name).partition(".")[0] for each in node.names}
+                    known |= {(name.asname or name.name).partition(".")[0] for name in node.names}
             used = {node.id for node in nodes if isinstance(node, ast.Name)}
             assert used <= known | HAVE | set(dir(builtins)), (page.name, used - known)
 

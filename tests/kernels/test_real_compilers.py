@@ -117,7 +117,7 @@ def test_a_board_older_than_nvrtc_is_one_line_with_the_remedy(tmp_path: Path) ->
 
 @pytest.mark.parametrize("compiler", [NVRTC], indirect=True)
 def test_an_image_does_not_depend_on_what_its_process_compiled_before(compiler: Compiler, tmp_path: Path) -> None:
-    texts = [f'extern "C" __global__ void f(float *y) {{ y[threadIdx.x] = {at}; }}' for at in range(3)]
+    texts = [f'extern "C" __global__ void f(float *y) {{ y[threadIdx.x] = {index}; }}' for index in range(3)]
     images = [compiler.image(build(text)) for text in texts]
     other = cuda_compiler((9, 0), toolchain=TOOLCHAINS["nvrtc"], folder=tmp_path / "other", jobs=1)
     try:

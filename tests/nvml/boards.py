@@ -177,7 +177,7 @@ class StandIn:
         self._map = mmap.mmap(self._file, ctypes.sizeof(_State))
         self._state = _State.from_buffer(self._map)
         self._state.count = len(kinds)
-        self.boards = [self._state.boards[at] for at in range(len(kinds))]
+        self.boards = [self._state.boards[index] for index in range(len(kinds))]
         self.uuids = []
         for board, kind in zip(self.boards, kinds, strict=True):
             own = str(uuid.uuid4())  # which AMD's library reports as it is

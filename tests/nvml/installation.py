@@ -87,7 +87,7 @@ def _moved(content: bytes, path: Path, places: Places, driver: Path) -> bytes:
     ):
         if path.name == f"{module}.py":
             lines = content.decode().split("\n")
-            [at] = [at for at, line in enumerate(lines) if line.startswith(f"{name} = ")]
+            [at] = [index for index, line in enumerate(lines) if line.startswith(f"{name} = ")]
             lines[at] = f"{name} = {place!r}"
             content = "\n".join(lines).encode()
     return content

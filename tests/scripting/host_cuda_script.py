@@ -88,8 +88,8 @@ def main(folder: Path) -> None:
     wrong = expected.copy()
     wrong[3] += 1
     said = {
-        "errors": [each.get("error", "") for each in results],
-        "times": [len(each["times"]) for each in results if "times" in each],
+        "errors": [result.get("error", "") for result in results],
+        "times": [len(result["times"]) for result in results if "times" in result],
         "power_w": results[0]["power_w"],
         "best": environment["best_config"]["wrong"],
         "isolated": environment["isolated"],

@@ -174,7 +174,7 @@ def what_a_simulation_gives() -> Any:
     more, _ = simulated(metrics={"x": "2 * time", "GB/s": lambda p: p["x"] / 8})
     totals = {name: environment[name] for name in ("simulated_time", *(f"total_{each}" for each in TIMES[:3]))}
     return {
-        "rows": [said(each) for each in results],
+        "rows": [said(result) for result in results],
         "metrics": [said(each) for each in more],
         "best": said(environment["best_config"]),
         "environment": sorted(name for name in environment if name.startswith("total_")),
@@ -211,7 +211,7 @@ def what_a_metadata_file_holds() -> Any:
     metadata = document["metadata"]
     kinds = {"hardware": metadata["hardware"]["hardware_description"], **metadata["environment"]}
     kinds |= {"schema": document["schema_version"], "system": metadata["operating_system"]}
-    return {name: type(each).__name__ for name, each in kinds.items()}
+    return {name: type(kind).__name__ for name, kind in kinds.items()}
 
 
 def which_errors_there_are() -> Any:
@@ -287,11 +287,11 @@ def what_a_kernel_and_its_observers_see() -> Any:
     )
     rows = [
         {
-            **{name: each[name] for name in ("BLOCK_SIZE_X", "time", "times", "watched", "doubled")},
-            "has": sorted(name for name in TIMES if name in each),
-            "spent": [each[name] > 0 for name in ("compile_time", "benchmark_time")],
+            **{name: result[name] for name in ("BLOCK_SIZE_X", "time", "times", "watched", "doubled")},
+            "has": sorted(name for name in TIMES if name in result),
+            "spent": [result[name] > 0 for name in ("compile_time", "benchmark_time")],
         }
-        for each in results
+        for result in results
     ]
     return {
         "rows": rows,
@@ -311,7 +311,7 @@ def what_a_cache_of_functions_is_for() -> Any:
             "f", source, 64, arguments, {"block_size_x": values}, lang="C", cache="own", quiet=True
         )
     document = json.loads(Path("own.json").read_text())
-    known = [[each[name] == 0 for name in TIMES[:3]] for each in results]
+    known = [[result[name] == 0 for name in TIMES[:3]] for result in results]
     return {
         "processor": document["device_name"] == platform.processor(),
         "entries": sorted(

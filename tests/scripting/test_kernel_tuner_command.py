@@ -280,7 +280,7 @@ for each in (get_nvml_gr_clocks(0), get_nvml_gr_clocks(0, n=4), get_nvml_mem_clo
     print(*list(each.values())[0])
 """
     assert run(folder, text, options=("--gpu", "simulated:a4000")) == 0
-    every, four, memory, limits = (list(map(int, each.split())) for each in capsys.readouterr().out.splitlines())
+    every, four, memory, limits = (list(map(int, line.split())) for line in capsys.readouterr().out.splitlines())
     assert every == sorted(every, reverse=True)
     assert four == [every[at] for at in np.ceil(np.linspace(0, len(every) - 1, 4)).astype(int)]
     assert memory == sorted(memory, reverse=True)

@@ -138,7 +138,7 @@ def test_kernel_tuner_opens_our_cache_and_files_and_we_open_its(
             jsonschema.validate(json.loads(Path(f"{who}-{kind}.json").read_text()), schema)
     for name in ("ours.json", "ours-output.json", "theirs-output.json"):  # the first one as Kernel Tuner left it
         table = read_recording(Path(name)).table()
-        states = [table.measurement(at).state for at in range(len(table))]
+        states = [table.measurement(index).state for index in range(len(table))]
         assert states.count(State.OK) == 3, name
         assert states.count(State.COMPILE) == 3, name
 
@@ -193,7 +193,7 @@ def test_kernel_tuner_searches_a_session_of_a_simulated_or_recorded_board(
     count, configuration, figures, spent_ms = found[file.name]
     table = read_recording(file).table()
     ours = [table.measurement(index) for index in range(len(table))]
-    worked = [each for each in ours if each.state is State.OK]
+    worked = [our for our in ours if our.state is State.OK]
     name = "time_s" if objective == "time" else objective
     best = (max if higher else min)(worked, key=lambda each: each.values[name])
     assert count == len(worked) > 10

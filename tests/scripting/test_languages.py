@@ -100,7 +100,7 @@ class Counting(BenchmarkObserver):
 
 
 def errors(results: list[dict[str, Any]]) -> list[str]:
-    return [each.get("__error__", "") for each in results]
+    return [result.get("__error__", "") for result in results]
 
 
 @NEEDS_C
@@ -111,7 +111,7 @@ def test_a_function_in_c_returns_its_time_and_its_faults_cost_a_configuration_ea
         "add", IN_C, 1000, [C, A, N], parameters, answer=[A + 1, None, None], restrictions=restrictions, quiet=True
     )
     assert errors(results) == ["", "", "RuntimeFailedConfig", "RuntimeFailedConfig"]
-    assert [each["time"] for each in results[:2]] == [5.0, 2.5]
+    assert [result["time"] for result in results[:2]] == [5.0, 2.5]
     assert results[1]["times"] == [2.5] * 7
     assert "SIGSEGV" in results[2]["error"]
     assert "1 of 1000 values are wrong, the first at 3" in results[3]["error"]
@@ -161,7 +161,7 @@ def test_where_only_the_time_counts_faults_cost_a_configuration_each_and_no_proc
             started.clear()
             parameters = {"block_size_x": [32], "returned": [1, 2], "fault": faults}
             results, _ = tune_kernel("add", IN_C, 1000, [C, A, N], parameters, quiet=True)
-            assert ["SIGSEGV" in each.get("error", "") for each in results] == [bool(f) for f in faults] * 2
+            assert ["SIGSEGV" in result.get("error", "") for result in results] == [bool(f) for f in faults] * 2
             assert wanted in (None, len(started))
 
 

@@ -82,7 +82,11 @@ def tuned(board: Any, parameters: Mapping[str, Any], **more: Any) -> tuple[list[
 @pytest.mark.parametrize(("function", "expected"), [(tune_kernel, TUNE_KERNEL), (run_kernel, RUN_KERNEL)])
 def test_the_signature_is_kernel_tuners(function: Callable[..., Any], expected: Mapping[str, Any]) -> None:
     parameters = inspect.signature(function).parameters.values()
-    positional = {each.name: each.default for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD}
+    positional = {
+        parameter.name: parameter.default
+        for parameter in parameters
+        if parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+    }
     assert list(positional.items()) == list(expected.items())
 
 
@@ -160,15 +164,15 @@ def test_results_have_the_form_that_scripts_expect(virtual_board: VirtualBoard) 
         metrics={"MB/s": lambda p: 8e-6 * X.size / (p["time"] / 1e3), "doubled": "2 * time", "again": "doubled / 2"},
         observers=[NVMLObserver(["nvml_energy", "temperature"]), RegisterObserver()],
     )
-    assert [each["launch_ms"] for each in results] == [1, 2, 4]
-    for each in results:
-        assert each["time"] == pytest.approx(each["launch_ms"], rel=1e-3)
-        assert each["times"] == pytest.approx([each["launch_ms"]] * 7, rel=1e-2)
-        assert each["MB/s"] == pytest.approx(8e-3 / (each["time"] / 1e3))
-        assert each["again"] == each["time"] == each["doubled"] / 2
-        assert each["nvml_energy"] == each["energy_j"] > 0
-        assert each["temperature"] > 0
-        assert each["num_regs"] == 32
+    assert [result["launch_ms"] for result in results] == [1, 2, 4]
+    for result in results:
+        assert result["time"] == pytest.approx(result["launch_ms"], rel=1e-3)
+        assert result["times"] == pytest.approx([result["launch_ms"]] * 7, rel=1e-2)
+        assert result["MB/s"] == pytest.approx(8e-3 / (result["time"] / 1e3))
+        assert result["again"] == result["time"] == result["doubled"] / 2
+        assert result["nvml_energy"] == result["energy_j"] > 0
+        assert result["temperature"] > 0
+        assert result["num_regs"] == 32
     assert environment["best_config"] == results[0]
     assert environment["device_name"] == virtual_board.info.name
     assert environment["isolated"] is True
@@ -252,7 +256,7 @@ def test_a_verify_function_is_called_here_with_answer_and_output(virtual_board: 
         return bool(np.allclose(answer[0], output[0], atol=atol))
 
     results, _ = tuned(virtual_board, {"fault": ["none", "wrong"]}, answer=[2 * X, None], verify=verify, atol=0.25)
-    assert ["__error__" in each for each in results] == [False, True]
+    assert ["__error__" in result for result in results] == [False, True]
     answer, output, atol = seen[0]
     assert answer[1] is None
     assert output[1] is None
@@ -273,16 +277,16 @@ def test_restrictions_may_be_text_or_functions_in_every_form(virtual_board: Virt
     for form in forms:
         found = read_restrictions(form, space.names)
         kept = [
-            each["launch_ms"]
-            for each in space.configurations(range(space.size))
-            if all(parse(text, "").evaluate(each) for text in found.texts)
-            and all(accepts(each) for accepts in found.functions.values())
+            configuration["launch_ms"]
+            for configuration in space.configurations(range(space.size))
+            if all(parse(text, "").evaluate(configuration) for text in found.texts)
+            and all(accepts(configuration) for accepts in found.functions.values())
         ]
         assert kept == [2, 4]
     results, _ = tuned(
         virtual_board, {"launch_ms": [2, 4, 8]}, restrictions=["launch_ms > 2", lambda p: p["launch_ms"] < 8]
     )
-    assert [each["launch_ms"] for each in results] == [4]
+    assert [result["launch_ms"] for result in results] == [4]
 
 
 def test_what_a_scripts_function_raises_goes_to_the_script(virtual_board: VirtualBoard) -> None:
@@ -317,7 +321,7 @@ def test_the_source_may_be_a_file_several_or_a_function(virtual_board: VirtualBo
         results, _ = tuned(virtual_board, {}, source=source, answer=[3 * X, None])
         assert "__error__" not in results[0]
     results, _ = tuned(virtual_board, {"by": [3, 4]}, source=generate, answer=[4 * X, None], lang="cuda")
-    assert ["__error__" in each for each in results] == [True, False]
+    assert ["__error__" in result for result in results] == [True, False]
     assert seen[0] == {"block_size_x": 64, "by": 3}
 
 
@@ -510,7 +514,7 @@ def test_simulation_answers_from_a_public_cache_as_kernel_tuner_does(shared_data
     )
     entries = document["cache"].values()
     assert len(results) == len(document["cache"])
-    assert environment["best_config"]["ps_energy"] == min(each["ps_energy"] for each in entries)
+    assert environment["best_config"]["ps_energy"] == min(entry["ps_energy"] for entry in entries)
     assert results[0]["times"] == next(iter(entries))["times"]
     other = {"block_size_x": [3], "nvml_gr_clock": [1080]}
     with pytest.raises(InputError, match="configurations are not in the cache"):
@@ -598,7 +602,7 @@ def test_a_second_look_of_the_session_is_not_the_observers_business(steady_board
     """At its end a session measures its first configurations again."""
     watching = Watching()
     results, _ = tuned(steady_board, {"launch_ms": [1, 2, 3, 4]}, observers=[watching], iterations=1)
-    assert sorted(each["launches"] for each in results) == [1, 2, 3, 4]
+    assert sorted(result["launches"] for result in results) == [1, 2, 3, 4]
     assert watching.called.count("before_start") == 4
 
 
@@ -668,7 +672,7 @@ def test_a_simulated_board_takes_clocks_and_costs_by_a_profile() -> None:
     results, environment = tune_kernel(
         "vector_add", source, 1_000_000, arguments, **given, gpu="simulated:a100", profile="vector_add", quiet=True
     )
-    assert [each["nvml_gr_clock"] for each in results] == [900, 1410, 900, 1410] or len(results) == 4
+    assert [result["nvml_gr_clock"] for result in results] == [900, 1410, 900, 1410] or len(results) == 4
     assert environment["source"] == "simulated"
     with pytest.raises(InputError, match="profile"):
         tune_kernel("vector_add", source, 1_000_000, arguments, **given, gpu="simulated:a100", quiet=True)
@@ -692,14 +696,14 @@ def test_a_script_that_asks_for_the_time_alone_is_only_timed(
     more = {"metrics": {"per s": "1000 / time"}, **({} if real else {"profile": "copy"})}
     results, environment = of_time_alone(given, parameters, **more)
     assert len(results) == 3
-    for each in results:
-        assert each["per s"] == pytest.approx(1e3 / each["time"])
-        assert not {"energy_j", "power_w", "reference_time_s"} & each.keys()
+    for result in results:
+        assert result["per s"] == pytest.approx(1e3 / result["time"])
+        assert not {"energy_j", "power_w", "reference_time_s"} & result.keys()
     assert not looks
     assert any("--energy" in note for note in environment["notes"])
     if real:
-        assert [each["time"] for each in results] == pytest.approx([1.0, 2.0, 4.0], rel=0.02)
-        assert all(len(each["times"]) == 7 for each in results)
+        assert [result["time"] for result in results] == pytest.approx([1.0, 2.0, 4.0], rel=0.02)
+        assert all(len(result["times"]) == 7 for result in results)
     with Store() as store:
         stored = store.load(environment["session"])
         assert not stored.record.objective.front
@@ -735,6 +739,6 @@ def test_a_script_that_asks_for_a_boards_figures_gets_them(virtual_board: Virtua
 def test_what_fails_in_a_script_that_is_only_timed_counts_as_a_configuration(virtual_board: VirtualBoard) -> None:
     parameters, answer = {"fault": ["broken", "none", "wrong"]}, [2 * X, None]
     results, _ = of_time_alone(virtual_board, parameters, answer=answer)
-    assert ["__error__" in each for each in results] == [True, False, True]
+    assert ["__error__" in result for result in results] == [True, False, True]
     options = {"strategy": "random_sample", "strategy_options": {"max_fevals": 2}}
     assert len(of_time_alone(virtual_board, parameters, answer=answer, **options)[0]) == 2

@@ -88,8 +88,8 @@ def test_amds_own_package_reads_the_same_values(
     before_j = [opened_amd(at).energy_j() for at in (0, 1)]
     theirs = amdsmi(stand_in)
     assert len(theirs) == 2
-    for at, told in enumerate(theirs):
-        gpu = opened_amd(at)
+    for index, told in enumerate(theirs):
+        gpu = opened_amd(index)
         reading, info = gpu.read(), gpu.info
         assert info.uuid == f"AMD-{told['uuid']}"
         assert (info.name, info.driver) == (told["asic"]["market_name"], told["driver"]["driver_version"])
@@ -98,7 +98,7 @@ def test_amds_own_package_reads_the_same_values(
         limits = [cap[name] / 1e6 for name in ("min_power_cap", "max_power_cap", "default_power_cap", "power_cap")]
         limit = info.power_limit
         assert [limit.minimum_w, limit.maximum_w, limit.default_w, limit.current_w] == limits
-        assert value(gpu, reading, "power_limit_w") == limits[3] == (280 if at == 0 else 200)
+        assert value(gpu, reading, "power_limit_w") == limits[3] == (280 if index == 0 else 200)
         assert value(gpu, reading, "power_average_w") == told["power"]["average_socket_power"]
         assert math.isnan(value(gpu, reading, "power_instant_w"))
         assert told["power"]["current_socket_power"] == "N/A"
@@ -119,8 +119,8 @@ def test_amds_own_package_reads_the_same_values(
         ):
             assert value(gpu, reading, name) == told["metrics"][theirs_name]
         counted_j = told["energy"]["energy_accumulator"] * told["energy"]["counter_resolution"] * 1e-6
-        assert before_j[at] <= counted_j <= gpu.energy_j()
-        assert gpu.energy_j() - before_j[at] < 60 * 300  # of the same size, and not only in order
+        assert before_j[index] <= counted_j <= gpu.energy_j()
+        assert gpu.energy_j() - before_j[index] < 60 * 300  # of the same size, and not only in order
 
 
 def test_our_structures_lie_as_in_amds_own_package(

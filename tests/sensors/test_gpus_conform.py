@@ -58,8 +58,8 @@ class TestLog(GpuConformance):
     @pytest.fixture
     def gpu(self, tmp_path: Path) -> Gpu:
         rows = (
-            f"2026/04/19 17:05:{20 + at / 50:06.3f}, {90 + at % 20}.25 W, {1400 + at % 3} MHz, [N/A]\n"
-            for at in range(150)
+            f"2026/04/19 17:05:{20 + index / 50:06.3f}, {90 + index % 20}.25 W, {1400 + index % 3} MHz, [N/A]\n"
+            for index in range(150)
         )
         path = tmp_path / "smi.csv"
         path.write_text("timestamp, power.draw [W], clocks.gr [MHz], fan.speed [%]\n" + "".join(rows))

@@ -87,7 +87,10 @@ def test_figures_in_base_units() -> None:
     assert found["wattridge_power_instant_watts"].unit == "watts"
     assert "wattridge_fan_ratio" not in found, "what is unknown is left out"
     reasons = found["wattridge_clock_event_reason"].samples
-    assert {each.labels["wattridge_clock_event_reason"] for each in reasons if each.value} == {"idle", "power cap"}
+    assert {reason.labels["wattridge_clock_event_reason"] for reason in reasons if reason.value} == {
+        "idle",
+        "power cap",
+    }
     assert found["wattridge_gpu"].samples[0].labels["uuid"] == "GPU-0"
 
 
@@ -98,7 +101,9 @@ def test_every_channel_has_a_name_of_its_own() -> None:
 
 @given(st.text(max_size=30), st.lists(st.floats(), min_size=2, max_size=2))
 def test_whatever_a_board_is_called_and_reports_the_text_is_valid(name: str, figures: list[float]) -> None:
-    boards = [board(at, name, PowerLimit(None, None, None, None), power_instant_w=w) for at, w in enumerate(figures)]
+    boards = [
+        board(index, name, PowerLimit(None, None, None, None), power_instant_w=w) for index, w in enumerate(figures)
+    ]
     found = parse(exposition([*boards, board(2, name)]))
     assert value_of(found["wattridge_up"], gpu="2", name=name) == 1
     known = [w for w in figures if math.isfinite(w)]

@@ -58,7 +58,7 @@ def test_the_newest_share_of_each_process_where_the_driver_reports_it() -> None:
     assert second.pid == 8
     assert math.isnan(second.share_percent), "what is no share is not shown as one"
     del answers["nvmlDeviceGetProcessUtilization"]
-    assert all(math.isnan(each.share_percent) for each in nvml_processes(asking(answers)))
+    assert all(math.isnan(process.share_percent) for process in nvml_processes(asking(answers)))
 
 
 def test_an_older_driver_is_asked_in_its_own_words() -> None:

@@ -116,7 +116,7 @@ class StartedSessions:
     def start(self, job: Mapping[str, Any], longest_s: float) -> tuple[str, StartedSession]:
         """Begin one. Raises WattridgeError while another one runs, or where too many were started."""
         with self._lock:
-            running = [number for number, each in self._runs.items() if not each.over]
+            running = [number for number, run in self._runs.items() if not run.over]
             if running:
                 remedy = f"wait for it, or stop_session with run {running[0]}"
                 raise WattridgeError(f"run {running[0]} has not ended", "start_session", remedy)
@@ -140,5 +140,5 @@ class StartedSessions:
         """End those that run."""
         with self._lock:
             runs = list(self._runs.values())
-        for each in runs:
-            each.close()
+        for run in runs:
+            run.close()

@@ -114,7 +114,7 @@ class IdleStudy:
 
     def power_w(self, condition: str) -> float:
         """Of the first look at that condition; NaN without one."""
-        return next((each.power_w for each in self.looks if each.condition == condition), math.nan)
+        return next((look.power_w for look in self.looks if look.condition == condition), math.nan)
 
 
 def study_idle(
@@ -166,7 +166,7 @@ class _Looker:
     def __init__(self, gpu: Gpu, seconds: float, settle_s: float, stop: threading.Event) -> None:
         self.gpu, self.stop = gpu, stop
         self._seconds, self._settle_s = seconds, settle_s
-        self._at = {each.name: i for i, each in enumerate(gpu.channels) if each.available}
+        self._at = {channel.name: i for i, channel in enumerate(gpu.channels) if channel.available}
         self._buffered = True
         try:
             gpu.power_samples(gpu.clock.now_ns())
@@ -231,7 +231,7 @@ class _Looker:
     def _mean(self, readings: Sequence[Reading], name: str) -> float:
         if name not in self._at:
             return math.nan
-        known = [value for each in readings if not math.isnan(value := each.values[self._at[name]])]
+        known = [value for reading in readings if not math.isnan(value := reading.values[self._at[name]])]
         return fmean(known) if known else math.nan
 
 
@@ -399,11 +399,13 @@ def describe_idle(study: IdleStudy, load: Load) -> Description:
         interval = "" if look.interval_w is None else "–".join(number(end) for end in look.interval_w)
         clocks = (look.graphics_clock_mhz, look.memory_clock_mhz)
         year = year_of(look.power_w, load).kwh
-        known: list[Cell] = [None if math.isnan(each) else each for each in (*clocks, year or math.nan)]
-        rows.append([look.words, look.power_w, interval, *known, "; ".join(look.notes)])
+        cells: list[Cell] = [None if math.isnan(clock) else clock for clock in (*clocks, year or math.nan)]
+        rows.append([look.words, look.power_w, interval, *cells, "; ".join(look.notes)])
     header = ("condition", "W", "95 %", "graphics MHz", "memory MHz", "kWh a year", "")
     listings = [Listing("", header, rows)]
-    suggested = [[each.name, each.how, _saved(each), each.note] for each in suggestions(study)]
+    suggested = [
+        [suggestion.name, suggestion.how, _saved(suggestion), suggestion.note] for suggestion in suggestions(study)
+    ]
     listings.append(Listing("What may lower it; nothing was set", ("setting", "how", "saved here (W)", ""), suggested))
     return Description(f"{study.gpu}, idle", study.power_source, remarks=_remarks(study, load), listings=listings)
 
@@ -433,35 +435,35 @@ def idle_document(study: IdleStudy, load: Load) -> IdleDocument:
 
 def _remarks(study: IdleStudy, load: Load) -> list[str]:
     bare = study.power_w(BARE)
-    said = []
+    lines = []
     for condition in (CONTEXT, LOADED):
         more = study.power_w(condition) - bare
         if more > _WORTH_W:
-            look = next(each for each in study.looks if each.condition == condition)
+            look = next(item for item in study.looks if item.condition == condition)
             year = year_of(more, load)
             money = "" if year.money is None else f", {number(year.money, 3)} {load.currency}"
-            said.append(
+            lines.append(
                 f"{look.words}: {number(more, 3)} W more than bare, {number(year.kwh, 3)} kWh{money} in "
                 f"{load.hours_per_year:.0f} idle hours a year"
             )
     if load.hours_per_year >= HOURS_PER_YEAR:
-        said.append("kWh of a year of nothing but idling; with fewer idle hours they are fewer in proportion")
-    return said
+        lines.append("kWh of a year of nothing but idling; with fewer idle hours they are fewer in proportion")
+    return lines
 
 
 def _difference(study: IdleStudy, *pairs: tuple[str, str]) -> float:
     """W that the second of a pair draws less than the first, of the first pair that was measured."""
     found = (study.power_w(before) - study.power_w(after) for before, after in pairs)
-    return next((each for each in found if not math.isnan(each)), math.nan)
+    return next((match for match in found if not math.isnan(match)), math.nan)
 
 
 def _memory_looks(study: IdleStudy) -> list[IdleLook]:
-    return [each for each in study.looks if each.condition == MEMORY and math.isfinite(each.power_w)]
+    return [look for look in study.looks if look.condition == MEMORY and math.isfinite(look.power_w)]
 
 
 def _of_memory(study: IdleStudy) -> float:
     looks = _memory_looks(study)
-    return study.power_w(BARE) - min(each.power_w for each in looks) if looks else math.nan
+    return study.power_w(BARE) - min(look.power_w for look in looks) if looks else math.nan
 
 
 def _clock(study: IdleStudy) -> str:

@@ -314,9 +314,9 @@ def _add_known(values: dict[str, float]) -> None:
     """Time, energy and power in s, J and W where a name says that it is one, and work per joule of each rate."""
     for ours, (pattern, units) in _KNOWN.items():
         for name in () if ours in values else tuple(values):
-            found = _UNIT.fullmatch(name)
-            if found and found[2].lower() in units and pattern.fullmatch(found[1].lower()):
-                values[ours] = values[name] * units[found[2].lower()]
+            match = _UNIT.fullmatch(name)
+            if match and match[2].lower() in units and pattern.fullmatch(match[1].lower()):
+                values[ours] = values[name] * units[match[2].lower()]
                 break
     time_s, energy_j, power_w = (values.get(name, math.nan) for name in _KNOWN)
     if math.isnan(energy_j) and not math.isnan(power_w * time_s):
@@ -363,9 +363,9 @@ def _lines(path: Path) -> Iterator[tuple[str, object]]:
 
 def _members(path: Path) -> Iterator[tuple[str, object]]:
     found = _parsed(read_text(path))
-    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+    if not isinstance(found, list) or not all(isinstance(match, dict) for match in found):
         _refuse(path, "this is no list of JSON objects")
-    return ((f"object {number}", each) for number, each in enumerate(found, 1))
+    return ((f"object {number}", value) for number, value in enumerate(found, 1))
 
 
 def _of_folder(path: Path) -> Table:
@@ -378,16 +378,16 @@ def _of_folder(path: Path) -> Table:
     if len(files) > MAXIMUM_ENTRIES:
         raise InputError(f"more than {MAXIMUM_ENTRIES} files", str(path), "split the folder")
     pieces = [_PIECES.findall(file.stem) for file in files]
-    alike = len({tuple(word for word, _ in each) for each in pieces}) == 1
+    alike = len({tuple(word for word, _ in value) for value in pieces}) == 1
     objects: list[tuple[str, object]] = []
-    for file, found in zip(files, pieces, strict=True):
+    for file, piece in zip(files, pieces, strict=True):
         document = _parsed(read_text(file, _LARGEST_FILE))
         if not isinstance(document, dict):
             _refuse(file, "this is no JSON object: one file must hold one point")
         named: dict[str, object] = {}
-        for at, (word, number) in enumerate(found if alike else ()):
-            if len({each[at][1] for each in pieces}) > 1:
-                label = word if word and word not in named and word not in document else f"file_{at + 1}"
+        for index, (word, number) in enumerate(piece if alike else ()):
+            if len({item[index][1] for item in pieces}) > 1:
+                label = word if word and word not in named and word not in document else f"file_{index + 1}"
                 named[label] = float(number) if "." in number else int(number)
         objects.append((file.name, {**named, **document}))
     return _of_objects(path, iter(objects))
@@ -449,16 +449,16 @@ def _of_parquet(path: Path) -> Table:
     except Exception as error:  # noqa: BLE001 - pyarrow has errors of its own; whatever it is, the file is not readable
         first = (str(error) or type(error).__name__).splitlines()[0][:200]
         raise InputError(f"this is no Parquet file that can be read: {first}", str(path), "save it as CSV") from None
-    rows = ({name: column[at] for name, column in read.items()} for at in range(file.metadata.num_rows))
-    return _of_objects(path, ((f"row {at}", row) for at, row in enumerate(rows, 1)))
+    rows = ({name: column[index] for name, column in read.items()} for index in range(file.metadata.num_rows))
+    return _of_objects(path, ((f"row {place}", row) for place, row in enumerate(rows, 1)))
 
 
 def _parsed(text: str) -> object:
     try:
-        found: object = json.loads(text)
+        document: object = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return found
+    return document
 
 
 def _refuse(path: Path, what: str) -> NoReturn:

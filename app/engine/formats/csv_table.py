@@ -124,7 +124,9 @@ class _Header:
 
     def __init__(self, cells: Sequence[str], where: str) -> None:
         self.length = len(cells)
-        places = [at for at in range(self.length) if tuple(cells[at : at + len(_STATE)]) == _STATE]
+        places = [
+            position for position in range(self.length) if tuple(cells[position : position + len(_STATE)]) == _STATE
+        ]
         if not places:
             raise InputError("this is not a session written as CSV", where, _REMEDY)
         self.split = first = places[0]
@@ -138,21 +140,21 @@ class _Header:
         self.units = {name_of_heading(cell): unit for cell in cells if (unit := unit_of_heading(cell))}
         self._values: list[tuple[int, str]] = []
         self._ends: list[tuple[int, str]] = []  # of the lower end; the upper one is in the next column
-        for at in range(first, self.length):
-            if cells[at].endswith(_LOW):
-                self._ends.append((at, name_of_heading(cells[at].removesuffix(_LOW))))
-            elif not cells[at].endswith((_HIGH, _MEASURED)):
-                self._values.append((at, name_of_heading(cells[at])))
-            elif cells[at].endswith(_HIGH) and (not self._ends or self._ends[-1][0] != at - 1):
+        for index in range(first, self.length):
+            if cells[index].endswith(_LOW):
+                self._ends.append((index, name_of_heading(cells[index].removesuffix(_LOW))))
+            elif not cells[index].endswith((_HIGH, _MEASURED)):
+                self._values.append((index, name_of_heading(cells[index])))
+            elif cells[index].endswith(_HIGH) and (not self._ends or self._ends[-1][0] != index - 1):
                 raise InputError(
-                    f"the column '{cells[at][:60]}' has no lower end beside it", where, "correct the header"
+                    f"the column '{cells[index][:60]}' has no lower end beside it", where, "correct the header"
                 )
         if self._ends and self._ends[-1][0] == self.length - 1:
             raise InputError("the last column's upper end is missing", where, "correct the header")
 
     def texts(self, cells: Sequence[str]) -> dict[str, str]:
         """The cells of a row besides parameters, values and intervals, by column."""
-        return {name: cells[at] for name, at in self._facts.items()}
+        return {name: cells[fact] for name, fact in self._facts.items()}
 
     def facts(self, cells: Sequence[str], texts: Mapping[str, str]) -> Facts:
         """What a row measured. Raises ValueError for a cell that is no number or no state."""

@@ -145,7 +145,7 @@ def service_unit(
         before += [f"ExecStartPre={smi} {option.set}" for option in options]
         after += [f"ExecStopPost={smi} {line}" for line in _resets(board, options)]
     return _SERVICE.format(
-        board=_in_comment(", ".join(each.info.label for each in (gpu, *others))),
+        board=_in_comment(", ".join(other.info.label for other in (gpu, *others))),
         words=", ".join(option.words for option in _options(gpu, settings)),
         title=_in_comment(title),
         before="\n".join(before),

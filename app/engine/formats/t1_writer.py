@@ -123,7 +123,8 @@ class _Writing:
             "KernelFile": relative(kernel.sources[0], self._folder) if kernel.sources else "",
             "GlobalSizeType": "CUDA",
             "GlobalSize": {
-                axis: _blocks(sizes[at : at + 1], divisors.get(axis.lower(), [])) for at, axis in enumerate("XYZ")
+                axis: _blocks(sizes[index : index + 1], divisors.get(axis.lower(), []))
+                for index, axis in enumerate("XYZ")
             },
             "LocalSize": dict(zip("XYZ", block, strict=True)),
         }

@@ -179,13 +179,13 @@ def _numeric(columns: Columns, named: Named) -> list[str]:
 
 def _by_rules(numeric: Sequence[str], named: Named, roles: Sequence[str]) -> dict[str, str]:
     """The column of each role that has one: the named one, the preferred one, else the first."""
-    found = {}
+    result = {}
     for role in roles:
         rule = _RULES[role]
         chosen = getattr(named, role, None) or min(filter(rule.fits, numeric), key=rule.rank, default=None)
         if chosen is not None:
-            found[role] = chosen
-    return found
+            result[role] = chosen
+    return result
 
 
 def _with_rate(names: dict[str, str], numeric: Sequence[str], named: Named) -> dict[str, str]:
@@ -207,7 +207,9 @@ def _clocks(numeric: Sequence[str], named: str | None) -> tuple[str | None, str 
     clocks = [n for n in numeric if _is(n, "clock", "clock", "freq") and not _NOT_GRAPHICS.search(n.lower())]
     clocks = [n for n in clocks if not _words(n) & _EXTREME]
     requests = [n for n in clocks if _is_request(n)]
-    requests.sort(key=lambda n: next((at for at, word in enumerate(_REQUESTED) if word in _words(n)), len(_REQUESTED)))
+    requests.sort(
+        key=lambda n: next((index for index, word in enumerate(_REQUESTED) if word in _words(n)), len(_REQUESTED))
+    )
     observed = [n for n in clocks if n not in requests and _words(n) & _OBSERVED]
     measured = [n for n in clocks if n not in requests and n not in observed and _MEASURED_NAMES.search(n.lower())]
     plain = [n for n in clocks if n not in (*requests, *observed, *measured)]

@@ -67,5 +67,5 @@ def code_source(file: CudaFile, code: MeasuredCode, remarks: Sequence[str]) -> s
 def _words(image: bytes) -> list[str]:
     """The image as numbers of 64 bits, which are aligned as the driver wants it; with a zero behind, which ends PTX."""
     whole = image + bytes(8 - len(image) % 8)
-    words = [f"0x{int.from_bytes(whole[at : at + 8], 'little'):016x}," for at in range(0, len(whole), 8)]
-    return ["    " + " ".join(words[at : at + _WORDS]) for at in range(0, len(words), _WORDS)]
+    words = [f"0x{int.from_bytes(whole[index : index + 8], 'little'):016x}," for index in range(0, len(whole), 8)]
+    return ["    " + " ".join(words[position : position + _WORDS]) for position in range(0, len(words), _WORDS)]

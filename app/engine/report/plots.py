@@ -44,7 +44,10 @@ def front_chart(
     x, y = plane.values[:, 0], plane.values[:, 1]
     names = [goal.name for goal in plane.goals]
     known = np.isfinite(x) & np.isfinite(y)  # what was only timed has no place
-    beside = [(each, each.values.get(names[0], np.nan), each.values.get(names[1], np.nan)) for each in references]
+    beside = [
+        (reference, reference.values.get(names[0], np.nan), reference.values.get(names[1], np.nan))
+        for reference in references
+    ]
     drawing = Drawing(
         Axis.over(heading(names[0], units), x[known], [at for _, at, _ in beside]),
         Axis.over(heading(names[1], units), y[known], [at for _, _, at in beside]),
@@ -149,7 +152,7 @@ def trace_chart(table: ResultTable, name: str, label: str) -> str:
     """One figure of every measurement over the time at which it was taken."""
     length = len(table)
     values = values_of(table, name)
-    when = np.array([table.measurement(at).timestamp_s for at in range(length)])
+    when = np.array([table.measurement(index).timestamp_s for index in range(length)])
     known = np.isfinite(values) & np.isfinite(when)
     if known.sum() < 2 or np.ptp(when[known]) <= 0:
         return ""
@@ -175,14 +178,14 @@ _STYLE = """
 def small_front(table: ResultTable, objective: Objective, units: Mapping[str, str]) -> str:
     """HTML with the picture; empty where there are not two goals, or nothing worked."""
     goals = objective.front
-    found = front_indices(table, goals, objective.limits)
-    if len(goals) < 2 or not found:
+    indices = front_indices(table, goals, objective.limits)
+    if len(goals) < 2 or not indices:
         return ""
     names = [goal.name for goal in goals[:2]]
     x, y = (np.asarray(table.values(name), np.float64) for name in names)
     across, up = (heading(name, units) for name in names)
     drawing = Drawing(Axis.over(across, x), Axis.over(up, y), f"{names[1]} over {names[0]}")
     drawing.dots(x, y, "", "configurations", size=5.0)
-    order = sorted(found, key=lambda at: float(x[at]))
+    order = sorted(indices, key=lambda at: float(x[at]))
     drawing.line(x[order], y[order], "", "Pareto front")
     return f'<div class="wattridge">{element("style", _STYLE)}{drawing.text}</div>'

@@ -131,10 +131,10 @@ def _as_docstring(text: str) -> str:
 def _quoted_for_windows(word: str) -> str:
     if _PLAIN.fullmatch(word):
         return word
-    found = _UNQUOTABLE.search(word)
-    if found is not None:
+    match = _UNQUOTABLE.search(word)
+    if match is not None:
         raise InputError(
-            f"{found[0]!r} in '{word}' means something else to each shell of Windows", "copy", "copy it as Python"
+            f"{match[0]!r} in '{word}' means something else to each shell of Windows", "copy", "copy it as Python"
         )
     return f'"{word}{_closing_backslashes(word)}"'
 
@@ -192,7 +192,7 @@ def report_command(plan: SessionFacts, session: int, table: ResultTable, index: 
 
 def compare_command(sources: Sequence[int | Path]) -> CommandLine:
     """Compare stored sessions and files."""
-    words = [_number(each) if isinstance(each, int) else str(each.resolve()) for each in sources]
+    words = [_number(source) if isinstance(source, int) else str(source.resolve()) for source in sources]
     if not words:
         raise InputError("nothing is compared", "Compare", "tick two or more sessions")
     return CommandLine(("compare", *words), f"Comparison of {len(words)} sessions")
@@ -259,7 +259,7 @@ def _tuned(plan: SessionPlan, path: Path) -> tuple[str, ...]:
 def _replayed(plan: SessionPlan, path: Path) -> tuple[str, ...]:
     columns = {name: plan.origin[name] for name in ("parameters", "figures") if name in plan.origin}
     own = plan_replay(path, read=read_recording(path, TableColumns.parse(*map(columns.get, ("parameters", "figures")))))
-    words = ["replay", str(path), *(word for name, said in columns.items() for word in (f"--{name}", said))]
+    words = ["replay", str(path), *(word for name, column in columns.items() for word in (f"--{name}", column))]
     if plan.follow is not None:
         words.append("--follow")
     else:
@@ -289,10 +289,10 @@ def _search(plan: SessionPlan, own: Mapping[str, Any]) -> list[str]:
     chosen = strategies.get(plan.strategy)
     given = strategies.make_options(chosen, dict(plan.strategy_options))
     usual = strategies.make_options(chosen, {} if words else dict(own["strategy_options"]))
-    for each in dataclasses.fields(given):
-        value = getattr(given, each.name)
-        if value != getattr(usual, each.name):
-            words += _option("--strategy-option", f"{each.name}={_text(value)}")
+    for field in dataclasses.fields(given):
+        value = getattr(given, field.name)
+        if value != getattr(usual, field.name):
+            words += _option("--strategy-option", f"{field.name}={_text(value)}")
     words += _budget(plan, own)
     return words + ([] if plan.seed == own["seed"] else _option("--seed", str(plan.seed)))
 

@@ -119,9 +119,9 @@ def aligned(descriptions: Sequence[Description]) -> list[list[Figure]]:
     Where a description lacks it, an unknown one with the same label, unit and meaning stands in its place.
     """
     first: dict[str, Figure] = {}
-    for figure in (figure for each in descriptions for figure in each.figures):
+    for figure in (figure for description in descriptions for figure in description.figures):
         first.setdefault(figure.heading, figure)
-    columns = [{figure.heading: figure for figure in each.figures} for each in descriptions]
+    columns = [{figure.heading: figure for figure in description.figures} for description in descriptions]
     return [
         [column.get(heading, Figure(like.label, None, like.unit, meaning=like.meaning)) for column in columns]
         for heading, like in first.items()
@@ -131,7 +131,7 @@ def aligned(descriptions: Sequence[Description]) -> list[list[Figure]]:
 def side_by_side(descriptions: Sequence[Description], title: str = "") -> Listing:
     """Descriptions as the columns of one table; where some figure has a meaning, the last column holds them."""
     figures = aligned(descriptions)
-    header = ["", *(each.title for each in descriptions)]
+    header = ["", *(description.title for description in descriptions)]
     rows = [[row[0].heading, *(figure.cell for figure in row)] for row in figures]
     if any(row[0].meaning for row in figures):
         header.append("")

@@ -85,7 +85,7 @@ class ServiceModelled:
         assert self._load is not None
         parts: list[Served] = []
         step_s = TAKEN_S if self._buffered else max(_POLLED_S, self._sensor.poll_s if self._sensor else 0.0)
-        while not stop.is_set() and sum(each.end_ns - each.start_ns for each in parts) < TAKEN_S * 1e9 - 1e3:
+        while not stop.is_set() and sum(part.end_ns - part.start_ns for part in parts) < TAKEN_S * 1e9 - 1e3:
             parts.append(self._gpu.serve(self._load, step_s))
             self._read()
         return _joined(parts) if parts else None
@@ -105,9 +105,9 @@ class ServiceModelled:
         """The figures of the board, `time_s` for each unit of work."""
         energy = self.energy(start_ns, end_ns)
         reasons = 0
-        for each in self._readings:
-            if start_ns <= each.time_ns <= end_ns:
-                value = self._value(each, "event_reasons")
+        for reading in self._readings:
+            if start_ns <= reading.time_ns <= end_ns:
+                value = self._value(reading, "event_reasons")
                 reasons |= 0 if math.isnan(value) else int(value)
         return Window(
             time_s=time_s,
@@ -153,30 +153,30 @@ class ServiceModelled:
             self._source.poll(reading.time_ns, self._value(reading, self._sensor.channel))
             return
         samples = self._gpu.power_samples(self._newest_ns)
-        self._source.add_samples((each.time_ns, each.power_w) for each in samples)
+        self._source.add_samples((sample.time_ns, sample.power_w) for sample in samples)
         self._newest_ns = samples[-1].time_ns if samples else self._newest_ns
 
     def _value(self, reading: Reading, name: str) -> float:
-        names = [each.name for each in self._gpu.channels]
+        names = [channel.name for channel in self._gpu.channels]
         return reading.values[names.index(name)] if name in names else math.nan
 
     def _mean(self, name: str, start_ns: int, end_ns: int) -> float:
-        values = [self._value(each, name) for each in self._readings if start_ns <= each.time_ns <= end_ns]
+        values = [self._value(reading, name) for reading in self._readings if start_ns <= reading.time_ns <= end_ns]
         values = [value for value in values if not math.isnan(value)]
         return float(np.mean(values)) if values else math.nan
 
 
 def _joined(parts: list[Served]) -> Served:
     faults: dict[str, int] = {}
-    for each in parts:
-        for words, count in each.faults.items():
+    for part in parts:
+        for words, count in part.faults.items():
             faults[words] = faults.get(words, 0) + count
     return Served(
         start_ns=parts[0].start_ns,
         end_ns=parts[-1].end_ns,
-        requests=Requests.joined([each.requests for each in parts]),
-        idle_s=sum(each.idle_s for each in parts),
-        output_tokens=sum(each.output_tokens for each in parts),
-        problem=next((each.problem for each in parts if each.problem), ""),
+        requests=Requests.joined([part.requests for part in parts]),
+        idle_s=sum(part.idle_s for part in parts),
+        output_tokens=sum(part.output_tokens for part in parts),
+        problem=next((part.problem for part in parts if part.problem), ""),
         faults=faults,
     )

@@ -117,9 +117,9 @@ def collected(
     codes = {name: np.empty(bound, column.dtype) for factor in factors for name, column in factor.codes.items()}
     for rows in blocks:
         left[0] += len(rows[0])
-        for at, restriction in enumerate(restrictions, start=1):
+        for index, restriction in enumerate(restrictions, start=1):
             rows = _filtered(factors, rows, restriction, scope)
-            left[at] += len(rows[0])
+            left[index] += len(rows[0])
         check_size(left[-1], limit)
         block = slice(left[-1] - len(rows[0]), left[-1])
         for factor, row in zip(factors, rows, strict=True):
@@ -288,8 +288,8 @@ def count_completions(factors: Sequence[Factor], pending: Sequence[Dependent], s
     values = dict(scope.values)
     scope = replace(scope, values=values)
     tables = [(factor, np.ones(factor.size, dtype=np.int64)) for factor in factors]
-    for at, dependent in enumerate(pending):
-        later = {name for other in pending[at:] for name in other.needs}
+    for index, dependent in enumerate(pending):
+        later = {name for other in pending[index:] for name in other.needs}
         tables = [_summed(factor, weight, later, values) for factor, weight in tables]
         joined = [table for table in tables if any(name in table[0].codes for name in dependent.needs)]
         rest = [table for table in tables if not any(table is other for other in joined)]
@@ -298,7 +298,7 @@ def count_completions(factors: Sequence[Factor], pending: Sequence[Dependent], s
         factor, weight = product([factor for factor, _ in joined]), np.ones(1, dtype=np.int64)
         for _, own in joined:
             weight = _times(weight[:, None], own[None, :]).ravel()
-        if any(dependent.name in other.needs for other in pending[at + 1 :]):
+        if any(dependent.name in other.needs for other in pending[index + 1 :]):
             grown = expand(factor, dependent, (), scope, _COUNTED)
             values[dependent.name] = grown.levels
             tables = [*rest, (grown.factor, np.repeat(weight, grown.repeats))]
@@ -365,8 +365,8 @@ def build_space(
         builder = _Builder(given, {**limits.as_names(), **constants}, stop)
         for text in _implicit_limit(given, constants, block_size_names):
             builder.restrict(text, "implicit limit")
-        for at, text in enumerate(restrictions):
-            builder.restrict(text, f"restrictions[{at}]")
+        for index, text in enumerate(restrictions):
+            builder.restrict(text, f"restrictions[{index}]")
         builder.run()
         values, codes = builder.table()
     except InputError as error:

@@ -225,9 +225,9 @@ def _sorted_keys(factors: list[Factor], weight: Mapping[str, int], span: int) ->
         present[key[start : start + _DECODED]] = True
     filled = 0
     for start in range(0, span, _DECODED):
-        found = np.flatnonzero(present[start : start + _DECODED])
-        key[filled : filled + len(found)] = found + start
-        filled += len(found)
+        indices = np.flatnonzero(present[start : start + _DECODED])
+        key[filled : filled + len(indices)] = indices + start
+        filled += len(indices)
     return key
 
 
@@ -342,9 +342,9 @@ class Check:
         """Where all restrictions hold; the rows that each one leaves are counted."""
         rows = self._rows_behind(shape, some, left)
         mask: Mask = np.ones(shape, dtype=np.bool_)
-        for at, restriction in enumerate(self._restrictions):
+        for index, restriction in enumerate(self._restrictions):
             mask = mask & restriction.mask(known, shape)
-            self.left[at] += int(np.count_nonzero(mask)) if rows is None else int(rows[mask].sum())
+            self.left[index] += int(np.count_nonzero(mask)) if rows is None else int(rows[mask].sum())
         return mask
 
     def _rows_behind(self, shape: tuple[int, int], some: Places, left: int) -> Integers | None:

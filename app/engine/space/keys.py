@@ -97,7 +97,7 @@ class KeyIndex:
 
         A prefix of no axes is 0; one of all axes is the row number. Shapes (m,), (m,) -> (m,), (m,).
         """
-        level = next(at for at, run in enumerate(self._runs) if axis < run.stop)
+        level = next(index for index, run in enumerate(self._runs) if axis < run.stop)
         run, keys = self._runs[level], self._keys[level]
         weight = int(self._radix[level][axis - run.start])
         key = prefix + code * weight

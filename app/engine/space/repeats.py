@@ -76,13 +76,13 @@ def repeat_names(table: ResultTable) -> tuple[str, ...]:
 
     One of a name that may mean something else, such as `iteration`, must also leave the times much as they are.
     """
-    found = []
+    results = []
     for parameter in table.space.parameters:
         if parameter.device_setting or not is_repeat(parameter.name, parameter.values):
             continue
         if _CERTAIN.match(parameter.name) or not _changes_times(table, parameter.name):
-            found.append(parameter.name)
-    return tuple(found)
+            results.append(parameter.name)
+    return tuple(results)
 
 
 def fold(table: ResultTable) -> Folded | None:
@@ -100,8 +100,8 @@ def fold(table: ResultTable) -> Folded | None:
     index_of = np.empty(length, dtype=np.int64)
     counts: list[int] = []
     deviations: dict[str, list[float]] = {}
-    for at, (row, indices) in enumerate(members.items()):
-        index_of[indices] = at
+    for place, (row, indices) in enumerate(members.items()):
+        index_of[indices] = place
         measurements = [table.measurement(index) for index in indices]
         succeeded = [m for m in measurements if m.state is State.OK]
         new.append(_mean_of(succeeded or measurements[:1], row, space.configuration(row)))
@@ -112,7 +112,7 @@ def fold(table: ResultTable) -> Folded | None:
             values = _known(succeeded, name)
             if len(values) > 1 and values.mean() > 0:
                 deviations.setdefault(name, []).append(float(values.std(ddof=1) / values.mean()))
-    scatter = {name: float(np.median(each)) for name, each in deviations.items()}
+    scatter = {name: float(np.median(deviation)) for name, deviation in deviations.items()}
     found = Folded(new, index_of, names, (min(counts, default=0), max(counts, default=0)), scatter)
     new.space = replace(space, notes=(*space.notes, found.words))
     return found
@@ -127,11 +127,11 @@ def of_each_reading(table: ResultTable, column: npt.NDArray[np.float64]) -> npt.
     if not names:
         return column
     _, row_of = _space_without(table.space, names)
-    known = np.flatnonzero((table.states()[: len(column)] == STATES.index(State.OK)) & np.isfinite(column))
-    _, place = np.unique(row_of[table.rows()[known]], return_inverse=True)
-    found = np.array(column)
-    found[known] = (np.bincount(place, weights=column[known]) / np.bincount(place))[place]
-    return found
+    indices = np.flatnonzero((table.states()[: len(column)] == STATES.index(State.OK)) & np.isfinite(column))
+    _, place = np.unique(row_of[table.rows()[indices]], return_inverse=True)
+    result = np.array(column)
+    result[indices] = (np.bincount(place, weights=column[indices]) / np.bincount(place))[place]
+    return result
 
 
 def of_configurations(table: ResultTable, column: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -144,10 +144,10 @@ def of_configurations(table: ResultTable, column: npt.NDArray[np.float64]) -> np
         return column
     _, row_of = _space_without(table.space, names)
     group = row_of[table.rows()[: len(column)]]
-    known = np.flatnonzero(np.isfinite(column))
-    _, first, place = np.unique(group[known], return_index=True, return_inverse=True)
+    indices = np.flatnonzero(np.isfinite(column))
+    _, first, place = np.unique(group[indices], return_index=True, return_inverse=True)
     means = np.full(len(column), np.nan)
-    means[known[first]] = np.bincount(place, weights=column[known]) / np.bincount(place)
+    means[indices[first]] = np.bincount(place, weights=column[indices]) / np.bincount(place)
     return means
 
 
@@ -172,7 +172,7 @@ def _changes_times(table: ResultTable, name: str) -> bool:
 
 def _space_without(space: SearchSpace, names: Sequence[str]) -> tuple[SearchSpace, Indices]:
     """The space without these parameters, and the row there of each row here."""
-    kept = [at for at, parameter in enumerate(space.parameters) if parameter.name not in names]
+    kept = [index for index, parameter in enumerate(space.parameters) if parameter.name not in names]
     repeats = math.prod(len(parameter.values) for parameter in space.parameters if parameter.name in names)
     if not kept:
         codes = np.zeros((min(space.size, 1), 1), dtype=space.codes.dtype)
@@ -180,7 +180,7 @@ def _space_without(space: SearchSpace, names: Sequence[str]) -> tuple[SearchSpac
     codes, row_of = np.unique(space.codes[:, kept], axis=0, return_inverse=True)
     smaller = replace(
         space,
-        parameters=tuple(space.parameters[at] for at in kept),
+        parameters=tuple(space.parameters[place] for place in kept),
         codes=codes,
         cartesian=max(1, space.cartesian // repeats),
     )
@@ -204,8 +204,8 @@ def _mean_of(measurements: Sequence[Measurement], row: int, configuration: Mappi
             intervals[name] = first.intervals[name]
     clocks = [m.observed_clock_mhz for m in measurements if math.isfinite(m.observed_clock_mhz)]
     reasons = 0
-    for each in measurements:
-        reasons |= each.event_reasons
+    for measurement in measurements:
+        reasons |= measurement.event_reasons
     return replace(
         first,
         row=row,

@@ -174,8 +174,8 @@ def specification_of(document: Mapping[str, Any], path: Path) -> Specification:
     restrictions = root.texts("restrictions")
     if len(restrictions) > MAX_ENTRIES:
         raise InputError(f"{len(restrictions)} restrictions", root.place("restrictions"), f"at most {MAX_ENTRIES}")
-    for at, text in enumerate(restrictions):
-        parse(text, f"{root.place('restrictions')}[{at}]").check_names(scope)
+    for index, text in enumerate(restrictions):
+        parse(text, f"{root.place('restrictions')}[{index}]").check_names(scope)
     if len(kinds := [kind for kind in ("kernel", "command", "service") if kind in root]) > 1:
         what, tables = (
             " and ".join(f"{before}{kind}{after}" for kind in kinds) for before, after in (("a ", ""), "[]")
@@ -312,7 +312,7 @@ def _device_settings(section: Section) -> dict[str, SettingValues]:
 def _profiles(section: Section, key: str) -> tuple[Value, ...]:
     """Workload power profiles by name or number, -1 and 'none' for none; which there are is for the board to say."""
     values = section.items(key)
-    sound = [isinstance(each, str) or (type(each) is int and is_setting(key, each)) for each in values]
+    sound = [isinstance(value, str) or (type(value) is int and is_setting(key, value)) for value in values]
     if not values or not all(sound):
         raise section.wrong(key, '"supported" or a list of profiles, such as ["none", "max_q", 6]')
     return tuple(values)
@@ -534,9 +534,9 @@ def _objective(root: Section, names: tuple[str, ...], measured: tuple[str, ...])
     key = "maximise" if "maximise" in section else "minimise"
     goal = Goal(section.text(key), key == "maximise")
     front = tuple(_front_goal(text, goal, measured) for text in section.texts("front"))
-    for at, wanted in enumerate((goal, *front)):
+    for index, wanted in enumerate((goal, *front)):
         if wanted.name not in names:
-            raise unknown_name(wanted.name, wanted.name, section.place("front" if at else key), names)
+            raise unknown_name(wanted.name, wanted.name, section.place("front" if index else key), names)
     if len(front) == 1 or len({wanted.name for wanted in front}) < len(front):
         raise section.wrong("front", "two or more different names")
     return Objective(goal, front)

@@ -47,7 +47,7 @@ def _bounds(limits: Sequence[Limit]) -> dict[str, Any]:
     bounds: dict[str, list[str]] = {}
     for limit in limits:
         bounds.setdefault(limit.name, []).append(f"{'<=' if limit.most else '>='} {limit.bound!r}")
-    return {name: found if len(found) > 1 else found[0] for name, found in bounds.items()}
+    return {name: bound if len(bound) > 1 else bound[0] for name, bound in bounds.items()}
 
 
 def _metering(choice: MeterChoice) -> dict[str, Any]:

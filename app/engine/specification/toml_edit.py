@@ -81,9 +81,9 @@ def rebased(text: str, old: Path, new: Path) -> str:
         return text
     for key in ("source", "include"):
         given = kernel.get(key)
-        for at, name in enumerate(given if isinstance(given, list) else [given]):
+        for index, name in enumerate(given if isinstance(given, list) else [given]):
             if isinstance(name, str):
-                place: Place = ("kernel", key, at) if isinstance(given, list) else ("kernel", key)
+                place: Place = ("kernel", key, index) if isinstance(given, list) else ("kernel", key)
                 start, end = _span(text, place)
                 text = text[:start] + toml_of(relative((old / name).resolve(), new)) + text[end:]
     return text
@@ -124,5 +124,5 @@ def _header_line(text: str, place: Place) -> int | None:
     if not all(isinstance(key, str) for key in place):
         return None
     name = r"\s*\.\s*".join(re.escape(key_text(str(key))) for key in place)
-    found = re.search(rf"^[ \t]*\[[ \t]*{name}[ \t]*\]", text, re.MULTILINE)
-    return text.count("\n", 0, found.start()) + 1 if found else None
+    match = re.search(rf"^[ \t]*\[[ \t]*{name}[ \t]*\]", text, re.MULTILINE)
+    return text.count("\n", 0, match.start()) + 1 if match else None

@@ -84,8 +84,8 @@ class Kernel:
         """`log_table`, and for each of theta but the noise the position of its axis and the slope of that's block."""
         table = np.zeros((self.starts[-1], self.starts[-1]))
         slopes: list[tuple[int, Floats]] = []
-        for at, index in enumerate(self.axes):
-            start, end = self.starts[at : at + 2]
+        for place, index in enumerate(self.axes):
+            start, end = self.starts[place : place + 2]
             axis = self.features.axes[index]
             share = 1 / (1 + math.exp(-self.theta[len(slopes)]))
             own_length = axis.positions is not None and not axis.derived
@@ -93,9 +93,9 @@ class Kernel:
             similar, slope = _similarity(axis, length)
             correlation = 1 - share + share * similar
             table[start:end, start:end] = np.log(correlation)
-            slopes.append((at, share * (1 - share) * (similar - 1) / correlation))
+            slopes.append((place, share * (1 - share) * (similar - 1) / correlation))
             if own_length:
-                slopes.append((at, share * slope / correlation))
+                slopes.append((place, share * slope / correlation))
         return table, slopes
 
     def levels(self, rows: Sequence[int] | Rows) -> Levels:
@@ -240,7 +240,7 @@ class Posterior:
         wider[:n, :n] = self._factor
         self._factor = wider
         self._points, self._towards, self._reduced = (
-            np.concatenate([each, np.zeros_like(each)]) for each in (self._points, self._towards, self._reduced)
+            np.concatenate([value, np.zeros_like(value)]) for value in (self._points, self._towards, self._reduced)
         )
 
     def _append(self, row: int) -> None:
@@ -288,9 +288,9 @@ class _Likelihood:
         self.slope[-1] = np.trace(pull) * kernel.noise
         self.pull = pull * correlation  # slope along each log correlation
         half = one_hot.T @ self.pull
-        for at, (axis, block) in enumerate(slopes):
+        for index, (axis, block) in enumerate(slopes):
             part = slice(*kernel.starts[axis : axis + 2])
-            self.slope[at] = float(((half[part] @ one_hot[:, part]) * block).sum())
+            self.slope[index] = float(((half[part] @ one_hot[:, part]) * block).sum())
 
 
 def _climb(start: Kernel, rows: Rows, values: Floats, iterations: int) -> Kernel:
@@ -345,13 +345,13 @@ def _with_worthy(kernel: Kernel, rows: Rows, values: Floats) -> Kernel:
 def _without_worthless(kernel: Kernel) -> Kernel:
     """The kernel without derived axes of next to no share."""
     least = math.log(_WORTHLESS / (1 - _WORTHLESS))
-    derived = [at for at, index in enumerate(kernel.axes) if index >= kernel.features.own]
+    derived = [place for place, index in enumerate(kernel.axes) if index >= kernel.features.own]
     shares = kernel.theta[-1 - len(derived) : -1]
-    dropped = [at for at, share in zip(derived, shares, strict=True) if share < least]
+    dropped = [position for position, share in zip(derived, shares, strict=True) if share < least]
     if not dropped:
         return kernel
     theta = np.concatenate([kernel.theta[: -1 - len(derived)], shares[shares >= least], kernel.theta[-1:]])
-    return Kernel(kernel.features, tuple(i for at, i in enumerate(kernel.axes) if at not in dropped), theta)
+    return Kernel(kernel.features, tuple(i for place, i in enumerate(kernel.axes) if place not in dropped), theta)
 
 
 def _similarity(axis: Axis, length: float) -> tuple[Floats, Floats]:

@@ -40,12 +40,12 @@ class BruteForce(Strategy, name="brute_force", label="Brute force"):
 
 def _by_setting(space: SearchSpace) -> npt.NDArray[np.intp]:
     """All rows, sorted by their device settings alone, the graphics clock slowest; shape (size,)."""
-    settings = [at for at, parameter in enumerate(space.parameters) if parameter.device_setting]
+    settings = [index for index, parameter in enumerate(space.parameters) if parameter.device_setting]
     if not settings:
         return np.arange(space.size)
     quick = {name: place for place, name in enumerate(SETTINGS)}
     settings.sort(key=lambda at: quick.get(space.parameters[at].name, len(quick)))
-    return np.lexsort([space.codes[:, at] for at in settings])
+    return np.lexsort([space.codes[:, setting] for setting in settings])
 
 
 class LatinHypercube(Strategy, name="latin_hypercube", label="Latin hypercube"):

@@ -200,8 +200,8 @@ class FrontBaseline(Chance):
         spans = np.append(heights[1:], corner[1]) - heights
         area = np.zeros(self.rows + 1)
         above = np.zeros(len(heights), dtype=np.int64)  # in each strip of the second goal: rows that dominate it
-        for width, at in zip(widths.tolist(), place.tolist(), strict=True):
-            above[at:] += 1
+        for width, index in zip(widths.tolist(), place.tolist(), strict=True):
+            above[index:] += 1
             if width > 0:
                 area[: len(points) + 1] += width * np.bincount(above, weights=spans, minlength=len(points) + 1)
         return area
@@ -352,8 +352,8 @@ def pairwise_wins(scores: Mapping[str, Mapping[str, npt.ArrayLike]]) -> dict[str
     strategies = list(dict.fromkeys(name for of_space in scores.values() for name in of_space))
     wins = {a: {b: 0 for b in strategies if b != a} for a in strategies}
     for of_space in scores.values():
-        for at, first in enumerate(strategies):
-            for second in strategies[at + 1 :]:
+        for index, first in enumerate(strategies):
+            for second in strategies[index + 1 :]:
                 if first not in of_space or second not in of_space:
                     continue
                 one, other = np.asarray(of_space[first]), np.asarray(of_space[second])

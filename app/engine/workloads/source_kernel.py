@@ -101,11 +101,11 @@ def passed_by_value(source: str, function: str) -> frozenset[int]:
     [1]
     """
     text = _CONTINUED.sub(" ", _FORTRAN_COMMENT.sub("", source[:_MOST])).lower()
-    found = re.search(rf"\b(?:subroutine|function)\s+{re.escape(function.lower())}\s*\(([^)]*)\)", text)
-    if found is None:
+    match = re.search(rf"\b(?:subroutine|function)\s+{re.escape(function.lower())}\s*\(([^)]*)\)", text)
+    if match is None:
         return frozenset()
-    names = [name.strip() for name in found[1].split(",")]
-    body = text[found.end() :]
+    names = [name.strip() for name in match[1].split(",")]
+    body = text[match.end() :]
     ended = _END.search(body)
     by_value: set[str] = set()
     for line in (body[: ended.start()] if ended else body).splitlines():
@@ -302,8 +302,8 @@ class SourceKernel:
             return calls
         by_value = passed_by_value(self._own_text(build), self._kernel.name)
         passed = (
-            replace(each, by_reference=each.shape is None and place not in by_value)
-            for place, each in enumerate(calls.arguments)
+            replace(argument, by_reference=argument.shape is None and place not in by_value)
+            for place, argument in enumerate(calls.arguments)
         )
         return replace(calls, arguments=tuple(passed))
 

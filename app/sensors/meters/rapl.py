@@ -21,12 +21,12 @@ _REMEDY: Final = (
 
 def zones(folder: Path = FOLDER) -> list[Path]:
     """The zones that add up to the host: packages, and the memory beside them. `psys` holds both, so it is left out."""
-    found = []
+    results = []
     for path in sorted(folder.glob("intel-rapl:*")):
         name = _name(path)
         if name.startswith("package") or name == "dram":
-            found.append(path)
-    return found
+            results.append(path)
+    return results
 
 
 def _name(zone: Path) -> str:
@@ -60,11 +60,11 @@ class Rapl:
 
     def read(self) -> Samples:
         energy_j = []
-        for at, zone in enumerate(self._zones):
+        for index, zone in enumerate(self._zones):
             now_uj = self._number(zone / "energy_uj")
-            self._turns[at] += now_uj < self._before_uj[at]
-            self._before_uj[at] = now_uj
-            energy_j.append((now_uj + self._turns[at] * (self._whole_uj[at] + 1)) / 1e6)
+            self._turns[index] += now_uj < self._before_uj[index]
+            self._before_uj[index] = now_uj
+            energy_j.append((now_uj + self._turns[index] * (self._whole_uj[index] + 1)) / 1e6)
         counted = [sum(energy_j)] if len(energy_j) < 2 else [sum(energy_j), *energy_j]
         return self._counters.sample(time.monotonic_ns(), counted)
 

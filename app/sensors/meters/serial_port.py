@@ -92,9 +92,9 @@ def end_stream(port: SerialPort) -> None:
 def _product_of(tty: Path) -> str:
     """What the USB device that a port belongs to says of itself."""
     folder = (tty / "device").resolve()
-    for each in (folder, *folder.parents[:3]):
+    for parent in (folder, *folder.parents[:3]):
         with suppress(OSError, UnicodeDecodeError):
-            return (each / "product").read_text().strip()
+            return (parent / "product").read_text().strip()
     return ""
 
 

@@ -62,7 +62,7 @@ def opencl_devices() -> tuple[OpenclDevice, ...]:
     except subprocess.TimeoutExpired:
         raise WattridgeError(f"its driver did not answer within {_LIST_S:g} s", "OpenCL", _OF_A_DRIVER) from None
     try:
-        return tuple(OpenclDevice(**each) for each in json.loads(listed.stdout))
+        return tuple(OpenclDevice(**entry) for entry in json.loads(listed.stdout))
     except (ValueError, TypeError):
         raise _why_not_listed(listed) from None
 
@@ -88,9 +88,9 @@ def find_device(text: str) -> OpenclDevice:
         return devices[0]
     if wanted.isdigit() and int(wanted) < len(devices):
         return devices[int(wanted)]
-    fits = [each for each in devices if wanted == each.number or wanted in each.name.lower()]
+    fits = [device for device in devices if wanted == device.number or wanted in device.name.lower()]
     if len(fits) != 1:
-        there = ", ".join(f"{at} ({each.name}, {each.platform})" for at, each in enumerate(devices))
+        there = ", ".join(f"{index} ({item.name}, {item.platform})" for index, item in enumerate(devices))
         what = f"there is no OpenCL device '{text}'" if not fits else f"'{text}' is in the name of several devices"
         raise InputError(what, "--gpu", f"OpenCL devices here: {there}")
     return fits[0]

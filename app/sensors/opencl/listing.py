@@ -91,12 +91,12 @@ def main() -> None:
         platforms = cl.get_platforms()
     except cl.Error:
         platforms = []
-    for at, platform in enumerate(platforms):
+    for index, platform in enumerate(platforms):
         try:
             devices = platform.get_devices()
         except cl.Error:
             continue
-        found += [describe(device, platform, f"{at}.{number}", ask) for number, device in enumerate(devices)]
+        found += [describe(device, platform, f"{index}.{number}", ask) for number, device in enumerate(devices)]
     json.dump(found, sys.stdout)
 
 

@@ -96,7 +96,9 @@ class AlarmWatch:
         return self._crossed(kind, first, f"{kind} above {threshold:g} {unit}", f"{highest:.1f} {unit}")
 
     def _cap(self, span: tuple[int, int]) -> Alarm | None:
-        spans = [each for each in self._trace.event_spans(*span) if each.reason == EventReason.POWER_CAP]
+        spans = [
+            event_span for event_span in self._trace.event_spans(*span) if event_span.reason == EventReason.POWER_CAP
+        ]
         if not spans:
             self._calm("cap", span[1], True)
             return None

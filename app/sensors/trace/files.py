@@ -64,7 +64,7 @@ def _json(trace: Trace, t0_ns: int, t1_ns: int, info: GpuInfo) -> list[str]:
         "gpu": info.label,
         "source": info.source,
         "units": {name: CHANNELS[name].unit for name in columns},
-        "readings": {"time_s": seconds(time_ns), **{name: figures(name, each) for name, each in columns.items()}},
+        "readings": {"time_s": seconds(time_ns), **{name: figures(name, column) for name, column in columns.items()}},
     }
     if len(sample_ns):
         name = POWER_SAMPLES.name

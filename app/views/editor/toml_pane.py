@@ -98,11 +98,11 @@ def completions_at(text: str, at: int) -> tuple[str, list[str]]:
         found = [key for key in found if "." not in key]
     else:
         found = []
-    return spot.word, [each for each in found if each.startswith(spot.word)]
+    return spot.word, [match for match in found if match.startswith(spot.word)]
 
 
 def _joined(table: str, key: str) -> str:
-    return ".".join(each for each in (table, key) if each)
+    return ".".join(value for value in (table, key) if value)
 
 
 _TOKENS = re.compile(
@@ -210,7 +210,7 @@ class TomlPane(QPlainTextEdit):
             selection.format.setProperty(QTextFormat.Property.FullWidthSelection, True)
             marked.append(selection)
         self.setExtraSelections(marked)
-        self.setAccessibleDescription("; ".join(f"line {line}: {what}" for line, what in self._problems.items()))
+        self.setAccessibleDescription("; ".join(f"line {line}: {problem}" for line, problem in self._problems.items()))
         self._margin.update()
 
     def go_to_line(self, line: int) -> None:

@@ -74,9 +74,9 @@ class FromCommand(QWidget):
         self.sample.setAccessibleName("Sample of the output")
         self.text.setReadOnly(True)
         self.text.setAccessibleName("The specification")
-        for each in (self.sample, self.text):
-            each.setTabChangesFocus(True)
-            each.setFont(theme.fixed_font())
+        for widget in (self.sample, self.text):
+            widget.setTabChangesFocus(True)
+            widget.setFont(theme.fixed_font())
         self.text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         labels = [PlainLabel(text) for text in ("&Command line", "&Folder")]
         for label, line in zip(labels, (self.run, self.folder), strict=True):
@@ -284,16 +284,16 @@ class FromKernel(QWidget):
                 self.kernel.addItem(f"{name} ({arguments})", (place, name))
         self._filling = True
         self.table.setRowCount(len(scan.suggestions))
-        for row, each in enumerate(scan.suggestions):
-            tick = QTableWidgetItem(each.name)
+        for row, suggestion in enumerate(scan.suggestions):
+            tick = QTableWidgetItem(suggestion.name)
             tick.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsUserCheckable)
-            tick.setCheckState(Qt.CheckState.Checked if each.tunable else Qt.CheckState.Unchecked)
-            why = QTableWidgetItem(each.why)
+            tick.setCheckState(Qt.CheckState.Checked if suggestion.tunable else Qt.CheckState.Unchecked)
+            why = QTableWidgetItem(suggestion.why)
             why.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable)
-            why.setToolTip(plain_tip(each.why))
+            why.setToolTip(plain_tip(suggestion.why))
             for column, item in (
                 (_NAME, tick),
-                (_VALUES, QTableWidgetItem(_shown_values(each.values))),
+                (_VALUES, QTableWidgetItem(_shown_values(suggestion.values))),
                 (_WHY, why),
             ):
                 self.table.setItem(row, column, item)
@@ -341,16 +341,16 @@ class FromKernel(QWidget):
 
 def _shown_values(values: Sequence[Value]) -> str:
     """The values of a parameter, with commas."""
-    return ", ".join(toml_of(each) for each in values)
+    return ", ".join(toml_of(value) for value in values)
 
 
 def _typed_values(text: str) -> Any:
     """A list where it reads as one (numbers, true, false, quoted words), else an expression."""
     try:
-        found = tomllib.loads(f"v = [{text}\n]\n")
+        document = tomllib.loads(f"v = [{text}\n]\n")
     except (ValueError, RecursionError):
         return text.strip()
-    return found["v"] if len(found) == 1 else text.strip()
+    return document["v"] if len(document) == 1 else text.strip()
 
 
 def _cell_text(table: QTableWidget, row: int, column: int) -> str:

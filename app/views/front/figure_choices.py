@@ -231,7 +231,7 @@ class FigureChoices(QWidget):
 
 def _other_than(choice: QComboBox, names: set[str]) -> int:
     """The place of the first figure that is none of these; it counts as one of them from now on."""
-    at = next((at for at in range(choice.count()) if choice.itemData(at) not in names), 0)
+    at = next((index for index in range(choice.count()) if choice.itemData(index) not in names), 0)
     names.add(choice.itemData(at))
     return at
 

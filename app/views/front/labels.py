@@ -53,7 +53,7 @@ class ReferenceMarks(QObject):
         for label in self.labels:
             self._plot.removeItem(label)
         self.references = tuple(references)
-        self.labels = [pg.TextItem(each.label) for each in references]
+        self.labels = [pg.TextItem(reference.label) for reference in references]
         for label in self.labels:
             label.setZValue(21)
             self._plot.addItem(label, ignoreBounds=True)
@@ -73,19 +73,19 @@ class ReferenceMarks(QObject):
         """(which, x, y) in the plot of those that are shown and have both figures."""
         if self._points is None or not self._shown:
             return []
-        found = []
-        for which, each in enumerate(self.references):
-            known = (np.array([each.values.get(goal.name, np.nan)]) for goal in self._points.goals)
+        results = []
+        for which, reference in enumerate(self.references):
+            known = (np.array([reference.values.get(goal.name, np.nan)]) for goal in self._points.goals)
             x, y = (float(values[0]) for values in self._points.placed(*known))
             if np.isfinite([x, y]).all():
-                found.append((which, x, y))
-        return found
+                results.append((which, x, y))
+        return results
 
     @property
     def key(self) -> list[KeyMark]:
         """What the key says of those in the plot."""
         found = (self.references[which] for which, _, _ in self.places())
-        return [KeyMark(_SYMBOLS[each.kind], _COLOURS[each.kind], each.label) for each in found]
+        return [KeyMark(_SYMBOLS[match.kind], _COLOURS[match.kind], match.label) for match in found]
 
     def at(self, place: QPointF) -> int | None:
         """Which one lies at a place in the view's own pixels."""
@@ -106,8 +106,8 @@ class ReferenceMarks(QObject):
             pen = pg.mkPen(getattr(colours, _COLOURS[kind]), width=2)
             spots.append({"pos": (x, y), "symbol": _SYMBOLS[kind], "size": _SIZE, "pen": pen, "brush": ground})
         self.marks.setData(spots)
-        for label, each in zip(self.labels, self.references, strict=True):
-            label.setText(each.label, QColor(getattr(colours, _COLOURS[each.kind])))
+        for label, reference in zip(self.labels, self.references, strict=True):
+            label.setText(reference.label, QColor(getattr(colours, _COLOURS[reference.kind])))
             label.fill = pg.mkBrush(ground)
             label.hide()
 
@@ -251,7 +251,7 @@ class LabelLayout(QObject):
             for wish in wishes:
                 leaders += self._grant(wish, free)
         self._leaders.setPen(pg.mkPen(QColor(theme.colours().muted), width=1))
-        self._leaders.setData(*(np.asarray([at[axis] for at in leaders], dtype=np.float64) for axis in (0, 1)))
+        self._leaders.setData(*(np.asarray([leader[axis] for leader in leaders], dtype=np.float64) for axis in (0, 1)))
 
     def _free_places(self) -> FreePlaces:
         x, y = self._cloud.pixels()

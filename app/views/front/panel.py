@@ -55,9 +55,9 @@ class FigureTabs(QStackedWidget):
         self.bar.setDrawBase(False)
         self.bar.setExpanding(False)
         self.bar.setAccessibleName("Figure of the measurements")
-        for at, (title, tip, _) in enumerate(pages):
+        for index, (title, tip, _) in enumerate(pages):
             self.bar.addTab(title)
-            self.bar.setTabToolTip(at, tip)
+            self.bar.setTabToolTip(index, tip)
         self.bar.currentChanged.connect(self._show)
         self._show(0)
 
@@ -282,8 +282,8 @@ class FrontPanel(PanelInParts):
         self.bars.set_session(table, plan)
         self.bars.come_after(self.pages.bar)
         self._show_bars()
-        for each in (self.figures, self._beside, self.pages.bar):
-            each.setVisible(table is not None)  # there is nothing to choose from
+        for widget in (self.figures, self._beside, self.pages.bar):
+            widget.setVisible(table is not None)  # there is nothing to choose from
         self._show_points()
         self._show_page()
         self.refresh()

@@ -73,11 +73,11 @@ class ParallelAxes:
         self.axes: list[Axis] = []
         levels: list[Levels] = []  # on each axis, the step of each point
         columns: list[Places] = []
-        for at, parameter in enumerate(space.parameters):
+        for index, parameter in enumerate(space.parameters):
             last = len(parameter.values) - 1
             if last < 1:
                 continue
-            levels.append(space.codes[rows, at].astype(np.int32))
+            levels.append(space.codes[rows, index].astype(np.int32))
             columns.append(_scaled(levels[-1], last + 1))
             marks = tuple((place / last, parameter_text(value)) for place, value in enumerate(parameter.values))
             self.axes.append(Axis(parameter.name, described[parameter.name].title, marks, last + 1))
@@ -103,8 +103,8 @@ class ParallelAxes:
 
     def strands_of(self, points: Indices | None) -> list[Strands]:
         """The same of some of the points; None: of all."""
-        pieces = self._pieces if points is None else [each[points] for each in self._pieces]
-        return [self._strands(gap, each) for gap, each in enumerate(pieces)]
+        pieces = self._pieces if points is None else [item[points] for item in self._pieces]
+        return [self._strands(gap, piece) for gap, piece in enumerate(pieces)]
 
     def _strands(self, gap: int, pieces: Levels) -> Strands:
         steps = self.axes[gap].steps, self.axes[gap + 1].steps
@@ -176,8 +176,8 @@ class AxisMarks(QGraphicsItem):
         ground.setAlpha(_GROUND_ALPHA)
         metrics = QFontMetricsF(self._font)
         painter.setFont(self._font)
-        for at, axis in enumerate(self._axes):
-            x = (at + 0.5) * apart
+        for index, axis in enumerate(self._axes):
+            x = (index + 0.5) * apart
             painter.setPen(QPen(QColor(colours.muted), 1.0))
             painter.drawLine(QPointF(x, (ABOVE - 1.0) * high), QPointF(x, ABOVE * high))
             painter.setPen(QColor(colours.text))
@@ -314,7 +314,7 @@ class ParallelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no typ
         wide = int(max(1.0, view.width()) / len(axes)) - 6
         metrics = QFontMetrics(self.font())
         titles = [metrics.elidedText(axis.title, Qt.TextElideMode.ElideMiddle, wide) for axis in axes]
-        self.getAxis("bottom").setTicks([[(float(at), axis_title(title)) for at, title in enumerate(titles)]])
+        self.getAxis("bottom").setTicks([[(float(index), axis_title(title)) for index, title in enumerate(titles)]])
 
     def _draw_crowd(self) -> None:
         """All lines, and those that are marked above them; what is drawn already stays."""
@@ -332,14 +332,14 @@ class ParallelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no typ
             for curve in curves:
                 curve.setData([], [])
             return
-        most = max((int(each.count.max(initial=1)) for each in strands), default=1)
+        most = max((int(item.count.max(initial=1)) for item in strands), default=1)
         xs: list[Floats] = []
         ys: list[Floats] = []
         strength: list[Indices] = []
-        for gap, each in enumerate(strands):
-            xs.append(np.tile([float(gap), gap + 1.0], (len(each.count), 1)))
-            ys.append(np.column_stack([each.left, each.right]).astype(np.float64))
-            share = np.log(each.count) / np.log(max(2, most))
+        for gap, strand in enumerate(strands):
+            xs.append(np.tile([float(gap), gap + 1.0], (len(strand.count), 1)))
+            ys.append(np.column_stack([strand.left, strand.right]).astype(np.float64))
+            share = np.log(strand.count) / np.log(max(2, most))
             strength.append((share * (len(curves) - 1)).round().astype(np.int64))
         x, y, strong = np.concatenate(xs), np.concatenate(ys), np.concatenate(strength)
         for place, (curve, alpha) in enumerate(zip(curves, _STRENGTHS, strict=True)):
@@ -367,7 +367,7 @@ class ParallelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no typ
         bar = QColor(colours.orange)
         bar.setAlpha(170)
         self._range.setPen(pg.mkPen(bar, width=9))
-        self._range.setData(*(np.asarray([end[at] for end in ends], dtype=np.float64) for at in (0, 1)))
+        self._range.setData(*(np.asarray([end[index] for end in ends], dtype=np.float64) for index in (0, 1)))
 
     def _points_of(self, measurements: tuple[int, ...]) -> list[int]:
         found = [place_of(self.axes.index, index) for index in measurements] if self.axes is not None else []
@@ -428,9 +428,9 @@ class ParallelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no typ
         upper, lower = view.mapToView(box.topLeft()), view.mapToView(box.bottomRight())
         reach = _NEAR_PX / max(1.0, view.width()) * len(self.axes.axes)
         count = len(self.axes.axes)
-        crossed = [at for at in range(count) if upper.x() - reach <= at <= lower.x() + reach]
-        for at in crossed or [min(max(round((upper.x() + lower.x()) / 2), 0), count - 1)]:
-            self.ranges[at] = (lower.y(), upper.y())
+        crossed = [index for index in range(count) if upper.x() - reach <= index <= lower.x() + reach]
+        for place in crossed or [min(max(round((upper.x() + lower.x()) / 2), 0), count - 1)]:
+            self.ranges[place] = (lower.y(), upper.y())
         inside = self.axes.within(self.ranges)
         self._brushed = np.sort(self.axes.index[inside])
         self._draw_above()

@@ -56,8 +56,8 @@ def describe_pinned(
         seen.add(numbers)
         kept.append(row)
     return [
-        Description(each.title, each.origin, tuple(row[column] for row in kept))
-        for column, each in enumerate(descriptions)
+        Description(description.title, description.origin, tuple(row[column] for row in kept))
+        for column, description in enumerate(descriptions)
     ]
 
 

@@ -217,7 +217,7 @@ class SourceView(TextView):
 
     def _refill(self) -> None:
         lines = self._source.splitlines(keepends=True)
-        pieces = ["".join(lines[at : at + _LINES_A_TURN]) for at in range(0, len(lines), _LINES_A_TURN)]
+        pieces = ["".join(lines[index : index + _LINES_A_TURN]) for index in range(0, len(lines), _LINES_A_TURN)]
         self.text.setPlainText(self._before)
         self._waiting = pieces
         self._fill()
@@ -490,9 +490,9 @@ class InspectorPanel(PanelInParts):
             self._show_tab(self.message, False)
 
     def _show_tab(self, page: QWidget, shown: bool) -> None:
-        at = self.tabs.indexOf(page)
-        if at >= 0:
-            self.tabs.setTabVisible(at, shown)
+        index = self.tabs.indexOf(page)
+        if index >= 0:
+            self.tabs.setTabVisible(index, shown)
         else:  # the figures, above the tabs
             page.setVisible(shown)
 

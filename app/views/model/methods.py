@@ -66,13 +66,13 @@ class MethodBars(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         if self._methods is None:
             return
         results = self._methods.results
-        gains = [100 * each.efficiency_change for each in results]
-        losses = [100 * each.speed_change for each in results]
+        gains = [100 * result.efficiency_change for result in results]
+        losses = [100 * result.speed_change for result in results]
         for values, side, colour, name in (
             (gains, -0.5, colours.green, f"efficiency ({self._methods.efficiency_name})"),
             (losses, 0.5, colours.vermillion, f"speed ({self._methods.speed_name})"),
         ):
-            places = [at + side * _WIDTH for at in range(len(results))]
+            places = [position + side * _WIDTH for position in range(len(results))]
             bars = pg.BarGraphItem(
                 x=places, height=values, width=_WIDTH, brush=QColor(colour), pen=pg.mkPen(colours.base), name=name
             )
@@ -84,13 +84,13 @@ class MethodBars(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         length = int(np.clip(room_px / self.fontMetrics().averageCharWidth() - 1, *_LINES))
         names = [
             (
-                at,
+                index,
                 "\n".join(
-                    _in_lines(words, length)
-                    for words in (each.label, f"{each.clock_mhz:.0f} MHz", f"{each.measurements} measured")
+                    _in_lines(text, length)
+                    for text in (item.label, f"{item.clock_mhz:.0f} MHz", f"{item.measurements} measured")
                 ),
             )
-            for at, each in enumerate(results)
+            for index, item in enumerate(results)
         ]
         self.getAxis("bottom").setTicks([names])
         lines = max(words.count("\n") + 1 for _, words in names)
@@ -181,8 +181,8 @@ class MethodsView(Panel):
         self.past.add()
 
     def _past(self) -> list[PastSession]:
-        said = "Session {0.id} · {0.shown_name} · {0.gpu} · {0.evaluated} measured"
-        return [PastSession(record.id, said.format(record)) for record in self._context.store.sessions(PAST_SHOWN)]
+        message = "Session {0.id} · {0.shown_name} · {0.gpu} · {0.evaluated} measured"
+        return [PastSession(record.id, message.format(record)) for record in self._context.store.sessions(PAST_SHOWN)]
 
     @Slot(QAction)
     def _source_chosen(self, action: QAction) -> None:

@@ -183,12 +183,12 @@ class CapsPlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph has 
         caps = [each.caps for _, each in self._fits if each.caps is not None]
         if not caps:
             return
-        lowest = min(float(each.limit_w.min()) for each in caps)
-        highest = max(float(each.limit_w.max()) for each in caps)
+        lowest = min(float(cap.limit_w.min()) for cap in caps)
+        highest = max(float(cap.limit_w.max()) for cap in caps)
         self._over_limit.setXRange(lowest, highest, padding=0.05)
-        top = max(float(each.power_w.max()) for each in caps)
+        top = max(float(cap.power_w.max()) for cap in caps)
         self._over_limit.setYRange(0.0, max(top, highest) * _ABOVE, padding=0.0)
-        slowest = min(float((each.rate / each.rate[-1]).min()) for each in caps)
+        slowest = min(float((cap.rate / cap.rate[-1]).min()) for cap in caps)
         self._speed.setYRange(100 * slowest - 3.0, 103.0, padding=0.0)
         self.over_speed.enableAutoRange()
 
@@ -507,13 +507,13 @@ class ModelPanel(PanelInParts):
         self.show_fits([ClockFit(event.fit, event.caps, event.source, self._asked)])
 
     @Slot(object)
-    def show_fits(self, found: list[ClockFit]) -> None:
+    def show_fits(self, clock_fits: list[ClockFit]) -> None:
         """Overlay fits, the first one in focus; a later fit to the same takes the place of an earlier one."""
-        if not found:
+        if not clock_fits:
             return
-        self.list.put(found)
-        self.list.choose(found[0])
-        if found[0].fit is None:
+        self.list.put(clock_fits)
+        self.list.choose(clock_fits[0])
+        if clock_fits[0].fit is None:
             self.tabs.setCurrentWidget(self.caps)
 
     @Slot(object)

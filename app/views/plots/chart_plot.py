@@ -172,12 +172,12 @@ class ChartPlot(QWidget):
         """All of them in turns, so that none lies above another as such."""
         if not clouds:
             return
-        markers = [_SHAPES[each.symbol] * COLOURS + _ON_SCALE[each.colour] for each in clouds]
-        styles = np.repeat(markers, [len(each.x) for each in clouds]).astype(np.uint16)
+        markers = [_SHAPES[cloud.symbol] * COLOURS + _ON_SCALE[cloud.colour] for cloud in clouds]
+        styles = np.repeat(markers, [len(cloud.x) for cloud in clouds]).astype(np.uint16)
         turns = np.argsort(
-            np.concatenate([np.arange(len(each.x)) / max(1, len(each.x)) for each in clouds]), kind="stable"
+            np.concatenate([np.arange(len(cloud.x)) / max(1, len(cloud.x)) for cloud in clouds]), kind="stable"
         )
-        x, y = np.concatenate([each.x for each in clouds]), np.concatenate([each.y for each in clouds])
+        x, y = np.concatenate([cloud.x for cloud in clouds]), np.concatenate([cloud.y for cloud in clouds])
         self._cloud.set_points(x[turns], y[turns], styles[turns])
 
 

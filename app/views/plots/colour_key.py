@@ -78,7 +78,7 @@ class ColourKey(QWidget):
         shapes = [measure(text) + 24 for _, text in self.shape_labels]
         shapes += [measure(self._shapes[1].title)] if self._shapes is not None else []
         shapes += [measure(mark.label) + 24 for mark in self.marks]
-        return QSize(min(170, max(_WIDTH, title + _MARGIN, *(each + _MARGIN for each in shapes))), 120)
+        return QSize(min(170, max(_WIDTH, title + _MARGIN, *(shape + _MARGIN for shape in shapes))), 120)
 
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()

@@ -46,9 +46,9 @@ def _strong(text: str, important: bool) -> str:
 
 def _listing(listing: Listing) -> str:
     title = f"<p><b>{html.escape(listing.title)}</b></p>" if listing.title else ""
-    columns = [[row[at] for row in listing.rows] for at in range(len(listing.header))]
-    words = [at == 0 or any(map(_has_words, column)) for at, column in enumerate(columns)]
-    sides = ["left" if each else "right" for each in words]
+    columns = [[row[index] for row in listing.rows] for index in range(len(listing.header))]
+    words = [place == 0 or any(map(_has_words, column)) for place, column in enumerate(columns)]
+    sides = ["left" if word else "right" for word in words]
     head = _row(listing.header, sides, f" style='color:{theme.colours().muted}'")
     return f"{title}{_TABLE}{head}{''.join(_row(row, sides) for row in listing.rows)}</table>"
 
@@ -87,9 +87,11 @@ def fill_columns(table: QTableWidget, descriptions: Sequence[Description], icons
         head = _item(description.title.replace(" · ", "\n"), f"{description.title}, {description.origin}")
         head.setIcon(icon)
         table.setHorizontalHeaderItem(column, head)
-    for row, each in enumerate(figures):
-        table.setVerticalHeaderItem(row, _item(each[0].heading, f"{each[0].heading}\n{each[0].meaning}".strip()))
-        for column, (figure, description) in enumerate(zip(each, descriptions, strict=True)):
+    for row, element in enumerate(figures):
+        table.setVerticalHeaderItem(
+            row, _item(element[0].heading, f"{element[0].heading}\n{element[0].meaning}".strip())
+        )
+        for column, (figure, description) in enumerate(zip(element, descriptions, strict=True)):
             known = figure.value is not None
             tip = "\n".join((figure.meaning, figure.details) if known else description.remarks).strip()
             item = _item(figure.cell, tip, right=True)

@@ -90,7 +90,9 @@ class OverlayList(QListWidget, Generic[_T]):
     def shown(self) -> list[tuple[int, _T]]:
         """The ticked ones, each with its place."""
         return [
-            (at, entry) for at, entry in enumerate(self._entries) if self.item(at).checkState() == Qt.CheckState.Checked
+            (index, entry)
+            for index, entry in enumerate(self._entries)
+            if self.item(index).checkState() == Qt.CheckState.Checked
         ]
 
     @property
@@ -105,7 +107,7 @@ class OverlayList(QListWidget, Generic[_T]):
         first = len(self._entries)
         with QSignalBlocker(self):
             for entry in entries:
-                keys = [each.key for each in self._entries]
+                keys = [element.key for element in self._entries]
                 at = keys.index(entry.key) if entry.key in keys else len(keys)
                 self._entries[at : at + 1] = [entry]
                 if at == len(keys):
@@ -121,7 +123,7 @@ class OverlayList(QListWidget, Generic[_T]):
 
     def choose(self, entry: _T) -> None:
         """Bring one into focus."""
-        keys = [each.key for each in self._entries]
+        keys = [item.key for item in self._entries]
         if entry.key in keys:
             self.setCurrentRow(keys.index(entry.key))
 
@@ -157,5 +159,5 @@ class OverlayList(QListWidget, Generic[_T]):
     @Slot()
     def _recolour(self) -> None:
         with QSignalBlocker(self):
-            for at in range(len(self._entries)):
-                self.item(at).setIcon(icon_of(at))
+            for index in range(len(self._entries)):
+                self.item(index).setIcon(icon_of(index))

@@ -98,14 +98,14 @@ def draw_margins(plots: Sequence[pg.PlotItem], kinds: AbstractSet[str], low: flo
     for kind, centre, tip, places in margins:
         if kind not in kinds:
             continue
-        for at in places:
+        for place in places:
             ground = QColor(colours.muted)
             ground.setAlpha(26)
             span = (centre - STRIP, centre + STRIP)
             strip = pg.LinearRegionItem(span, movable=False, brush=ground, pen=pg.mkPen(None))
             strip.setZValue(-10)
             strip.setToolTip(tip)
-            plots[at].addItem(strip, ignoreBounds=True)
+            plots[place].addItem(strip, ignoreBounds=True)
         edge, anchor = (centre - STRIP, (0, 0)) if kind == "copy" else (centre + STRIP, (1, 0))  # inside the plot
         label = pg.InfiniteLine(
             pos=edge,
@@ -251,8 +251,8 @@ class RooflinePlot(pg.GraphicsLayoutWidget, InParts):  # type: ignore[misc]  # p
             self._draw_lines(place, sweep, low, high)
         if self._focus is not None:
             draw_marks(self.plots, self._focus)
-        for at in range(3):
-            self._draw_points(at, low, high)
+        for index in range(3):
+            self._draw_points(index, low, high)
         self._draw_kernel()
         self._set_ranges(low, high)
 
@@ -341,15 +341,15 @@ class RooflinePlot(pg.GraphicsLayoutWidget, InParts):  # type: ignore[misc]  # p
         if kernel is None:
             return
         x = math.log10(kernel.intensity)
-        for at, plot in enumerate(self.plots):
+        for index, plot in enumerate(self.plots):
             spots = []
             for place, sweep in self._shown:
                 if (expected := sweep.predict(kernel)) is not None:
                     time_s, energy_j, power_w = expected
-                    value = (kernel.work_flop / time_s, kernel.work_flop / energy_j, power_w)[at]
+                    value = (kernel.work_flop / time_s, kernel.work_flop / energy_j, power_w)[index]
                     look = {"symbol": "star", "size": 17, "brush": colour_of(place), "pen": pg.mkPen(colours.text)}
                     spots.append({"pos": (x, math.log10(value)), **look})
-            own = measured_values(kernel)[at]
+            own = measured_values(kernel)[index]
             if own is not None and own > 0:
                 look = {"symbol": "x", "size": 13, "brush": QColor(colours.text), "pen": pg.mkPen(colours.base)}
                 spots.append({"pos": (x, math.log10(own)), **look})
@@ -357,13 +357,13 @@ class RooflinePlot(pg.GraphicsLayoutWidget, InParts):  # type: ignore[misc]  # p
 
     def _set_ranges(self, low: float, high: float) -> None:
         self.plots[0].setXRange(left_margin(low) - STRIP, right_margin(high) + STRIP, padding=0.01)
-        for at, plot in enumerate(self.plots):
+        for index, plot in enumerate(self.plots):
             found: list[float] = []
             for item in plot.items:
                 if isinstance(item, (pg.PlotCurveItem, pg.ScatterPlotItem)):
                     y = np.asarray(item.getData()[1], dtype=np.float64)
                     found += [float(np.nanmin(y)), float(np.nanmax(y))] if np.isfinite(y).any() else []
-            if at == 2 and self._focus is not None and self._focus.limit_w is not None:
+            if index == 2 and self._focus is not None and self._focus.limit_w is not None:
                 found.append(math.log10(self._focus.limit_w))
             if found:
                 margin = 0.06 * (max(found) - min(found)) + 0.02

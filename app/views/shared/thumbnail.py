@@ -63,7 +63,7 @@ def read_small_front(store: Store, record: SessionRecord, stop: threading.Event 
                 columns = (*usual_goals(record.objective, tuple(values[0])), record.objective.goal)
             if columns is not None:
                 names = [goal.name for goal in columns]
-                parts.append(np.array([[each.get(name, np.nan) for name in names] for each in values]).reshape(-1, 3))
+                parts.append(np.array([[value.get(name, np.nan) for name in names] for value in values]).reshape(-1, 3))
     except WattridgeError:
         return SmallFront()  # the list of sessions says what is wrong with it
     return _small_front(np.concatenate(parts), columns, record) if columns is not None else SmallFront()
@@ -71,7 +71,7 @@ def read_small_front(store: Store, record: SessionRecord, stop: threading.Event 
 
 def _small_front(table: Floats, columns: tuple[Goal, Goal, Goal], record: SessionRecord) -> SmallFront:
     x, y, goal = columns
-    shown = [quantity(each.name, units=record.units) for each in columns]
+    shown = [quantity(column.name, units=record.units) for column in columns]
     at = best(table[:, 2], goal.maximise)
     best_text = "" if at is None else shown[2].text(float(table[at, 2]))
     points = table[np.isfinite(table[:, :2]).all(axis=1), :2]

@@ -171,8 +171,8 @@ class Program(QObject):
             self.window.panels_loaded.connect(self.first_look.look)
 
     @Slot(str, object)
-    def _offer_findings(self, what: str, found: Found) -> None:
-        self.window.banner.offer(what, "Show", lambda: self.window.side_windows.show_doctor(found))
+    def _offer_findings(self, what: str, findings: Found) -> None:
+        self.window.banner.offer(what, "Show", lambda: self.window.side_windows.show_doctor(findings))
         self.window.actions_by_name["doctor"].triggered.connect(lambda: self.window.banner.withdraw(what))
 
     def show_fault(self, what: str) -> None:
@@ -214,7 +214,7 @@ def run(
     first, *others = (selector or "").split(",")
     gpu = watched_gpu(first or None, seed=seed, speed=speed)
     qt = application()
-    program = Program(gpu, seed=seed, speed=speed, others=tuple(each.strip() for each in others if each.strip()))
+    program = Program(gpu, seed=seed, speed=speed, others=tuple(other.strip() for other in others if other.strip()))
     log = Log(program.show_fault)
     running = None
     if script is not None:

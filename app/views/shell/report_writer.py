@@ -60,7 +60,7 @@ class ReportWriter(QObject):
 
             opened, *others = (stored_session(store, session) for session in sessions)
             analysis = analyse(opened.table, opened.objective, load=load)
-            compared = compare_sessions([each.side for each in (opened, *others)]) if others else None
+            compared = compare_sessions([other.side for other in (opened, *others)]) if others else None
             return gather(opened.plan, analysis, store, record=opened.record, load=load, comparison=compared)
 
         self._write(gathered, path)

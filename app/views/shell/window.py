@@ -175,8 +175,8 @@ class MainWindow(QMainWindow, InParts):
         yield
         self.workspaces = Workspaces(self.panels, self.traces.strip, self.screen().availableSize(), self.settings)
         self.frames = Frames(self)
-        for each in (self, *self.workspaces.docks.values()):
-            self.frames.follow(each)
+        for dock in (self, *self.workspaces.docks.values()):
+            self.frames.follow(dock)
         yield
         self.quit_bar, held = QuitBar(self.bridge), HeldLabel(self.boards)
         self.statusBar().setSizeGripEnabled(False)
@@ -622,8 +622,8 @@ class MainWindow(QMainWindow, InParts):
             self.settings.sync()
             self.actions_made.disconnect_buttons()
             self.workspaces.stop_watching()
-            for each in (self.side_windows, self.panels):
-                each.shutdown()
+            for widget in (self.side_windows, self.panels):
+                widget.shutdown()
             end_all(self)
             self.services.close()
         super().closeEvent(event)

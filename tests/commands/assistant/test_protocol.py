@@ -90,7 +90,11 @@ def test_initialize_agrees_on_a_revision_that_both_speak(asked: str, agreed: str
 
 def test_nothing_but_a_ping_is_answered_before() -> None:
     answers = answers_to([request(1, "ping"), request(2, "tools/list"), call(3, "watch", gpu="0")])
-    assert [("result" in each, "error" in each) for each in answers] == [(True, False), (False, True), (False, True)]
+    assert [("result" in answer, "error" in answer) for answer in answers] == [
+        (True, False),
+        (False, True),
+        (False, True),
+    ]
 
 
 def test_tools_are_listed_with_schemas_of_their_arguments() -> None:
@@ -107,7 +111,7 @@ def test_tools_are_listed_with_schemas_of_their_arguments() -> None:
 def test_a_call_is_answered_as_structured_content_and_the_same_as_text() -> None:
     recorded = Recorded()
     answers = answers_to([HELLO, READY, call(7, "watch", gpu="simulated:a100", seconds=1.5)], recorded.tools)
-    result = next(each["result"] for each in answers if each["id"] == 7)
+    result = next(answer["result"] for answer in answers if answer["id"] == 7)
     assert result["structuredContent"] == {"watched": "simulated:a100"} == json.loads(result["content"][0]["text"])
     assert result["isError"] is False
     assert recorded.calls == [{"gpu": "simulated:a100", "seconds": 1.5}]
@@ -115,7 +119,7 @@ def test_a_call_is_answered_as_structured_content_and_the_same_as_text() -> None
 
 def test_a_tool_that_fails_breaks_or_says_too_much_answers_so_and_the_server_goes_on() -> None:
     answers = answers_to([HELLO, call(1, "fail"), call(2, "break"), call(3, "talk"), request(4, "ping")])
-    by_id = {each["id"]: each["result"] for each in answers}
+    by_id = {answer["id"]: answer["result"] for answer in answers}
     assert by_id[1]["isError"]
     assert by_id[1]["structuredContent"]["untrusted"]["error"]["remedy"] == "name another"
     assert by_id[2]["isError"]
@@ -244,7 +248,7 @@ def test_a_line_without_an_end_is_bounded_and_the_next_one_counts() -> None:
     long = b'{"jsonrpc":"2.0","id":1,"method":"' + b"a" * (3 * LONGEST_LINE) + b'"}\n'
     exactly = b"[" + b" " * (LONGEST_LINE - 3) + b"]\n"
     answers = answers_to([long, exactly, request(2, "ping"), b"[" * (2 * LONGEST_LINE)])
-    assert [each.get("error", {}).get("code") for each in answers] == [-32700, -32600, None, -32700]
+    assert [answer.get("error", {}).get("code") for answer in answers] == [-32700, -32600, None, -32700]
 
 
 def test_notifications_responses_and_empty_lines_are_never_answered() -> None:

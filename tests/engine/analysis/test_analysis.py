@@ -339,8 +339,8 @@ def test_the_published_gemm_cache_whole(shared_data: Path) -> None:
 def test_a_cache_of_times_only_tells_what_it_can(shared_data: Path) -> None:
     table = read_recording(shared_data / "kernel-tuner/kt_vector_add_RTX4000Ada_PowerSensor3_15.json").table()
     times = ResultTable(table.space)
-    for at in range(len(table)):
-        m = table.measurement(at)
+    for index in range(len(table)):
+        m = table.measurement(index)
         times.append(Measurement(m.row, m.configuration, m.state, {"time_s": m.values["time_s"]}))
     result = as_json(document_of(analyse(times, Objective(Goal("time_s", False)))))
     json.dumps(result, allow_nan=False)
@@ -370,7 +370,7 @@ def test_repeats_keep_a_limit_in_the_mean_or_not_at_all(readings: tuple[float, f
         table.append(Measurement(row, space.configuration(row), State.OK, values))
     goals = (Goal("time_s", False), Goal("energy_j", False))
     found = analyse(table, Objective(goals[0], goals, (Limit("energy_j", True, 0.02),)), with_difficulty=False)
-    fastest = next(each for each in found.choices if each.name == "fastest")
+    fastest = next(choice for choice in found.choices if choice.name == "fastest")
     assert fastest.index is not None
     assert table.measurement(fastest.index).configuration["clock"] == chosen
     assert found.broken.tolist() == [chosen == 2] * 2 + [False] * 2

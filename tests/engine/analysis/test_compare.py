@@ -48,9 +48,9 @@ def session(
 
 def test_the_means_over_kernels_and_boards_are_those_of_s1_table_6_2() -> None:
     sessions = [
-        session(f"kernel {at}", gpu, *changes)
+        session(f"kernel {index}", gpu, *changes)
         for gpu, kernels in TABLE_6_2.items()
-        for at, changes in enumerate(kernels)
+        for index, changes in enumerate(kernels)
     ]
     found = compare_sessions(sessions)
     assert found.mean_efficiency_change.words == "+42.0 ± 24.1 %"
@@ -84,7 +84,7 @@ def test_what_breaks_a_limit_of_its_session_is_not_compared() -> None:
     assert other.fastest.configuration == {"clock": 1}
     assert (len(one.front_x), len(other.front_x)) == (1, 2)
     assert one.limits == ("energy_j <= 0.018",)
-    assert any("left out: a energy_j <= 0.018" in each for each in describe_comparison(found).remarks)
+    assert any("left out: a energy_j <= 0.018" in remark for remark in describe_comparison(found).remarks)
 
 
 def test_a_session_in_which_nothing_keeps_its_limits_is_said_to_be() -> None:
@@ -129,7 +129,7 @@ def test_what_was_carried_to_fewer_clocks_costs_at_most_what_is_shown() -> None:
     row = next(row for row in described.listings[-1].rows if row[:2] == [fastest.origin, "time"])
     assert row[3] == "≤ +90.9 %"
     assert row[4] == "+0.0 %", "no more than the least there is exact"
-    assert any(each.startswith("≤") for each in described.remarks)
+    assert any(remark.startswith("≤") for remark in described.remarks)
     whole = compare_sessions([one, tiles_by_clocks("other", {**there, (1, 1): (1.2, 3.1)})])
     assert not any(each.at_most for each in whole.carried if each.on.startswith("other"))
 
@@ -174,9 +174,9 @@ def test_two_sessions_have_no_mean_in_the_comparison_nor_in_the_table_of_kernels
 
 def table_6_2() -> list[Compared]:
     return [
-        session(f"{gpu}, kernel {at}", gpu, *changes, kernel=f"kernel {at}")
+        session(f"{gpu}, kernel {index}", gpu, *changes, kernel=f"kernel {index}")
         for gpu, kernels in TABLE_6_2.items()
-        for at, changes in enumerate(kernels)
+        for index, changes in enumerate(kernels)
     ]
 
 
@@ -184,7 +184,7 @@ def test_the_table_of_kernels_by_boards_is_that_of_s1_with_its_means() -> None:
     table = kernels_by_boards(compare_sessions(table_6_2()))
     assert table is not None
     assert table.boards == tuple(TABLE_6_2)
-    assert table.kernels == tuple(f"kernel {at}" for at in range(6))
+    assert table.kernels == tuple(f"kernel {index}" for index in range(6))
     for row, cells in enumerate(table.cells):
         for column, cell in enumerate(cells):
             expected = TABLE_6_2[table.boards[column]][row]
@@ -201,7 +201,7 @@ def test_the_table_of_kernels_by_boards_is_that_of_s1_with_its_means() -> None:
 
 
 def test_many_boards_of_a_model_weigh_no_more_than_one_of_another() -> None:
-    sessions = [session(f"a {at}", "A100", 40 + at, -10, kernel="k") for at in range(5)]
+    sessions = [session(f"a {index}", "A100", 40 + index, -10, kernel="k") for index in range(5)]
     table = kernels_by_boards(compare_sessions([*sessions, session("v", "V100", 20, -20, kernel="k")]))
     assert table is not None
     [[of_a100, of_v100]] = table.cells
@@ -237,7 +237,7 @@ def test_what_is_best_is_not_carried_to_another_kernel_whose_parameters_are_call
 
 def test_configurations_are_averaged_over_machines_with_their_deviations() -> None:
     gains = (20.0, 24.0, 31.0)
-    sessions = [session(f"s{at}", "A100", g, -10, kernel="k", board=f"GPU-{at}") for at, g in enumerate(gains)]
+    sessions = [session(f"s{index}", "A100", g, -10, kernel="k", board=f"GPU-{index}") for index, g in enumerate(gains)]
     [found] = over_machines([*sessions, session("v", "V100", 20, -10, kernel="k"), session("o", "A100", 1, 1)])
     assert (found.kernel, found.gpu, found.sessions, found.boards) == ("k", "A100", ("s0", "s1", "s2"), 3)
     best = found.points[0]
@@ -278,7 +278,7 @@ def test_sessions_of_another_problem_size_are_another_kernel() -> None:
 def test_one_board_is_not_called_machines() -> None:
     sides = [session(name, "A100", 20, -10, kernel="gemm", board="GPU-1") for name in "ab"]
     (found,) = over_machines(sides)
-    labels = [figure.label for each in describe_machines(found) for figure in each.figures]
+    labels = [figure.label for machine in describe_machines(found) for figure in machine.figures]
     assert labels
     assert all(label.startswith("Sessions differ") for label in labels)
 
@@ -287,4 +287,4 @@ def test_energies_for_different_conditions_are_said_to_be() -> None:
     cold, hot = (replace(session(c, "A100", 20, -10), condition=c) for c in ("33 °C, 70 W", "70 °C, 200 W"))
     said = describe_comparison(compare_sessions([cold, hot])).remarks
     assert any("different thermal conditions: 33 °C, 70 W; 70 °C, 200 W" in each for each in said)
-    assert not any("conditions" in each for each in describe_comparison(compare_sessions([hot, hot])).remarks)
+    assert not any("conditions" in remark for remark in describe_comparison(compare_sessions([hot, hot])).remarks)

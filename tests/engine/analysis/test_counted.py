@@ -102,8 +102,8 @@ def test_counters_that_energy_follows_from_make_the_model_of_it_better(every: An
 def test_counters_of_noise_do_not() -> None:
     table, rng = kernels(KERNELS), np.random.default_rng(1)
     noise = ResultTable(table.space)
-    for at in range(len(table)):
-        one = table.measurement(at)
+    for index in range(len(table)):
+        one = table.measurement(index)
         values = {**one.values, **{name: rng.random() for name in ("inst_executed", "dram_read_byte")}}
         values.pop("dram_read_throughput")
         noise.append(Measurement(one.row, one.configuration, State.OK, values))

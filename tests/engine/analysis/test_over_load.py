@@ -31,7 +31,7 @@ CLOCKS, LIMITS, LOADS = (1200.0, 1600.0, 2000.0), (300.0, 450.0), (1.0, 4.0, 8.0
 
 def table_of(figures: Rates, **values: tuple[object, ...]) -> ResultTable:
     settings = {"graphics_clock_mhz", "memory_clock_mhz", "power_limit_w", "workload_power_profile"}
-    parameters = tuple(Parameter(name, each, name in settings) for name, each in values.items())  # type: ignore[arg-type]
+    parameters = tuple(Parameter(name, value, name in settings) for name, value in values.items())  # type: ignore[arg-type]
     codes = np.array(list(itertools.product(*(range(len(each)) for each in values.values()))), dtype=np.uint8)
     table = ResultTable(SearchSpace(parameters, codes, len(codes)))
     for row in range(len(codes)):
@@ -201,11 +201,11 @@ def test_each_load_has_its_frequency_model_or_the_reason_why_not() -> None:
         volts = 1 + max(0.0, clock - 1200) * 4e-4
         return load * clock, 50 + 10 * load + 0.08 * clock * volts**2
 
-    clocks = tuple(float(each) for each in range(600, 2401, 150))
+    clocks = tuple(float(index) for index in range(600, 2401, 150))
     table = table_of(cubic, graphics_clock_mhz=clocks, concurrency=(1.0, 8.0))
     models = models_over_load(table, gpu="a board", simulated=True)
-    assert [each.held for each in models] == ["concurrency=1.0", "concurrency=8.0"]
-    assert all(each.fit.identifiable for each in models)
+    assert [model.held for model in models] == ["concurrency=1.0", "concurrency=8.0"]
+    assert all(model.fit.identifiable for model in models)
     few = table_of(cubic, graphics_clock_mhz=clocks[:3], concurrency=(1.0, 8.0))
     for each in models_over_load(few):
         assert not each.fit.identifiable

@@ -23,11 +23,11 @@ from app.engine.space.result_table import ResultTable
 
 def session(count: int, profiled: int = 0) -> ResultTable:
     """So many configurations with time and energy, the first of them with counters."""
-    table = ResultTable(space_of_table({"x": (), "y": ()}, [(at // 3, at % 3) for at in range(count)]))
-    for at in range(count):
-        values = {"time_s": 1.0 + 0.1 * at, "energy_j": 60.0 - at, "power_w": 50.0 - at}
-        counters = {"dram_percent": 10.0 + at, "sm_percent": 90.0 - at} if at < profiled else {}
-        row = table.space.row_of({"x": at // 3, "y": at % 3})
+    table = ResultTable(space_of_table({"x": (), "y": ()}, [(index // 3, index % 3) for index in range(count)]))
+    for index in range(count):
+        values = {"time_s": 1.0 + 0.1 * index, "energy_j": 60.0 - index, "power_w": 50.0 - index}
+        counters = {"dram_percent": 10.0 + index, "sm_percent": 90.0 - index} if index < profiled else {}
+        row = table.space.row_of({"x": index // 3, "y": index % 3})
         assert row is not None
         table.append(Measurement(row, table.space.configuration(row), State.OK, values | counters))
     return table
@@ -49,7 +49,7 @@ def test_a_session_of_fewer_than_five_says_too_few_in_terminal_and_json(
         (remark,) = described[title].remarks
         assert remark == f"too few: {count} worked, and at least 5 are needed"
     file = tmp_path / "few.csv"
-    rows = [f"{at},{1 + at / 10},{60 - at}" for at in range(count)]
+    rows = [f"{index},{1 + index / 10},{60 - index}" for index in range(count)]
     file.write_text("\n".join(["x,time_s,energy_j", *rows]))
     assert main(["analyse", str(file), "--json"]) == 0
     assert "too few" in json.loads(capsys.readouterr().out)["too_few"]
@@ -65,10 +65,10 @@ def test_two_profiled_configurations_have_no_means_above_and_below() -> None:
 
     first, second, *_ = COUNTERS
     table = session(20)
-    measured = [table.measurement(at) for at in range(20)]
+    measured = [table.measurement(position) for position in range(20)]
     again = ResultTable(table.space)
-    for at, each in enumerate(measured):
-        counters = {first: 10.0 + at, second: 90.0 - at} if at < 2 else {}
+    for index, each in enumerate(measured):
+        counters = {first: 10.0 + index, second: 90.0 - index} if index < 2 else {}
         again.append(Measurement(each.row, each.configuration, State.OK, {**each.values, **counters}))
     (said,) = describe_counter_split(analyse(again, OBJECTIVE, with_difficulty=False))
     assert not said.listings
@@ -88,11 +88,11 @@ def test_four_runs_of_the_reference_show_no_drift_and_are_said_to_be_too_few() -
     for runs, said in ((4, ["too few: at least 5 timed runs of it are needed"]), (5, [])):
         table = session(9)
         again = ResultTable(table.space)
-        for at in range(9):
-            each = table.measurement(at)
-            reference = {"reference_time_s": 1.0 + at / 100} if at < runs else {}
+        for index in range(9):
+            each = table.measurement(index)
+            reference = {"reference_time_s": 1.0 + index / 100} if index < runs else {}
             values = {**each.values, **reference}
-            again.append(Measurement(each.row, each.configuration, State.OK, values, timestamp_s=60.0 * at))
+            again.append(Measurement(each.row, each.configuration, State.OK, values, timestamp_s=60.0 * index))
         analysis = analyse(again, OBJECTIVE, with_difficulty=False)
         [drift] = [each for each in describe_analysis(analysis) if each.title.startswith("Drift")]
         assert list(drift.remarks) == said

@@ -101,8 +101,8 @@ def test_json_lines_and_a_folder_of_points_hold_the_same(tmp_path: Path) -> None
     lines = table(tmp_path, "".join(json.dumps(point) + "\n" for point in points), name="table.jsonl")
     folder = tmp_path / "points"
     folder.mkdir()
-    for at, point in enumerate(points):
-        (folder / f"point-{at}.json").write_text(json.dumps(point, indent=1))
+    for index, point in enumerate(points):
+        (folder / f"point-{index}.json").write_text(json.dumps(point, indent=1))
     columns = TableColumns.parse("block,clock_mhz", None)
     assert lines.space().names == ("block", "clock_mhz")
     assert [m.values for m in read_table(folder, columns).in_file_order()] == [m.values for m in lines.in_file_order()]
@@ -205,7 +205,7 @@ def test_what_a_tool_writes_for_not_measured_is_never_the_best(tmp_path: Path, n
 
 def runs(*cells: str) -> str:
     """A table of configurations 32, 64, ... with times; each cell stands in the energy column of its row."""
-    rows = [f"{32 * 2**at},{1 + at / 10},{cell}" for at, cell in enumerate(cells)]
+    rows = [f"{32 * 2**index},{1 + index / 10},{cell}" for index, cell in enumerate(cells)]
     return "\n".join(["block,time_ms,energy_J", *rows]) + "\n"
 
 
@@ -218,7 +218,9 @@ def test_figures_that_some_rows_lack_are_counted_in_a_note(tmp_path: Path, capsy
     assert int(np.isfinite(read.table().values("time_s")).sum()) == 7
     assert main(["analyse", str(tmp_path / "table.csv")]) == 0
     assert said in capsys.readouterr().out
-    lines = [{"block": 2**at, "time_ms": 1 + at, **({"energy_J": 2.0} if at < 4 else {})} for at in range(7)]
+    lines = [
+        {"block": 2**index, "time_ms": 1 + index, **({"energy_J": 2.0} if index < 4 else {})} for index in range(7)
+    ]
     of_lines = table(tmp_path, "\n".join(map(json.dumps, lines)), name="table.jsonl")
     assert said in of_lines.notes
     assert not any("no number" in note for note in table(tmp_path, runs("2.0", "1.9")).notes)

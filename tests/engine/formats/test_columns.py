@@ -19,7 +19,7 @@ from app.engine.models.series import read_series
 
 def roles(header: str, **named: str) -> tuple[str, str | None]:
     """The columns of the clock that the board ran at, and of the one that was requested."""
-    cells = ",".join(str(900 + at) for at in range(header.count(",") + 1))
+    cells = ",".join(str(900 + index) for index in range(header.count(",") + 1))
     found = find_roles(parse_columns(f"{header},power_w\n{cells},80\n", "file.csv"), Named(**named))
     return found.names["clock"], found.names.get("requested")
 

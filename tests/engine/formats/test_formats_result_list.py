@@ -79,7 +79,7 @@ def test_metrics_behind_the_figures_are_no_parameters(file: Path) -> None:
 def test_a_list_of_t4_results(file: Path) -> None:
     """As an excerpt of store_output_file's."""
     figures = [[{"name": "time", "value": a, "unit": "ms"}] for a in (1.0, 2.0)]
-    results = [{"configuration": {"a": at}, "measurements": each} for at, each in enumerate(figures)]
+    results = [{"configuration": {"a": index}, "measurements": figure} for index, figure in enumerate(figures)]
     for document in (results, {"results": results}):
         file.write_text(json.dumps(document))
         assert [m.values["time_s"] for m in read_recording(file).in_file_order()] == [0.001, 0.002]

@@ -35,9 +35,11 @@ def of_session(write: Callable[..., Path], name: str) -> Callable[[Path, Figures
     """A session of ours, with those figures, read back."""
 
     def read(folder: Path, rows: Figures) -> Recording:
-        table = ResultTable(space_of_table({"x": ()}, [(at,) for at in range(len(rows))]))
-        for at, values in enumerate(rows):
-            table.append(Measurement(at, {"x": at}, State.OK, values, {"power_w": (59.0, 61.0)}, source="recorded"))
+        table = ResultTable(space_of_table({"x": ()}, [(position,) for position in range(len(rows))]))
+        for index, values in enumerate(rows):
+            table.append(
+                Measurement(index, {"x": index}, State.OK, values, {"power_w": (59.0, 61.0)}, source="recorded")
+            )
         about = About("board", "kernel", Objective(Goal("energy_j", False)), "recorded")
         return read_recording(write(table, folder / name, about, overwrite=True))
 
@@ -45,7 +47,7 @@ def of_session(write: Callable[..., Path], name: str) -> Callable[[Path, Figures
 
 
 def of_foreign_cache(folder: Path, rows: Figures) -> Recording:
-    entries = {str(at): {"x": at, **values} for at, values in enumerate(rows)}
+    entries = {str(index): {"x": index, **values} for index, values in enumerate(rows)}
     document: dict[str, Any] = {"device_name": "A", "kernel_name": "k", "tune_params_keys": ["x"], "cache": entries}
     (folder / "foreign.json").write_text(json.dumps(document))
     return read_recording(folder / "foreign.json")
@@ -54,7 +56,7 @@ def of_foreign_cache(folder: Path, rows: Figures) -> Recording:
 def of_table(folder: Path, rows: Figures) -> Recording:
     lines = [
         ",".join(["x", *NAMES]),
-        *(",".join([str(at), *(repr(row[name]) for name in NAMES)]) for at, row in enumerate(rows)),
+        *(",".join([str(index), *(repr(row[name]) for name in NAMES)]) for index, row in enumerate(rows)),
     ]
     (folder / "table.csv").write_text("\n".join(lines))
     return read_recording(folder / "table.csv")
@@ -119,7 +121,7 @@ def test_readings_of_a_log_that_no_board_gives_are_said_and_left_out(tmp_path: P
     path.write_text("\n".join(lines) + "\n")
     log = read_any(path)
     (board,) = log.boards
-    by_name = {channel.name: board.values[:, at] for at, channel in enumerate(board.channels)}
+    by_name = {channel.name: board.values[:, index] for index, channel in enumerate(board.channels)}
     assert math.isnan(by_name["power_average_w"][5])
     assert math.isnan(by_name["utilisation_percent"][8])
     assert set(by_name["temperature_c"]) == {-3}
@@ -131,7 +133,10 @@ def test_rows_of_a_sweep_that_cannot_be_are_said_and_left_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "sweep.csv"
-    rows = [f"{500 + 60 * at},{-50 if at == 3 else 60 + 8 * at},{-1 if at == 5 else 3 - 0.15 * at}" for at in range(12)]
+    rows = [
+        f"{500 + 60 * index},{-50 if index == 3 else 60 + 8 * index},{-1 if index == 5 else 3 - 0.15 * index}"
+        for index in range(12)
+    ]
     path.write_text("\n".join(["clock_mhz,power_w,time_s", *rows]))
     points = choose(read_series(path))
     assert len(points.clock_mhz) == 10

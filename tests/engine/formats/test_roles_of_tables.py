@@ -92,9 +92,9 @@ def test_figures_without_a_known_kind_are_asked_for_and_nothing_is_said_to_have_
     ],
 )
 def test_what_was_set_is_a_parameter(tmp_path: Path, heading: str, parameters: tuple[str, ...]) -> None:
-    rows = [f"{2 ** (at // 2)},{4 + at % 2},{3.5 - at / 4},{20.5 + at}" for at in range(8)]
+    rows = [f"{2 ** (index // 2)},{4 + index % 2},{3.5 - index / 4},{20.5 + index}" for index in range(8)]
     if len(parameters) == 1:
-        rows = [f"{100 + 10 * at},{4.5 + at},{3.5 - at / 4},{20.5 + at}" for at in range(8)]
+        rows = [f"{100 + 10 * index},{4.5 + index},{3.5 - index / 4},{20.5 + index}" for index in range(8)]
     assert read_table(write(tmp_path, "\n".join([heading, *rows]))).space().names == parameters
 
 
@@ -120,7 +120,9 @@ def test_nothing_is_said_that_the_table_contradicts(
     columns = {name: data.draw(st.lists(NUMBERS, min_size=count, max_size=count)) for name in figures}
     assume(all(len(set(values)) > 1 for values in columns.values()))
     lines = [",".join([chosen, *figures])]
-    lines += [",".join([str(100 + 15 * at), *(repr(columns[name][at]) for name in figures)]) for at in range(count)]
+    lines += [
+        ",".join([str(100 + 15 * index), *(repr(columns[name][index]) for name in figures)]) for index in range(count)
+    ]
     read = read_table(write(tmp_path, "\n".join(lines)))
     assert read.space().names == (chosen,)
     measured = list(read.measurements())

@@ -20,9 +20,9 @@ BOARD = Curve(p_idle_w=40.0, alpha_w_per_mhz=0.08, beta_per_mhz=1.2e-3, ridge_mh
 def sweep(file: Path, gpus: dict[str, float], kernels: tuple[str, ...] = ("gemm",)) -> Path:
     """A CSV with a sweep for each board, drawing so many times the power, and kernel."""
     rows = [
-        f"{gpu},{kernel},{clock},{factor * float(BOARD.power_w(clock)):.3f},{2.0 * (1 + at) / clock:.8f}"
+        f"{gpu},{kernel},{clock},{factor * float(BOARD.power_w(clock)):.3f},{2.0 * (1 + index) / clock:.8f}"
         for gpu, factor in gpus.items()
-        for at, kernel in enumerate(kernels)
+        for index, kernel in enumerate(kernels)
         for clock in CLOCKS
     ]
     file.write_text("\n".join(["gpu,kernel,clock_mhz,power_w,time_s", *rows]))

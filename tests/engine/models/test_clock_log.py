@@ -159,7 +159,7 @@ def test_a_power_limit_that_held_the_board_is_seen(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     rows: Rows = []
     for clock in range(900, 1351, 75):
-        rows += [(len(rows) * 0.1 + at / 10, [clock, clock / 10 + rng.normal(0, 0.2)]) for at in range(60)]
+        rows += [(len(rows) * 0.1 + index / 10, [clock, clock / 10 + rng.normal(0, 0.2)]) for index in range(60)]
     for _ in range(200):
         rows.append((rows[-1][0] + 0.1, [float(rng.choice([1365, 1380, 1395])), 139 + rng.normal(0, 0.3)]))
     points = choose(read_series(write(tmp_path / "log.csv", rows, 2)))
@@ -198,7 +198,7 @@ def test_a_recording_of_this_program_is_a_log_too() -> None:
 
 
 def test_clocks_that_drift_are_no_plateaus(tmp_path: Path) -> None:
-    rows: Rows = [(at / 10, [900 + 15 * (at % 30), 100 + at % 30]) for at in range(3000)]
+    rows: Rows = [(index / 10, [900 + 15 * (index % 30), 100 + index % 30]) for index in range(3000)]
     with pytest.raises(InputError, match="never stood still"):
         read_series(write(tmp_path / "log.csv", rows, 2))
 
@@ -206,7 +206,10 @@ def test_clocks_that_drift_are_no_plateaus(tmp_path: Path) -> None:
 def test_a_long_table_of_measurements_is_no_log(tmp_path: Path) -> None:
     """A time of its own in each row, or a few rows only, are a table, stamps or not."""
     path = tmp_path / "table.csv"
-    lines = [f"2026/04/19 17:{at // 60:02}:{at % 60:02},{900 + 15 * (at % 20)},{at % 20 + 90},0.5" for at in range(200)]
+    lines = [
+        f"2026/04/19 17:{index // 60:02}:{index % 60:02},{900 + 15 * (index % 20)},{index % 20 + 90},0.5"
+        for index in range(200)
+    ]
     path.write_text("\n".join(["timestamp,clock_mhz,power_w,runtime_s", *lines]))
     assert not choose(read_series(path)).plateaus
     path.write_text("\n".join(["timestamp,clock_mhz,power_w", *(line.rpartition(",")[0] for line in lines[:20])]))
@@ -242,7 +245,7 @@ def test_a_mean_of_readings_is_not_called_a_clock_that_can_be_set(
     """Near the board's grid the grid's own clock is recommended; else the description says what the figure is."""
     rows = [(at, [factor * clock + offset_mhz, *others]) for at, (clock, *others) in readings(CLOCKS)]
     fit = fit_points(choose(read_series(write(tmp_path / "log.csv", rows))))
-    described = next(each for each in describe_fit(fit).figures if each.label == "Recommended clock")
+    described = next(figure for figure in describe_fit(fit).figures if figure.label == "Recommended clock")
     assert fit.recommended_clock_mhz is not None
     assert (fit.recommended_clock_mhz % 15 == 0) is settable
     assert described.meaning.startswith("can be set" if settable else "a mean of readings, between clocks")

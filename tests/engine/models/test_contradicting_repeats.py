@@ -49,7 +49,7 @@ def test_a_clock_at_which_two_of_three_runs_took_far_more_is_not_recommended(tmp
     found = fit(write(tmp_path / "leaky.csv", runs))
     assert found.recommended_clock_mhz is not None
     nearest = min(runs, key=lambda clock: abs(clock - (found.recommended_clock_mhz or 0.0)))
-    medians = {clock: statistics.median(each) for clock, each in runs.items()}
+    medians = {clock: statistics.median(run) for clock, run in runs.items()}
     assert nearest not in (1005, 1065)
     assert medians[nearest] <= 1.03 * min(medians.values())
     assert found.best_measured_mhz not in (1005, 1065)
@@ -107,7 +107,7 @@ def test_no_recommended_clock_lies_far_above_the_least_median(
     found = fit(write(tmp_path / "sweep.csv", runs))
     if found.recommended_clock_mhz is None:
         return
-    medians = {clock: statistics.median(each) for clock, each in runs.items()}
+    medians = {clock: statistics.median(run) for clock, run in runs.items()}
     squares = [(e / statistics.mean(each) - 1) ** 2 for each in runs.values() for e in each]
     scatter = (sum(squares) / (2 * len(runs))) ** 0.5
     nearest = min(runs, key=lambda clock: abs(clock - (found.recommended_clock_mhz or 0.0)))

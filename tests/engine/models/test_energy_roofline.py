@@ -122,9 +122,9 @@ def test_clean_points_give_back_their_figures(parts: tuple[float, ...]) -> None:
 def test_standard_errors_are_as_large_as_the_scatter_of_repeated_fits() -> None:
     model = EnergyRoofline(*PUBLISHED["A100-40 FP32"][0])
     fits = [fit_roofline(sweep(model, np.geomspace(0.25, 128, 20), 0.01, seed)).relative for seed in range(200)]
-    for at, name in enumerate(("eps_flop_pj", "eps_mem_pj_per_b", "pi_0_w")):
+    for index, name in enumerate(("eps_flop_pj", "eps_mem_pj_per_b", "pi_0_w")):
         scatter = np.std([getattr(fit, name) for fit in fits])
-        assert np.median([fit.standard_errors[at] for fit in fits]) == pytest.approx(scatter, rel=0.15)
+        assert np.median([fit.standard_errors[index] for fit in fits]) == pytest.approx(scatter, rel=0.15)
 
 
 def test_points_on_one_side_of_the_balance_do_not_separate_the_three() -> None:

@@ -129,12 +129,12 @@ def test_a_measured_voltage_shows_the_ridge_despite_noise_of_power() -> None:
     errors = {True: [], False: []}
     for seed in range(8):
         power = BOARD.power_w(TEN) * (1 + 0.02 * np.random.default_rng(seed).normal(size=10))
-        for known in errors:
-            voltage = 700 * BOARD.voltage(TEN) if known else None
+        for error in errors:
+            voltage = 700 * BOARD.voltage(TEN) if error else None
             fit = fit_frequency_model(Points(TEN, power, voltage_mv=voltage, supported_mhz=CLOCKS))
             assert fit.optimum_mhz is not None
-            errors[known].append(abs(fit.optimum_mhz - 1000))
-            assert (fit.voltage_ridge_mhz is not None) == known
+            errors[error].append(abs(fit.optimum_mhz - 1000))
+            assert (fit.voltage_ridge_mhz is not None) == error
     assert np.mean(errors[True]) < 0.6 * np.mean(errors[False])
 
 
@@ -203,7 +203,7 @@ def test_memory_clocks_stand_side_by_side(tmp_path: Path) -> None:
     series = read_series(file)
     assert sorted(points.memory_clock_mhz or 0 for points in series) == [5000, 10000]
     fit = fit_memory_clocks(series)
-    assert [each.memory_clock_mhz for each in fit.memory_clocks] == [5000, 10000]
+    assert [clock.memory_clock_mhz for clock in fit.memory_clocks] == [5000, 10000]
     slow, fast = fit.memory_clocks
     assert fast.energy == 1 < slow.energy
     assert fast.time < slow.time

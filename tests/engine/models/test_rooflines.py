@@ -115,9 +115,9 @@ def test_without_a_source_a_kernel_is_predicted_on_every_board_on_file(capsys: p
     session = max(each["session"] for each in run(capsys, "sessions")[1])  # type: ignore[union-attr,index]
     status, documents = run(capsys, "roofline", "--predict", str(session))
     assert status == 0
-    boards = {(each["gpu"], each["source"]): each["precisions"] for each in documents}  # type: ignore[index]
+    boards = {(document["gpu"], document["source"]): document["precisions"] for document in documents}  # type: ignore[index]
     a100, h200 = "NVIDIA A100-PCIE-40GB", "NVIDIA H200"
-    measured = {each for each in boards if each[1] != "published"}
+    measured = {board for board in boards if board[1] != "published"}
     assert measured == {(a100, "simulated"), (h200, "recorded")}
     assert set(boards["NVIDIA H200", "recorded"]) == {"fp32", "fp64", "fp16_tensor", "bf16_tensor"}
     own = boards[a100, "simulated"]["fp64"]

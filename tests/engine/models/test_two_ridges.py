@@ -21,11 +21,11 @@ CLOCKS = np.arange(510, 1426, 60)
 def sweep(file: Path, by_power: float, by_voltage: float) -> Path:
     """Power that bends at one clock, and a voltage that rises from another one on."""
     rows = ["clock_mhz,power_w,time_s,voltage_mv"]
-    for at, clock in enumerate(CLOCKS.tolist()):
+    for index, clock in enumerate(CLOCKS.tolist()):
         bend = 1 + 0.0011 * max(0.0, clock - by_power)
-        millivolts = 730 * (1 + 0.0011 * max(0.0, clock - by_voltage)) + (at % 3 - 1) * 0.3
+        millivolts = 730 * (1 + 0.0011 * max(0.0, clock - by_voltage)) + (index % 3 - 1) * 0.3
         rows.append(
-            f"{clock},{33 + 0.044 * clock * bend**2 + (at % 2 - 0.5) * 0.1:.4f},{1000 / clock:.6f},{millivolts:.3f}"
+            f"{clock},{33 + 0.044 * clock * bend**2 + (index % 2 - 0.5) * 0.1:.4f},{1000 / clock:.6f},{millivolts:.3f}"
         )
     file.write_text("\n".join(rows))
     return file

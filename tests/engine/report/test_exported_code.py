@@ -75,7 +75,9 @@ factor = [2, 5]
 [objective]
 minimise = "energy_j"
 """
-CUDA_H = next((each for at in (*toolkits(), *pip_folders()) if (each := at / "include" / "cuda.h").is_file()), None)
+CUDA_H = next(
+    (each for toolkit in (*toolkits(), *pip_folders()) if (each := toolkit / "include" / "cuda.h").is_file()), None
+)
 # what an outsider does: the array is its own, the driver the stand-in's, and nothing is of the program
 OUTSIDER = """
 import ctypes, json, sys

@@ -70,7 +70,7 @@ def test_a_fit_has_its_clocks_with_intervals_and_its_parameters_with_errors(h200
     assert "±" in figures["P_idle"]
     assert figures["P_idle"].endswith(" W")
     assert list(described.remarks) == list(h200.reasons)
-    wishes = next(each for each in described.listings if each.title.startswith("Other goals"))
+    wishes = next(listing for listing in described.listings if listing.title.startswith("Other goals"))
     assert len(wishes.rows) == len(h200.choices)
 
 

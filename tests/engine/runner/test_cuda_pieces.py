@@ -302,11 +302,11 @@ def test_an_image_depends_on_all_that_makes_it(compiler: Compiler, tmp_path: Pat
 
 
 def test_the_cache_is_bounded_and_what_was_used_last_stays(compiler: Compiler, tmp_path: Path) -> None:
-    builds = [Build(f"#define number {at}\n#define text {'x' * 40}\n", (), (), ()) for at in range(6)]
-    for at, build in enumerate(builds):
+    builds = [Build(f"#define number {position}\n#define text {'x' * 40}\n", (), (), ()) for position in range(6)]
+    for index, build in enumerate(builds):
         compiler.image(build)
         for age, path in enumerate(sorted((tmp_path / "cubins").glob("*.image"), key=os.path.getmtime)):
-            os.utime(path, (at * 100 + age, at * 100 + age))
+            os.utime(path, (index * 100 + age, index * 100 + age))
     kept = list((tmp_path / "cubins").glob("*.image"))
     assert 1 < len(kept) < 6
     assert sum(path.stat().st_size for path in kept) <= 2000

@@ -164,7 +164,7 @@ def test_a_fixed_kernel_is_measured_every_so_often_to_show_drift(
     bench: type[Bench], virtual_board: VirtualBoard
 ) -> None:
     measured = bench(f"draws_w = {list(range(100, 100 + EVERY + 2))}", sensors=virtual_board).rows()
-    with_reference = [at for at, m in enumerate(measured) if "reference_energy_j" in m.values]
+    with_reference = [index for index, m in enumerate(measured) if "reference_energy_j" in m.values]
     assert with_reference == [0, EVERY]
     for at in with_reference:
         time_s, power_w, energy_j = (measured[at].values[name] for name in REFERENCE)

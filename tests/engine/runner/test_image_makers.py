@@ -159,7 +159,7 @@ def test_what_a_large_program_holds_does_not_count_as_its_compilers(monkeypatch:
 
 
 def test_several_threads_share_the_processes_and_each_gets_its_own_image(library: LibraryMaker) -> None:
-    texts = [f"text{at}" for at in range(40)]
+    texts = [f"text{index}" for index in range(40)]
     with ThreadPoolExecutor(4) as threads:
         made = list(threads.map(lambda text: library.make(text, ()), texts))
     assert [each.image.partition(b"|")[0].decode() for each in made] == texts
@@ -276,7 +276,7 @@ class TooLarge:
 
     def make(self, text: str, options: Sequence[str]) -> Compiled:
         self.asked.append(tuple(options))
-        alone = [each.removeprefix("-e=") for each in options if each.startswith("-e=")]
+        alone = [option.removeprefix("-e=") for option in options if option.startswith("-e=")]
         if alone and alone[0] not in (*self.names, "small"):
             raise NotCompiled(f"ptxas fatal   : Unknown function {alone[0]}")
         refused = [name for name in self.names if not alone or name in alone]

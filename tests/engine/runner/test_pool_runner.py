@@ -321,7 +321,7 @@ def test_a_session_over_boards_is_stored_with_the_board_of_every_row_and_what_ea
     pool.close()
     assert result.state is SessionState.DONE
     assert once_each(table.rows().tolist())
-    assert {table.measurement(at).board for at in range(len(table))} == {"a", "b"}
+    assert {table.measurement(index).board for index in range(len(table))} == {"a", "b"}
     boards = boards_of_origin(origin)
     assert boards["a"] == {"label": board("a").label, "host": "host-of-a", "condition": "50 °C"}
     assert boards_of_origin({"boards": "[[["}) == {}

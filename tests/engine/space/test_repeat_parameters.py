@@ -144,9 +144,9 @@ def test_the_luckiest_reading_does_not_win() -> None:
     assert source.measurement(best).configuration["block_size_x"] == 64
     assert np.isfinite(costs_of(source).time_s).sum() == 3, "each configuration counts once"
     for effects in analysis.effects:
-        assert "REPEAT" not in [each.name for each in effects.importances]
-        assert all("REPEAT" not in each.names for each in effects.interactions)
-    assert "REPEAT" not in [each.name for each in analysis.correlations]
+        assert "REPEAT" not in [importance.name for importance in effects.importances]
+        assert all("REPEAT" not in interaction.names for interaction in effects.interactions)
+    assert "REPEAT" not in [correlation.name for correlation in analysis.correlations]
 
 
 @pytest.mark.parametrize("names", [("REPEAT",), ("block_size_x", "REPEAT")])

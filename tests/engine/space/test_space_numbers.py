@@ -18,7 +18,7 @@ SPACE = space_of_table(
 def test_sizes_stay_words_become_yes_or_no_and_what_does_not_vary_is_left_out() -> None:
     numbers = RowNumbers(SPACE)
     assert numbers.names == ("a", "b", "layout=row", "layout=column", "flag", "ln a*b", "ln a/b")
-    table = {name: numbers.of(range(SPACE.size))[:, at].tolist() for at, name in enumerate(numbers.names)}
+    table = {name: numbers.of(range(SPACE.size))[:, index].tolist() for index, name in enumerate(numbers.names)}
     of = [SPACE.configuration(row) for row in range(SPACE.size)]
     assert table["a"] == [each["a"] for each in of]
     assert table["layout=row"] == [float(each["layout"] == "row") for each in of]

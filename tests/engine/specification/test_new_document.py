@@ -45,7 +45,7 @@ def read(text: str, folder: Path) -> Specification:
 
 
 def tunable(scan: Scan) -> set[str]:
-    return {each.name for each in scan.suggestions if each.tunable}
+    return {suggestion.name for suggestion in scan.suggestions if suggestion.tunable}
 
 
 @pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.stem)
@@ -110,7 +110,7 @@ def test_macros_that_are_set_from_outside_are_parameters_where_small_and_constan
         "#ifndef GUARD_H\n#define GUARD_H\n"
         "__global__ void f(float *x) { x[0] = TILE * N; }\n#endif\n"
     )
-    found = {each.name: (each.values, each.tunable) for each in scan.suggestions}
+    found = {suggestion.name: (suggestion.values, suggestion.tunable) for suggestion in scan.suggestions}
     assert found["TILE"][1]
     assert 16 in found["TILE"][0]
     assert found["N"] == ((1000000,), False)

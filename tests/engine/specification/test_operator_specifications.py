@@ -147,7 +147,7 @@ def test_the_library_stands_in_a_sessions_description_beside_the_best_and_says_w
         described = describe_search(
             replace(plan, origin={**plan.origin, **baseline.to_origin()}), ResultTable(plan.space)
         )
-        [shown[baseline.library]] = [each for each in described.figures if each.label == "Vendor library"]
+        [shown[baseline.library]] = [figure for figure in described.figures if figure.label == "Vendor library"]
     assert shown["cuBLAS 13.0.1"].value == "cuBLAS 13.0.1: 0.0124 ms, 0.0056 J"
     assert "no configuration" in shown["cuBLAS 13.0.1"].note
     assert (shown[""].value, shown[""].unknown) == (None, missing.why_not)

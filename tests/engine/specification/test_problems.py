@@ -108,5 +108,5 @@ def test_whatever_is_wrong_the_first_problem_is_the_readers_and_there_is_an_end(
 def test_many_wrong_restrictions_are_all_named(index: int) -> None:
     wrong = document()
     wrong["restrictions"][index:] = ["1 +"] * len(wrong["restrictions"][index:])
-    expected = [("restrictions", at) for at in range(index, len(wrong["restrictions"]))]
+    expected = [("restrictions", position) for position in range(index, len(wrong["restrictions"]))]
     assert [problem.place for problem in problems_of(wrong, PATH)] == expected

@@ -133,7 +133,7 @@ def test_a_session_keeps_what_it_measured_beside_what_it_states_however_often_it
         write = store.append
 
         def remembered(session: int, measurements: list[Measurement], elapsed_s: float | None = None) -> None:
-            appended.update({each.row: each for each in measurements})
+            appended.update({measurement.row: measurement for measurement in measurements})
             write(session, measurements, elapsed_s)
 
         store.append = remembered  # type: ignore[method-assign, assignment]
@@ -151,8 +151,8 @@ def test_a_session_keeps_what_it_measured_beside_what_it_states_however_often_it
         assert {**shown[row].values, **shown[row].as_measured} == {**shown[row].values, **measured.values}
     assert any("energy_j" in each.as_measured for each in shown.values())
     assert not any("time_s" in each.as_measured for each in shown.values()), "one board, one time"
-    for at in range(len(second.table)):
-        said = second.table.measurement(at)
+    for index in range(len(second.table)):
+        said = second.table.measurement(index)
         assert shown[said.row].values == said.values
         assert shown[said.row].as_measured == said.as_measured
 

@@ -305,7 +305,7 @@ def test_the_board_that_measured_a_row_comes_back_with_it() -> None:
         measured = [replace(measurement_of(SPACE, row), board=f"GPU-{row}") for row in (3, 1)]
         store.append(session, [*measured, measurement_of(SPACE, 2)])
         table = store.load(session).table
-        assert [table.measurement(at).board for at in range(3)] == ["GPU-3", "GPU-1", ""]
+        assert [table.measurement(index).board for index in range(3)] == ["GPU-3", "GPU-1", ""]
 
 
 def test_what_the_user_says_of_a_session_is_kept_and_changes_nothing_measured() -> None:

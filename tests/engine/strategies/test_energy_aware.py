@@ -167,7 +167,7 @@ def test_a_session_keeps_how_the_search_went_and_its_charts_and_figures_show_it(
         kept = store.load(1)
     log = EnergyLog.of_origin(kept.record.origin)
     assert log is not None
-    energies = np.array([kept.table.measurement(at).depth is Depth.ENERGY for at in range(len(kept.table))])
+    energies = np.array([kept.table.measurement(index).depth is Depth.ENERGY for index in range(len(kept.table))])
     assert log.measured == energies.sum()
     assert log.saved > 0
     assert np.median(np.abs(np.array(log.predicted_j) / log.measured_j - 1)) < 0.1
@@ -176,11 +176,11 @@ def test_a_session_keeps_how_the_search_went_and_its_charts_and_figures_show_it(
     assert isinstance(rounds, Chart)
     assert rounds.series[0].y[0] == 1.0
     assert isinstance(predicted_energies(shown), Chart)
-    figures = {each.label: each.value for each in describe_session(plan_of(kept), kept.table).figures}
+    figures = {figure.label: figure.value for figure in describe_session(plan_of(kept), kept.table).figures}
     assert figures["Energies measured"] == f"{log.measured} of {log.offered} candidates, {log.saved} saved"
     assert "the fastest" in str(figures["It gained"])
     predictions = set(log.predicted_j)
-    everything = {value for at in range(len(kept.table)) for value in kept.table.measurement(at).values.values()}
+    everything = {value for index in range(len(kept.table)) for value in kept.table.measurement(index).values.values()}
     assert not predictions & everything  # a prediction never appears as a measurement
 
 

@@ -140,7 +140,7 @@ def test_where_nothing_keeps_the_limits_the_nearest_is_named() -> None:
     found = analyse(table, objective(*impossible))
     assert all(choice.index is None for choice in found.choices)
     assert found.nearest == index
-    assert [each.title for each in describe_choices(found)] == [
+    assert [describe_choice.title for describe_choice in describe_choices(found)] == [
         "No configuration keeps the limits: latency_s <= 0.01; energy_j <= 150"
     ]
 
@@ -211,7 +211,7 @@ def test_auto_looks_for_something_within_the_limits_first() -> None:
 
 def recording(folder: Path) -> Path:
     lines = ["clock_mhz,time_s,energy_j,latency_s"]
-    lines += [f"{900 + 100 * at},{2 - 0.1 * at},{50 + at * at},{1.0 - 0.1 * at}" for at in range(8)]
+    lines += [f"{900 + 100 * index},{2 - 0.1 * index},{50 + index * index},{1.0 - 0.1 * index}" for index in range(8)]
     path = folder / "swept.csv"
     path.write_text("\n".join(lines), "utf-8")
     return path

@@ -49,10 +49,12 @@ def test_requests_and_errors_are_counted_whatever_the_weights() -> None:
 
 
 def test_tokens_of_a_piece_are_counted_alike_before_and_after_the_first_answer_has_said_how_many() -> None:
-    unknown = [Served(at * S, (at + 1) * S, Requests.none(), output_tokens=25.0) for at in range(4)]
+    unknown = [Served(index * S, (index + 1) * S, Requests.none(), output_tokens=25.0) for index in range(4)]
     told = [
-        Served(at * S, (at + 1) * S, requests_at([at + 0.5]), output_tokens=100.0, tokens_per_piece=4.0)
-        for at in range(4, 10)
+        Served(
+            position * S, (position + 1) * S, requests_at([position + 0.5]), output_tokens=100.0, tokens_per_piece=4.0
+        )
+        for position in range(4, 10)
     ]
     times, work = work_of([*unknown, *told])
     assert times / S == pytest.approx(np.arange(1, 11))

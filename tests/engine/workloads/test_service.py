@@ -263,7 +263,7 @@ def test_a_generator_that_is_held_up_does_not_add_that_to_the_latency(tmp_path: 
         def ended_after(stamp_ns: int) -> np.ndarray:
             served.extend(new for new in [load.take()] if new is not None)
             stamps = [each.requests.ended_ns for each in served]
-            return np.concatenate([np.empty(0, np.int64), *(each[each > stamp_ns] for each in stamps)])
+            return np.concatenate([np.empty(0, np.int64), *(stamp[stamp > stamp_ns] for stamp in stamps)])
 
         try:
             waited_for(lambda: len(ended_after(0)) > 0)

@@ -43,7 +43,7 @@ LEVELS = st.lists(st.integers(0, 1023), min_size=8, max_size=8)
 @settings(max_examples=25)
 @given(st.lists(LEVELS, min_size=1, max_size=20), st.lists(st.integers(1, 40), min_size=1))
 def test_frames_are_the_same_however_the_stream_is_cut(levels: list[list[int]], cuts: list[int]) -> None:
-    stream = b"".join(frame(i, each) for i, each in enumerate(levels))
+    stream = b"".join(frame(i, level) for i, level in enumerate(levels))
     reader, found, at = FrameReader(), [], 0
     while at < len(stream):
         cut = cuts[at % len(cuts)]
@@ -57,7 +57,7 @@ def test_frames_are_the_same_however_the_stream_is_cut(levels: list[list[int]], 
 @settings(max_examples=25)
 @given(st.lists(LEVELS, min_size=4, max_size=20), st.data())
 def test_a_lost_byte_costs_its_own_frame_alone(levels: list[list[int]], data: st.DataObject) -> None:
-    stream = b"".join(frame(i, each) for i, each in enumerate(levels))
+    stream = b"".join(frame(i, level) for i, level in enumerate(levels))
     lost = data.draw(st.integers(0, len(stream) - 1))
     frames = FrameReader().feed(stream[:lost] + stream[lost + 1 :])
     damaged = lost // FRAME
@@ -69,7 +69,7 @@ def test_noise_makes_no_frames_that_are_none(noise: bytes) -> None:
     frames = FrameReader().feed(noise)
     for end, levels in zip(frames.ends, frames.levels, strict=True):
         assert frame(0, levels.tolist())[2:] == bytes(
-            byte & 0xBF if at == 1 else byte for at, byte in enumerate(noise[end - FRAME + 2 : end])
+            byte & 0xBF if index == 1 else byte for index, byte in enumerate(noise[end - FRAME + 2 : end])
         )
 
 

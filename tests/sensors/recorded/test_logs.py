@@ -39,7 +39,7 @@ def read(tmp_path: Path, text: str | bytes, **options: float) -> Log:
 
 
 def values(recording: Recording, name: str) -> list[float]:
-    place = [each.name for each in recording.channels].index(name)
+    place = [channel.name for channel in recording.channels].index(name)
     return [float(value) for value in recording.values[:, place]]
 
 

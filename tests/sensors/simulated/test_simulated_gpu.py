@@ -477,13 +477,13 @@ def story(gpu: SimulatedGpu, pauses: list[float]) -> list[tuple[float, ...]]:
     looks = sorted(pauses)
     now = 0.0
     acts = {0.5: lambda: gpu.begin(fp64_gemm()), 1.3: lambda: gpu.set_power_limit(300), 2.1: gpu.end}
-    for at in sorted([*looks, *acts, 1.0, 2.0, 3.0]):
-        gpu.clock.wait(at - now)
-        now = at
-        if at in acts:
-            acts[at]()
+    for look in sorted([*looks, *acts, 1.0, 2.0, 3.0]):
+        gpu.clock.wait(look - now)
+        now = look
+        if look in acts:
+            acts[look]()
             now = gpu.clock.now_ns() / 1e9 - 1.0  # end() waits for the last launch
-        elif at in (1.0, 2.0, 3.0):
+        elif look in (1.0, 2.0, 3.0):
             reading = gpu.read()
             moments.append(
                 (*[v for v in reading.values if not math.isnan(v)], *[s.power_w for s in gpu.power_samples(0)])

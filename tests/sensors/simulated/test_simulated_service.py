@@ -32,8 +32,8 @@ def drawn(gpu: SimulatedGpu, load: ServiceLoad, seconds: float) -> tuple[Served,
         served = gpu.serve(load, 5.0)
         energy_j += gpu.drawn_j(served.end_ns) - before_j
         pieces.append(served)
-    tokens, idle_s = sum(each.output_tokens for each in pieces), sum(each.idle_s for each in pieces)
-    requests = Requests.joined([each.requests for each in pieces])
+    tokens, idle_s = sum(piece.output_tokens for piece in pieces), sum(piece.idle_s for piece in pieces)
+    requests = Requests.joined([piece.requests for piece in pieces])
     return Served(pieces[0].start_ns, pieces[-1].end_ns, requests, idle_s, tokens), energy_j / seconds
 
 

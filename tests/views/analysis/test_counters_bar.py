@@ -127,7 +127,7 @@ def test_the_engine_profiles_and_every_view_gets_the_counters(board: Gpu, own_da
         engine.stop()
         engine.join(10)
     restated = next(event for event in heard if isinstance(event, events.FiguresRestated))
-    assert sum("inst_executed" in restated.table.measurement(at).values for at in range(len(restated.table))) == 3
+    assert sum("inst_executed" in restated.table.measurement(index).values for index in range(len(restated.table))) == 3
     assert restated.plan.units["inst_executed"] == "inst"
     finished = [event.words for event in heard if isinstance(event, events.ProfilingFinished)]
     assert finished == ["3 of 3 configurations profiled (simulated)", ""]

@@ -47,8 +47,8 @@ def made(qtbot: QtBot) -> Iterator[Callable[..., BoardsPanel]]:
         qtbot.addWidget(panel)
         panel.resize(480, 640)
         panel.show()
-        for each in others:
-            watched.watch(each)
+        for other in others:
+            watched.watch(other)
         open_ones.append((panel, watched))
         return panel
 

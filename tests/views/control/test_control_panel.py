@@ -261,7 +261,7 @@ def test_a_workload_power_profile_is_chosen_asked_for_and_shown_as_it_is_then(pa
     board = ProfiledBoard()
     lab, panel = panel_of(board)
     rows = panel.rows
-    assert [rows.profile.itemText(at) for at in range(rows.profile.count())] == [
+    assert [rows.profile.itemText(index) for index in range(rows.profile.count())] == [
         *("none", "max_q (1)", "balanced (5)", "llm_inference (6)")
     ]
     assert rows.profile.currentText() == "balanced (5)"
@@ -426,8 +426,8 @@ def test_every_change_is_a_row_of_the_log_of_other_days_too(panel_of: Any, qtbot
 def test_changes_by_hand_stand_apart_from_those_of_sessions(panel_of: Any) -> None:
     lab, panel = panel_of(Board())
     log = panel.log
-    for at in range(3):
-        lab.engine.tell(events.DeviceChanged(change("graphics clock", at_s=float(at), by="session, ann")))
+    for index in range(3):
+        lab.engine.tell(events.DeviceChanged(change("graphics clock", at_s=float(index), by="session, ann")))
     lab.engine.tell(events.DeviceChanged(change("power limit", at_s=7.0)))
     assert [log.tabs.tabText(place) for place in range(2)] == ["By hand: 1", "By sessions: 3"]
     assert log.table.model() is log.by_hand

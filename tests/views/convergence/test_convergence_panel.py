@@ -119,7 +119,7 @@ def test_each_improvement_says_where_it_came_from(lab: Lab, panel: ConvergencePa
 def test_clicks_and_arrow_keys_select_improvements(lab: Lab, panel: ConvergencePanel, qtbot: QtBot) -> None:
     searched(lab)
     assert panel.history is not None
-    indices = [each.index for each in panel.history.improvements]
+    indices = [improvement.index for improvement in panel.history.improvements]
     panel.plot.setFocus()
     walked = []
     for key in (Qt.Key.Key_Right, Qt.Key.Key_Right, Qt.Key.Key_Left, Qt.Key.Key_Left):

@@ -30,7 +30,7 @@ def tables() -> tuple[ResultTable, ResultTable]:
 
 def cells(panel: TablePanel) -> list[list[Any]]:
     model = panel.results.model()
-    return [[model.index(row, at).data() for at in range(model.columnCount())] for row in range(model.rowCount())]
+    return [[model.index(row, index).data() for index in range(model.columnCount())] for row in range(model.rowCount())]
 
 
 def test_the_result_has_the_new_figures_and_keeps_what_is_chosen_marked_and_pinned(lab: Lab) -> None:

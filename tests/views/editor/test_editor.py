@@ -179,10 +179,10 @@ def test_each_problem_stands_beside_the_text_and_in_its_margin(editor: Specifica
     editor.edited.set_text(text)
     settle(qtbot, editor)
     lines = text.splitlines()
-    for (_, after, what), said in zip(wrong, problems(editor), strict=True):
+    for (_, after, what), problem in zip(wrong, problems(editor), strict=True):
         line = next(number for number, line in enumerate(lines, start=1) if after in line)
-        assert said.startswith(f"Line {line}: ")
-        assert what in said
+        assert problem.startswith(f"Line {line}: ")
+        assert what in problem
         assert what in editor.text.problems[line]
     assert editor.beside.count.text() == "2 problems"
     assert not editor.run.isEnabled()

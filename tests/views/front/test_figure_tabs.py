@@ -61,7 +61,7 @@ def clocks_of(lab: Lab, rows: np.ndarray) -> set[object]:
 
 def test_the_other_figures_are_made_when_they_are_asked_for(lab: Lab, panel: FrontPanel) -> None:
     session(lab)
-    assert [panel.pages.bar.tabText(at) for at in range(3)] == ["Front", "Parallel", "Slice"]
+    assert [panel.pages.bar.tabText(index) for index in range(3)] == ["Front", "Parallel", "Slice"]
     assert panel.parallel is None
     assert panel.slice is None
     made = []
@@ -171,7 +171,7 @@ def test_a_slice_holds_all_parameters_but_one_at_the_choice(lab: Lab, panel: Fro
         assert {**configuration, "graphics_clock_mhz": 0} == {**chosen, "graphics_clock_mhz": 0}
     chart = view.chart.chart
     assert chart is not None
-    assert list(chart.series[0].x) == [900 + 60 * at for at in range(10)]
+    assert list(chart.series[0].x) == [900 + 60 * position for position in range(10)]
     assert chart.y_title == "GFLOPS/W"
     assert "through measurement 37" in view.through.text()
     view.parameter.setCurrentIndex(view.parameter.findData("tile"))

@@ -35,7 +35,7 @@ def show(lab: Lab, objective: Objective = TIME_ENERGY, *, origin: dict[str, str]
 
 
 def scene_of(panel: FrontPanel, which: int) -> QPointF:
-    [(_, x, y)] = [each for each in panel.plot.references.places() if each[0] == which]
+    [(_, x, y)] = [place for place in panel.plot.references.places() if place[0] == which]
     return QPointF(panel.plot.getViewBox().mapViewToScene(QPointF(x, y)))
 
 

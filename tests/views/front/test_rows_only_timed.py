@@ -40,7 +40,11 @@ def test_table_front_and_convergence_follow_when_timed_rows_are_measured(lab: La
         return [model.index(row, 1).data() for row in range(model.rowCount())]
 
     def improvements() -> list[int]:
-        return [] if convergence.history is None else [each.index for each in convergence.history.improvements]
+        return (
+            []
+            if convergence.history is None
+            else [improvement.index for improvement in convergence.history.improvements]
+        )
 
     def on_front() -> list[int]:
         return [] if front.points is None else sorted(np.asarray(front.points.index).tolist())

@@ -300,7 +300,7 @@ def test_a_message_is_whole_in_a_fixed_font_and_can_be_copied(shows: Shows) -> N
 def shown_tabs(panel: InspectorPanel) -> list[str]:
     """With a star before the current one."""
     tabs = panel.tabs
-    shown = [at for at in range(tabs.count()) if tabs.isTabVisible(at)]
+    shown = [index for index in range(tabs.count()) if tabs.isTabVisible(index)]
     return [("*" if at == tabs.currentIndex() else "") + tabs.tabText(at) for at in shown]
 
 

@@ -42,7 +42,7 @@ def panel(lab: Lab, qtbot: QtBot) -> Iterator[InspectorPanel]:
 
 
 def tabs(panel: InspectorPanel) -> list[str]:
-    return [panel.tabs.tabText(at) for at in range(panel.tabs.count()) if panel.tabs.isTabVisible(at)]
+    return [panel.tabs.tabText(index) for index in range(panel.tabs.count()) if panel.tabs.isTabVisible(index)]
 
 
 def shown(table: QTableWidget) -> dict[str, list[str]]:

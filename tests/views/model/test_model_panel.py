@@ -247,8 +247,8 @@ def test_a_measured_voltage_lies_on_the_fitted_one_with_both_ridges(panel: Model
     assert relative == pytest.approx(a4000.fit.relative_voltage(clock), abs=0.05)
     lines = [item for item in panel.voltage.items() if isinstance(item, pg.InfiniteLine) and hasattr(item, "label")]
     words = [line.label.format for line in lines]
-    assert any("ridge by power" in each for each in words)
-    assert any("ridge by voltage" in each for each in words)
+    assert any("ridge by power" in word for word in words)
+    assert any("ridge by voltage" in word for word in words)
     assert panel.voltage.getAxis("right").isVisible(), "mV, as they were measured"
 
 
@@ -314,7 +314,7 @@ def test_the_methods_are_bars_and_a_table(panel: ModelPanel) -> None:
     bars = [item for item in panel.methods.bars.items() if isinstance(item, pg.BarGraphItem)]
     heights = sorted(bar.opts["height"] for bar in bars)
     expected = sorted(
-        [100 * getattr(each, name) for each in methods.results] for name in ("efficiency_change", "speed_change")
+        [100 * getattr(result, name) for result in methods.results] for name in ("efficiency_change", "speed_change")
     )
     assert heights == expected
 

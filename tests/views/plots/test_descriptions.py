@@ -53,8 +53,8 @@ def test_all_three_show_the_same_figures_remarks_and_rows(qtbot: QtBot, capsys: 
         for figure in RESULT.figures:
             assert figure.label in text
             assert figure.text in text
-        for words in (*RESULT.remarks, "Other goals", "least E t", "1170", "-23.3 %"):
-            assert words in text
+        for remark in (*RESULT.remarks, "Other goals", "least E t", "1170", "-23.3 %"):
+            assert remark in text
 
 
 def test_columns_of_words_begin_at_the_left_and_figures_end_at_the_right(qtbot: QtBot) -> None:

@@ -31,5 +31,5 @@ def test_a_page_is_made_once_when_it_is_first_shown_or_asked_for(qtbot: QtBot) -
     assert made == ["A", "B", "C"]
     tabs.setCurrentWidget(last)
     tabs.setCurrentIndex(0)
-    assert [tabs.tabText(at) for at in range(3)] == made == ["A", "B", "C"]
-    assert announced == [tabs.page(at) for at in range(3)]
+    assert [tabs.tabText(index) for index in range(3)] == made == ["A", "B", "C"]
+    assert announced == [tabs.page(index) for index in range(3)]

@@ -120,12 +120,14 @@ def panel(lab: Lab, qtbot: QtBot) -> PoolPanel:
 
 def cells(panel: PoolPanel, column: str) -> list[str]:
     model = panel.table.model()
-    heads = [model.headerData(at, panel.table.horizontalHeader().orientation()) for at in range(model.columnCount())]
+    heads = [
+        model.headerData(index, panel.table.horizontalHeader().orientation()) for index in range(model.columnCount())
+    ]
     return [model.index(row, heads.index(column)).data() for row in range(model.rowCount())]
 
 
 def lines(panel: PoolPanel) -> list[str]:
-    return [panel.happened.item(at).text() for at in range(panel.happened.count())]
+    return [panel.happened.item(index).text() for index in range(panel.happened.count())]
 
 
 def pooled_plan(**facts: Any) -> SessionPlan:
@@ -173,7 +175,7 @@ def test_a_session_runs_on_the_boards_that_were_chosen_and_one_that_dies_costs_n
     table = context.result.table
     assert table is not None
     assert len(set(table.rows().tolist())) == len(table) == 60
-    assert "sim-a" in {table.measurement(at).board for at in range(60)}
+    assert "sim-a" in {table.measurement(index).board for index in range(60)}
     assert (cells(panel, "Board"), cells(panel, "Lost")) == (["sim-a", "sim-b"], ["0", "1"])
     assert cells(panel, "State")[1] == "left: its worker died"
 
@@ -201,7 +203,7 @@ def test_boards_that_cannot_be_had_are_one_line_and_the_shown_board_stays(
     with qtbot.waitSignal(window.context.pool.failed, timeout=20_000):
         window.context.pool.connect_to("tls://10.0.0.9:8786", Path("/certificates"))
     qtbot.waitUntil(lambda: bool(window.faults), timeout=20_000)
-    assert [(each.what, each.remedy) for each in window.faults] == [
+    assert [(fault.what, fault.remedy) for fault in window.faults] == [
         ("tls://10.0.0.9:8786: the scheduler cannot be reached", "start it")
     ]
     assert not window.context.pool.open
@@ -240,7 +242,7 @@ def test_of_a_pool_with_several_models_the_boards_of_one_share_a_session(
     states = dict(zip(cells(window.panel, "Board"), cells(window.panel, "State"), strict=True))
     assert states == {"sim-a": "waiting", "sim-b": "waiting", "sim-h": "takes no part: it is of another model"}
     runs_on.choice.menu().aboutToShow.emit()
-    next(each for each in runs_on.models if "H200" in each.text()).trigger()
+    next(model for model in runs_on.models if "H200" in model.text()).trigger()
     assert runs_on.choice.text() == "1 board of a pool"
     assert [each.key for each in pool.gpu().boards] == ["sim-h"]
     assert pool.gpu().options == ("--pool", "tls://10.0.0.1:8786", "--model", pool.model)
@@ -294,7 +296,7 @@ def test_boards_that_come_and_leave_are_seen_while_no_session_runs_and_a_recordi
     opened.pool.lose("sim-b")
     qtbot.waitUntil(lambda: cells(window.panel, "State") == ["left: its worker left"] * 2, timeout=20_000)
     tune.open(GEMM)
-    qtbot.waitUntil(lambda: any("the pool has no boards" in each.what for each in window.faults), timeout=20_000)
+    qtbot.waitUntil(lambda: any("the pool has no boards" in fault.what for fault in window.faults), timeout=20_000)
     assert tune.draft is None
     tune.open(resources() / "recordings" / "h200-sgemm-session.json.gz")
     qtbot.waitUntil(lambda: tune.draft is not None and tune.draft.replay, timeout=20_000)
@@ -341,7 +343,7 @@ def test_what_the_runner_reports_is_shown_board_by_board(lab: Lab, panel: PoolPa
 def test_rows_stay_in_order_while_boards_join_and_can_be_sorted(lab: Lab, panel: PoolPanel) -> None:
     lab.session(ResultTable(SPACE), pooled_plan())
     for count in (1, 2, 3):
-        boards = tuple(board(f"GPU-{at}", measured=10 - at) for at in range(count))
+        boards = tuple(board(f"GPU-{index}", measured=10 - index) for index in range(count))
         lab.engine.tell(events.PoolReported(PoolStatus(boards)))
     assert cells(panel, "Board") == ["GPU-0", "GPU-1", "GPU-2"]
     panel.table.sortByColumn(2, panel.table.horizontalHeader().sortIndicatorOrder().AscendingOrder)
@@ -351,7 +353,7 @@ def test_rows_stay_in_order_while_boards_join_and_can_be_sorted(lab: Lab, panel:
 def test_a_thousand_boards_are_shown_and_what_is_hidden_is_not_made(lab: Lab, panel: PoolPanel) -> None:
     lab.session(ResultTable(SPACE), pooled_plan())
     panel.hide()
-    status = PoolStatus(tuple(board(f"GPU-{at}") for at in range(1000)))
+    status = PoolStatus(tuple(board(f"GPU-{index}") for index in range(1000)))
     lab.engine.tell(events.PoolReported(status))
     assert panel.boards.rowCount() == 0
     panel.show()
@@ -403,9 +405,13 @@ def test_the_table_says_which_board_measured_each_where_there_are_several(lab: L
     shown = made(TablePanel)
     lab.session(filled(SPACE, 5), plan_for(SPACE, OBJECTIVE))
     model = shown.results.model()
-    heads = [model.headerData(at, shown.results.horizontalHeader().orientation()) for at in range(model.columnCount())]
+    heads = [
+        model.headerData(index, shown.results.horizontalHeader().orientation()) for index in range(model.columnCount())
+    ]
     assert "Board" not in heads
     lab.session(on_boards("GPU-11111111-a", "simulated:a100#1@node7/2"), plan_for(SPACE, OBJECTIVE))
-    heads = [model.headerData(at, shown.results.horizontalHeader().orientation()) for at in range(model.columnCount())]
+    heads = [
+        model.headerData(index, shown.results.horizontalHeader().orientation()) for index in range(model.columnCount())
+    ]
     at = heads.index("Board")
     assert [model.index(row, at).data() for row in range(2)] == ["GPU-11111111", "node7 #2"]

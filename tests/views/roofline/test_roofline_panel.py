@@ -139,7 +139,7 @@ def test_a_board_is_measured_fitted_drawn_and_can_be_added_again(window: Window,
         assert f"{balance:.4g}" in words
     assert "Effective B" in words
     assert "power limit 700 W" in words
-    roofline, archline, powerline = (curves(panel, at)[0] for at in range(3))
+    roofline, archline, powerline = (curves(panel, index)[0] for index in range(3))
     for (x, y), line in zip(
         (roofline, archline, powerline),
         (sweep.fit.model.roofline, sweep.fit.model.archline, sweep.fit.model.powerline),

@@ -87,8 +87,8 @@ def check_every_number(form: QWidget, qtbot: QtBot) -> None:
     boxes = numbers_in(form)
     assert boxes
     for box in boxes:
-        for each in (box, *ancestors(box)):
-            each.setEnabled(True)
+        for ancestor in (box, *ancestors(box)):
+            ancestor.setEnabled(True)
         before, refused = box.value(), []
         box.refused.connect(refused.append)
         beyond = "9" * (len(str(int(box.maximum()))) + 1)

@@ -328,7 +328,7 @@ def test_colours_stand_out_from_their_ground(colours: theme.Colours) -> None:
         (colours.badge_text, colours.badge),
     ):
         assert contrast(text, ground) >= _TEXT
-    names = [each.name for each in fields(colours)]
+    names = [field.name for field in fields(colours)]
     lines = ["accent", *names[names.index("grid") + 1 : names.index("colour_map")]]
     assert {"orange", "sky", "grey", "front", "efficient"} <= set(lines)
     for name in lines:  # words are written in them too: the heads of lanes, the ends of the front

@@ -21,7 +21,7 @@ def stacks(place: Any) -> list[list[str]]:
     """The docks that share a place, by the tabs that stand above them; shown and settled."""
     names = {dock.windowTitle(): name for name, dock in place.docks.by_name.items()}
     bars = [each for each in place.findChildren(QTabBar) if each.parentWidget() is place and each.count() > 1]
-    return [[names[bar.tabText(at)] for at in range(bar.count())] for bar in bars]
+    return [[names[bar.tabText(index)] for index in range(bar.count())] for bar in bars]
 
 
 def button_in(page: QWidget) -> QAbstractButton | None:

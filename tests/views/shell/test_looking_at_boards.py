@@ -95,7 +95,7 @@ def test_the_badge_says_what_the_simulated_board_does_not_show(qtbot: QtBot, ope
         show(qtbot, window, f"simulated:{name}")
         words = load_twin(name).not_shown
         assert bool(words) == (name == "k20x")
-        assert all(each in window.badge.field.toolTip() for each in words)
+        assert all(word in window.badge.field.toolTip() for word in words)
         assert ("Not shown" in window.badge.field.toolTip()) == bool(words)
 
 
@@ -105,7 +105,7 @@ def test_the_list_in_the_toolbar_says_of_each_board_what_it_is_and_shows_it(qtbo
     window.boards.watch("recorded:h200-gemm")
     window.boards.watch("simulated:v100")
     qtbot.waitUntil(lambda: chooser.count() == 3, timeout=10_000)
-    assert [chooser.itemText(at).rpartition(" · ")[2] for at in range(3)] == ["Board X", "RECORDED", "SIMULATED"]
+    assert [chooser.itemText(index).rpartition(" · ")[2] for index in range(3)] == ["Board X", "RECORDED", "SIMULATED"]
     chooser.setFocus()
     QTest.keyClick(chooser, Qt.Key.Key_Down)
     qtbot.waitUntil(lambda: window.board.uuid == chooser.itemData(1), timeout=5000)

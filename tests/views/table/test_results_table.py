@@ -184,7 +184,9 @@ def test_focus_and_arrows_move_a_cursor_and_choose_nothing(qtbot: QtBot) -> None
     lab.result.select(9, "fastest")
     qtbot.keyClick(view, Qt.Key.Key_Up)
     assert (lab.result.index, lab.result.way) == (9, "fastest")
-    assert [each.row() for each in view.selectionModel().selectedRows()] == [9], "what is chosen stays to be seen"
+    assert [selectedRow.row() for selectedRow in view.selectionModel().selectedRows()] == [9], (
+        "what is chosen stays to be seen"
+    )
     view.clearFocus()
     view.setFocus(Qt.FocusReason.ShortcutFocusReason)
     assert (lab.result.index, lab.result.way) == (9, "fastest")
@@ -204,7 +206,7 @@ def test_enter_and_space_choose_the_row_of_the_cursor(qtbot: QtBot, key: Qt.Key)
     qtbot.keyClick(view, Qt.Key.Key_Down)
     qtbot.keyClick(view, key)
     assert (lab.result.index, lab.result.way) == (5, "")
-    assert [each.row() for each in view.selectionModel().selectedRows()] == [5]
+    assert [selectedRow.row() for selectedRow in view.selectionModel().selectedRows()] == [5]
 
 
 def test_a_click_chooses_and_one_with_shift_or_ctrl_marks(qtbot: QtBot) -> None:

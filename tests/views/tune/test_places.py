@@ -114,7 +114,7 @@ def sessions(qtbot: QtBot) -> Iterator[SessionsPanel]:
         for title in ("gemm", "stencil"):
             table = filled(grid_space(), 6)
             session = store.create_session(plan_for(table.space, OBJECTIVE, title=title))
-            store.append(session, [table.measurement(at) for at in range(6)])
+            store.append(session, [table.measurement(index) for index in range(6)])
             store.finish(session, SessionState.DONE, "the budget is used up")
         store.label(1, Label("a name", ("tag",), "notes over\nseveral\nlines"))
         made = SessionsPanel(Lab(store=store).context)

@@ -84,7 +84,7 @@ def facts(plan: SessionPlan) -> dict[str, Any]:
     """All that a plan says, by field; of the space its rows and notes."""
     space = plan.space
     rows = [space.configuration(row) for row in range(0, space.size, max(1, space.size // 50))]
-    fields = {each.name: getattr(plan, each.name) for each in dataclasses.fields(plan) if each.name not in MADE}
+    fields = {field.name: getattr(plan, field.name) for field in dataclasses.fields(plan) if field.name not in MADE}
     return {**fields, "space": (space.size, rows, space.notes)}
 
 

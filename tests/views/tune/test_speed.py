@@ -43,7 +43,7 @@ def test_another_speed_is_that_of_every_board_that_is_not_real_and_is_said(qtbot
     qtbot.waitUntil(lambda: len(boards.all) == 2, timeout=10_000)
     assert window.badge.field.text() == "SIMULATED"
     assert tune.speed.isVisibleTo(tune)
-    assert [tune.speed.choice.itemText(at) for at in range(tune.speed.choice.count())] == list(SPEEDS.values())
+    assert [tune.speed.choice.itemText(index) for index in range(tune.speed.choice.count())] == list(SPEEDS.values())
     with qtbot.waitSignal(tune.form.draft_shown, timeout=20_000):
         tune.open(GEMM)
     assert " · simulated · " in tune.header.text

@@ -376,7 +376,7 @@ def test_a_stopped_session_that_is_opened_is_continued_by_one_button(window: Win
     [cache] = export_session(plan_for(table.space, OBJECTIVE), filled(grid_space()), None, None, tmp_path, ["cache"])
     window.open(cache)
     stopped = window.store.create_session(window.panel.form.plan())
-    window.store.append(stopped, [table.measurement(at) for at in range(12)])
+    window.store.append(stopped, [table.measurement(index) for index in range(12)])
     window.store.finish(stopped, SessionState.STOPPED, "stopped")
     reopen(window, stopped)
     panel = window.panel

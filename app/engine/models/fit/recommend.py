@@ -60,20 +60,20 @@ class Measured:
         used = np.ones(len(group), dtype=np.bool_) if used is None else used
         kept = np.flatnonzero(used | (np.bincount(group)[group] > 1))
         group = np.unique(group[kept], return_inverse=True)[1]
-        rows = [kept[group == at] for at in range(int(group.max()) + 1)]
+        rows = [kept[group == index] for index in range(int(group.max()) + 1)]
         rows.sort(key=lambda at: float(clock_mhz[at].mean()))
-        of_used = [energy[at[used[at]]] for at in rows if used[at].any()]
+        of_used = [energy[row[used[row]]] for row in rows if used[row].any()]
         degrees = sum(map(len, of_used)) - len(of_used)
         scatter = None
         if degrees >= _LEAST_DEGREES:
-            scatter = math.sqrt(sum(float(((each / each.mean() - 1) ** 2).sum()) for each in of_used) / degrees)
+            scatter = math.sqrt(sum(float(((item / item.mean() - 1) ** 2).sum()) for item in of_used) / degrees)
         return cls(
-            clock_mhz=np.array([clock_mhz[at].mean() for at in rows]),
-            requested_mhz=np.array([asked[at].mean() for at in rows]),
-            energy=np.array([np.median(energy[at]) for at in rows]),
-            repeats=np.array([len(at) for at in rows]),
+            clock_mhz=np.array([clock_mhz[row].mean() for row in rows]),
+            requested_mhz=np.array([asked[row].mean() for row in rows]),
+            energy=np.array([np.median(energy[row]) for row in rows]),
+            repeats=np.array([len(row) for row in rows]),
             scatter=scatter,
-            span=np.array([energy[at].max() / energy[at].min() - 1 for at in rows]),
+            span=np.array([energy[row].max() / energy[row].min() - 1 for row in rows]),
         )
 
     @property

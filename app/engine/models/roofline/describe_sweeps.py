@@ -71,15 +71,15 @@ def describe_methods(methods: Methods) -> Description:
     header = ("method", "MHz", efficiency, "gained", speed, "gained", "energy J", "measured", "took", "fewer")
     rows: list[list[Cell]] = [
         [
-            *(each.label, each.clock_mhz, each.efficiency, change(1 + each.efficiency_change)),
-            *(each.speed, change(1 + each.speed_change), each.energy_j, each.measurements),
-            *(duration(each.seconds), percent(each.reduction)),
+            *(result.label, result.clock_mhz, result.efficiency, change(1 + result.efficiency_change)),
+            *(result.speed, change(1 + result.speed_change), result.energy_j, result.measurements),
+            *(duration(result.seconds), percent(result.reduction)),
         ]
-        for each in methods.results
+        for result in methods.results
     ]
     chosen = [
-        Figure(each.label, ", ".join(f"{name}={value}" for name, value in each.configuration.items()))
-        for each in methods.results
+        Figure(result.label, ", ".join(f"{name}={value}" for name, value in result.configuration.items()))
+        for result in methods.results
     ]
     return Description(
         title=f"{methods.title} on {board}",

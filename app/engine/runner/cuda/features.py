@@ -19,9 +19,9 @@ def image_features(image: bytes, prepared: Prepared, limits: DeviceLimits) -> di
     """The features of FEATURES that an image gives; what it does not is left out. Raises KernelFailed."""
     launch = prepared.launch
     name = symbol(image, launch.name)
-    arrays = [each for each in prepared.calls.arguments if each.shape is not None]
-    byte = sum(math.prod(each.shape or ()) * number_type(each.type).itemsize for each in arrays)
-    found: dict[str, float] = {"argument_byte": float(byte)}
+    arrays = [argument for argument in prepared.calls.arguments if argument.shape is not None]
+    byte = sum(math.prod(array.shape or ()) * number_type(array.type).itemsize for array in arrays)
+    result: dict[str, float] = {"argument_byte": float(byte)}
     resources = (granted(image) or {}).get(name)
     if resources is not None:
         static = resources.shared_byte
@@ -39,8 +39,8 @@ def image_features(image: bytes, prepared: Prepared, limits: DeviceLimits) -> di
             shared_memory_byte=float(shared),
             local_memory_byte=float(resources.local_byte),
         )
-        found |= shape.features()
+        result |= shape.features()
     code = (kernel_code(image) or {}).get(name)
     if code is not None and limits.compute_capability >= FROM_CAPABILITY:
-        found |= code_features(*instruction_mix(code, limits.compute_capability))
-    return found
+        result |= code_features(*instruction_mix(code, limits.compute_capability))
+    return result

@@ -47,7 +47,7 @@ def library_places(name: str, versions: Sequence[str]) -> Iterator[str]:
         for pattern in files:
             yield from map(str, sorted(folder.glob(pattern), reverse=True))
     found = ctypes.util.find_library(name)
-    yield from (*([found] if found else []), f"lib{name}.so", *(f"lib{name}.so.{each}" for each in versions))
+    yield from (*([found] if found else []), f"lib{name}.so", *(f"lib{name}.so.{version}" for version in versions))
 
 
 def load_first(name: str, versions: Sequence[str], function: str) -> ctypes.CDLL | None:

@@ -129,7 +129,7 @@ class Worker:
         """Make the arrays on the host; they go to the device with the first kernel."""
         self._stop_launching()
         self._release()
-        arrays = {argument.name: make_array(argument, at) for at, argument in enumerate(plan.arguments)}
+        arrays = {argument.name: make_array(argument, index) for index, argument in enumerate(plan.arguments)}
         self._references = make_references(plan, arrays, Path(scratch) if scratch else None)
         self._plan, self._arrays = plan, arrays
 
@@ -291,7 +291,7 @@ class Worker:
         reference.kernel.unload()
 
     def _differences(self) -> list[Message]:
-        found = []
+        results = []
         for argument in self._plan.outputs:
             reference = next((r for r in self._plan.references if r.output in ("", argument.name)), None)
             buffer = self._buffers.get(f"reference of {argument.name}")
@@ -302,8 +302,8 @@ class Worker:
                 self._buffers[argument.name], buffer, like, reference.rtol, reference.atol
             )
             if difference.wrong:
-                found.append({"output": argument.name, "size": int(like.size), **difference._asdict()})
-        return found
+                results.append({"output": argument.name, "size": int(like.size), **difference._asdict()})
+        return results
 
     # --- launching --------------------------------------------------------------------------------------------------
 

@@ -122,11 +122,11 @@ def parse_board(line: bytes) -> PoolBoard:
 
 def _limits(limits: Mapping[str, Any]) -> DeviceLimits:
     figures = {}
-    for each in fields(DeviceLimits):
-        value = number_of(limits.get(each.name))
+    for member in fields(DeviceLimits):
+        value = number_of(limits.get(member.name))
         if not 0 <= value < _MOST_OF_A_LIMIT:
             raise Garbled("a limit of the board is out of its range")
-        figures[each.name] = value if each.name == "compute_capability" else int(value)
+        figures[member.name] = value if member.name == "compute_capability" else int(value)
     return DeviceLimits(**figures)  # type: ignore[arg-type]
 
 
@@ -333,7 +333,7 @@ def status_of_origin(origin: Mapping[str, str]) -> PoolStatus | None:
     """What the boards of a stored session had done by its end; None where it had one board, or that is damaged."""
     try:
         documents = json.loads(origin[STATUS])
-        return PoolStatus(tuple(from_json(BoardStatus, each) for each in documents[:_MOST_BOARDS]))
+        return PoolStatus(tuple(from_json(BoardStatus, document) for document in documents[:_MOST_BOARDS]))
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
         return None
 

@@ -37,7 +37,7 @@ class PooledGpu(TunedBoards):
         self.info: GpuInfo = replace(boards[0].info, index=0, uuid=SELECTOR, host="")
         self.channels: tuple[Channel, ...] = boards[0].hello.channels
         self.clock: Clock = HostClock()
-        self.limits: DeviceLimits = min((each.limits for each in boards), key=lambda each: each.multiprocessors)
+        self.limits: DeviceLimits = min((board.limits for board in boards), key=lambda each: each.multiprocessors)
 
     # --- what a session is planned and run on -------------------------------------------------------------------------
 
@@ -88,7 +88,7 @@ class PooledGpu(TunedBoards):
 
     def why_not(self, setting: str) -> str:
         """Why a setting cannot be made on all of the boards; empty where it can."""
-        found = ((each, why) for each in self.boards if (why := each.why_not(setting)))
+        found = ((board, why) for board in self.boards if (why := board.why_not(setting)))
         return next((f"{each.label}: {why}" for each, why in found), "")
 
     # --- the Gpu seam -------------------------------------------------------------------------------------------------
@@ -107,11 +107,11 @@ class PooledGpu(TunedBoards):
 
     def graphics_clocks_mhz(self) -> Sequence[int]:
         """Those that all of the boards support, ascending."""
-        return _common([each.hello.graphics_clocks_mhz for each in self.boards])
+        return _common([board.hello.graphics_clocks_mhz for board in self.boards])
 
     def memory_clocks_mhz(self) -> Sequence[int]:
         """Those that all of the boards support, ascending."""
-        return _common([each.hello.memory_clocks_mhz for each in self.boards])
+        return _common([board.hello.memory_clocks_mhz for board in self.boards])
 
     def close(self) -> None:
         """The pool stays: who opened it closes it."""

@@ -221,7 +221,9 @@ class PoolRunner(Runner):
         The same measurements, with those of the deciding board in place of what other boards reported of the finalists.
         """
         self._decided_on = ""
-        count = Counter(each.board for each in measurements if each.state is State.OK and each.board)
+        count = Counter(
+            measurement.board for measurement in measurements if measurement.state is State.OK and measurement.board
+        )
         candidates = finalists(measurements, objective) if len(count) > 1 else []
         tried, until = Counter[str](), time.monotonic() + OPEN_S
         while candidates and not stop.is_set():
@@ -234,17 +236,17 @@ class PoolRunner(Runner):
                 break
             board = max(ready, key=lambda each: (-tried[each], count[each]))
             tried[board] += 1
-            asked = [each.row for each in candidates if each.board != board]
-            found = {each.row: each for each in self._look_at(asked, Depth.ENERGY, stop, only=board)}
+            asked = [candidate.row for candidate in candidates if candidate.board != board]
+            found = {item.row: item for item in self._look_at(asked, Depth.ENERGY, stop, only=board)}
             if found.keys() >= set(asked):
                 self._decided_on = board
-                worked = {row: each for row, each in found.items() if each.state is State.OK}
-                return [worked.get(each.row, each) for each in measurements]
+                worked = {row: element for row, element in found.items() if element.state is State.OK}
+                return [worked.get(measurement.row, measurement) for measurement in measurements]
         return measurements
 
     def features(self, rows: Sequence[int], stop: threading.Event | None = None) -> npt.NDArray[np.float64]:
         """What the boards' compilers know of the rows; NaN where none answered."""
-        found = np.full((len(rows), len(self.feature_names)), np.nan)
+        result = np.full((len(rows), len(self.feature_names)), np.nan)
         seats = self._ready()
         size = min(MOST_ROWS, max(1, math.ceil(len(rows) / max(1, len(seats)))))
         starts = range(0, len(rows) if seats else 0, size)
@@ -261,14 +263,14 @@ class PoolRunner(Runner):
             except (Garbled, ValueError) as error:
                 self._refuse(seat, str(error))
                 continue
-            found[start : start + len(known)] = np.asarray(known).reshape(len(known), -1)[:, columns]
-        return found
+            result[start : start + len(known)] = np.asarray(known).reshape(len(known), -1)[:, columns]
+        return result
 
     def restated(self, measurements: Sequence[Measurement]) -> Sequence[Measurement]:
         """Each as its own board states it; as it is where that board has left."""
         places: dict[str, list[int]] = {}
-        for at, each in enumerate(measurements):
-            places.setdefault(each.board, []).append(at)
+        for index, measurement in enumerate(measurements):
+            places.setdefault(measurement.board, []).append(index)
         parts = [
             (seat, own[start : start + _RESTATED])
             for seat in self._ready()
@@ -276,15 +278,18 @@ class PoolRunner(Runner):
             for start in range(0, len(own), _RESTATED)
         ]
         asked = [
-            (seat, Request("restate", "", 0, measurements=tuple(rows_of([measurements[at] for at in part]))))
+            (
+                seat,
+                Request("restate", "", 0, measurements=tuple(rows_of([measurements[position] for position in part]))),
+            )
             for seat, part in parts
         ]
         stated = list(measurements)
         for (seat, part), answer in zip(parts, self._ask(asked), strict=True):
             answered = self._restated(seat, answer, len(part))
-            if [each.row for each in answered] == [stated[at].row for at in part]:
-                for at, new in zip(part, answered, strict=True):
-                    stated[at] = new
+            if [item.row for item in answered] == [stated[position].row for position in part]:
+                for place, new in zip(part, answered, strict=True):
+                    stated[place] = new
         return stated
 
     def conclude(self) -> Mapping[str, str]:
@@ -360,7 +365,7 @@ class PoolRunner(Runner):
     def _by_setting(self, rows: Sequence[int]) -> list[int]:
         """The rows, those of one device setting together: a board changes its clocks as seldom as can be."""
         asked = [int(row) for row in rows]
-        if not any(each.device_setting for each in self._space.parameters):
+        if not any(parameter.device_setting for parameter in self._space.parameters):
             return asked
         return sorted(asked, key=lambda row: tuple(settings_of(self._space, self._space.configuration(row)).values()))
 
@@ -421,17 +426,17 @@ class PoolRunner(Runner):
         numbers = [self._send(seat, request) for seat, request in requests]
         sent = [self._sent[number] for number in numbers]
         until = min(time.monotonic() + timeout_s, self._stopped_s + STOPPED_S)
-        while any(each.answer is None and not each.failed for each in sent) and time.monotonic() < until:
+        while any(element.answer is None and not element.failed for element in sent) and time.monotonic() < until:
             if stop is not None and stop.is_set():
                 break
             self._hear(TURN_S)
-        for number, (seat, _), each in zip(numbers, requests, sent, strict=True):
+        for number, (seat, _), item in zip(numbers, requests, sent, strict=True):
             if number in self._sent:
                 self._pool.cancel(number)
                 self._forget(number)
-            if each.failed:
-                self._remark(f"{seat.board.label}: {each.failed}")
-        return [each.answer for each in sent]
+            if item.failed:
+                self._remark(f"{seat.board.label}: {item.failed}")
+        return [element.answer for element in sent]
 
     def _forget(self, number: int) -> _Sent | None:
         sent = self._sent.pop(number, None)
@@ -564,7 +569,7 @@ class PoolRunner(Runner):
         seat = self._seats.get(sent.board)
         if sent.do == "open" and seat is not None and seat.opening == heard.number:
             del self._seats[sent.board]  # it comes again with its next worker
-            if any(each.key == sent.board for each in self._pool.boards()):
+            if any(board.key == sent.board for board in self._pool.boards()):
                 self._welcome(seat.board)
         if heard.how is Failure.LOST and sent.begun and sent.job is not None:
             for row in list(sent.rows):
@@ -576,9 +581,9 @@ class PoolRunner(Runner):
 
     def _killing(self, row: int, depth: Depth, heard: Unanswered) -> Measurement:
         """The result of a row with which workers die."""
-        said = f"the worker died {_DEATHS} times while it was measured"
+        message = f"the worker died {_DEATHS} times while it was measured"
         failed = Measurement.failed(
-            row, self._space.configuration(row), State.RUNTIME, said, source=self.source, depth=depth
+            row, self._space.configuration(row), State.RUNTIME, message, source=self.source, depth=depth
         )
         return replace(failed, board=heard.board)
 
@@ -645,7 +650,7 @@ class PoolRunner(Runner):
             return []
         try:
             documents = list_of(answer.get("measurements"), most)
-            return [parse_measurement(each, self._space, seat.board.key, self.source) for each in documents]
+            return [parse_measurement(document, self._space, seat.board.key, self.source) for document in documents]
         except Garbled as error:
             self._remark(f"{seat.board.label}: {error.what}")
             return []
