@@ -23,7 +23,7 @@ class Board:
         """`without`: knobs that no such board has, with the reason."""
         self._without = dict(without or {})
 
-    # --- different for each vendor -------------------------------------------------------------------------------------
+    # --- different for each vendor -----------------------------------------------------------------------------------
 
     def read(self, knob: str) -> Any:
         """The present value of a knob; None of a lock stands for 'not locked'."""
