@@ -66,7 +66,7 @@ def _tuned(plans: Sequence[Sequence[ReadyPlan]], places: str, *, quiet: bool) ->
     from ..engine.results.state import SessionState
     from ..engine.session.events import EngineFault, MeasurementsAdded, PoolReported, SessionRemark
     from ..engine.session.opened import stored_session
-    from ..engine.session.side_by_side import run_side_by_side
+    from ..engine.session.run import run_side_by_side
     from ..engine.store.database import Store
 
     bar, over = ProgressBar(quiet=quiet), f"{number(len(plans))} {places}"
@@ -131,9 +131,9 @@ def show_comparison(sessions: Sequence[Opened], arguments: Namespace) -> None:
         for decision in describe_decision(opened.plan, opened.side.table)
     )
     described = (describe_kernels_by_boards(crossed), *map(describe_machines, machines), *shared_by)
-    for each in chain.from_iterable(described):
+    for value in chain.from_iterable(described):
         show()
-        print_description(each)
+        print_description(value)
 
 
 def _boards(arguments: Namespace, specifications: Sequence[Specification]) -> list[str]:

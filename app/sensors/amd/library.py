@@ -1,4 +1,5 @@
-"""Calls of AMD SMI for reading: the library, found where ROCm puts it, loaded on first use; failures are typed errors."""
+"""Calls of AMD SMI for reading: the library, found where ROCm puts it, loaded on first use; errors are typed."""
+
 from __future__ import annotations
 
 import os

@@ -358,7 +358,7 @@ class SessionsPanel(Panel):
         self.message = PlainLabel(muted=True)
         self.undo = button("U&ndo", "Put back what was deleted", self.undo_delete)
         shown = (self.open, self.resume, self.compare, self.report, self.export, self.copy, self.favourite, self.delete)
-        self._tips = {each: each.toolTip() for each in shown}  # while they can be pressed
+        self._tips = {item: item.toolTip() for item in shown}  # while they can be pressed
         self.table.clicked.connect(self._cell_clicked)
         self.table.activated.connect(self._row_activated)
         self.table.selectionModel().selectionChanged.connect(self._selected)
@@ -469,8 +469,8 @@ class SessionsPanel(Panel):
         alive = any(record.state.alive for record in chosen)
         runs = "It is running: stop it first" if alive else ""
         empty = "" if all(record.evaluated for record in chosen) else "Without a measurement there is nothing to show"
-        for each in (self.open, self.copy, self.export, self.favourite):
-            self._allow(each, "" if one is not None else _ONE)
+        for widget in (self.open, self.copy, self.export, self.favourite):
+            self._allow(widget, "" if one is not None else _ONE)
         self._allow(self.resume, runs if one is not None else _ONE)
         self._allow(self.delete, runs if chosen else _SOME)
         self._allow(self.compare, empty if len(chosen) >= 2 else _SEVERAL)
@@ -669,7 +669,7 @@ def _each(do: Callable[[int], None], sessions: Sequence[int]) -> None:
 def _import(store: Store, path: Path, may_be_log: bool, columns: TableColumns | None) -> int | _Met:
     """The session made of a recording, or what the file is instead."""
     from ...engine.formats.read import FileKind, kind_of_file, read_recording  # imported late: few sessions need it
-    from ...engine.session.opening import import_recording
+    from ...engine.session.stored import import_recording
 
     kind = kind_of_file(path) if columns is None else FileKind.TABLE
     if kind is FileKind.SPECIFICATION:
