@@ -74,7 +74,7 @@ def test_a_query_of_two_boards_gives_two_with_every_channel_and_unknown_cells_as
 ) -> None:
     log = read(tmp_path, SAMPLES["nvidia-smi without units"] if without_units else SMI_UNITS)
     first, second = log.boards
-    assert (first.name, second.title) == ("NVIDIA A100-SXM4-80GB", "log#1")
+    assert (first.info.name, second.title) == ("NVIDIA A100-SXM4-80GB", "log#1")
     assert values(first, "power_average_w") == [60.5, 100.5, 140.5]
     assert seconds(first) == [0.0, 0.5, 1.0]
     np.testing.assert_equal(values(second, "power_average_w"), [70.0, np.nan, 90.0])
@@ -117,7 +117,7 @@ def test_lact_counts_milliseconds_and_tells_its_two_powers_apart(tmp_path: Path)
     assert values(board, "power_instant_w") == [250.5, 260.5, 270.5]
     assert values(board, "power_average_w") == [248, 249, 250]
     assert values(board, "memory_used_mib") == [4096] * 3
-    assert board.power_limit.current_w == 280
+    assert board.info.power_limit.current_w == 280
 
 
 def test_zeus_writes_milliwatts_and_its_last_line_may_be_cut_off(tmp_path: Path) -> None:
