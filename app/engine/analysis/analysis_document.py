@@ -8,12 +8,12 @@ from typing import NotRequired, TypedDict
 import numpy as np
 
 from ...base.records import Count, Source, Values
+from ..models.arrays import Floats
 from ..results.measurement import Configuration
 from ..space.result_table import ResultTable
 from .choosers import Choice, WeightRange, weight_ranges
 from .convergence import steps, thinned
 from .correlations import Correlation, Split
-from .costs import Floats
 from .difficulty import Difficulty
 from .drift import DriftOf
 from .failures import FailuresOf

@@ -12,16 +12,14 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from ...base.records import Finite, figure
+from ..models.arrays import Floats, Indices, Mask
 from ..results.pareto import front
 from .costs import Costs
 from .plane import lower_hull
 from .tradeoff import Load, Tradeoff, Yearly, percent_words, tradeoff, yearly
 
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 _ROUNDING = 1e-12  # a limit is met by what lies this share beyond it
 
 
@@ -105,12 +103,12 @@ def weight_ranges(time_s: Floats, energy_j: Floats) -> list[WeightRange]:
     return [WeightRange(turns[i], turns[i + 1], int(index)) for i, index in enumerate(at)]
 
 
-def front_of_costs(time_s: Floats, energy_j: Floats) -> npt.NDArray[np.int64]:
+def front_of_costs(time_s: Floats, energy_j: Floats) -> Indices:
     """Indices of the front of time and energy, both small, from the fastest to the least energy."""
     return front(np.column_stack([time_s, energy_j]), [False, False])[::-1]
 
 
-def _scaled_front(time_s: Floats, energy_j: Floats) -> tuple[npt.NDArray[np.int64], Floats, Floats]:
+def _scaled_front(time_s: Floats, energy_j: Floats) -> tuple[Indices, Floats, Floats]:
     """The front from the fastest on, and both figures of it, 0 at the better end and 1 at the worse one."""
     at = front_of_costs(time_s, energy_j)
     if len(at) < 2:

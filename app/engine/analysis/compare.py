@@ -23,13 +23,13 @@ from statistics import fmean, median, stdev
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from ...base.errors import InputError
 from ...base.formatting import UNKNOWN, number, percent
 from ...base.records import Count, Source
 from ..formats.any_table import KERNELS
 from ..metering.confidence import Interval, confidence_interval
+from ..models.arrays import Floats, Indices
 from ..models.fit.points import CLOCK_SETTINGS
 from ..results.description import Cell, Description, Figure, Listing
 from ..results.measurement import FEWEST, Configuration, Depth, Measurement, State, Value
@@ -39,13 +39,11 @@ from ..space.repeats import fold
 from ..space.result_table import ResultTable
 from ..space.within_limits import feasible
 from .choosers import fastest, least_energy
-from .costs import Costs, Floats, costs_of, values_of, within_limits
+from .costs import Costs, costs_of, values_of, within_limits
 from .iso_lines import Role, role_of
 from .plane import customary_goals
 from .quantities import quantity
 from .tradeoff import relative_change
-
-Indices = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
+from ..models.arrays import Floats, Indices, Mask
+
 _BLOCK = 1024  # evaluations that are processed together
 
 
@@ -38,9 +38,7 @@ def hypervolume_so_far(values: npt.ArrayLike, maximise: Sequence[bool], referenc
     return np.cumsum(added)
 
 
-def _may_add(
-    stairs: list[tuple[float, float]], points: Floats, corner_x: float, corner_y: float
-) -> npt.NDArray[np.bool_]:
+def _may_add(stairs: list[tuple[float, float]], points: Floats, corner_x: float, corner_y: float) -> Mask:
     """Return a mask of the points that the current front does not dominate; False for NaN."""
     x, y = points[:, 0], points[:, 1]
     front = np.array([(-np.inf, corner_y), *stairs])

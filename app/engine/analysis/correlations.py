@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from ...base.records import Count
+from ..models.arrays import Floats, Indices, Mask
 from ..results.measurement import FEWEST
 
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 _MOVES = 0.1  # a coefficient that differs by less between speed and efficiency is no mover
 
 
@@ -197,7 +195,7 @@ def _ratio(codes: Floats, target: Floats) -> Coefficient:
     return Coefficient(math.nan, math.nan, math.sqrt(min(1.0, between / whole)), pairs)
 
 
-def split_variance(group: npt.NDArray[np.int64], figure: Floats) -> tuple[float, float, int]:
+def split_variance(group: Indices, figure: Floats) -> tuple[float, float, int]:
     """Return the sum of squares between the groups, the total sum of squares, and the number of groups."""
     centred = figure - figure.mean()
     sums, counts = np.bincount(group, weights=centred), np.bincount(group)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from ..models.arrays import Floats, Mask
 from ..results.measurement import State
 from ..space.repeats import of_configurations
 from ..space.result_table import STATES, ResultTable
 from .iso_lines import Role, role_of
 
-Floats = npt.NDArray[np.float64]
 _OK = STATES.index(State.OK)
 _LARGEST = 1e50  # of a figure, and the inverse of the smallest: what lies beyond is no measurement
 
@@ -70,7 +69,7 @@ def costs_of(table: ResultTable) -> Costs:
     return Costs(time_s, energy_j, power_w, time_known, energy_known)
 
 
-def within_limits(costs: Costs, within: npt.NDArray[np.bool_]) -> Costs:
+def within_limits(costs: Costs, within: Mask) -> Costs:
     """The same with NaN where `within` is False: nothing chooses those."""
     if within.all():
         return costs

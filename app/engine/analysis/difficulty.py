@@ -13,10 +13,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from ..models.arrays import Floats, Indices
 from ..space.search_space import Neighbourhood, SearchSpace
-
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
 
 DAMPING = 0.85
 _MOST_CANDIDATES = 2**26  # pairs looked up; beyond it only neighbours one step away count

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ...base.records import Count, figure
+from ..models.arrays import Floats
 from ..results.measurement import FEWEST
 from ..space.result_table import ResultTable
-from .costs import Floats, readings_of
+from .costs import readings_of
 
 REFERENCES = ("reference_time_s", "reference_power_w", "reference_energy_j")
 

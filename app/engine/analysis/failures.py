@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from ..models.arrays import Floats, Indices, Mask
 from ..results.measurement import State, Value
 from ..space.result_table import STATES, ResultTable
 
-Indices = npt.NDArray[np.int64]
 _SIGNIFICANT = 0.01  # after Bonferroni over every value of every parameter
 _LONGEST = 200  # characters of a message
 
@@ -88,7 +87,7 @@ def missing_figure(table: ResultTable, name: str) -> str:
     return ": most often: ".join(text for text in (words, reasons.most_common(1)[0][0]) if text)
 
 
-def concentrations(table: ResultTable, rows: Indices, failed: npt.NDArray[np.bool_]) -> list[Concentration]:
+def concentrations(table: ResultTable, rows: Indices, failed: Mask) -> list[Concentration]:
     """Values of parameters with more failures than chance puts there, the highest share first, then the most.
 
     Fisher's exact test, one-sided: the chance of at least as many failures among the measurements with that value,
@@ -122,7 +121,7 @@ def _chance_of_at_least(hits: int, total: int, marked: int, drawn: int) -> float
     """The hypergeometric tail: `hits` of the marked, or more, among those drawn without replacement."""
     from scipy.special import gammaln, logsumexp
 
-    def ways(n: int, k: npt.NDArray[np.int64] | int) -> npt.NDArray[np.float64]:
+    def ways(n: int, k: Indices | int) -> Floats:
         return np.asarray(gammaln(n + 1) - gammaln(np.asarray(k) + 1) - gammaln(n - np.asarray(k) + 1))
 
     low = max(hits, drawn - (total - marked))

@@ -15,15 +15,13 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
 from ...base.records import Count
+from ..models.arrays import Floats, Indices, Mask
 from ..results.measurement import FEWEST, Value
 from ..space.search_space import SearchSpace
 from .correlations import split_variance
 
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
 BEST_SHARE = 0.1
 _FEWEST = 20  # successful measurements below which shares are unknown
 _FEWEST_PER_GROUP = 2.0  # measurements on the mean, below which a pair of parameters is left out
@@ -132,7 +130,7 @@ def _share(group: Indices, figure: Floats) -> float:
     return max(0.0, (between - (groups - 1) * within) / whole)
 
 
-def _best_rows(figure: Floats, known: npt.NDArray[np.bool_], maximise: bool) -> Indices:
+def _best_rows(figure: Floats, known: Mask, maximise: bool) -> Indices:
     """The best tenth of the successful ones, one at least."""
     at = np.flatnonzero(known)
     count = min(len(at), max(1, round(BEST_SHARE * len(at))))
@@ -153,7 +151,7 @@ def _divergence(among_all: Indices, among_best: Indices, size: int) -> float:
 
 
 def _levels(
-    values: tuple[Value, ...], column: Indices, figure: Floats, known: npt.NDArray[np.bool_], maximise: bool
+    values: tuple[Value, ...], column: Indices, figure: Floats, known: Mask, maximise: bool
 ) -> tuple[Level, ...]:
     """The measurements of each value, in the user's order; values that were never measured are left out."""
     order = np.argsort(column[known], kind="stable")

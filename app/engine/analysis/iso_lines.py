@@ -12,12 +12,10 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
-import numpy.typing as npt
 
 from ..formats.any_table import RATE_AS_WORD
+from ..models.arrays import Floats
 from ..workloads.hardware_counters import COUNTERS
-
-Floats = npt.NDArray[np.float64]
 
 
 class Role(Enum):

@@ -11,15 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ..models.arrays import Floats, Indices
 from ..results.objectives import Goal, Limit, Objective
 from ..results.pareto import front, hypervolume, reference_point
 from ..space.result_table import ResultTable
 from ..space.within_limits import feasible
 from .costs import values_of
 from .iso_lines import Role, role_of
-
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
 
 _BLOCK = 64  # points along x of which only the lowest and the highest are considered first
 _ROUNDING = 1e-13

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, TypedDict
 
 import numpy as np
-import numpy.typing as npt
 
+from ...base.formatting import finite_or_none
 from ...base.records import Count, Source, figure
 from ...sensors.channel import CHANNELS, POWER_SAMPLES
 from ...sensors.recorded.recording import Recording
+from ..models.arrays import Floats
 from ..results.description import Description, Figure, Listing
 
-Floats = npt.NDArray[np.float64]
 Span = tuple[float, float]
 
 _POWERS: Final = ("power_instant_w", "power_average_w", "memory_power_w")
@@ -171,7 +171,7 @@ def describe_energy(found: RecordedEnergy, recording: Recording, notes: Sequence
         "",
         ("energy by", "J", "mean W", "highest W", "by every other reading J", "in gaps J"),
         [
-            (s.label, s.energy_j, s.mean_power_w, *map(_known, (s.peak_power_w, s.every_other_j, s.gap_j)))
+            (s.label, s.energy_j, s.mean_power_w, *map(finite_or_none, (s.peak_power_w, s.every_other_j, s.gap_j)))
             for s in found.sources
         ],
     )
@@ -182,8 +182,8 @@ def describe_energy(found: RecordedEnergy, recording: Recording, notes: Sequence
             (
                 s.label.removesuffix(", trapezoid"),
                 *(1e3 * s.sampling.step_s, 1e3 * s.sampling.longest_step_s, float(len(s.sampling.gaps_s))),
-                *(100 * s.sampling.repeated, _known(1e3 * s.sampling.refresh_s)),
-                *(1e3 * s.sampling.shortest_event_s, _known(s.sampling.span_for_1_percent_s)),
+                *(100 * s.sampling.repeated, finite_or_none(1e3 * s.sampling.refresh_s)),
+                *(1e3 * s.sampling.shortest_event_s, finite_or_none(s.sampling.span_for_1_percent_s)),
             )
             for s in found.sources
         ],
@@ -270,6 +270,7 @@ def _by_counter(times_s: Floats, values: Floats, start_s: float, end_s: float) -
         return None
     at_start, at_end = np.interp((start_s, end_s), times_s, counted)
     energy_j, sampling = float(at_end - at_start), sampling_of(times_s, values)
+    tau_s = sampling.shortest_event_s / 2
     gaps = [(max(a, start_s), min(b, end_s)) for a, b in sampling.gaps_s if b > start_s and a < end_s]
     return SourceEnergy(
         channel=_COUNTER,
@@ -280,17 +281,8 @@ def _by_counter(times_s: Floats, values: Floats, start_s: float, end_s: float) -
         every_other_j=math.nan,
         gap_s=math.fsum(b - a for a, b in gaps),
         gap_j=math.nan,
-        sampling=_of_counter(sampling, times_s, counted),
-    )
-
-
-def _of_counter(sampling: Sampling, times_s: Floats, counted: Floats) -> Sampling:
-    """A counter misses nothing between two readings: only the ends of a span cost, up to one refresh each."""
-    tau_s = sampling.shortest_event_s / 2
-    return Sampling(
-        *(sampling.readings, sampling.step_s, sampling.longest_step_s, sampling.gaps_s, sampling.repeated),
-        *(sampling.refresh_s, sampling.digit, sampling.shortest_event_s),
-        span_for_1_percent_s=tau_s / _WANTED if counted[-1] > 0 else math.nan,
+        # A counter misses nothing between two readings: only the ends of a span cost, up to one refresh each.
+        sampling=replace(sampling, span_for_1_percent_s=tau_s / _WANTED if counted[-1] > 0 else math.nan),
     )
 
 
@@ -378,7 +370,3 @@ def _remarks(found: RecordedEnergy) -> list[str]:
 
 def _seconds(value: float) -> str:
     return f"{value:.3g} s" if value >= 1 else f"{1e3 * value:.3g} ms"
-
-
-def _known(value: float) -> float | None:
-    return value if math.isfinite(value) else None

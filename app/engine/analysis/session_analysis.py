@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from ...base.formatting import percent
 from ...base.records import Count, figure
+from ..models.arrays import Floats, Indices, Mask
 from ..models.energy_cost import Sample, held_out_errors
 from ..models.fit.points import CLOCK_SETTINGS
 from ..results.measurement import FEWEST, STATED_FROM, State, of_sources, spreads
@@ -32,7 +32,7 @@ from ..workloads.machine_code import FEATURES
 from .choosers import Choice, Preferences, choices
 from .convergence import best_so_far, hypervolume_so_far
 from .correlations import Correlation, Observed, Split, correlations, split_by_mean
-from .costs import Costs, Floats, costs_of, positive, values_of, within_limits
+from .costs import Costs, costs_of, positive, values_of, within_limits
 from .difficulty import Difficulty, Flow, difficulty
 from .drift import REFERENCES, DriftOf, drifts_of
 from .failures import FailuresOf, failures_of
@@ -124,7 +124,6 @@ def counted(table: ResultTable, costs: Costs) -> Counted | None:
     )
 
 
-Indices = npt.NDArray[np.int64]
 _NORMALISED = ("time_s", "energy_j", "power_w", "observed_clock_mhz", "temperature_c", "observed_memory_clock_mhz")
 
 
@@ -145,7 +144,7 @@ class Analysis:
     objective: Objective
     costs: Costs
     within: Costs  # the same, NaN where a limit of the objective is broken
-    broken: npt.NDArray[np.bool_]  # the measurements that worked and break a limit
+    broken: Mask  # the measurements that worked and break a limit
     nearest: int | None  # the one that breaks its limits least, where all do
     plane: Plane | None  # None: the session has no two goals
     choices: tuple[Choice, ...]

@@ -252,7 +252,5 @@ def fit_of_table(table: ResultTable, title: str, gpu: str, source: str) -> tuple
 
     Raises InputError where they hold too few clocks.
     """
-    from .fit.frequency import fit_memory_clocks
-
     fit = fit_memory_clocks(series_of_table(table, gpu=gpu, simulated=source == "simulated"))
     return fit, f"session of {title}, {fit.series}{'' if source in LIVE else f', {source}'}"

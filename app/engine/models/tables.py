@@ -53,7 +53,9 @@ def _of_log(log: Log) -> Columns:
     for board in log.boards:
         times = board.time_ns.tolist()
         held = [channel.name for channel in board.channels]
-        cells[_TIME] += [f"{time / 1e9:.6f}" for time in times] if log.assumed_step_s is None else _counted(times)
+        cells[_TIME] += (
+            [f"{time / 1e9:.6f}" for time in times] if log.assumed_step_s is None else list(map(str, range(len(times))))
+        )
         for name in names:
             known = name in held
             cells[name] += map(repr, board.values[:, held.index(name)].tolist()) if known else [""] * len(times)
@@ -62,10 +64,6 @@ def _of_log(log: Log) -> Columns:
     if log.assumed_step_s is not None:  # what it does not hold is not made up
         in_order = {READING: in_order.pop(_TIME), **in_order}
     return Columns(str(log.path), in_order, 2)
-
-
-def _counted(times: list[int]) -> list[str]:
-    return [str(number) for number in range(len(times))]
 
 
 def roles_of_table(columns: Columns, named: Named) -> Roles:

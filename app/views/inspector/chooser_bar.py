@@ -15,8 +15,9 @@ from PySide6.QtGui import QAction, QActionGroup, QShowEvent
 from PySide6.QtWidgets import QMenu, QPushButton, QSlider, QWidget
 
 from ...engine.analysis import choosers
-from ...engine.analysis.costs import Costs, Floats, costs_of, values_of
+from ...engine.analysis.costs import Costs, costs_of, values_of
 from ...engine.analysis.tradeoff import Load, Tradeoff, Yearly
+from ...engine.models.arrays import Floats
 from ...engine.results.objectives import Objective
 from ...engine.session import events
 from ...engine.space.result_table import ResultTable

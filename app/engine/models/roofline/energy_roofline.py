@@ -151,11 +151,6 @@ class PublishedBoard:
     citation: str  # of the rooflines; empty where there are none
     rooflines: Mapping[str, EnergyRoofline]  # per precision
 
-    def peak_efficiency(self, precision: str) -> float | None:
-        """Theoretical peak speed over the power limit, GFLOPS/W [Anzt2015, section 4]; None where unknown."""
-        peak = self.gflops.get(precision)
-        return None if peak is None else peak / self.tdp_w
-
 
 @functools.cache
 def published_boards() -> tuple[PublishedBoard, ...]:
