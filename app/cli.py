@@ -223,7 +223,7 @@ _GROUPS: Final = {
         "schema": ("schema", "what each command prints with --json, as a JSON Schema"),
     },
 }
-_COMMANDS: Final = {name: each for group in _GROUPS.values() for name, each in group.items()}
+_COMMANDS: Final = {name: item for group in _GROUPS.values() for name, item in group.items()}
 _ALSO: Final = {"analyse": ["analyze"], "characterise": ["characterize"]}  # as spelled in American English
 
 

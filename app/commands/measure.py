@@ -123,7 +123,7 @@ def _spans(watches: Sequence[Watch], ended: Ended) -> list[Span]:
     """Boards that answer here live on the host's clock, so the stamps count for all of them."""
     from ..engine.metering.span import read_span
 
-    return [read_span(each, ended.start_ns, ended.end_ns) for each in watches]
+    return [read_span(value, ended.start_ns, ended.end_ns) for value in watches]
 
 
 def _idle(watches: Sequence[Watch]) -> tuple[float, Interval | None]:
@@ -134,9 +134,9 @@ def _idle(watches: Sequence[Watch]) -> tuple[float, Interval | None]:
     from ..engine.metering.over_runs import sum_interval
     from ..engine.metering.span import read_span
 
-    begun = [each.gpu.clock.now_ns() for each in watches]
+    begun = [item.gpu.clock.now_ns() for item in watches]
     watches[0].gpu.clock.wait(IDLE_S)
-    spans = [read_span(each, at, each.gpu.clock.now_ns()) for each, at in zip(watches, begun, strict=True)]
+    spans = [read_span(item, begun_ns, item.gpu.clock.now_ns()) for item, begun_ns in zip(watches, begun, strict=True)]
     for span in spans:
         if span.unknown:
             raise WattridgeError(f"idle power is not known: {span.unknown}", span.gpu, "leave --subtract-idle out")
@@ -176,7 +176,7 @@ def _describe(energy: ProgramEnergy) -> Description:
     for name, meter in energy.meters.items():
         figures.append(Figure(f"Energy by {name}", meter.energy_j, "J", note=meter.note or meter.meter))
         figures.append(Figure(f"Mean power by {name}", meter.mean_power_w, "W"))
-    spreads = [(each, getattr(energy, name)) for name, each in labelled.items() if name != "idle_power_w"]
+    spreads = [(value, getattr(energy, name)) for name, value in labelled.items() if name != "idle_power_w"]
     rows = [[each.label, over.min, over.max, over.deviation, each.unit] for each, over in spreads]
     several = energy.repeats > 1
     return Description(

@@ -79,12 +79,12 @@ def _read(given: Any, lang: str | None) -> KernelSource:
     folders: tuple[Path, ...] = (Path.cwd(),)
     first = given
     if isinstance(given, Sequence) and not isinstance(given, str):
-        if not given or not all(isinstance(each, str | Path) for each in given):
+        if not given or not all(isinstance(item, str | Path) for item in given):
             raise InputError("the list holds something else than files", "kernel_source", "list paths of files")
-        for each in given[1:]:
-            if not Path(each).is_file():
-                raise InputError("there is no such file", str(each), "check kernel_source")
-        folders = tuple(dict.fromkeys((*(Path(each).resolve().parent for each in given), Path.cwd())))
+        for value in given[1:]:
+            if not Path(value).is_file():
+                raise InputError("there is no such file", str(value), "check kernel_source")
+        folders = tuple(dict.fromkeys((*(Path(item).resolve().parent for item in given), Path.cwd())))
         first = given[0]
     if callable(first):
         if lang is None:

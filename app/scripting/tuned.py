@@ -52,8 +52,8 @@ class Tuned:
         found = by_goal(self._table, self._plan.objective.goal, self._plan.objective.limits)
         if self.within is not None:
             times = self._table.values("time_s")
-            fastest = min((times[at] for at in found), default=0.0)
-            found = [at for at in found if times[at] <= (1 + self.within) * fastest]
+            fastest = min((times[index] for index in found), default=0.0)
+            found = [index for index in found if times[index] <= (1 + self.within) * fastest]
         if not found:
             raise WattridgeError("no configuration worked", self._plan.title, "look at the errors in table()")
         return self._table.measurement(found[0])

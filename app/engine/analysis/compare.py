@@ -73,9 +73,9 @@ class Compared:
 
     def _part(self, kernel: str, measured: Sequence[Measurement]) -> Compared:
         """Return the part of one kernel: its measurements in a space of only its configurations."""
-        rows = np.unique([each.row for each in measured])
+        rows = np.unique([measurement.row for measurement in measured])
         table = ResultTable(self.table.space.subset(rows))
-        table.extend(replace(each, row=int(np.searchsorted(rows, each.row))) for each in measured)
+        table.extend(replace(measurement, row=int(np.searchsorted(rows, measurement.row))) for measurement in measured)
         return replace(self, name=f"{self.name}, {kernel}", kernel=kernel, table=table)
 
 
@@ -202,7 +202,7 @@ def compare_sessions(sessions: Sequence[Compared], goals: Sequence[Goal] = ()) -
 
     Raises InputError with fewer than two sessions, without common figures, or where one has nothing that worked.
     """
-    sessions = [part for each in sessions for part in each.by_kernel()]
+    sessions = [part for element in sessions for part in element.by_kernel()]
     if len(sessions) < 2:
         raise InputError("one session has nothing to be compared with", "compare", "name two or more")
     sessions = [replace(session, table=_averaged(session.table)) for session in named_by_work(sessions)]
@@ -217,17 +217,17 @@ def compare_sessions(sessions: Sequence[Compared], goals: Sequence[Goal] = ()) -
     owner = np.repeat(np.arange(len(clouds)), [len(cloud) for cloud in clouds])
     joint = owner[front(np.concatenate(clouds), maximise)]
     sides = []
-    for place, (each, cloud) in enumerate(zip(measured, clouds, strict=True)):
-        first, frugal = (each.pick(index, speed_name, efficiency_name) for index in (each.first, each.frugal))
+    for place, (item, cloud) in enumerate(zip(measured, clouds, strict=True)):
+        first, frugal = (item.pick(index, speed_name, efficiency_name) for index in (item.first, item.frugal))
         own = front(cloud, maximise)
         sides.append(
             Side(
-                name=each.session.name,
-                gpu=each.session.gpu,
-                source=each.session.source,
-                kernel=each.session.kernel,
-                board=each.session.board,
-                measured=len(each.session.table),
+                name=item.session.name,
+                gpu=item.session.gpu,
+                source=item.session.source,
+                kernel=item.session.kernel,
+                board=item.session.board,
+                measured=len(item.session.table),
                 fastest=first,
                 frugal=frugal,
                 speed_change=relative_change(first.speed, frugal.speed),
@@ -236,7 +236,7 @@ def compare_sessions(sessions: Sequence[Compared], goals: Sequence[Goal] = ()) -
                 front_y=cloud[own, 1],
                 hypervolume=hypervolume(cloud, maximise, reference),
                 share_of_joint=int((joint == place).sum()),
-                limits=tuple(map(str, each.session.limits)),
+                limits=tuple(map(str, item.session.limits)),
             )
         )
     return Comparison(
@@ -444,7 +444,7 @@ def kernels_by_boards(comparison: Comparison) -> KernelsByBoards | None:
     kernels, boards = (tuple(dict.fromkeys(names)) for names in zip(*sides, strict=True))
     if len(kernels) * len(boards) < 2:
         return None
-    cells = {place: Crossing.of(each) for place, each in sides.items()}
+    cells = {place: Crossing.of(value) for place, value in sides.items()}
     return KernelsByBoards(
         kernels,
         boards,
@@ -539,8 +539,8 @@ class OverMachines:
         NaN over fewer than FEWEST configurations.
         """
         shares = {name: [p.figures[name].share for p in self.points if name in p.figures] for name in self.figures}
-        known = {name: [each for each in share if math.isfinite(each)] for name, share in shares.items()}
-        return {name: median(found) if len(found) >= FEWEST else math.nan for name, found in known.items() if found}
+        known = {name: [value for value in share if math.isfinite(value)] for name, share in shares.items()}
+        return {name: median(match) if len(match) >= FEWEST else math.nan for name, match in known.items() if match}
 
 
 def over_machines(sessions: Sequence[Compared], figures: Sequence[str] = ()) -> tuple[OverMachines, ...]:

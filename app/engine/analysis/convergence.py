@@ -32,9 +32,9 @@ def hypervolume_so_far(values: npt.ArrayLike, maximise: Sequence[bool], referenc
     added = np.zeros(len(points))
     for start in range(0, len(points), _BLOCK):
         block = points[start : start + _BLOCK]
-        for at in (start + np.flatnonzero(_may_add(stairs, block, corner_x, corner_y))).tolist():
-            x, y = points[at].tolist()
-            added[at] = _added(stairs, x, y, corner_x, corner_y)
+        for index in (start + np.flatnonzero(_may_add(stairs, block, corner_x, corner_y))).tolist():
+            x, y = points[index].tolist()
+            added[index] = _added(stairs, x, y, corner_x, corner_y)
     return np.cumsum(added)
 
 

@@ -67,10 +67,10 @@ def correlations(observed: Sequence[Observed], speed: Floats, efficiency: Floats
     """
     targets = [_Column(target) for target in (speed, efficiency, speed * efficiency)]
     results = []
-    for each in observed:
-        column = _Column(each.values)
+    for item in observed:
+        column = _Column(item.values)
         by_speed, by_efficiency, by_product = (
-            _ratio(each.values, target.values) if each.categorical else _pair(column, target) for target in targets
+            _ratio(item.values, target.values) if item.categorical else _pair(column, target) for target in targets
         )
         if math.isnan(by_speed.strength) and math.isnan(by_efficiency.strength):
             continue
@@ -79,7 +79,7 @@ def correlations(observed: Sequence[Observed], speed: Floats, efficiency: Floats
         chance = 2 * math.sqrt(2 / (pairs - 3)) if pairs > 3 else math.inf
         mover = abs(moves) > max(_MOVES, chance)
         results.append(
-            Correlation(each.name, each.parameter, each.categorical, by_speed, by_efficiency, by_product, moves, mover)
+            Correlation(item.name, item.parameter, item.categorical, by_speed, by_efficiency, by_product, moves, mover)
         )
     return sorted(results, key=lambda one: (math.isnan(one.speed.strength), one.speed.strength, one.name))
 

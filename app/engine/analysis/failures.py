@@ -55,7 +55,7 @@ def failures_of(table: ResultTable, most: int = 5) -> list[FailuresOf]:
         failed = states == code
         if state is State.OK or not failed.any():
             continue
-        messages = Counter(_first_line(table.measurement(int(at)).error) for at in np.flatnonzero(failed))
+        messages = Counter(_first_line(table.measurement(int(index)).error) for index in np.flatnonzero(failed))
         results.append(
             FailuresOf(
                 kind=state.value,
@@ -72,7 +72,9 @@ def most_frequent(table: ResultTable) -> tuple[str, str, int] | None:
     """The state and message that most failed measurements share, and how many; None where none has a message."""
     states = table.states()[: len(table)]
     failed = np.flatnonzero(states != STATES.index(State.OK))
-    causes = Counter((STATES[states[at]].value, _first_line(table.measurement(int(at)).error)) for at in failed)
+    causes = Counter(
+        (STATES[states[index]].value, _first_line(table.measurement(int(index)).error)) for index in failed
+    )
     return next(((state, message, count) for (state, message), count in causes.most_common() if message), None)
 
 
@@ -83,7 +85,7 @@ def missing_figure(table: ResultTable, name: str) -> str:
     missing = np.flatnonzero(full & np.isnan(table.values(name)[:length]))
     if 2 * len(missing) <= full.sum():
         return ""
-    reasons = Counter(table.measurement(int(at)).message.rpartition("; ")[2] for at in missing)
+    reasons = Counter(table.measurement(int(index)).message.rpartition("; ")[2] for index in missing)
     words = f"{name} is missing in {len(missing)} of {full.sum()} configurations that worked"
     return ": most often: ".join(text for text in (words, reasons.most_common(1)[0][0]) if text)
 

@@ -439,7 +439,7 @@ def _remarks(study: IdleStudy, load: Load) -> list[str]:
     for condition in (CONTEXT, LOADED):
         more = study.power_w(condition) - bare
         if more > _WORTH_W:
-            look = next(each for each in study.looks if each.condition == condition)
+            look = next(item for item in study.looks if item.condition == condition)
             year = year_of(more, load)
             money = "" if year.money is None else f", {number(year.money, 3)} {load.currency}"
             lines.append(
@@ -454,7 +454,7 @@ def _remarks(study: IdleStudy, load: Load) -> list[str]:
 def _difference(study: IdleStudy, *pairs: tuple[str, str]) -> float:
     """W that the second of a pair draws less than the first, of the first pair that was measured."""
     found = (study.power_w(before) - study.power_w(after) for before, after in pairs)
-    return next((each for each in found if not math.isnan(each)), math.nan)
+    return next((match for match in found if not math.isnan(match)), math.nan)
 
 
 def _memory_looks(study: IdleStudy) -> list[IdleLook]:

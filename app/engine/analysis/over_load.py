@@ -155,7 +155,7 @@ def over_load(table: ResultTable, feasible: Mask | None = None, load: Load | Non
     settings = tuple(p.name for p in table.space.parameters if p.device_setting)
     settings = tuple(sorted(settings, key=lambda name: _order(name)))
     name = load_of(table)
-    if not name and not any(each in table.value_names for each in _OF_A_SERVICE):
+    if not name and not any(element in table.value_names for element in _OF_A_SERVICE):
         return None
     costs = costs_of(table)
     allowed = np.isfinite(costs.energy_j)
@@ -165,7 +165,7 @@ def over_load(table: ResultTable, feasible: Mask | None = None, load: Load | Non
         for setting in (*settings, name)
         if setting
     }
-    highest = {each: float(np.nanmax(columns[each][allowed])) for each in settings if allowed.any()}
+    highest = {item: float(np.nanmax(columns[item][allowed])) for item in settings if allowed.any()}
     own = {each: float(NO_PROFILE) if each == PROFILE else value for each, value in highest.items()}
     at = columns[name] if name else np.zeros(len(table))
     values = np.unique(at[allowed])

@@ -223,7 +223,7 @@ def _around(points: Floats) -> list[int]:
     if len(points) == 1:
         return [0]
     lower, upper = lower_hull(points.tolist()), lower_hull(points[::-1].tolist())
-    return [*lower[:-1], *(len(points) - 1 - at for at in upper[:-1])]
+    return [*lower[:-1], *(len(points) - 1 - index for index in upper[:-1])]
 
 
 def lower_hull(points: list[list[float]]) -> list[int]:

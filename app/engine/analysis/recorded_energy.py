@@ -143,7 +143,7 @@ def sampling_of(times_s: Floats, values: Floats) -> Sampling:
         readings=len(values),
         step_s=step_s,
         longest_step_s=float(steps_s.max()),
-        gaps_s=tuple((float(times_s[at]), float(times_s[at + 1])) for at in silent.tolist()),
+        gaps_s=tuple((float(times_s[index]), float(times_s[index + 1])) for index in silent.tolist()),
         repeated=1.0 - int(changes.sum()) / len(changes),
         refresh_s=refresh_s,
         digit=_digit(values),

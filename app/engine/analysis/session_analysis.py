@@ -197,7 +197,7 @@ def analyse(
         plane=plane,
         choices=tuple(choices(allowed, preferences, load)),
         correlations=tuple(correlations(observed, speed, efficiency)),
-        splits=tuple(split for each in observed if (split := split_by_mean(each, speed, efficiency)) is not None),
+        splits=tuple(split for value in observed if (split := split_by_mean(value, speed, efficiency)) is not None),
         effects=tuple(_effects(table, costs, objective.goal)),
         best_so_far=best_so_far(goal_values[evaluated], maximise=objective.goal.maximise),
         hypervolume_so_far=(
@@ -296,6 +296,6 @@ def _effects(table: ResultTable, costs: Costs, goal: Goal) -> Iterator[Effects]:
             pairs = interactions(table.space, rows, values)
             yield Effects(
                 which,
-                tuple(each for each in single if each.name not in repeats),
+                tuple(item for item in single if item.name not in repeats),
                 tuple(pair for pair in pairs if not repeats & set(pair.names)),
             )

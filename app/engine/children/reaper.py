@@ -52,8 +52,8 @@ def _descendants(process: int) -> list[int]:
                 continue
             children.setdefault(parent, []).append(int(name))
     result = list(children.get(process, ()))
-    for each in result:
-        result.extend(children.get(each, ()))
+    for value in result:
+        result.extend(children.get(value, ()))
     return result
 
 

@@ -363,9 +363,9 @@ def _lines(path: Path) -> Iterator[tuple[str, object]]:
 
 def _members(path: Path) -> Iterator[tuple[str, object]]:
     found = _parsed(read_text(path))
-    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+    if not isinstance(found, list) or not all(isinstance(match, dict) for match in found):
         _refuse(path, "this is no list of JSON objects")
-    return ((f"object {number}", each) for number, each in enumerate(found, 1))
+    return ((f"object {number}", value) for number, value in enumerate(found, 1))
 
 
 def _of_folder(path: Path) -> Table:
@@ -378,7 +378,7 @@ def _of_folder(path: Path) -> Table:
     if len(files) > MAXIMUM_ENTRIES:
         raise InputError(f"more than {MAXIMUM_ENTRIES} files", str(path), "split the folder")
     pieces = [_PIECES.findall(file.stem) for file in files]
-    alike = len({tuple(word for word, _ in each) for each in pieces}) == 1
+    alike = len({tuple(word for word, _ in value) for value in pieces}) == 1
     objects: list[tuple[str, object]] = []
     for file, piece in zip(files, pieces, strict=True):
         document = _parsed(read_text(file, _LARGEST_FILE))
@@ -386,7 +386,7 @@ def _of_folder(path: Path) -> Table:
             _refuse(file, "this is no JSON object: one file must hold one point")
         named: dict[str, object] = {}
         for index, (word, number) in enumerate(piece if alike else ()):
-            if len({each[index][1] for each in pieces}) > 1:
+            if len({item[index][1] for item in pieces}) > 1:
                 label = word if word and word not in named and word not in document else f"file_{index + 1}"
                 named[label] = float(number) if "." in number else int(number)
         objects.append((file.name, {**named, **document}))

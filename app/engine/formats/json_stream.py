@@ -227,8 +227,8 @@ def _is_whole(text: str, at: int) -> bool:
     if text[at] not in "{[":
         return any(sign in text[at:] for sign in ",}]\n")
     depth = 0
-    for found in _BRACKETS.finditer(text, at):
-        sign = found[0]
+    for match in _BRACKETS.finditer(text, at):
+        sign = match[0]
         if sign == '"':  # a text that has not ended
             return False
         depth += (sign in "{[") - (sign in "}]")

@@ -150,7 +150,7 @@ def cache_header(space: SearchSpace, about: About, names: list[str]) -> dict[str
 
 def _sizes(text: str) -> int | str | list[int | str]:
     """Kernel Tuner reads it from every cache, and compares it with the one it is given; an empty list: not known."""
-    sizes = [int(each) if re.fullmatch(r"0|[1-9][0-9]{0,17}", each) else each for each in text.split(", ") if each]
+    sizes = [int(value) if re.fullmatch(r"0|[1-9][0-9]{0,17}", value) else value for value in text.split(", ") if value]
     return sizes[0] if len(sizes) == 1 else sizes
 
 

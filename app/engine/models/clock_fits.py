@@ -129,10 +129,10 @@ def _paired(series: Sequence[Points], caps: Sequence[CapFit], origin: str) -> li
         chosen = {gpu: choose(board) for gpu, board in boards.items()}
         loads = {(gpu, points.others): [points] for gpu, points in chosen.items()}
     kept = list(loads.values())[:_MOST]
-    results = [ClockFit(fit_memory_clocks(each), None, origin) for each in kept]
+    results = [ClockFit(fit_memory_clocks(entry), None, origin) for entry in kept]
     for gpu in dict.fromkeys(cap.gpu for cap in caps):
         best = most_telling([cap for cap in caps if cap.gpu == gpu])
-        beside = _least_limited([(index, each[0].limit_w) for index, each in enumerate(kept) if each[0].gpu == gpu])
+        beside = _least_limited([(index, item[0].limit_w) for index, item in enumerate(kept) if item[0].gpu == gpu])
         if beside is None:
             results.append(ClockFit(None, best, origin))
         else:
@@ -185,7 +185,7 @@ def fit_of_sweep(
                 raise WattridgeError("the clock sweep was stopped", gpu.info.label)
             series.append(sweep.points)
     fit = fit_memory_clocks(series)
-    count = sum(len(each.clock_mhz) for each in series)
+    count = sum(len(item.clock_mhz) for item in series)
     simulated = ", simulated" if gpu.info.source == "simulated" else ""
     return fit, f"sweep of {count} clocks, {fit.series}{simulated}"
 

@@ -224,7 +224,7 @@ def _stretches(log: Log, usable: Mask) -> list[Rows]:
     cuts = (np.abs(np.diff(log.clock_mhz[rows])) > _SAME_CLOCK_MHZ) | (np.diff(log.time_s[rows]) > _LONGEST_STEP_S)
     edges = np.concatenate([[0], np.flatnonzero(cuts) + 1, [len(rows)]])
     long = np.flatnonzero(np.diff(edges) >= _LEAST_READINGS)
-    pieces = [rows[edges[at] : edges[at + 1]] for at in long.tolist()]
+    pieces = [rows[edges[index] : edges[index + 1]] for index in long.tolist()]
     return [piece for piece in pieces if _long_enough(log, piece)]
 
 

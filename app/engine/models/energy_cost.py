@@ -94,8 +94,8 @@ class GaussianRegression:
     def from_json(cls, document: Any, columns: int) -> GaussianRegression:
         """The reverse of `to_json`, for inputs of so many columns. Raises ValueError, TypeError or KeyError."""
         varying = np.zeros(columns, dtype=np.bool_)
-        at = [int(each) for each in document["varying"]]
-        if at != sorted({each for each in at if 0 <= each < columns}):
+        at = [int(value) for value in document["varying"]]
+        if at != sorted({item for item in at if 0 <= item < columns}):
             raise ValueError(f"it is not of {columns} columns")
         varying[at] = True
         centre, scale, weights = (_numbers(document[name], 1) for name in ("centre", "scale", "weights"))

@@ -145,7 +145,7 @@ def stated_otherwise(measured: Mapping[str, float], stated: Mapping[str, float])
 
 def same(one: Measurement, other: Measurement) -> bool:
     """Whether they are alike in every field. A figure that is not known (NaN) differs from itself by ==, since 3.13."""
-    pairs = ((getattr(one, each.name), getattr(other, each.name)) for each in fields(Measurement))
+    pairs = ((getattr(one, member.name), getattr(other, member.name)) for member in fields(Measurement))
     return all(first is second or first == second for first, second in pairs)
 
 

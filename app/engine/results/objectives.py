@@ -78,7 +78,7 @@ class Objective:
         At most 0 where every limit is kept.
         """
         found = [limit.excess(values.get(limit.name, math.nan)) for limit in self.limits]
-        return max((math.inf if math.isnan(each) else each for each in found), default=-math.inf)
+        return max((math.inf if math.isnan(match) else match for match in found), default=-math.inf)
 
     def to_list(self) -> list[list[Any]]:
         """As files keep it: [name, maximise] of the goal and each of the front, [name, '<=', bound] of each limit.
@@ -93,9 +93,9 @@ class Objective:
     def of_list(cls, given: Sequence[Sequence[Any]]) -> Objective:
         """The inverse of `to_list`. Raises ValueError, TypeError or LookupError for anything else."""
         goal, *front = (
-            Goal(str(name), bool(maximise)) for name, maximise in (each for each in given if len(each) == 2)
+            Goal(str(name), bool(maximise)) for name, maximise in (value for value in given if len(value) == 2)
         )
-        limits = (each for each in given if len(each) != 2 and each != _SHOWN)
+        limits = (value for value in given if len(value) != 2 and value != _SHOWN)
         bounds = tuple(Limit(str(name), sign == "<=", float(at)) for name, sign, at in limits)
         return cls(goal, tuple(front), bounds, _SHOWN not in given)
 

@@ -142,7 +142,7 @@ def finalists(measurements: Sequence[Measurement], objective: Objective) -> list
                     chosen[each.row] = each
                     most -= 1
 
-    known = [[each for each in board if objective.goal.cost(each.values) < math.inf] for board in of_boards.values()]
+    known = [[item for item in board if objective.goal.cost(item.values) < math.inf] for board in of_boards.values()]
     ranked = [sorted(own, key=lambda each: objective.goal.cost(each.values))[:BEST] for own in known]
     choose(ranked, min(MOST_BEST, max(BEST, len(ranked))))
     if objective.front:
@@ -153,7 +153,7 @@ def finalists(measurements: Sequence[Measurement], objective: Objective) -> list
 
 def _front_of(own: Sequence[Measurement], goals: Sequence[Goal], most: int) -> list[Measurement]:
     """So many points of a board's front, evenly spaced."""
-    values = [[each.values.get(goal.name, math.nan) for goal in goals] for each in own]
+    values = [[item.values.get(goal.name, math.nan) for goal in goals] for item in own]
     points = front(values, [goal.maximise for goal in goals])
     places = np.unique(np.linspace(0, len(points) - 1, min(most, len(points))).round().astype(int))
     return [own[points[place]] for place in places]

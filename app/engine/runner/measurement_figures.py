@@ -49,7 +49,7 @@ def measurement_of(
         observed_clock_mhz=values.get("observed_clock_mhz", math.nan),
         event_reasons=reduce(or_, (window.event_reasons for window in windows)),
         power_source=windows[-1].power_source,
-        message="; ".join(dict.fromkeys(words for window in windows for words in window.said)),
+        message="; ".join(dict.fromkeys(text for window in windows for text in window.said)),
         source=source,
         timestamp_s=time.time(),
         cost_s=cost_s,

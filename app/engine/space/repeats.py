@@ -180,7 +180,7 @@ def _space_without(space: SearchSpace, names: Sequence[str]) -> tuple[SearchSpac
     codes, row_of = np.unique(space.codes[:, kept], axis=0, return_inverse=True)
     smaller = replace(
         space,
-        parameters=tuple(space.parameters[at] for at in kept),
+        parameters=tuple(space.parameters[place] for place in kept),
         codes=codes,
         cartesian=max(1, space.cartesian // repeats),
     )

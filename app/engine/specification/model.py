@@ -118,7 +118,7 @@ class Search:
 
     def search(self) -> dict[str, Any]:
         """These fields by name, without those of subclasses."""
-        return {each.name: getattr(self, each.name) for each in fields(Search)}
+        return {member.name: getattr(self, member.name) for member in fields(Search)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +187,7 @@ class Specification(SearchOfAnySize):
 
 def keys_of(kind: type[ArgumentSpec | VerifySpec | KernelSpec | CommandSpec | ServiceSpec]) -> tuple[str, ...]:
     """The keys of the table in a document that describes one of these."""
-    return tuple(dict.fromkeys(KEYS.get(each.name, each.name) for each in fields(kind)))
+    return tuple(dict.fromkeys(KEYS.get(member.name, member.name) for member in fields(kind)))
 
 
 def evaluate_metrics(

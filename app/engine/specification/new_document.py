@@ -85,7 +85,7 @@ def kernel_called(scan: Scan, name: str | None, source: Path) -> tuple[Kernel, s
     for kernel in scan.kernels:
         if name in kernel.names:
             return kernel, name
-    known = ", ".join(each for kernel in scan.kernels for each in kernel.names)
+    known = ", ".join(value for kernel in scan.kernels for value in kernel.names)
     raise InputError(f"there is no kernel '{name}'", str(source), f"known: {known}")
 
 
@@ -163,7 +163,7 @@ def from_kernel(
         f"{each} = {toml_of(list(values))}: {why.get(each, 'an argument of the template')}"
         for each, values in taken.items()
     ]
-    guessed += [f"{each} cannot be tuned as it is: wrap its #define in #ifndef … #endif" for each in scan.fixed]
+    guessed += [f"{item} cannot be tuned as it is: wrap its #define in #ifndef … #endif" for item in scan.fixed]
     missing += [
         "the sizes and contents of the arguments, and which of them are outputs",
         "the problem size and what one block covers of it",
@@ -301,14 +301,14 @@ def _template(kernel: Kernel, own: Mapping[str, str]) -> str:
 def _reference(scan: Scan, kernel: Kernel, name: str, lines: list[str]) -> list[str]:
     """A line for a kernel of the source that is called a reference; else what is missing."""
     for other in scan.kernels:
-        for each in other.names:
+        for item in other.names:
             same = len(other.arguments) == len(kernel.arguments)
             if (
-                each != name
+                item != name
                 and same
-                and each.lower() in (f"{name}_reference".lower(), f"{name}_ref".lower(), f"{name}_naive".lower())
+                and item.lower() in (f"{name}_reference".lower(), f"{name}_ref".lower(), f"{name}_naive".lower())
             ):
-                lines.append(f"verify = {{ reference = {toml_of(each)}, rtol = 1e-3 }} # a kernel of the same source")
+                lines.append(f"verify = {{ reference = {toml_of(item)}, rtol = 1e-3 }} # a kernel of the same source")
                 return []
     lines.append(
         '# verify = { reference = "a @ b", rtol = 1e-3 } # fill in: an expression, a kernel or a file of results'

@@ -41,7 +41,7 @@ def problems_of(document: Mapping[str, Any], path: Path) -> tuple[Problem, ...]:
             break
         except InputError as error:
             problem = problem_of(error, document, path)
-        if any(each.place[: len(problem.place)] == problem.place for each in problems):  # it follows from that one
+        if any(item.place[: len(problem.place)] == problem.place for item in problems):  # it follows from that one
             if not _drop(left, problem.place):
                 break
             continue

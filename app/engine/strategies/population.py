@@ -44,7 +44,7 @@ class GeneticAlgorithm(Strategy, name="genetic_algorithm", label="Genetic algori
             child_costs = yield from evaluations.ask(children)
             everyone, every_cost = [*population, *children], [*costs, *child_costs]
             best = np.argsort(every_cost, kind="stable")[: options.population_size].tolist()
-            population, costs = [everyone[at] for at in best], [every_cost[at] for at in best]
+            population, costs = [everyone[index] for index in best], [every_cost[index] for index in best]
 
 
 def next_generation(
@@ -123,7 +123,7 @@ class Nsga2(Strategy, name="nsga2", label="Genetic algorithm for the front (NSGA
         remark = "" if known.outcome(everyone[0]).front else NO_FRONT
         while True:
             best = crowded_order(np.array([costs_of(known.outcome(row)) for row in everyone]))
-            population = [everyone[at] for at in best[: options.population_size].tolist()]
+            population = [everyone[index] for index in best[: options.population_size].tolist()]
             children = next_generation(known, options, population, range(len(population)))
             if not children:
                 return

@@ -411,7 +411,7 @@ def _json_object(text: bytes) -> dict[str, Any]:
 
 
 def _list(value: object) -> Iterator[dict[str, Any]] | list[dict[str, Any]]:
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _lines_of(path: str) -> list[tuple[str, int]]:

@@ -51,8 +51,8 @@ def instructions(image: bytes) -> dict[str, int] | None:
     codes = kernel_code(image)
     if codes is None:
         return None
-    found = [words[:, 0] & OPCODE_BITS for words in codes.values()]
-    return {name: sum(int((words == code).sum()) for words in found) for name, code in OPCODES.items()}
+    found = [text[:, 0] & OPCODE_BITS for text in codes.values()]
+    return {name: sum(int((label == code).sum()) for label in found) for name, code in OPCODES.items()}
 
 
 def kernel_code(image: bytes) -> dict[str, Words] | None:
@@ -202,7 +202,7 @@ class InstructionMix:
     @property
     def flop(self) -> float:
         """Floating-point operations of a thread if each instruction runs once; those of tensor cores are not in it."""
-        return sum(each * self.counts[name] for name, each in FLOP.items())
+        return sum(value * self.counts[name] for name, value in FLOP.items())
 
     def width(self, memory: str) -> float:
         """Bytes of a mean access to that memory; 0 where there is none."""
@@ -339,7 +339,7 @@ class LaunchShape:
 
 def as_rows(names: Sequence[str], found: Sequence[Mapping[str, float]]) -> npt.NDArray[np.float64]:
     """Features of some kernels as an array, shape (kernels, names); NaN where one is unknown."""
-    rows = [[each.get(name, math.nan) for name in names] for each in found]
+    rows = [[match.get(name, math.nan) for name in names] for match in found]
     return np.array(rows, dtype=np.float64).reshape(len(found), len(names))
 
 

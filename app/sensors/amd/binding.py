@@ -166,7 +166,7 @@ class AmdSmi:
         cap = self._asked(PowerCap, "amdsmi_get_power_cap_info", board, ctypes.c_uint32(0))
         # the header says microwatts; some versions give some of these in watts
         now, default, least, most = (
-            each if each >= _LEAST_UW else each * 1_000_000 for each in (cap.now, cap.default, cap.least, cap.most)
+            value if value >= _LEAST_UW else value * 1_000_000 for value in (cap.now, cap.default, cap.least, cap.most)
         )
         return now, default, least, most
 
@@ -185,7 +185,7 @@ class AmdSmi:
         """The range of graphics clocks that is set: least, most; and the range within which it may be set."""
         found = self._asked(Overdrive, "amdsmi_get_gpu_od_volt_info", board)
         ranges = found.graphics, found.graphics_limits
-        ends = [end // 1_000_000 for each in ranges for end in (each.lower, each.upper)]
+        ends = [end // 1_000_000 for item in ranges for end in (item.lower, item.upper)]
         if not 0 < ends[0] <= ends[1] < 100_000 or not 0 < ends[2] <= ends[3] < 100_000:
             raise AmdSmiError(NOT_SUPPORTED, "amdsmi_get_gpu_od_volt_info")
         return ends[0], ends[1], ends[2], ends[3]

@@ -151,9 +151,9 @@ class AmdGpu:
         self._clocks: tuple[int, ...] | None = None
         self._memory_clocks: tuple[int, ...] | None = None
         now = _values_of(self._ask(lambda smi: smi.metrics(self._handle)))
-        for each in now:
-            if math.isnan(now[each]):
-                self._missing[each] = _NOT_REPORTED
+        for value in now:
+            if math.isnan(now[value]):
+                self._missing[value] = _NOT_REPORTED
         if "utilisation_percent" not in self._missing:
             self._missing.pop("event_reasons", None)  # idle is known at least
         self._hold()
@@ -161,7 +161,7 @@ class AmdGpu:
         self.info = self._describe(index, name)
         available = {*now, *self._held} - set(self._missing)
         self.channels = tuple(
-            channel(each, None if each in available else self._missing.get(each, _NOT_REPORTED)) for each in CHANNELS
+            channel(item, None if item in available else self._missing.get(item, _NOT_REPORTED)) for item in CHANNELS
         )
         self._place = {described.name: place for place, described in enumerate(self.channels)}
         self._available = available
@@ -360,7 +360,7 @@ class AmdGpu:
     def _describe(self, index: int, name: str) -> GpuInfo:
         cap = self._ask_or_none(lambda smi: smi.power_cap_uw(self._handle))
         memory = self._ask_or_none(lambda smi: smi.memory_mib(self._handle))
-        now, default, least, most = (each * 1e-6 if each else None for each in cap or (0, 0, 0, 0))
+        now, default, least, most = (value * 1e-6 if value else None for value in cap or (0, 0, 0, 0))
         return GpuInfo(
             index=index,
             uuid=self._uuid,

@@ -244,9 +244,9 @@ class PowerSensor3:
             if newest >= 0:
                 self._behind_ns += self._clock.note(int(device_ns[newest]), host_ns)
         stamps = self._clock.on_host(device_ns)
-        for at in np.flatnonzero(frames.marked):
+        for index in np.flatnonzero(frames.marked):
             if self._asked_ns:
-                self._marked.append((self._asked_ns.popleft(), int(stamps[at])))
+                self._marked.append((self._asked_ns.popleft(), int(stamps[index])))
         return Samples(stamps, self._powers(frames.levels))
 
     def _count(self, stamps_us: npt.NDArray[np.int64]) -> Times:

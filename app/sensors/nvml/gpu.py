@@ -89,9 +89,9 @@ def nvml_processes(ask: Callable[..., Any]) -> list[GpuProcess]:
             refused = error
             continue
         answered = True
-        for each in answer:
-            pid = int(each.pid)
-            used = each.usedGpuMemory
+        for item in answer:
+            pid = int(item.pid)
+            used = item.usedGpuMemory
             before = found.get(pid)
             memory_mib = math.nan if used is None else used / 2**20
             if before is not None:
@@ -102,7 +102,7 @@ def nvml_processes(ask: Callable[..., Any]) -> list[GpuProcess]:
         assert refused is not None
         raise refused
     shares = _shares(ask) if found else {}
-    described = (replace(each, share_percent=shares.get(each.pid, math.nan)) for each in found.values())
+    described = (replace(match, share_percent=shares.get(match.pid, math.nan)) for match in found.values())
     return sorted(described, key=lambda p: -p.memory_mib if not math.isnan(p.memory_mib) else math.inf)
 
 
@@ -115,7 +115,7 @@ def _shares(ask: Callable[..., Any]) -> dict[int, float]:
     except SensorError:
         return {}
     oldest_first = sorted(samples, key=lambda sample: int(sample.timeStamp))
-    return {int(each.pid): float(each.smUtil) for each in oldest_first if each.smUtil <= 100}
+    return {int(item.pid): float(item.smUtil) for item in oldest_first if item.smUtil <= 100}
 
 
 def process_name(pid: int, proc: Path = Path("/proc")) -> str:

@@ -163,12 +163,12 @@ def open_recorded(selector: str, known: dict[str, Path]) -> Recording:
 def _board_of(log: Log, board: str) -> Recording:
     """The board of a log of that number or name. Raises InputError."""
     found = [
-        each
-        for index, each in enumerate(log.boards)
-        if board in (each.title.rpartition("#")[2], each.name) or (len(log.boards) == 1 and board == str(index))
+        item
+        for index, item in enumerate(log.boards)
+        if board in (item.title.rpartition("#")[2], item.name) or (len(log.boards) == 1 and board == str(index))
     ]
     if not found:
-        there = ", ".join(each.title.rpartition("#")[2] for each in log.boards)
+        there = ", ".join(element.title.rpartition("#")[2] for element in log.boards)
         raise InputError(f"the log holds no board '{board[:40]}'", str(log.path), f"its boards: {there}")
     return found[0]
 

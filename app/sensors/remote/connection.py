@@ -366,8 +366,8 @@ def _line(stream: IO[bytes]) -> bytes | None:
 def _newer(kept: deque[Any], since_ns: int) -> list[Any]:
     """Those that are newer, oldest first: mostly the last few of many."""
     found = []
-    for each in reversed(kept):
-        if each.time_ns <= since_ns:
+    for entry in reversed(kept):
+        if entry.time_ns <= since_ns:
             break
-        found.append(each)
+        found.append(entry)
     return found[::-1]

@@ -92,10 +92,10 @@ def boards_there(address: Address, give_up: threading.Event | None = None) -> li
             f"the boards there are not known: {what}", address.machine, f"try: {address.login} wattridge gpus"
         )
     results = []
-    for each in listed[:_MOST_BOARDS]:
-        if not isinstance(each, dict) or each.get("source") not in _SOURCES:
+    for entry in listed[:_MOST_BOARDS]:
+        if not isinstance(entry, dict) or entry.get("source") not in _SOURCES:
             continue
-        index, name, source = each.get("index"), each.get("name"), str(each["source"])
+        index, name, source = entry.get("index"), entry.get("name"), str(entry["source"])
         if (
             isinstance(index, bool)
             or not isinstance(index, int)
@@ -103,7 +103,7 @@ def boards_there(address: Address, give_up: threading.Event | None = None) -> li
             or not isinstance(name, str)
         ):
             continue
-        uuid = each.get("uuid")
+        uuid = entry.get("uuid")
         board = uuid if source != "nvml" and isinstance(uuid, str) else str(index)
         selector = Address(address.host, address.user, address.port, board).selector
         results.append(RemoteBoard(selector, index, shortened(one_line(name)), source, address.machine))

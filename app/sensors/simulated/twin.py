@@ -221,7 +221,7 @@ def _value(hint: Any, metadata: Mapping[str, float], given: Any, file: str, plac
     if origin is tuple and str in typing.get_args(hint):
         if not isinstance(given, list):
             raise InputError("must be a list of texts", f"{file}, {place}", 'such as ["the bandwidth of copies"]')
-        return tuple(_value(str, metadata, each, file, place) for each in given)
+        return tuple(_value(str, metadata, value, file, place) for value in given)
     if origin is tuple:
         return _clocks(given, file, place)
     if origin is not None:

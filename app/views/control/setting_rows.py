@@ -143,10 +143,10 @@ class SettingRows(QObject):
         self.profile.setAccessibleName("Workload power profile")
         self.profile.activated.connect(lambda _: self._edited(PROFILE))
         for name, boxes in self._editors().items():
-            for each in boxes:
-                each.refused.connect(lambda words, name=name: self._refuse(name, words))
-                each.valueChanged.connect(lambda _, name=name: self._edited(name))
-                each.lineEdit().textEdited.connect(lambda _, name=name: self._edited(name))
+            for item in boxes:
+                item.refused.connect(lambda words, name=name: self._refuse(name, words))
+                item.valueChanged.connect(lambda _, name=name: self._edited(name))
+                item.lineEdit().textEdited.connect(lambda _, name=name: self._edited(name))
 
     def _editors(self) -> dict[str, tuple[ClockBox | NumberBox, ...]]:
         return {

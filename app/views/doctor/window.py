@@ -44,8 +44,8 @@ class DoctorWindow(QDialog, Ending):
         self.again = button("Check &again", "Look at everything once more", self.look)
         self.copy = button("&Copy all", "Every line with its remedy, as text", self.copy_all)
         close = button("Close", clicked=self.close)
-        for each in (self.again, self.copy, close):
-            each.setAutoDefault(False)
+        for widget in (self.again, self.copy, close):
+            widget.setAutoDefault(False)
         vbox(self.summary, (self.table, 1), self.remedy, hbox(self.again, self.copy, 1, close), of=self)
         self.resize(900, 620)
         self.table.currentCellChanged.connect(self._show_remedy)
@@ -82,7 +82,7 @@ class DoctorWindow(QDialog, Ending):
     @Slot()
     def copy_all(self) -> None:
         """Put every line on the clipboard."""
-        QGuiApplication.clipboard().setText("\n".join(_said(*each) for each in self.found))
+        QGuiApplication.clipboard().setText("\n".join(_said(*match) for match in self.found))
 
     @Slot(int)
     def _show_remedy(self, row: int, *_: int) -> None:

@@ -74,7 +74,7 @@ def read(text: str, path: Path) -> Reading:
         return Reading(text, path, None, None, (Found(Problem((), error.what, error.remedy), at),))
     problems = problems_of(document, path)
     if problems:
-        return Reading(text, path, document, None, tuple(Found(each, line_of(text, each.place)) for each in problems))
+        return Reading(text, path, document, None, tuple(Found(item, line_of(text, item.place)) for item in problems))
     spec = specification_of(document, path)
     try:
         _check_search(spec)

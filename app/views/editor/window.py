@@ -356,8 +356,8 @@ class SpecificationEditor(QWidget, Ending):
             ("Ctrl+Return", self.set_up),
         ):
             QShortcut(QKeySequence(keys), self).activated.connect(slot)
-        for each in (self.undo, self.redo):
-            each.setEnabled(False)
+        for widget in (self.undo, self.redo):
+            widget.setEnabled(False)
         self._show_help()
 
     # --- what is edited -----------------------------------------------------------------------------------------------

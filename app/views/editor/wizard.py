@@ -74,9 +74,9 @@ class FromCommand(QWidget):
         self.sample.setAccessibleName("Sample of the output")
         self.text.setReadOnly(True)
         self.text.setAccessibleName("The specification")
-        for each in (self.sample, self.text):
-            each.setTabChangesFocus(True)
-            each.setFont(theme.fixed_font())
+        for widget in (self.sample, self.text):
+            widget.setTabChangesFocus(True)
+            widget.setFont(theme.fixed_font())
         self.text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         labels = [PlainLabel(text) for text in ("&Command line", "&Folder")]
         for label, line in zip(labels, (self.run, self.folder), strict=True):

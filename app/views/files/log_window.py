@@ -180,8 +180,8 @@ class LogWindow(QDialog, Ending):
         self.whole = button("&All", "Look at the whole log", self.show_whole)
         self.watch = button("&Watch", "Replay it as a board", self._ask_watch)
         self.fit = button("&Frequency model", "Fit the plateaus of locked clocks in it", self._ask_fit)
-        for each in (self.whole, self.watch, self.fit):
-            each.setAutoDefault(False)
+        for widget in (self.whole, self.watch, self.fit):
+            widget.setAutoDefault(False)
         self.legend = PlainLabel()
         self.legend.setTextFormat(Qt.TextFormat.RichText)
         self.plot, self.words = LogPlot(), QTextBrowser()

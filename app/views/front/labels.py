@@ -85,7 +85,7 @@ class ReferenceMarks(QObject):
     def key(self) -> list[KeyMark]:
         """What the key says of those in the plot."""
         found = (self.references[which] for which, _, _ in self.places())
-        return [KeyMark(_SYMBOLS[each.kind], _COLOURS[each.kind], each.label) for each in found]
+        return [KeyMark(_SYMBOLS[match.kind], _COLOURS[match.kind], match.label) for match in found]
 
     def at(self, place: QPointF) -> int | None:
         """Which one lies at a place in the view's own pixels."""

@@ -119,7 +119,7 @@ class FrontPoints:
 
 def among(rows: Indices, wanted: Indices) -> npt.NDArray[np.bool_]:
     """Which of `wanted` are among `rows`; both ascend."""
-    there = np.zeros(max((int(each[-1]) for each in (rows, wanted) if len(each)), default=-1) + 1, dtype=np.bool_)
+    there = np.zeros(max((int(item[-1]) for item in (rows, wanted) if len(item)), default=-1) + 1, dtype=np.bool_)
     there[rows] = True
     return np.asarray(there[wanted])
 

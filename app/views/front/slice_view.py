@@ -148,8 +148,8 @@ class SliceView(QWidget):
             if plan is not None:
                 described = quantities_of(plan)
                 varied = [p for p in plan.space.parameters if len(p.values) > 1]
-                for each in sorted(varied, key=lambda p: not p.device_setting):
-                    self.parameter.addItem(described[each.name].title, each.name)
+                for item in sorted(varied, key=lambda p: not p.device_setting):
+                    self.parameter.addItem(described[item.name].title, item.name)
         self.refresh()
 
     def show_figure(self, goal: Goal, described: Quantity, selected: int) -> None:
@@ -196,7 +196,7 @@ class SliceView(QWidget):
         position: QPointF = event.scenePos()  # type: ignore[attr-defined]
         x = positions(self._plan, self.cut.parameter)[self.cut.place]
         y = self._table.values(self._goal.name)[self.cut.index] * self._described.factor
-        places = [view.mapViewToScene(QPointF(*each)) for each in zip(x.tolist(), y.tolist(), strict=True)]
+        places = [view.mapViewToScene(QPointF(*item)) for item in zip(x.tolist(), y.tolist(), strict=True)]
         away = np.asarray([np.hypot(place.x() - position.x(), place.y() - position.y()) for place in places])
         if len(away) and away.min() <= _REACH_PX:
             self.picked.emit(int(self.cut.index[int(away.argmin())]))

@@ -74,8 +74,8 @@ class MeterWindow(QDialog, Ending):
         self.corrected = QCheckBox("Take the sensor's &gain out")
         self.gain = PlainLabel(wrap=True, muted=True)
         close = button("Close", clicked=self.close)
-        for each in (self.look, self.again, self.assign, self.remove, close):
-            each.setAutoDefault(False)
+        for widget in (self.look, self.again, self.assign, self.remove, close):
+            widget.setAutoDefault(False)
         vbox(
             PlainLabel("Meters that seem to be here"),
             self.found,

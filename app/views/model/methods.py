@@ -86,11 +86,11 @@ class MethodBars(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
             (
                 index,
                 "\n".join(
-                    _in_lines(words, length)
-                    for words in (each.label, f"{each.clock_mhz:.0f} MHz", f"{each.measurements} measured")
+                    _in_lines(text, length)
+                    for text in (item.label, f"{item.clock_mhz:.0f} MHz", f"{item.measurements} measured")
                 ),
             )
-            for index, each in enumerate(results)
+            for index, item in enumerate(results)
         ]
         self.getAxis("bottom").setTicks([names])
         lines = max(words.count("\n") + 1 for _, words in names)

@@ -69,8 +69,8 @@ class QuitBar(QFrame):
         if self._quitting or not (self._activity.busy or self._queue.waiting):
             return False
         self._say()
-        for each in (self.keep, self.end):
-            each.setEnabled(True)
+        for widget in (self.keep, self.end):
+            widget.setEnabled(True)
         self.show()
         self.keep.setFocus()
         return True
@@ -94,8 +94,8 @@ class QuitBar(QFrame):
         self._quitting = True
         self._queue.pause()  # nothing follows what is stopped
         self.text.setText(f"{self._activity.title} is being stopped. Close the window again to quit without waiting.")
-        for each in (self.keep, self.end):
-            each.setEnabled(False)
+        for widget in (self.keep, self.end):
+            widget.setEnabled(False)
         self._activity.stop()
         self._follow()
 
@@ -207,8 +207,8 @@ class Banner(QFrame):
             "#banner QLabel, #banner QToolButton {{ color: {c.warning_text}; background: transparent; }}",
         )
         line.setMinimumHeight(max(self.close_button.sizeHint().height(), self.offered.sizeHint().height()) + 4)
-        for each in (line, stays, line.window()):
-            each.installEventFilter(self)
+        for item in (line, stays, line.window()):
+            item.installEventFilter(self)
         line.messageChanged.connect(self._line_says)
         self.hide()
 

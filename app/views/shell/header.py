@@ -100,8 +100,8 @@ class ResultBar(QToolBar):
     @Slot()
     def _show_activity(self) -> None:
         activity = self._activity
-        for each in self._running:
-            each.setVisible(activity.busy)
+        for item in self._running:
+            item.setVisible(activity.busy)
         done, total = activity.share
         title = activity.title
         self.what.setText(self.fontMetrics().elidedText(title, Qt.TextElideMode.ElideMiddle, _TITLE_PX))
@@ -282,8 +282,8 @@ class BoardMenu(QObject):
         beside = menu.parentWidget()
         (beside if isinstance(beside, QMenu) else menu).addMenu(self.speeds)
         self._speeds = QActionGroup(self)
-        for speed, words in SPEEDS.items():
-            action = self.speeds.addAction(words)
+        for speed, text in SPEEDS.items():
+            action = self.speeds.addAction(text)
             action.setData(speed)
             action.setCheckable(True)
             self._speeds.addAction(action)

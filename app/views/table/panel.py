@@ -377,7 +377,7 @@ class ResultsView(QTableView):
     def _keep_few_selected(self) -> None:
         """Of very many selected rows the present one: Qt would follow each cell through the new order. Marks stay."""
         chosen = self.selectionModel()
-        if sum(each.height() for each in cast(Iterable[QItemSelectionRange], chosen.selection())) > _MOST_FOLLOWED:
+        if sum(item.height() for item in cast(Iterable[QItemSelectionRange], chosen.selection())) > _MOST_FOLLOWED:
             self._choosing_rows = True
             flags = QItemSelectionModel.SelectionFlag
             chosen.select(self.currentIndex(), flags.ClearAndSelect | flags.Rows)
@@ -387,9 +387,9 @@ class ResultsView(QTableView):
     def _rows_chosen(self) -> None:
         """Several rows chosen by Shift or Ctrl are marked; a single one is only selected."""
         ranges = list(cast(Iterable[QItemSelectionRange], self.selectionModel().selection()))
-        count = sum(each.height() for each in ranges)
+        count = sum(item.height() for item in ranges)
         if count > 1 and not self._choosing_rows:
-            rows = np.concatenate([np.arange(each.top(), each.bottom() + 1) for each in ranges])
+            rows = np.concatenate([np.arange(item.top(), item.bottom() + 1) for item in ranges])
             self._result.brush(self.results.indices_at(rows))
 
     @Slot()

@@ -143,7 +143,7 @@ class Smooth:
             return log_prior - 0.5 * float((turned**2 / variance + np.log(variance)).sum())
 
         tried = scales.tried()
-        kept, share = likeliest([evidence(*each) for each in tried])
+        kept, share = likeliest([evidence(*item) for item in tried])
         found = tuple((tried[i][0], float(part)) for i, part in zip(kept, share, strict=True))
         return cls(found, bases, departures)
 

@@ -119,7 +119,7 @@ class Points:
             if values.dtype == np.bool_:
                 return np.array([values[group].mean() > 0.5 for group in groups])
             known = [values[group][np.isfinite(values[group])] for group in groups]
-            return np.array([float(np.median(each)) if len(each) else np.nan for each in known])
+            return np.array([float(np.median(value)) if len(value) else np.nan for value in known])
 
         found = self.mapped(median)
         scatter = [self.power_w[group] / level - 1 for group, level in zip(groups, found.power_w, strict=True)]

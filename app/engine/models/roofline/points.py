@@ -85,7 +85,7 @@ def points_of_table(table: ResultTable, gpu: str, precision: str) -> RooflinePoi
             "a roofline needs the work, the traffic and the power of each point: wattridge roofline --gpu G",
         )
     ok = [index for index in range(len(table)) if STATES[table.states()[index]].value == "ok"]
-    measured = [table.measurement(at) for at in ok]
+    measured = [table.measurement(place) for place in ok]
     low, high = np.array([m.intervals.get("power_w", _UNKNOWN) for m in measured]).reshape(-1, 2).T
     return RooflinePoints.of(
         gpu,

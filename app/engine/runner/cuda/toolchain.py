@@ -96,7 +96,9 @@ def find_toolchain() -> Toolchain:
 
 def _nvcc() -> str | None:
     folders = [str(folder / "bin") for folder in toolkits()]
-    return shutil.which("nvcc") or next((path for at in folders if (path := shutil.which("nvcc", path=at))), None)
+    return shutil.which("nvcc") or next(
+        (path for folder in folders if (path := shutil.which("nvcc", path=folder))), None
+    )
 
 
 def _has_host_compiler() -> bool:

@@ -226,7 +226,7 @@ def _kernels(records: Iterable[list[str]]) -> list[_Kernel]:
 
 def _sizes(text: str | None) -> tuple[int, ...]:
     """'(16, 16, 1)' as numbers."""
-    return tuple(int(each) for each in re.findall(r"\d+", text or ""))
+    return tuple(int(value) for value in re.findall(r"\d+", text or ""))
 
 
 REFUSAL: Final = "ERR_NVGPUCTRPERM"
@@ -295,9 +295,9 @@ def find_ncu(where: str) -> Path:
     folders = [str(folder / "bin") for folder in toolkits()]
     known = [shutil.which("ncu"), *(shutil.which("ncu", path=folder) for folder in folders)]
     usual = [str(path) for pattern in _PLACES for path in sorted(Path("/").glob(pattern[1:]), reverse=True)]
-    for each in (*known, *usual):
-        if each:
-            return Path(each)
+    for value in (*known, *usual):
+        if value:
+            return Path(value)
     raise WattridgeError(
         "Nsight Compute's command line, ncu, was not found",
         where,
@@ -427,7 +427,7 @@ class NcuProfiler:
         named = [name for error in errors if "metric" in error.lower() for name in _NAME.findall(error)]
         before = dict(self._asked)
         for ours, theirs in before.items():
-            if any(theirs == each or theirs.startswith(f"{each}.") for each in named):
+            if any(theirs == value or theirs.startswith(f"{value}.") for value in named):
                 del self._asked[ours]
                 if theirs == ours and ours in OTHER_NAMES:
                     self._asked[ours] = OTHER_NAMES[ours]
