@@ -149,8 +149,8 @@ def split_program(words: list[str]) -> tuple[list[str], list[str]]:
     """Our words, and for `measure` those of the program after `--`, which are not parsed."""
     if "measure" not in words or "--" not in words[words.index("measure") :]:
         return words, []
-    at = words.index("--", words.index("measure"))
-    return words[:at], words[at + 1 :]
+    index = words.index("--", words.index("measure"))
+    return words[:index], words[index + 1 :]
 
 
 # By task: the module of `commands` and the help. The module has the function, and the options in `NAME_arguments`.
@@ -223,7 +223,7 @@ _GROUPS: Final = {
         "schema": ("schema", "what each command prints with --json, as a JSON Schema"),
     },
 }
-_COMMANDS: Final = {name: each for group in _GROUPS.values() for name, each in group.items()}
+_COMMANDS: Final = {name: item for group in _GROUPS.values() for name, item in group.items()}
 _ALSO: Final = {"analyse": ["analyze"], "characterise": ["characterize"]}  # as spelled in American English
 
 

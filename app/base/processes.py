@@ -139,7 +139,7 @@ def _send_later(number: int) -> None:
 def _ending() -> tuple[signal.Signals, ...]:
     """Signals that ask a program to end, without those that it was started to ignore (`nohup`)."""
     found = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    return tuple(each for each in found if signal.getsignal(each) is not signal.SIG_IGN)
+    return tuple(match for match in found if signal.getsignal(match) is not signal.SIG_IGN)
 
 
 @contextmanager

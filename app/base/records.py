@@ -145,7 +145,7 @@ def _document(record: Any) -> Mapping[str, Any]:
         value, more = getattr(record, name), known.get(name, _NOTHING)
         if more.flat and value is not None:
             parts = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-            document |= {_flat(key, part): each for part, each in parts.items()}
+            document |= {_flat(key, part): item for part, item in parts.items()}
         elif not (more.absent and value is None):
             document[key] = None if more.nullable and not value else value
     return document
@@ -262,7 +262,7 @@ def _schema(kind: Any, defined: dict[str, Any]) -> dict[str, Any]:
     if origin is Literal:
         return {"enum": list(arguments)}
     if isinstance(kind, type) and issubclass(kind, Enum):
-        return {"enum": [each.value for each in kind]}
+        return {"enum": [item.value for item in kind]}
     if _is_record(kind) or hasattr(kind, "__required_keys__"):
         if kind.__name__ not in defined:
             defined[kind.__name__] = {}  # a record may hold records of its own kind
@@ -273,7 +273,7 @@ def _schema(kind: Any, defined: dict[str, Any]) -> dict[str, Any]:
     if issubclass(origin, Mapping):
         return {"type": "object", "additionalProperties": _schema(arguments[1], defined)}
     if origin is tuple and arguments[-1] is not ...:
-        items = _union([_schema(each, defined) for each in dict.fromkeys(arguments)])
+        items = _union([_schema(value, defined) for value in dict.fromkeys(arguments)])
         return {"type": "array", "items": items, "minItems": len(arguments), "maxItems": len(arguments)}
     return {"type": "array", "items": _schema(arguments[0], defined)}
 
@@ -281,10 +281,10 @@ def _schema(kind: Any, defined: dict[str, Any]) -> dict[str, Any]:
 def _union(schemas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """One type of several where nothing but the types differs."""
     rest = [{key: value for key, value in schema.items() if key != "type"} for schema in schemas]
-    telling = [each for each in rest if each]
+    telling = [item for item in rest if item]
     if all("type" in schema for schema in schemas) and len(telling) <= 1:
         listed = [schema["type"] for schema in schemas]
-        kinds = dict.fromkeys(kind for each in listed for kind in (each if isinstance(each, list) else [each]))
+        kinds = dict.fromkeys(kind for entry in listed for kind in (entry if isinstance(entry, list) else [entry]))
         if "number" in kinds:
             kinds.pop("integer", None)
         return {**(telling[0] if telling else {}), "type": [*kinds] if len(kinds) > 1 else next(iter(kinds))}
@@ -310,7 +310,7 @@ def _object(kind: Any, defined: dict[str, Any]) -> dict[str, Any]:
         words = f"{more.label}, {more.meaning}" if more.label and more.meaning else more.label
         parts = {key: {"description": words, **schema} if words else schema}
         if more.flat:
-            held = next(each for each in (hint, *get_args(hint)) if _is_record(each))
+            held = next(value for value in (hint, *get_args(hint)) if _is_record(value))
             parts = {_flat(key, part): schema for part, schema in _object(held, defined)["properties"].items()}
             optional |= set() if held is hint else parts.keys() - {key}
         if more.absent or get_origin(hint) is NotRequired:

@@ -52,17 +52,17 @@ def analyse_log(path: Path, arguments: Namespace) -> int:
     span_s = _span(arguments.span)
     log = read_any(path, None if arguments.interval is None else seconds(arguments.interval, "--interval"))
     found = [recorded_energy(board, span_s) for board in log.boards]
-    longest_s = max(each.recording_s for each in found)
+    longest_s = max(match.recording_s for match in found)
     if span_s is not None and span_s[0] >= longest_s:
         raise InputError(f"the log ends after {longest_s:g} s", "--span", "seconds from its beginning, such as 10:20")
     if arguments.json:
-        boards = [document_of(each, board) for each, board in zip(found, log.boards, strict=True)]
+        boards = [document_of(item, board) for item, board in zip(found, log.boards, strict=True)]
         print_json(LogEnergies(log=str(path), tool=log.tool, notes=log.notes, boards=boards))
         return 0
-    for index, (each, board) in enumerate(zip(found, log.boards, strict=True)):
+    for index, (value, board) in enumerate(zip(found, log.boards, strict=True)):
         if index:
             show()
-        print_description(describe_energy(each, board, log.notes if index == len(found) - 1 else ()))
+        print_description(describe_energy(value, board, log.notes if index == len(found) - 1 else ()))
     return 0
 
 
@@ -127,14 +127,14 @@ def analyse(arguments: Namespace) -> int:
     return 0
 
 
-def _print(opened: Opened, found: Analysis, best: int | None) -> None:
+def _print(opened: Opened, analysis: Analysis, best: int | None) -> None:
     """Every finding; `best` is the index of the best by the objective."""
     from ..engine.analysis.describe_analysis import MOST_POINTS, describe_analysis
     from ..engine.analysis.describe_over_load import describe_models_over_load
     from ..engine.analysis.peak_share import peak_share
     from ..engine.results.description import Description, Figure
 
-    plan, table, plane = opened.plan, found.table, found.plane
+    plan, table, plane = opened.plan, analysis.table, analysis.plane
     failed = ", ".join(f"{count} {state}" for state, count in table.failures().items()) or "none"
     timed = int(table.timed().sum())
     also = f", {timed} timed" if timed else ""
@@ -144,23 +144,23 @@ def _print(opened: Opened, found: Analysis, best: int | None) -> None:
     ]
     share = peak_share(plan, table.measurement(best)) if best is not None else None
     if share is not None:
-        figures.append(Figure(f"the best by {found.objective.goal} reaches", share.words))
+        figures.append(Figure(f"the best by {analysis.objective.goal} reaches", share.words))
     board = f"{plan.gpu} ({plan.source})"
     print_description(Description(f"{opened.name}, {plan.title}", board, figures, remarks=plan.space.notes))
-    for each in (*describe_analysis(found), *describe_models_over_load(_models(opened, found))):
+    for value in (*describe_analysis(analysis), *describe_models_over_load(_models(opened, analysis))):
         show()
-        print_description(each)
+        print_description(value)
     if plane is not None and max(len(plane.front), len(plane.hull)) > MOST_POINTS:
         show("", "--json has every point of the front and of the hull")
 
 
-def _models(opened: Opened, found: Analysis) -> tuple[ModelAtLoad, ...]:
+def _models(opened: Opened, analysis: Analysis) -> tuple[ModelAtLoad, ...]:
     """The frequency model at each load of a service; none of anything else."""
     from ..engine.analysis.over_load import models_over_load
 
-    if found.over_load is None:
+    if analysis.over_load is None:
         return ()
-    return models_over_load(found.table, gpu=opened.plan.gpu, simulated=opened.plan.source == "simulated")
+    return models_over_load(analysis.table, gpu=opened.plan.gpu, simulated=opened.plan.source == "simulated")
 
 
 def compare_arguments(parser: ArgumentParser) -> None:

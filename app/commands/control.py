@@ -287,7 +287,7 @@ def _service_of(session: int, configuration: str | None) -> tuple[str, list[str]
     port = str(urlsplit(service.url.replace("{free_port}", "8000")).port or 8000)
     words = fill_places(shlex.split(service.start), {**choice.measurement.configuration, "free_port": port})
     program = shutil.which(words[0])  # systemd looks along a path of its own
-    others = [each["selector"] for each in boards_of_service(plan.origin)[1:]]
+    others = [item["selector"] for item in boards_of_service(plan.origin)[1:]]
     return plan.title, [program or words[0], *words[1:]], others
 
 
@@ -349,14 +349,14 @@ def _here(recorded: list[LeftOver]) -> tuple[list[str], list[dict[str, Any]]]:
 
     there = {selector for selector, _ in gpu_selectors()} if recorded else set()
     failures = []
-    for found in recorded:
-        if found.uuid not in there:
-            name = found.name or "A board"
-            say(f"{name} ({found.uuid}) is not in this machine now; what it had before stays recorded.")
-            if found.unreadable:
-                say(f"{found.unreadable}.")
-                failures.append({**_nothing(None), "obeyed": False, "message": found.unreadable})
-    return [found.uuid for found in recorded if found.uuid in there], failures
+    for match in recorded:
+        if match.uuid not in there:
+            name = match.name or "A board"
+            say(f"{name} ({match.uuid}) is not in this machine now; what it had before stays recorded.")
+            if match.unreadable:
+                say(f"{match.unreadable}.")
+                failures.append({**_nothing(None), "obeyed": False, "message": match.unreadable})
+    return [match.uuid for match in recorded if match.uuid in there], failures
 
 
 def _restore(selector: str, *, defaults: bool, quiet: bool) -> dict[str, Any]:
@@ -469,6 +469,6 @@ def report_unreadable(boards: Sequence[str]) -> bool:
     except WattridgeError as error:
         say(str(error))
         return True
-    for found in unreadable:
-        say(f"A board that is not in this machine now: {found.unreadable}")
+    for match in unreadable:
+        say(f"A board that is not in this machine now: {match.unreadable}")
     return bool(unreadable)

@@ -120,8 +120,8 @@ def _listing(opened: Opened) -> Listing:
     names = [name for name in COUNTERS if name in table.value_names]
     figures = [name for name in ("time_s", "energy_j") if name in table.value_names]
     rows = [
-        [*each.configuration.values(), *(each.values.get(name) for name in (*figures, *names))]
-        for each in map(table.measurement, _profiled(opened))
+        [*item.configuration.values(), *(item.values.get(name) for name in (*figures, *names))]
+        for item in map(table.measurement, _profiled(opened))
     ]
     heads = [f"{name} ({COUNTERS[name].unit})" for name in names]
     return Listing("", (*table.space.names, *figures, *heads), rows)

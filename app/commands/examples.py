@@ -20,7 +20,9 @@ def examples(arguments: Namespace) -> int:
     if arguments.json:
         print_json(found)
         return 0
-    print_table([(each["name"], each["kind"], each["about"]) for each in found], ("example", "kind", "what it shows"))
+    print_table(
+        [(match["name"], match["kind"], match["about"]) for match in found], ("example", "kind", "what it shows")
+    )
     show("", "Try one: wattridge tune gemm --gpu simulated:a100. The files, to be copied and read:")
     show(*sorted({f"  {path.parent}" for path in known.values()}))
     return 0

@@ -120,10 +120,10 @@ def _exec_word(command: str) -> str:
 
 def _update(program: str, folder: Path) -> None:
     """Have the desktop notice it, where its own program for that is here."""
-    found = shutil.which(program)
-    if found is not None and folder.is_dir():
+    path = shutil.which(program)
+    if path is not None and folder.is_dir():
         subprocess.run(
-            [found, str(folder)],
+            [path, str(folder)],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             timeout=_UPDATE_S,

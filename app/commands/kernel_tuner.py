@@ -97,7 +97,7 @@ def _status(end: SystemExit) -> int:
 
 def _of_the_script(error: BaseException) -> str:
     """The script's fault as Python shows it, without the lines of this program above and below it."""
-    frames = [each for each in traceback.extract_tb(error.__traceback__) if not _is_machinery(each.filename)]
+    frames = [item for item in traceback.extract_tb(error.__traceback__) if not _is_machinery(item.filename)]
     lines = traceback.format_list(frames) + traceback.format_exception_only(error)
     return "Traceback (most recent call last):\n" + "".join(lines)
 

@@ -89,9 +89,9 @@ def _watched(name: str | None, seed: int, stack: ExitStack) -> Watch:
     from ..engine.metering.watching import watch
     from ..sensors.select import open_gpu
 
-    found = watch(name, lambda text: open_gpu(text, seed=seed, voltage=False, remote=True))
-    stack.callback(found.release)
-    return found
+    result = watch(name, lambda text: open_gpu(text, seed=seed, voltage=False, remote=True))
+    stack.callback(result.release)
+    return result
 
 
 def _beside(watch: Watch, selectors: Sequence[str]) -> AbstractContextManager[Beside | None]:
@@ -123,7 +123,7 @@ def _spans(watches: Sequence[Watch], ended: Ended) -> list[Span]:
     """Boards that answer here live on the host's clock, so the stamps count for all of them."""
     from ..engine.metering.span import read_span
 
-    return [read_span(each, ended.start_ns, ended.end_ns) for each in watches]
+    return [read_span(value, ended.start_ns, ended.end_ns) for value in watches]
 
 
 def _idle(watches: Sequence[Watch]) -> tuple[float, Interval | None]:
@@ -134,9 +134,9 @@ def _idle(watches: Sequence[Watch]) -> tuple[float, Interval | None]:
     from ..engine.metering.over_runs import sum_interval
     from ..engine.metering.span import read_span
 
-    begun = [each.gpu.clock.now_ns() for each in watches]
+    begun = [item.gpu.clock.now_ns() for item in watches]
     watches[0].gpu.clock.wait(IDLE_S)
-    spans = [read_span(each, at, each.gpu.clock.now_ns()) for each, at in zip(watches, begun, strict=True)]
+    spans = [read_span(item, begun_ns, item.gpu.clock.now_ns()) for item, begun_ns in zip(watches, begun, strict=True)]
     for span in spans:
         if span.unknown:
             raise WattridgeError(f"idle power is not known: {span.unknown}", span.gpu, "leave --subtract-idle out")
@@ -156,14 +156,14 @@ def _shown(words: Sequence[str]) -> str:
 # --- the figures ------------------------------------------------------------------------------------------------------
 
 
-def _describe(found: ProgramEnergy) -> Description:
+def _describe(energy: ProgramEnergy) -> Description:
     from ..engine.results.description import Description, Figure, Listing, figures_of
 
-    labelled = figures_of(found, energy_at_condition_j=f"Energy at {found.condition}")
+    labelled = figures_of(energy, energy_at_condition_j=f"Energy at {energy.condition}")
     figures = list(labelled.values())
-    for board in found.gpus:
+    for board in energy.gpus:
         of = ""
-        if len(found.gpus) > 1:
+        if len(energy.gpus) > 1:
             of = f", {board.gpu}"
             figures.append(Figure(f"Energy{of}", board.energy_j, "J"))
         clock = board.graphics_clock_mhz
@@ -172,17 +172,17 @@ def _describe(found: ProgramEnergy) -> Description:
             Figure(f"Temperature{of}", board.temperature_c, "°C"),
             *(Figure(f"{reason}{of}", duration(seconds)) for reason, seconds in board.event_reasons_s.items()),
         ]
-    figures.append(Figure("Power from", found.power_source))
-    for name, meter in found.meters.items():
+    figures.append(Figure("Power from", energy.power_source))
+    for name, meter in energy.meters.items():
         figures.append(Figure(f"Energy by {name}", meter.energy_j, "J", note=meter.note or meter.meter))
         figures.append(Figure(f"Mean power by {name}", meter.mean_power_w, "W"))
-    spreads = [(each, getattr(found, name)) for name, each in labelled.items() if name != "idle_power_w"]
+    spreads = [(value, getattr(energy, name)) for name, value in labelled.items() if name != "idle_power_w"]
     rows = [[each.label, over.min, over.max, over.deviation, each.unit] for each, over in spreads]
-    several = found.repeats > 1
+    several = energy.repeats > 1
     return Description(
-        title=_shown(found.program),
-        origin=f"{', '.join(board.label for board in found.gpus)}, {found.repeats} run{'s' if several else ''}",
+        title=_shown(energy.program),
+        origin=f"{', '.join(board.label for board in energy.gpus)}, {energy.repeats} run{'s' if several else ''}",
         figures=figures,
         listings=[Listing("Over the runs", ("", "minimum", "maximum", "deviation", "unit"), rows)] if several else [],
-        remarks=[f"energy is not known: {found.energy_unknown}"] if found.energy_unknown else [],
+        remarks=[f"energy is not known: {energy.energy_unknown}"] if energy.energy_unknown else [],
     )

@@ -48,14 +48,14 @@ def meters(arguments: Namespace) -> int:
     if arguments.json:
         print_json(described)
         return 0
-    for each in described:
+    for meter in described:
         show(
-            f"{each['label']}: {each['samples']} samples, {each['missed']} missed, as often as {each['rate_hz']:.4g}/s"
+            f"{meter['label']}: {meter['samples']} samples, {meter['missed']} missed, as often as {meter['rate_hz']:.4g}/s"
         )
-        rows = [[name, c["mean"], c["min"], c["max"]] for name, c in each["channels"].items()]
+        rows = [[name, c["mean"], c["min"], c["max"]] for name, c in meter["channels"].items()]
         print_table(rows, ("channel", "mean W", "min W", "max W"))
-        if each["margin_ms"]:
-            show(f"its time stamps are late by {each['margin_ms']:.2g} ms at most, by its marks")
+        if meter["margin_ms"]:
+            show(f"its time stamps are late by {meter['margin_ms']:.2g} ms at most, by its marks")
     return 0
 
 
@@ -64,10 +64,10 @@ def _list(arguments: Namespace, gpu: Any) -> int:
 
     found = find_meters(gpu)
     if arguments.json:
-        print_json([{"meter": each.selector, "label": each.label} for each in found])
+        print_json([{"meter": match.selector, "label": match.label} for match in found])
         return 0
     if found:
-        print_table([[each.selector, each.label] for each in found], ("--meter", "what it seems to be"))
+        print_table([[match.selector, match.label] for match in found], ("--meter", "what it seems to be"))
     else:
         say("No meter was found here.")
     say(f"What can be named: {FORMS}.")

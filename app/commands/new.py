@@ -30,7 +30,7 @@ def new(arguments: Namespace) -> int:
     if arguments.out:
         write_text(Path(arguments.out), made.text)
     if arguments.json:
-        kernels = [each for kernel in scan.kernels for each in kernel.names]
+        kernels = [value for kernel in scan.kernels for value in kernel.names]
         document = {"kernel": made.name, "kernels": kernels, "specification": made.text}
         print_json({**document, "guessed": list(made.guessed), "missing": list(made.missing)})
         return 0

@@ -13,13 +13,13 @@ def operators(arguments: Namespace) -> int:
     examples = [
         {
             "name": name,
-            "operator": each.notation,
-            "kind": each.kind,
-            "shape": list(each.shape),
-            "work_flop": each.work_flop,
-            "least_byte": each.least_byte,
+            "operator": item.notation,
+            "kind": item.kind,
+            "shape": list(item.shape),
+            "work_flop": item.work_flop,
+            "least_byte": item.least_byte,
         }
-        for name, each in EXAMPLES.items()
+        for name, item in EXAMPLES.items()
     ]
     if arguments.json:
         kinds = {kind: {"shape": list(axes), "meaning": MEANINGS[kind]} for kind, axes in AXES.items()}
@@ -30,8 +30,8 @@ def operators(arguments: Namespace) -> int:
     )
     show()
     rows = [
-        (name, each.notation, round(each.work_flop / 1e9, 3), round(each.least_byte / 1e6, 3))
-        for name, each in EXAMPLES.items()
+        (name, item.notation, round(item.work_flop / 1e9, 3), round(item.least_byte / 1e6, 3))
+        for name, item in EXAMPLES.items()
     ]
     print_table(rows, ("example", "operator", "GFLOP", "MB at least"))
     show("", f"Precisions: {', '.join(PRECISIONS)}. `wattridge tune mm:1,512,512,512 --gpu simulated:h200` tunes one.")

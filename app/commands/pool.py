@@ -159,10 +159,10 @@ def boards_here() -> list[str]:
     """The selectors of this machine's boards. Raises InputError where there are none."""
     from ..sensors.select import amd_boards, real_boards
 
-    found = [uuid for _, uuid, _ in (*real_boards(), *amd_boards())]
-    if not found:
+    results = [uuid for _, uuid, _ in (*real_boards(), *amd_boards())]
+    if not results:
         raise InputError("there is no board here", "worker", "name simulated ones: --gpu simulated:a100,simulated:a100")
-    return found
+    return results
 
 
 # --- the boards of a pool, for `tune` ---------------------------------------------------------------------------------

@@ -155,7 +155,7 @@ def _kernel_of_session(session: int) -> PlacedKernel:
         loaded = store.load(session)
     record, table = loaded.record, loaded.table
     kernels = (
-        kernel_of(table.measurement(at), record.title, record.gpu) for at in by_goal(table, record.objective.goal)
+        kernel_of(table.measurement(index), record.title, record.gpu) for index in by_goal(table, record.objective.goal)
     )
     kernel = next((kernel for kernel in kernels if kernel is not None), None)
     if kernel is None:

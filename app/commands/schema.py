@@ -37,7 +37,7 @@ def schema(arguments: Namespace) -> int:
     if arguments.json:
         print_json(listed)
     else:
-        print_table([list(each.values()) for each in listed], ("command", "version", "what it prints"))
+        print_table([list(entry.values()) for entry in listed], ("command", "version", "what it prints"))
     return 0
 
 

@@ -131,9 +131,9 @@ def show_comparison(sessions: Sequence[Opened], arguments: Namespace) -> None:
         for decision in describe_decision(opened.plan, opened.side.table)
     )
     described = (describe_kernels_by_boards(crossed), *map(describe_machines, machines), *shared_by)
-    for each in chain.from_iterable(described):
+    for value in chain.from_iterable(described):
         show()
-        print_description(each)
+        print_description(value)
 
 
 def _boards(arguments: Namespace, specifications: Sequence[Specification]) -> list[str]:

@@ -53,7 +53,7 @@ def recording_path(text: str) -> Path:
     if is_there(path) or path.name != text:
         return path
     shipped = (resources() / "recordings" / f"{text}{suffix}" for suffix in (".json.gz", ".csv.gz"))
-    return next((each for each in shipped if each.is_file()), path)
+    return next((item for item in shipped if item.is_file()), path)
 
 
 def specification_path(text: str) -> Path:

@@ -74,7 +74,7 @@ def gpus(arguments: Namespace) -> int:
         show("", f"OpenCL: {why_no_opencl}")
     if opencl:
         show("", "OpenCL devices, for --gpu opencl:NUMBER")
-        print_table([[index, *each.values()] for index, each in enumerate(opencl)], ("number", *opencl[0]))
+        print_table([[index, *item.values()] for index, item in enumerate(opencl)], ("number", *opencl[0]))
     return int(unreadable)
 
 
@@ -463,11 +463,11 @@ def serve(arguments: Namespace) -> int:
     host, port = parse_address(arguments.openmetrics)
     with ExitStack() as ends:
         watched = [MeteredBoard(gpu, interval_s=arguments.interval, report=say) for gpu in _boards(arguments)]
-        for each in watched:
-            ends.callback(each.close)
-        server = MetricsServer(host, port, lambda: exposition([each.reading() for each in watched]))
+        for board in watched:
+            ends.callback(board.close)
+        server = MetricsServer(host, port, lambda: exposition([board.reading() for board in watched]))
         ends.callback(server.close)
-        names = ", ".join(each.gpu.info.label for each in watched)
+        names = ", ".join(board.gpu.info.label for board in watched)
         say(f"{names}: OpenMetrics at {server.url} (Ctrl+C ends)")
         passed_s = _until_stopped(watched, arguments.duration)
         server.close()  # what is being sent counts or fails
@@ -476,8 +476,8 @@ def serve(arguments: Namespace) -> int:
             "duration_s": passed_s,
             "served": server.served,
             "gpus": [
-                {"gpu": each.gpu.info.name, "source": each.gpu.info.source, "energy_j": each.reading().integrated_j}
-                for each in watched
+                {"gpu": board.gpu.info.name, "source": board.gpu.info.source, "energy_j": board.reading().integrated_j}
+                for board in watched
             ],
         }
     if arguments.json:
@@ -492,10 +492,10 @@ def _boards(arguments: Namespace) -> Sequence[Gpu]:
     from ..sensors.select import list_gpus, open_gpu
 
     if arguments.gpu is None:
-        found = list_gpus()
-        if found and found[0].info.live:
-            return found
-        for gpu in found:
+        result = list_gpus()
+        if result and result[0].info.live:
+            return result
+        for gpu in result:
             gpu.close()
     return [open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=arguments.speed, remote=True)]
 
@@ -509,6 +509,6 @@ def _until_stopped(watched: Sequence[MeteredBoard], duration_s: float | None) ->
             if left_s <= 0:
                 break
             stopped.wait(min(1.0, left_s))
-            for each in watched:
-                each.add_up()
+            for board in watched:
+                board.add_up()
     return time.monotonic() - begun

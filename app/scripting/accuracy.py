@@ -88,7 +88,7 @@ class AccuracyObserver(OutputObserver):
         self._found = float("nan")
 
     def process_output(self, answer: Sequence[Any] | None, output: Sequence[Any]) -> None:
-        pairs = ((each, found) for each, found in zip(answer or (), output, strict=False) if each is not None)
+        pairs = ((value, match) for value, match in zip(answer or (), output, strict=False) if value is not None)
         self._found = max(float(self._error(each, found)) for each, found in pairs)
 
     def get_results(self) -> dict[str, float]:
@@ -108,11 +108,11 @@ def error_by_name(name: str, tiny: float = _TINY) -> Error:
 
 def leaves(argument: Any) -> Iterator[Any]:
     """All arguments that one may be chosen from."""
-    for each in argument.data.values():
-        if hasattr(each, "select_for_configuration"):
-            yield from leaves(each)
+    for value in argument.data.values():
+        if hasattr(value, "select_for_configuration"):
+            yield from leaves(value)
         else:
-            yield each
+            yield value
 
 
 def _named(names: Sequence[str]) -> dict[str, Any]:

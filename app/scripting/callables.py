@@ -137,9 +137,9 @@ def tune_launches(
     Launches of microseconds are recorded, so that no gap between them is counted. Raises as `tune` does.
     """
     known = {field.name for field in fields(SearchOptions)} - {"objective", "front", "repeats", "condition"}
-    for each in search:
-        if each not in known:
-            raise InputError(f"'{each}' is not known", "tune", f"one of {', '.join(sorted(known))}")
+    for value in search:
+        if value not in known:
+            raise InputError(f"'{value}' is not known", "tune", f"one of {', '.join(sorted(known))}")
     space = space_of_table(dict.fromkeys(names, ()), rows)
     work = FunctionWork(launch, verify=verify, launches_only=True)
     options = SearchOptions(**{"strategy": "brute_force", "seed": 0, **search})
@@ -268,14 +268,14 @@ def _objective(
         raise InputError("both are given", "minimise and maximise", "give one, and the others as front")
     named = minimise or maximise or ("time_s" if unknown else "energy_j")
     goal = Goal(named, maximise=maximise is not None)
-    goals = tuple(likely_goal(each) for each in front or ())
+    goals = tuple(likely_goal(value) for value in front or ())
     if not goals:
-        goals = () if unknown else tuple(Goal(each, maximise=False) for each in ("time_s", "energy_j"))
-    for each in (goal, *goals):
-        if each.name not in (*_NAMES, *metrics):
+        goals = () if unknown else tuple(Goal(element, maximise=False) for element in ("time_s", "energy_j"))
+    for item in (goal, *goals):
+        if item.name not in (*_NAMES, *metrics):
             names = ", ".join((*_NAMES[:3], *metrics))
-            raise InputError(f"there is no figure '{each.name}'", "objective", f"known: {names}")
-        if unknown and each.name in ("energy_j", "power_w"):
+            raise InputError(f"there is no figure '{item.name}'", "objective", f"known: {names}")
+        if unknown and item.name in ("energy_j", "power_w"):
             raise InputError(unknown, "objective", "minimise time_s, or name a board by gpu=")
     return Objective(goal, goals)
 
@@ -291,7 +291,7 @@ def _limits(given: Mapping[str, str] | None, metrics: Sequence[str]) -> Callable
 
     def broken(figures: Mapping[str, Any]) -> str:
         for name, test in tests.items():
-            known = all(each in figures for each in test.names)
+            known = all(value in figures for value in test.names)
             if not known or not bool(test.evaluate(figures)):
                 return f"{name} is {figures.get(name, 'not known')}, and the limit is: {test.text}"
         return ""

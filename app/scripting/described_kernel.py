@@ -91,7 +91,7 @@ class ScriptedKernel(SourceKernel):
         """Raises KernelRefused where a size is less than the least, or nothing can be divided by its divisor."""
         parts = self._parts
         by = [
-            math.prod(self._amount(each, parameters, f"grid_div_{axis}") for each in self._several(given, parameters))
+            math.prod(self._amount(value, parameters, f"grid_div_{axis}") for value in self._several(given, parameters))
             for axis, given in zip(AXES, parts.grid_divisors, strict=True)
         ]
         block = [
@@ -158,7 +158,7 @@ class ScriptedKernel(SourceKernel):
         given = self._several(self._parts.problem_size, parameters)
         if not 1 <= len(given) <= len(AXES):
             raise InputError(f"problem_size has {len(given)} dimensions", self._where, "give one, two or three")
-        sizes = [self._amount(each, parameters, "problem_size") for each in given]
+        sizes = [self._amount(value, parameters, "problem_size") for value in given]
         return [*(int(size) for size in sizes), 1, 1][: len(AXES)]
 
     def _several(self, given: Any, parameters: Parameters) -> list[Any]:
@@ -277,8 +277,8 @@ class DescribedKernel:
     def problem_size(self) -> str:
         """As caches write it; '' where functions give it, or a text that a list of sizes cannot hold."""
         size = self.parts.problem_size
-        plain = not callable(size) and all(isinstance(each, int | str) and "," not in str(each) for each in size)
-        return ", ".join(str(each) for each in size) if plain else ""  # type: ignore[union-attr]
+        plain = not callable(size) and all(isinstance(value, int | str) and "," not in str(value) for value in size)
+        return ", ".join(str(value) for value in size) if plain else ""  # type: ignore[union-attr]
 
 
 def describe_kernel(
@@ -311,8 +311,8 @@ def describe_kernel(
     blocks = _block_names(block_size_names, parameters)
     listed = _listed(arguments, "arguments")
     given = [
-        _argument_of(next(leaves(each)) if _is_chosen(each) else each, f"arguments[{index}]", source)
-        for index, each in enumerate(listed)
+        _argument_of(next(leaves(item)) if _is_chosen(item) else item, f"arguments[{index}]", source)
+        for index, item in enumerate(listed)
     ]
     names = _names(source, symbol, len(given))
     expected = _answer(answer, given, compare=compare)
@@ -322,13 +322,13 @@ def describe_kernel(
     ]
     if source.of_the_host:
         described = [
-            replace(spec, memory="page-locked") if is_page_locked(each) else spec
-            for spec, each in zip(described, listed, strict=True)
+            replace(spec, memory="page-locked") if is_page_locked(element) else spec
+            for spec, element in zip(described, listed, strict=True)
         ]
     chosen = {
-        described[index].name: _choice(folder, each, described[index], f"arguments[{index}]", source)
-        for index, each in enumerate(listed)
-        if _is_chosen(each)
+        described[index].name: _choice(folder, item, described[index], f"arguments[{index}]", source)
+        for index, item in enumerate(listed)
+        if _is_chosen(item)
     }
     described += [
         replace(_argument(folder, str(name), np.atleast_1d(to_numpy(value, f"cmem_args[{name!r}]"))), memory="constant")
@@ -400,9 +400,9 @@ def _names(source: KernelSource, kernel: str, count: int) -> tuple[str, ...]:
     """Of the arguments, as the source has them; numbered where it does not say."""
     dialect = DIALECTS.get(source.language)
     text = source.text if isinstance(source.text, str) else ""
-    found = parameter_names(text, kernel, dialect.qualifier) if dialect is not None else ()
-    if len(found) == count and len(set(found)) == count:
-        return found
+    result = parameter_names(text, kernel, dialect.qualifier) if dialect is not None else ()
+    if len(result) == count and len(set(result)) == count:
+        return result
     return tuple(f"argument_{index}" for index in range(count))
 
 
@@ -468,8 +468,8 @@ def _mapped(given: Any, where: str) -> dict[str, Any]:
 def _block_names(given: Any, parameters: Mapping[str, Any]) -> tuple[str, str, str]:
     """As they are given, else the usual ones, as the parameters spell them: BLOCK_SIZE_X is one, too."""
     spelt = {parameter.lower(): parameter for parameter in parameters if parameter not in BLOCK_SIZE_NAMES}
-    usual = [spelt.get(each, each) for each in BLOCK_SIZE_NAMES]
-    names = [str(each) for each in _listed(usual if given is None else given, "block_size_names")]
+    usual = [spelt.get(value, value) for value in BLOCK_SIZE_NAMES]
+    names = [str(entry) for entry in _listed(usual if given is None else given, "block_size_names")]
     if len(names) > len(BLOCK_SIZE_NAMES):
         raise InputError(f"there are {len(names)}", "block_size_names", "give at most three")
     x, y, z = (*names, *BLOCK_SIZE_NAMES[len(names) :])
@@ -478,7 +478,7 @@ def _block_names(given: Any, parameters: Mapping[str, Any]) -> tuple[str, str, s
 
 def _sizes(given: Any) -> tuple[Any, ...]:
     several = given if isinstance(given, tuple | list) else (given,)
-    sizes = tuple(each.item() if isinstance(each, np.generic) else each for each in several)
+    sizes = tuple(item.item() if isinstance(item, np.generic) else item for item in several)
     for size in sizes:
         if isinstance(size, bool) or not (isinstance(size, int | str) or callable(size)):
             raise InputError(f"{size!r} is no size", "problem_size", "pass whole numbers, text or a function")
@@ -511,15 +511,15 @@ def _answer(given: Any, arguments: Sequence[Any], *, compare: bool) -> list[Any]
         what = f"it has {len(listed)} entries, and there are {len(arguments)} arguments"
         raise InputError(what, "answer", "give one for each, None for inputs")
     expected: list[Any] = []
-    for index, (each, argument) in enumerate(zip(listed, arguments, strict=True)):
-        array = each if each is None or not compare else to_numpy(each, f"answer[{index}]")
+    for index, (value, argument) in enumerate(zip(listed, arguments, strict=True)):
+        array = value if value is None or not compare else to_numpy(value, f"answer[{index}]")
         if array is not None and not isinstance(argument, np.ndarray):
             raise InputError("its argument is a scalar, which no kernel writes", f"answer[{index}]", "give None")
         if compare and array is not None and array.shape != argument.shape:
             what = f"it has shape {array.shape}, its argument {argument.shape}"
             raise InputError(what, f"answer[{index}]", "give the argument as it must be afterwards")
         expected.append(array)
-    return expected if any(each is not None for each in expected) else None
+    return expected if any(item is not None for item in expected) else None
 
 
 def _scalars(names: Sequence[str], given: Sequence[Any], parameters: Mapping[str, Any]) -> dict[str, Value]:

@@ -202,9 +202,9 @@ def _with_objective(known: dict[int, Measurement], wanted: Wanted) -> dict[int, 
     """Those that failed, and those that have a value of the objective: the others are measured again."""
     goal = wanted.objective.goal
     return {
-        row: each
-        for row, each in known.items()
-        if each.state is not State.OK or goal.cost(wanted.figures.complete(each).values) < math.inf
+        row: item
+        for row, item in known.items()
+        if item.state is not State.OK or goal.cost(wanted.figures.complete(item).values) < math.inf
     }
 
 

@@ -218,8 +218,8 @@ def tune_kernel(
 
     def side(kernel: DescribedKernel, board: Gpu) -> ScriptOfKernel:
         seen = SimpleNamespace(name=board.info.name, num_regs=0, env={"uuid": board.info.uuid}, max_threads=1024)
-        for each in watched.own:
-            each.register_device(seen)
+        for item in watched.own:
+            item.register_device(seen)
         return ScriptOfKernel(
             kernel.parts,
             kernel.names,
@@ -247,7 +247,7 @@ def tune_kernel(
             grid_div=(grid_div_x, grid_div_y, grid_div_z),
             answer=answer,
             atol=atol,
-            compare=check is None and not any(isinstance(each, OutputObserver) for each in watched.own),
+            compare=check is None and not any(isinstance(value, OutputObserver) for value in watched.own),
             smem_args=smem_args,
             cmem_args=cmem_args,
             compiler_options=compiler_options,
@@ -337,8 +337,8 @@ class _Observers:
         self.notes: list[str] = []
         self.window_s = 0.0
         observed: list[str] = []
-        for index, each in enumerate(given or ()):
-            observer = _made(each, index, known)
+        for index, value in enumerate(given or ()):
+            observer = _made(value, index, known)
             if isinstance(observer, NVMLObserver):
                 observed += observer.observables
                 self.window_s = max(self.window_s, observer.window_s)
@@ -426,7 +426,7 @@ def _run(plan: ReadyPlan, figures: Figures, cache: GrowingCache | None, *, quiet
     seen = 0
     timed: list[int] = []  # places in the table of what was only timed until now
     about = _about(plan)
-    taken_over = {each.row for each in plan.known}
+    taken_over = {item.row for item in plan.known}
 
     def on_event(event: Event) -> None:
         nonlocal table, seen, timed
@@ -490,10 +490,10 @@ def _results(result: SessionResult, figures: Figures, objective: Objective) -> t
     measured = [each for index in range(len(table)) if (each := table.measurement(index)).final]
     if plan.strategy == "brute_force":  # they come as they are compiled
         measured.sort(key=lambda each: each.row)
-    results = [figures.result(each) for each in measured]
-    rows = [each.row for each in measured]
+    results = [figures.result(measurement) for measurement in measured]
+    rows = [measurement.row for measurement in measured]
     _share_out(result, results, rows)
-    worked = [each for each in results if "__error__" not in each and each.get(name) is not None]
+    worked = [item for item in results if "__error__" not in item and item.get(name) is not None]
     environment: Result = {
         "device_name": plan.gpu,
         "driver": plan.driver,
@@ -510,7 +510,7 @@ def _results(result: SessionResult, figures: Figures, objective: Objective) -> t
         environment["warning"] = NOT_ISOLATED
     if len(objective.front) > 1:
         front = {table.measurement(front_index).row for front_index in front_indices(table, objective.front)}
-        best = [each for each, row in zip(results, rows, strict=True) if row in front]
+        best = [value for value, row in zip(results, rows, strict=True) if row in front]
         for optimal in best:
             optimal["optimal"] = True
         environment["best_config"] = best
@@ -525,11 +525,11 @@ def _share_out(session: SessionResult, results: Sequence[Result], rows: Sequence
     What other sessions spent on configurations that a cache holds was not spent now.
     """
     plan, progress = session.plan, session.progress
-    known = {each.row for each in plan.known}
+    known = {item.row for item in plan.known}
     for each in (result for result, row in zip(results, rows, strict=True) if row in known):
         each |= dict.fromkeys(COST_MS, 0.0)
     on_this_clock = plan.source not in ("recorded", "simulated")
-    spent = math.fsum(each.get(name, 0.0) for each in results for name in COST_MS) if on_this_clock else 0.0
+    spent = math.fsum(element.get(name, 0.0) for element in results for name in COST_MS) if on_this_clock else 0.0
     strategy = progress.strategy_s * 1e3
     rest = max(0.0, progress.elapsed_s * 1e3 - strategy - spent)
     for each in results:

@@ -79,8 +79,8 @@ class Measuring:
         self._release()
 
     def _release(self) -> None:
-        for each in self._watches:
-            each.release()
+        for item in self._watches:
+            item.release()
 
     # --- the figures ------------------------------------------------------------------------------------------------
 

@@ -40,17 +40,17 @@ def read_restrictions(given: Any, parameters: Sequence[str]) -> Restrictions:
         raise InputError(f"they are of type {type(given).__name__}", "restrictions", "pass text, functions, or a list")
     texts: list[str] = []
     functions: dict[str, Accepts] = {}
-    for index, each in enumerate(listed):
+    for index, item in enumerate(listed):
         where = "restrictions" if whole else f"restrictions[{index}]"
-        if isinstance(each, str):
-            texts.append(each)
-        elif isinstance(each, tuple) and len(each) >= 2 and inspect.isroutine(each[0]):
-            functions[_name(each[0], where)] = _by_names(each[0], tuple(each[1]))
-        elif inspect.isroutine(each) or inspect.isfunction(each):
-            functions[_name(each, where)] = each if _takes_a_dict(each, parameters) else _by_names(each, parameters)
+        if isinstance(item, str):
+            texts.append(item)
+        elif isinstance(item, tuple) and len(item) >= 2 and inspect.isroutine(item[0]):
+            functions[_name(item[0], where)] = _by_names(item[0], tuple(item[1]))
+        elif inspect.isroutine(item) or inspect.isfunction(item):
+            functions[_name(item, where)] = item if _takes_a_dict(item, parameters) else _by_names(item, parameters)
         else:
             remedy = "write it as text or as a function of the parameters"
-            raise InputError(f"it is of type {type(each).__name__}", where, remedy)
+            raise InputError(f"it is of type {type(item).__name__}", where, remedy)
     return Restrictions(tuple(texts), functions)
 
 

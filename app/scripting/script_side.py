@@ -46,7 +46,7 @@ class ScriptOfKernel:
         return scripted_kernel(spec, limits, shared_opt_in, self.parts)
 
     def wrong(self, configuration: Configuration, outputs: Callable[[], Mapping[str, Array]]) -> str:
-        shown = [each for each in self.observers if isinstance(each, OutputObserver)]
+        shown = [value for value in self.observers if isinstance(value, OutputObserver)]
         if self.verify is None and not shown:
             return ""
         found = outputs()
@@ -70,10 +70,10 @@ class ScriptOfKernel:
         parameters = {THEIR_SETTINGS.get(name, name): value for name, value in configuration.items()}
         for observer in self.observers:
             observer.register_configuration(parameters)
-        prologue = [each for each in self.observers if isinstance(each, PrologueObserver)]
-        continuous = [each for each in self.observers if isinstance(each, ContinuousObserver)]
-        continuous += [found for each in self.observers if (found := getattr(each, "continuous_observer", None))]
-        usual = [each for each in self.observers if each not in prologue and each not in continuous]
+        prologue = [item for item in self.observers if isinstance(item, PrologueObserver)]
+        continuous = [item for item in self.observers if isinstance(item, ContinuousObserver)]
+        continuous += [found for item in self.observers if (found := getattr(item, "continuous_observer", None))]
+        usual = [item for item in self.observers if item not in prologue and item not in continuous]
         results: Result = {}
         for observer in prologue:
             self._launch(launches, [observer])
@@ -82,7 +82,7 @@ class ScriptOfKernel:
         results |= {"time": math.fsum(times) / len(times), "times": times}
         for observer in usual:
             results.update(observer.get_results())
-        duration_s = max(_CONTINUOUS_S, *(float(each.continuous_duration) for each in continuous), 0.0)
+        duration_s = max(_CONTINUOUS_S, *(float(element.continuous_duration) for element in continuous), 0.0)
         for observer in continuous:
             observer.results = results
             self._launch_for(duration_s, launches, observer)
@@ -95,7 +95,7 @@ class ScriptOfKernel:
         found |= {"compile_time": compiler_s * 1e3, "verification_time": check_s * 1e3}
 
     def times_s(self, row: int) -> Sequence[float]:
-        return [each / 1e3 for each in self.more.get(row, {}).get("times", ())]
+        return [value / 1e3 for value in self.more.get(row, {}).get("times", ())]
 
     def _kept(self, row: int, results: Result) -> dict[str, float]:
         """The numbers; the rest is kept beside the measurement."""

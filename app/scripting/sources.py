@@ -79,12 +79,12 @@ def _read(given: Any, lang: str | None) -> KernelSource:
     folders: tuple[Path, ...] = (Path.cwd(),)
     first = given
     if isinstance(given, Sequence) and not isinstance(given, str):
-        if not given or not all(isinstance(each, str | Path) for each in given):
+        if not given or not all(isinstance(item, str | Path) for item in given):
             raise InputError("the list holds something else than files", "kernel_source", "list paths of files")
-        for each in given[1:]:
-            if not Path(each).is_file():
-                raise InputError("there is no such file", str(each), "check kernel_source")
-        folders = tuple(dict.fromkeys((*(Path(each).resolve().parent for each in given), Path.cwd())))
+        for value in given[1:]:
+            if not Path(value).is_file():
+                raise InputError("there is no such file", str(value), "check kernel_source")
+        folders = tuple(dict.fromkeys((*(Path(item).resolve().parent for item in given), Path.cwd())))
         first = given[0]
     if callable(first):
         if lang is None:
@@ -109,11 +109,11 @@ def _read(given: Any, lang: str | None) -> KernelSource:
 
 def _language(asked: str | None, text: str) -> str:
     if asked is not None:
-        found = _LANGUAGES.get(str(asked).upper())
-        if found is None:
+        result = _LANGUAGES.get(str(asked).upper())
+        if result is None:
             names = ", ".join(dict.fromkeys(_LANGUAGES.values()))
             raise InputError(f"'{asked}' is no language", "lang", f"one of {names}")
-        return found
+        return result
     small = text.lower()
     return next((language for sign, language in _SIGNS if sign in small), "C++")
 

@@ -109,7 +109,7 @@ def _fitted(freqs: npt.ArrayLike, nvml_power: npt.ArrayLike, ridge_mhz: float | 
     def off(at: Floats) -> Floats:
         return estimated_power(x, *at.tolist()) - y
 
-    starts = [(each, 1.0, min(slope, _MOST_SCALE), most) for each in ridges]
+    starts = [(value, 1.0, min(slope, _MOST_SCALE), most) for value in ridges]
     found = [least_squares(off, start, bounds=bounds) for start in starts]
     ridge, voltage_scale, clock_scale, power_max = min(found, key=lambda each: float(each.cost)).x.tolist()
     return ridge + lowest_mhz, (ridge, voltage_scale, clock_scale, power_max), (lowest_mhz, least_w)
@@ -140,8 +140,8 @@ def create_power_frequency_model(
     ridge, parameters, scales = _fitted(clocks, power, known)
     nearest = int(settable[np.argmin(np.abs(settable - ridge))])
     if verbose:
-        for clock, each in zip(clocks, power, strict=True):
-            say(f"{label}: {each:.1f} W at {clock:.0f} MHz")
+        for clock, value in zip(clocks, power, strict=True):
+            say(f"{label}: {value:.1f} W at {clock:.0f} MHz")
         say(f"{label}: ridge {ridge:.0f} MHz, nearest settable clock {nearest} MHz")
     return nearest, clocks, power, parameters, scales
 
@@ -156,9 +156,9 @@ def get_frequency_range_around_ridge(
     """Those of all clocks that are nearest to so many, evenly spread within so many per cent of the ridge."""
     share, known = int(freq_range) / 100.0, np.asarray(all_frequencies)
     wanted = np.linspace((1 - share) * ridge_frequency, (1 + share) * ridge_frequency, int(number_of_freqs))
-    chosen: list[float] = np.unique([known[np.argmin(np.abs(known - each))] for each in wanted]).tolist()
+    chosen: list[float] = np.unique([known[np.argmin(np.abs(known - value))] for value in wanted]).tolist()
     if verbose:
-        say(f"clocks to tune: {', '.join(f'{each:g}' for each in chosen)} MHz")
+        say(f"clocks to tune: {', '.join(f'{item:g}' for item in chosen)} MHz")
     return chosen
 
 
@@ -287,7 +287,7 @@ def get_nvml_pwr_limits(device: int, n: int | None = None, quiet: bool = False) 
         raise InputError("the board does not report the range of its power limit", board.info.label, "list limits")
     count = int((limit.maximum_w - limit.minimum_w) / _WATT) + 1 if n is None else n
     limits = np.unique(_WATT * np.round(np.linspace(limit.minimum_w, limit.maximum_w, count) / _WATT))
-    return {"nvml_pwr_limit": [int(each) for each in limits]}
+    return {"nvml_pwr_limit": [int(value) for value in limits]}
 
 
 def get_config_string(
@@ -323,7 +323,7 @@ _MODULES: Final[Mapping[str, Mapping[str, Any]]] = {
     },
     "interface": {"tune_kernel": kernel_tuner.tune_kernel, "run_kernel": kernel_tuner.run_kernel},
     "observers": _OBSERVERS,
-    "observers.observer": {name: each for name, each in _OBSERVERS.items() if name.endswith("Observer")},
+    "observers.observer": {name: item for name, item in _OBSERVERS.items() if name.endswith("Observer")},
     "observers.nvml": {
         "NVMLObserver": observers.NVMLObserver,
         "get_nvml_gr_clocks": get_nvml_gr_clocks,

@@ -81,19 +81,21 @@ def store_results(
     worked = [result for result in results if "__error__" not in result and isinstance(result.get(name), int | float)]
     if not worked:
         raise InputError(f"no result has a {name}", "store_results", "look at the errors in the results")
-    found = [float(each[name]) for each in worked]
+    found = [float(element[name]) for element in worked]
     bound = max(found) * (1 - top / 100) if maximise else min(found) * (1 + top / 100)
-    chosen = [each for each, at in zip(worked, found, strict=True) if (at > bound if maximise else at < bound)]
+    chosen = [
+        result for result, figure in zip(worked, found, strict=True) if (figure > bound if maximise else figure < bound)
+    ]
     if not chosen:
         raise InputError(f"no {name} is within {top:g} % of the best", "store_results", "give a larger top")
     path = Path(results_filename)
     board, size = _word(env["device_name"]), _size(problem_size)
     kept = [] if not path.is_file() else _results_of(path, kernel_name, tune_params, name)
-    entries = [each for each in kept if (each.get("device_name"), each.get("problem_size")) != (board, size)]
-    for each in chosen:
-        parameters = {key: each[key] for key in tune_params}
+    entries = [entry for entry in kept if (entry.get("device_name"), entry.get("problem_size")) != (board, size)]
+    for item in chosen:
+        parameters = {key: item[key] for key in tune_params}
         place = {"device_name": board, "problem_size": size}
-        entries.append({**place, "tunable_parameters": parameters, name: each[name]})
+        entries.append({**place, "tunable_parameters": parameters, name: item[name]})
     document = {
         "version_number": _VERSION,
         "kernel_name": kernel_name,
@@ -125,8 +127,8 @@ def create_device_targets(
         what = f"its results were chosen for {'more' if maximise else 'less'} {name}"
         raise InputError(what, str(results_filename), "leave the objective out, or store results for another one")
     boards: dict[str, list[Mapping[str, Any]]] = {}
-    for each in document["data"]:
-        boards.setdefault(_word(each["device_name"]), []).append(each)
+    for item in document["data"]:
+        boards.setdefault(_word(item["device_name"]), []).append(item)
     kernel = comment_text(document["kernel_name"])
     lines = [f"/* {kernel}: parameters by board, chosen for {name}; written by Wattridge {__version__} */"]
     lines += ["#pragma once", "#ifndef kernel_tuner /* a tuner defines its own */"]
@@ -163,7 +165,7 @@ def _text(source: Any) -> str:
 
 def _size(given: Any) -> str:
     several = given if isinstance(given, tuple | list) else (given,)
-    return "x".join(str(each) for each in several)
+    return "x".join(str(value) for value in several)
 
 
 def _document(path: Path) -> dict[str, Any]:
@@ -193,7 +195,7 @@ def _common(entries: Sequence[Mapping[str, Any]], name: str, maximise: bool) -> 
     for entry in entries:
         same.setdefault(json.dumps(entry["tunable_parameters"]), []).append(entry)
     sign = -1.0 if maximise else 1.0
-    return min(same.values(), key=lambda all_of: (-len(all_of), sign * sum(float(each[name]) for each in all_of)))[0]
+    return min(same.values(), key=lambda all_of: (-len(all_of), sign * sum(float(item[name]) for item in all_of)))[0]
 
 
 def _defines(entry: Mapping[str, Any]) -> list[str]:

@@ -89,7 +89,7 @@ def run_session_of_script(plan: ReadyPlan, on_event: Callable[[Event], None], qu
 
 
 def _least(one: Limit | None, other: Limit | None) -> Limit | None:
-    return min((each for each in (one, other) if each is not None), default=None)
+    return min((value for value in (one, other) if value is not None), default=None)
 
 
 def script_path() -> Path:

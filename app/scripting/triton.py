@@ -270,7 +270,7 @@ class _Listener:
         if not isinstance(hook, Bench):
             return
         kept = list((said.get("configs_timings") or {}).values())
-        if len(kept) > 1 and not all(_is_of(hook, each) for each in kept):
+        if len(kept) > 1 and not all(_is_of(hook, entry) for entry in kept):
             cache = getattr(tuner, "cache", None)
             if isinstance(cache, dict):
                 cache.pop(said.get("key"), None)
@@ -280,7 +280,7 @@ class _Listener:
 
 def _is_of(hook: Bench, kept: Any) -> bool:
     """Whether numbers from disk are a score with the same limit, or of a configuration that failed."""
-    if all(each == math.inf for each in kept):
+    if all(entry == math.inf for entry in kept):
         return True
     return len(kept) == 4 and kept[3] == hook.mark and kept[2] == hook.within
 

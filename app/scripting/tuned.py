@@ -52,8 +52,8 @@ class Tuned:
         found = by_goal(self._table, self._plan.objective.goal, self._plan.objective.limits)
         if self.within is not None:
             times = self._table.values("time_s")
-            fastest = min((times[at] for at in found), default=0.0)
-            found = [at for at in found if times[at] <= (1 + self.within) * fastest]
+            fastest = min((times[index] for index in found), default=0.0)
+            found = [index for index in found if times[index] <= (1 + self.within) * fastest]
         if not found:
             raise WattridgeError("no configuration worked", self._plan.title, "look at the errors in table()")
         return self._table.measurement(found[0])
@@ -62,8 +62,8 @@ class Tuned:
     def front(self) -> list[dict[str, Any]]:
         """The configurations on the front of the objectives, with their figures; empty with one objective."""
         objective = self._plan.objective
-        found = front_indices(self._table, objective.front, objective.limits)
-        return [self._row(self._table.measurement(at)) for at in found]
+        indices = front_indices(self._table, objective.front, objective.limits)
+        return [self._row(self._table.measurement(index)) for index in indices]
 
     @property
     def source(self) -> str:
@@ -163,25 +163,25 @@ class Figures:
 
     def spent(self, measurement: Measurement) -> Result:
         """What the compiler, the check of the outputs and the rest of the measurement took, in ms."""
-        found: Result = dict.fromkeys(COST_MS[:2], 0.0) if self.ran else {}
-        found |= {name: ms for name, ms in self.more.get(measurement.row, {}).items() if name in COST_MS}
+        result: Result = dict.fromkeys(COST_MS[:2], 0.0) if self.ran else {}
+        result |= {name: ms for name, ms in self.more.get(measurement.row, {}).items() if name in COST_MS}
         if math.isfinite(measurement.cost_s):
-            found.setdefault(COST_MS[2], max(0.0, measurement.cost_s * 1e3 - found.get(COST_MS[1], 0.0)))
-        return found
+            result.setdefault(COST_MS[2], max(0.0, measurement.cost_s * 1e3 - result.get(COST_MS[1], 0.0)))
+        return result
 
     def result(self, measurement: Measurement) -> Result:
         """One configuration with all that is known of it."""
         parameters = {THEIR_SETTINGS.get(n, n): value for n, value in measurement.configuration.items()}
-        found = {**parameters, **measurement.values, **self._named(measurement), **self.more.get(measurement.row, {})}
-        found |= self.spent(measurement)
+        result = {**parameters, **measurement.values, **self._named(measurement), **self.more.get(measurement.row, {})}
+        result |= self.spent(measurement)
         if math.isfinite(measurement.timestamp_s):
-            found.setdefault("timestamp", datetime.fromtimestamp(measurement.timestamp_s, UTC).isoformat(sep=" "))
+            result.setdefault("timestamp", datetime.fromtimestamp(measurement.timestamp_s, UTC).isoformat(sep=" "))
         if measurement.state is not State.OK:
             kind = _FAILURES.get(measurement.state, RuntimeFailedConfig)
-            return found | {"__error__": kind(kind.__name__), "error": measurement.error}
+            return result | {"__error__": kind(kind.__name__), "error": measurement.error}
         for name, metric in self.metrics.items():
-            found[name] = _number(name, metric.number(found) if isinstance(metric, Expression) else metric(found))
-        return found
+            result[name] = _number(name, metric.number(result) if isinstance(metric, Expression) else metric(result))
+        return result
 
     def _named(self, measurement: Measurement) -> Result:
         """The time, and what was asked for, by Kernel Tuner's names."""
@@ -204,15 +204,15 @@ def read_metrics(given: Any) -> dict[str, Expression | Callable[[Result], Any]]:
         return {}
     if not isinstance(given, Mapping):
         raise InputError(f"they are of type {type(given).__name__}", "metrics", "pass a dict of text or functions")
-    found: dict[str, Expression | Callable[[Result], Any]] = {}
+    result: dict[str, Expression | Callable[[Result], Any]] = {}
     for name, metric in given.items():
         if isinstance(metric, str):
-            found[str(name)] = parse(metric, f"metrics[{name!r}]")
+            result[str(name)] = parse(metric, f"metrics[{name!r}]")
         elif callable(metric):
-            found[str(name)] = metric
+            result[str(name)] = metric
         else:
             raise InputError(f"it is of type {type(metric).__name__}", f"metrics[{name!r}]", "write text or a function")
-    return found
+    return result
 
 
 def read_objective(objective: Any, higher: Any, objectives: Any, metrics: Sequence[str]) -> Objective:

@@ -151,7 +151,7 @@ class _Boards:
                     family.add_metric(labels, value)
             reasons = board.values.get(_REASONS, math.nan)
             if math.isfinite(reasons):
-                why.add_metric(labels, {words: bool(int(reasons) & bit) for bit, words in NAMES.items()})
+                why.add_metric(labels, {label: bool(int(reasons) & bit) for bit, label in NAMES.items()})
         yield from (family for family in (about, *families.values(), why) if family.samples)
 
 

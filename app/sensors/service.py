@@ -67,12 +67,12 @@ class Requests:
         """The rows of all parts, one after another."""
         if not parts:
             return cls.none()
-        return cls(*(np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(cls)))
+        return cls(*(np.concatenate([getattr(part, member.name) for part in parts]) for member in fields(cls)))
 
     def ended_within(self, start_ns: int, end_ns: int) -> Requests:
         """Those that ended after `start_ns`, and at `end_ns` at the latest."""
         inside = (self.ended_ns > start_ns) & (self.ended_ns <= end_ns)
-        return Requests(*(getattr(self, each.name)[inside] for each in fields(self)))
+        return Requests(*(getattr(self, member.name)[inside] for member in fields(self)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,4 +143,4 @@ def note_served(info: GpuInfo, end_ns: int, figures: Mapping[str, float]) -> Non
         trace = _traces.get(info.uuid)
         if trace is None or end_ns < trace.last_ns:
             trace = _traces[info.uuid] = Trace(SERVICE_CHANNELS, rate_hz=1.0, span_s=_SPAN_S)
-        trace.append(Reading(end_ns, tuple(figures.get(each.name, math.nan) for each in SERVICE_CHANNELS)))
+        trace.append(Reading(end_ns, tuple(figures.get(item.name, math.nan) for item in SERVICE_CHANNELS)))

@@ -199,7 +199,7 @@ def _why_includes_refused(
             if name is None or os.path.isabs(name) or ".." in Path(name).parts:
                 return f"{path.name} includes a file by a macro, by .. or from the top of the disk, or asks for one"
             there = [place / name for place in (path.parent, *searched) if is_input(place / name)]
-            if not all(holds(each) for each in there):
+            if not all(holds(value) for value in there):
                 return f"{name}, which {path.name} includes, is not in the folders"
             waiting += there
     return ""

@@ -257,9 +257,9 @@ def _identifier(message: Mapping[str, Any]) -> str | int | None:
         if isinstance(message.get("method"), str) and message.get("jsonrpc") == "2.0":
             return None
         raise Refused(INVALID_REQUEST, "neither a request nor a notification")
-    found = message["id"]
-    if isinstance(found, bool) or not isinstance(found, str | int):
+    result = message["id"]
+    if isinstance(result, bool) or not isinstance(result, str | int):
         raise Refused(INVALID_REQUEST, "the id is neither text nor a whole number")
-    if len(found if isinstance(found, str) else f"{found:x}") > _LONGEST_ID:
+    if len(result if isinstance(result, str) else f"{result:x}") > _LONGEST_ID:
         raise Refused(INVALID_REQUEST, "the id is too long")
-    return found
+    return result

@@ -243,11 +243,11 @@ def hypervolume_curve(session: Analysed) -> Chart | str:
     factor = shown[0].factor * shown[1].factor
     x, y = _stairs(at, values * factor, len(curve))
     reference = ", ".join(
-        f"{each.label} {each.number(value)}" for each, value in zip(shown, plane.reference, strict=True)
+        f"{item.label} {item.number(value)}" for item, value in zip(shown, plane.reference, strict=True)
     )
     return Chart(
         x_title="Evaluations",
-        y_title=f"Hypervolume ({' · '.join(each.unit or each.label for each in shown)})",
+        y_title=f"Hypervolume ({' · '.join(element.unit or element.label for element in shown)})",
         series=(Series("hypervolume", "green", y, x),),
         x_log=len(curve) > _LOG_FROM,
         caption=f"The area that the front dominates, against {reference}: {number(values[-1] * factor, 5)} in the end; "
@@ -332,9 +332,9 @@ def failure_bars(session: Analysed, kind: str) -> Chart | str:
         return Chart(
             x_title="Configurations",
             y_title="",
-            series=(Series("failed", "vermillion", np.array([float(each.count) for each in kinds])),),
+            series=(Series("failed", "vermillion", np.array([float(item.count) for item in kinds])),),
             caption=everywhere if one else f"{shares}. Choose a kind to see where in the space it lies.",
-            names=tuple(each.kind for each in kinds),
+            names=tuple(item.kind for item in kinds),
         )
     names = tuple(f"{session.described(c.parameter).label} = {parameter_text(c.value)}" for c in one.concentrated)
     return Chart(
@@ -367,13 +367,13 @@ def k_over_rounds(session: Analysed) -> Chart | str:
     if log is None or len(log.rounds) < 2:
         return _NO_LOG
     at = np.arange(len(log.rounds), dtype=np.float64)
-    off = np.array([np.nan if each.off is None else each.off for each in log.rounds])
+    off = np.array([np.nan if item.off is None else item.off for item in log.rounds])
     prior = f" {log.prior}" if log.prior else ""
     return Chart(
         x_title="Round",
         y_title="Share",
         series=(
-            Series("k, share of the candidates measured", "blue", np.array([each.k for each in log.rounds]), at),
+            Series("k, share of the candidates measured", "blue", np.array([item.k for item in log.rounds]), at),
             Series("error of the predictions", "orange", off, at, points=True, dashed=True, symbol="s"),
         ),
         caption=f"{count_text(log.measured)} energies were measured; {count_text(log.saved)} of the "
@@ -449,14 +449,14 @@ def load_curves(session: Analysed) -> Chart | str:
     shown = [curve for curve in found.curves if curve.settings in chosen or curve.front.any()][: len(_COLOURS)]
     series = tuple(
         Series(
-            in_words(dict(each.settings)) or "as it was",
+            in_words(dict(item.settings)) or "as it was",
             _COLOURS[index],
-            each.efficiency,
-            each.rate,
+            item.efficiency,
+            item.rate,
             points=True,
             symbol=_SYMBOLS[index],
         )
-        for index, each in enumerate(shown)
+        for index, item in enumerate(shown)
     )
     tokens = "output_tokens_per_s" in session.analysis.table.value_names
     work = "tokens" if tokens else "work"

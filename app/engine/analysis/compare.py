@@ -71,9 +71,9 @@ class Compared:
 
     def _part(self, kernel: str, measured: Sequence[Measurement]) -> Compared:
         """Return the part of one kernel: its measurements in a space of only its configurations."""
-        rows = np.unique([each.row for each in measured])
+        rows = np.unique([measurement.row for measurement in measured])
         table = ResultTable(self.table.space.subset(rows))
-        table.extend(replace(each, row=int(np.searchsorted(rows, each.row))) for each in measured)
+        table.extend(replace(measurement, row=int(np.searchsorted(rows, measurement.row))) for measurement in measured)
         return replace(self, name=f"{self.name}, {kernel}", kernel=kernel, table=table)
 
 
@@ -200,7 +200,7 @@ def compare_sessions(sessions: Sequence[Compared], goals: Sequence[Goal] = ()) -
 
     Raises InputError with fewer than two sessions, without common figures, or where one has nothing that worked.
     """
-    sessions = [part for each in sessions for part in each.by_kernel()]
+    sessions = [part for element in sessions for part in element.by_kernel()]
     if len(sessions) < 2:
         raise InputError("one session has nothing to be compared with", "compare", "name two or more")
     sessions = [replace(session, table=_averaged(session.table)) for session in named_by_work(sessions)]
@@ -215,17 +215,17 @@ def compare_sessions(sessions: Sequence[Compared], goals: Sequence[Goal] = ()) -
     owner = np.repeat(np.arange(len(clouds)), [len(cloud) for cloud in clouds])
     joint = owner[front(np.concatenate(clouds), maximise)]
     sides = []
-    for place, (each, cloud) in enumerate(zip(measured, clouds, strict=True)):
-        first, frugal = (each.pick(index, speed_name, efficiency_name) for index in (each.first, each.frugal))
+    for place, (item, cloud) in enumerate(zip(measured, clouds, strict=True)):
+        first, frugal = (item.pick(index, speed_name, efficiency_name) for index in (item.first, item.frugal))
         own = front(cloud, maximise)
         sides.append(
             Side(
-                name=each.session.name,
-                gpu=each.session.gpu,
-                source=each.session.source,
-                kernel=each.session.kernel,
-                board=each.session.board,
-                measured=len(each.session.table),
+                name=item.session.name,
+                gpu=item.session.gpu,
+                source=item.session.source,
+                kernel=item.session.kernel,
+                board=item.session.board,
+                measured=len(item.session.table),
                 fastest=first,
                 frugal=frugal,
                 speed_change=relative_change(first.speed, frugal.speed),
@@ -234,7 +234,7 @@ def compare_sessions(sessions: Sequence[Compared], goals: Sequence[Goal] = ()) -
                 front_y=cloud[own, 1],
                 hypervolume=hypervolume(cloud, maximise, reference),
                 share_of_joint=int((joint == place).sum()),
-                limits=tuple(map(str, each.session.limits)),
+                limits=tuple(map(str, item.session.limits)),
             )
         )
     return Comparison(
@@ -434,15 +434,15 @@ class KernelsByBoards:
     of_all: Margin
 
 
-def kernels_by_boards(found: Comparison) -> KernelsByBoards | None:
+def kernels_by_boards(comparison: Comparison) -> KernelsByBoards | None:
     """The table of a comparison; None where it has one kernel on one model of board."""
     sides: dict[tuple[str, str], list[Side]] = {}
-    for side in found.sides:
+    for side in comparison.sides:
         sides.setdefault((side.kernel or "not named", _board(side)), []).append(side)
     kernels, boards = (tuple(dict.fromkeys(names)) for names in zip(*sides, strict=True))
     if len(kernels) * len(boards) < 2:
         return None
-    cells = {place: Crossing.of(each) for place, each in sides.items()}
+    cells = {place: Crossing.of(value) for place, value in sides.items()}
     return KernelsByBoards(
         kernels,
         boards,
@@ -453,15 +453,15 @@ def kernels_by_boards(found: Comparison) -> KernelsByBoards | None:
     )
 
 
-def describe_kernels_by_boards(found: KernelsByBoards | None) -> Iterator[Description]:
+def describe_kernels_by_boards(boards: KernelsByBoards | None) -> Iterator[Description]:
     """Changes in efficiency and in speed of every kernel on every board, and their means."""
-    if found is None:
+    if boards is None:
         return
     rows: list[list[Cell]] = []
-    for kernel, cells, margin in zip(found.kernels, found.cells, found.of_kernels, strict=True):
+    for kernel, cells, margin in zip(boards.kernels, boards.cells, boards.of_kernels, strict=True):
         rows.append([kernel, *(UNKNOWN if cell is None else _crossing_text(cell) for cell in cells), margin.words])
-    rows.append(["mean ± deviation", *(margin.words for margin in found.of_boards), found.of_all.words])
-    header = ("kernel", *found.boards, "mean ± deviation")
+    rows.append(["mean ± deviation", *(margin.words for margin in boards.of_boards), boards.of_all.words])
+    header = ("kernel", *boards.boards, "mean ± deviation")
     yield Description(
         "Kernels by boards: efficiency and speed, from the fastest to the least energy",
         listings=[Listing("", header, rows)],
@@ -537,8 +537,8 @@ class OverMachines:
         NaN over fewer than FEWEST configurations.
         """
         shares = {name: [p.figures[name].share for p in self.points if name in p.figures] for name in self.figures}
-        known = {name: [each for each in share if math.isfinite(each)] for name, share in shares.items()}
-        return {name: median(found) if len(found) >= FEWEST else math.nan for name, found in known.items() if found}
+        known = {name: [value for value in share if math.isfinite(value)] for name, share in shares.items()}
+        return {name: median(match) if len(match) >= FEWEST else math.nan for name, match in known.items() if match}
 
 
 def over_machines(sessions: Sequence[Compared], figures: Sequence[str] = ()) -> tuple[OverMachines, ...]:
@@ -549,7 +549,7 @@ def over_machines(sessions: Sequence[Compared], figures: Sequence[str] = ()) -> 
     groups: dict[tuple[str, str, str], list[Compared]] = {}
     for session in named_by_work(sessions):
         groups.setdefault((session.kernel, session.gpu, session.source), []).append(session)
-    found = []
+    results = []
     for (kernel, gpu, source), members in groups.items():
         if len(members) < 2:
             continue
@@ -559,8 +559,8 @@ def over_machines(sessions: Sequence[Compared], figures: Sequence[str] = ()) -> 
             known = tuple(name for name in names if any(name in point.figures for point in points))
             labels = tuple(member.name for member in members)
             boards = len({member.board or member.name for member in members})
-            found.append(OverMachines(kernel, gpu, source, labels, boards, known, tuple(points)))
-    return tuple(found)
+            results.append(OverMachines(kernel, gpu, source, labels, boards, known, tuple(points)))
+    return tuple(results)
 
 
 def describe_machines(found: OverMachines) -> Iterator[Description]:
@@ -619,6 +619,6 @@ def _averaged_cell(name: str, averaged: Averaged | None) -> Cell:
     return f"{number(averaged.mean * factor, 4)} ± {number(averaged.deviation * factor, 2)} ({averaged.count})"
 
 
-def figures_of(found: Comparison) -> tuple[str, ...]:
+def figures_of(comparison: Comparison) -> tuple[str, ...]:
     """The figures of speed and efficiency that a comparison is by."""
-    return tuple(name for name in (found.speed_name, found.efficiency_name) if not name.startswith("1/"))
+    return tuple(name for name in (comparison.speed_name, comparison.efficiency_name) if not name.startswith("1/"))

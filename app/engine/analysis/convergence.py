@@ -32,9 +32,9 @@ def hypervolume_so_far(values: npt.ArrayLike, maximise: Sequence[bool], referenc
     added = np.zeros(len(points))
     for start in range(0, len(points), _BLOCK):
         block = points[start : start + _BLOCK]
-        for at in (start + np.flatnonzero(_may_add(stairs, block, corner_x, corner_y))).tolist():
-            x, y = points[at].tolist()
-            added[at] = _added(stairs, x, y, corner_x, corner_y)
+        for index in (start + np.flatnonzero(_may_add(stairs, block, corner_x, corner_y))).tolist():
+            x, y = points[index].tolist()
+            added[index] = _added(stairs, x, y, corner_x, corner_y)
     return np.cumsum(added)
 
 
@@ -48,12 +48,12 @@ def _may_add(stairs: list[tuple[float, float]], points: Floats, corner_x: float,
 
 def steps(curve: Floats) -> tuple[Indices, Floats]:
     """Where a curve changes: the number of evaluations from 1, and its value from there on. A NaN start is left out."""
-    known = np.flatnonzero(~np.isnan(curve))
-    if not len(known):
-        return known + 1, curve[:0]
-    kept = curve[known[0] :]
+    indices = np.flatnonzero(~np.isnan(curve))
+    if not len(indices):
+        return indices + 1, curve[:0]
+    kept = curve[indices[0] :]
     changed = np.concatenate([[True], kept[1:] != kept[:-1]])
-    at = np.flatnonzero(changed) + known[0]
+    at = np.flatnonzero(changed) + indices[0]
     return at + 1, curve[at]
 
 
@@ -64,17 +64,17 @@ def thinned(length: int, most: int) -> Indices:
 
 def _added(stairs: list[tuple[float, float]], x: float, y: float, corner_x: float, corner_y: float) -> float:
     """Add a point to the front, remove the points that it dominates, and return the hypervolume that it adds."""
-    at = bisect_left(stairs, (x, y))
-    height = stairs[at - 1][1] if at else corner_y
-    if height <= y or (at < len(stairs) and stairs[at][0] == x and stairs[at][1] <= y):
+    index = bisect_left(stairs, (x, y))
+    height = stairs[index - 1][1] if index else corner_y
+    if height <= y or (index < len(stairs) and stairs[index][0] == x and stairs[index][1] <= y):
         return 0.0
-    end, area, left = at, 0.0, x
+    end, area, left = index, 0.0, x
     while end < len(stairs) and stairs[end][1] >= y:
         area += (stairs[end][0] - left) * (height - y)
         left, height = stairs[end]
         end += 1
     right = stairs[end][0] if end < len(stairs) else corner_x
     area += (right - left) * (height - y)
-    del stairs[at:end]
+    del stairs[index:end]
     insort(stairs, (x, y))
     return area

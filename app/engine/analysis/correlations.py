@@ -64,11 +64,11 @@ def correlations(observed: Sequence[Observed], speed: Floats, efficiency: Floats
     `speed` and `efficiency` have shape (n,) and are larger where better, NaN where a measurement failed.
     """
     targets = [_Column(target) for target in (speed, efficiency, speed * efficiency)]
-    found = []
-    for each in observed:
-        column = _Column(each.values)
+    results = []
+    for item in observed:
+        column = _Column(item.values)
         by_speed, by_efficiency, by_product = (
-            _ratio(each.values, target.values) if each.categorical else _pair(column, target) for target in targets
+            _ratio(item.values, target.values) if item.categorical else _pair(column, target) for target in targets
         )
         if math.isnan(by_speed.strength) and math.isnan(by_efficiency.strength):
             continue
@@ -76,10 +76,10 @@ def correlations(observed: Sequence[Observed], speed: Floats, efficiency: Floats
         pairs = min(by_speed.pairs, by_efficiency.pairs)
         chance = 2 * math.sqrt(2 / (pairs - 3)) if pairs > 3 else math.inf
         mover = abs(moves) > max(_MOVES, chance)
-        found.append(
-            Correlation(each.name, each.parameter, each.categorical, by_speed, by_efficiency, by_product, moves, mover)
+        results.append(
+            Correlation(item.name, item.parameter, item.categorical, by_speed, by_efficiency, by_product, moves, mover)
         )
-    return sorted(found, key=lambda one: (math.isnan(one.speed.strength), one.speed.strength, one.name))
+    return sorted(results, key=lambda one: (math.isnan(one.speed.strength), one.speed.strength, one.name))
 
 
 def correlation(values: Floats, target: Floats) -> Coefficient:

@@ -74,7 +74,7 @@ def within_limits(costs: Costs, within: Mask) -> Costs:
     if within.all():
         return costs
     time_s, energy_j, power_w = (
-        np.where(within, each, np.nan) for each in (costs.time_s, costs.energy_j, costs.power_w)
+        np.where(within, value, np.nan) for value in (costs.time_s, costs.energy_j, costs.power_w)
     )
     return replace(costs, time_s=time_s, energy_j=energy_j, power_w=power_w)
 

@@ -147,8 +147,8 @@ def describe_correlations(analysis: Analysis) -> Iterator[Description]:
     rows: list[list[Cell]] = [
         [
             one.name,
-            *(_signed(each.strength) for each in (one.speed, one.efficiency, one.product)),
-            *(_signed(each.rank) for each in (one.speed, one.efficiency)),
+            *(_signed(item.strength) for item in (one.speed, one.efficiency, one.product)),
+            *(_signed(element.rank) for element in (one.speed, one.efficiency)),
             "mover" if one.mover else "",
         ]
         for one in analysis.correlations
@@ -184,8 +184,8 @@ def _split_at(analysis: Analysis, names: Sequence[str], title: str) -> Iterator[
     for one in (split[name] for name in names if name in split):
         for side, half, other in (("above", one.above, one.below), ("below", one.below, one.above)):
             changes = relative_change(other.speed, half.speed), relative_change(other.efficiency, half.efficiency)
-            said = ["too few" if each != each else change(1 + each) for each in changes]
-            rows.append([f"{one.name} {side} {number(one.mean)}", half.count, *said])
+            lines = ["too few" if value != value else change(1 + value) for value in changes]
+            rows.append([f"{one.name} {side} {number(one.mean)}", half.count, *lines])
     if rows:
         header = ("measurements with", "how many", "speed, over the others", "efficiency, over the others")
         yield Description(title, listings=[Listing("", header, rows)])
@@ -200,14 +200,14 @@ def describe_counters(analysis: Analysis) -> Iterator[Description]:
     columns = {name: values_of(table, name)[: len(costs.time_s)] for name in found.names}
     known = np.any([np.isfinite(values) for values in columns.values()], axis=0)
     moving = {one.name: one for one in analysis.correlations}
-    ends = [np.where(known, each, np.nan) for each in (costs.time_s, costs.energy_j)]
+    ends = [np.where(known, value, np.nan) for value in (costs.time_s, costs.energy_j)]
     at = [int(np.nanargmin(end)) if np.isfinite(end).any() else None for end in ends]
     rows: list[list[Cell]] = []
     for name, values in columns.items():
         shown = [None if index is None else finite_or_none(float(values[index])) for index in at]
         one = moving.get(name)
         linear = [None, None, None] if one is None else [one.speed, one.efficiency, one.product]
-        coefficients = [None if each is None else _signed(each.strength) for each in linear]
+        coefficients = [None if item is None else _signed(item.strength) for item in linear]
         mover = "mover" if one is not None and one.mover else ""
         rows.append([name, COUNTERS[name].unit, *shown, *coefficients, mover])
     header = ("counter", "unit", "fastest profiled", "least energy", "speed", "efficiency", "product", "")
@@ -223,7 +223,10 @@ def describe_effects(effects: Effects) -> Iterator[Description]:
     rows = [
         [
             one.name,
-            *("too few" if one.too_few and each != each else percent(each) for each in (one.over_all, one.near_best)),
+            *(
+                "too few" if one.too_few and value != value else percent(value)
+                for value in (one.over_all, one.near_best)
+            ),
             _best_level(one, maximise),
         ]
         for one in effects.importances
@@ -288,13 +291,13 @@ def describe_failures(analysis: Analysis) -> Iterator[Description]:
     for one in analysis.failures:
         where: list[list[Cell]] = [
             [
-                f"{each.parameter} = {each.value}",
-                each.failed,
-                each.measured,
-                percent(each.share, 0),
-                percent(each.elsewhere),
+                f"{item.parameter} = {item.value}",
+                item.failed,
+                item.measured,
+                percent(item.share, 0),
+                percent(item.elsewhere),
             ]
-            for each in one.concentrated
+            for item in one.concentrated
         ]
         listings = (
             Listing("", ("times", "message"), [[count, text] for text, count in one.messages]),
@@ -311,9 +314,9 @@ def _signed(value: float) -> Cell:
     return f"{value:+.2f}" if value == value else None
 
 
-def describe_comparison(found: Comparison, units: Mapping[str, str] | None = None) -> Description:
+def describe_comparison(comparison: Comparison, units: Mapping[str, str] | None = None) -> Description:
     """What tuning for energy gains on each session [Schoonhoven2024, table 6.2], the fronts, and what carries over."""
-    speed, efficiency = (_title(name, units or {}) for name in (found.speed_name, found.efficiency_name))
+    speed, efficiency = (_title(name, units or {}) for name in (comparison.speed_name, comparison.efficiency_name))
     header = ("board", "session", "measured", efficiency, "after", "gained", speed, "after", "gained", "MHz", "after")
     gains: list[list[Cell]] = [
         [
@@ -322,22 +325,22 @@ def describe_comparison(found: Comparison, units: Mapping[str, str] | None = Non
             *(side.fastest.speed, side.frugal.speed, change(1 + side.speed_change)),
             *(side.fastest.clock_mhz, side.frugal.clock_mhz),
         ]
-        for side in found.sides
+        for side in comparison.sides
     ]
     fronts: list[list[Cell]] = [
-        [side.label, side.name, len(side.front_x), side.hypervolume, side.share_of_joint] for side in found.sides
+        [side.label, side.name, len(side.front_x), side.hypervolume, side.share_of_joint] for side in comparison.sides
     ]
     carried = [
-        [each.origin, each.chosen_for, each.on, *_carried_changes(each), each.words]
-        for each in found.carried[:MOST_POINTS]
+        [item.origin, item.chosen_for, item.on, *_carried_changes(item), item.words]
+        for item in comparison.carried[:MOST_POINTS]
     ]
-    some = f", the first {MOST_POINTS} of {len(found.carried)}" if len(found.carried) > MOST_POINTS else ""
-    means = f"efficiency {found.mean_efficiency_change.words}, speed {found.mean_speed_change.words}"
+    some = f", the first {MOST_POINTS} of {len(comparison.carried)}" if len(comparison.carried) > MOST_POINTS else ""
+    means = f"efficiency {comparison.mean_efficiency_change.words}, speed {comparison.mean_speed_change.words}"
     means += f", and at least {FEWEST} are needed" if "too few" in means else ""
     listings = [
         Listing("", header, gains),
         Listing(
-            f"Fronts over {found.goals[0]} and {found.goals[1]}",
+            f"Fronts over {comparison.goals[0]} and {comparison.goals[1]}",
             ("board", "session", "points", "hypervolume", "on the joint front"),
             fronts,
         ),
@@ -348,16 +351,18 @@ def describe_comparison(found: Comparison, units: Mapping[str, str] | None = Non
         ),
     ]
     nothing = ["the best of none of them was measured in another one of the same kernel"] if not carried else []
-    limits = [f"{side.name} {', '.join(side.limits)}" for side in found.sides if side.limits]
+    limits = [f"{side.name} {', '.join(side.limits)}" for side in comparison.sides if side.limits]
     if limits:
         nothing.append(f"what breaks a limit of its session is left out: {'; '.join(limits)}")
-    if any(word.startswith("≤") for each in found.carried[:MOST_POINTS] for word in _carried_changes(each)):
+    if any(word.startswith("≤") for value in comparison.carried[:MOST_POINTS] for word in _carried_changes(value)):
         nothing.append("≤: what is carried over was not measured at all the clocks and limits that others were there")
-    if len(found.conditions) > 1:
-        nothing.append(f"their energies are stated for different thermal conditions: {'; '.join(found.conditions)}")
+    if len(comparison.conditions) > 1:
+        nothing.append(
+            f"their energies are stated for different thermal conditions: {'; '.join(comparison.conditions)}"
+        )
     return Description(
         "From the fastest configuration to the one of least energy",
-        remarks=[f"mean ± standard deviation over {found.over}: {means}", *nothing],
+        remarks=[f"mean ± standard deviation over {comparison.over}: {means}", *nothing],
         listings=listings if carried else listings[:2],
     )
 

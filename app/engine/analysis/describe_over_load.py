@@ -11,19 +11,19 @@ from .costs import Costs
 from .over_load import AtLoad, ModelAtLoad, OverLoad, settings_at
 
 
-def describe_over_load(found: OverLoad | None, table: ResultTable, costs: Costs) -> Iterator[Description]:
+def describe_over_load(over_load: OverLoad | None, table: ResultTable, costs: Costs) -> Iterator[Description]:
     """The answer at each load, and remarks on what the comparison rests on; nothing without one."""
-    if found is None or not found.levels:
+    if over_load is None or not over_load.levels:
         return
-    header = [found.name] if found.name else []
+    header = [over_load.name] if over_load.name else []
     tokens = "output_tokens_per_s" in table.value_names
     figures = ("tokens/s", "J/token") if tokens else ("work/s", "J per work")
     header += ["within limits", "best setting", "others", *figures, "against the board's own"]
-    compares = any(level.locking_against_capping is not None for level in found.levels)
+    compares = any(level.locking_against_capping is not None for level in over_load.levels)
     header += ["locking against capping"] if compares else []
-    rows = [_row(found, table, costs, level, compares) for level in found.levels]
-    title = f"Least energy at each {found.name}" if found.name else "Least energy"
-    yield Description(title, remarks=_remarks(found, costs, table), listings=[Listing("", header, rows)])
+    rows = [_row(over_load, table, costs, level, compares) for level in over_load.levels]
+    title = f"Least energy at each {over_load.name}" if over_load.name else "Least energy"
+    yield Description(title, remarks=_remarks(over_load, costs, table), listings=[Listing("", header, rows)])
 
 
 def describe_models_over_load(models: tuple[ModelAtLoad, ...]) -> Iterator[Description]:
@@ -41,7 +41,7 @@ def describe_models_over_load(models: tuple[ModelAtLoad, ...]) -> Iterator[Descr
     yield Description("Frequency model at each load", listings=[Listing("", header, rows)])
 
 
-def _row(found: OverLoad, table: ResultTable, costs: Costs, level: AtLoad, compares: bool) -> list[Cell]:
+def _row(over_load: OverLoad, table: ResultTable, costs: Costs, level: AtLoad, compares: bool) -> list[Cell]:
     first: list[Cell] = [] if level.load is None else [level.load if isinstance(level.load, str) else float(level.load)]
     first.append(f"{level.feasible} of {level.measured}")
     if level.best is None:
@@ -49,39 +49,39 @@ def _row(found: OverLoad, table: ResultTable, costs: Costs, level: AtLoad, compa
     others = {
         name: value
         for name, value in table.measurement(level.best).configuration.items()
-        if name not in (*found.settings, found.name)
+        if name not in (*over_load.settings, over_load.name)
     }
-    saved = level.gain.words if level.gain is not None else _why_no_gain(found, level)
+    saved = level.gain.words if level.gain is not None else _why_no_gain(over_load, level)
     rest = ", ".join(f"{name} = {value}" for name, value in others.items())
     rate, energy = 1 / float(costs.time_s[level.best]), float(costs.energy_j[level.best])
-    row: list[Cell] = [*first, settings_at(found, table, level.best), rest, rate, energy, saved]
+    row: list[Cell] = [*first, settings_at(over_load, table, level.best), rest, rate, energy, saved]
     between = level.locking_against_capping
     return [*row, *([between.words if between is not None else "not measured"] if compares else [])]
 
 
-def _why_no_gain(found: OverLoad, level: AtLoad) -> str:
-    if not found.own:
+def _why_no_gain(over_load: OverLoad, level: AtLoad) -> str:
+    if not over_load.own:
         return ""
     return "it is the board's own" if level.default is not None else "the board's own was not measured"
 
 
-def _remarks(found: OverLoad, costs: Costs, table: ResultTable) -> list[str]:
-    said = []
-    if found.own:
-        own = ", ".join(f"{name} = {number(value)}" for name, value in found.own.items())
-        said.append(f"the highest that was measured stands for the board's own: {own}")
-    if found.name and len(found.levels) > 1 and found.curves:
-        same = "is not the same at every load" if found.changes else "is the same at every load"
-        said.append(f"the best setting {same}")
-    yearly = [(level.load, level.yearly) for level in found.levels if level.yearly is not None]
+def _remarks(over_load: OverLoad, costs: Costs, table: ResultTable) -> list[str]:
+    lines = []
+    if over_load.own:
+        own = ", ".join(f"{name} = {number(value)}" for name, value in over_load.own.items())
+        lines.append(f"the highest that was measured stands for the board's own: {own}")
+    if over_load.name and len(over_load.levels) > 1 and over_load.curves:
+        same = "is not the same at every load" if over_load.changes else "is the same at every load"
+        lines.append(f"the best setting {same}")
+    yearly = [(level.load, level.yearly) for level in over_load.levels if level.yearly is not None]
     for load, year in yearly:
-        at = f" at {found.name} {load:g}" if isinstance(load, int | float) else ""
+        at = f" at {over_load.name} {load:g}" if isinstance(load, int | float) else ""
         if year.saved_kwh > 0:
-            said.append(f"the same work over a year{at}: {year.words} than with the board's own (while it serves)")
-    if any(level.locked is not None for level in found.levels) and not any(
-        level.capped is not None for level in found.levels
+            lines.append(f"the same work over a year{at}: {year.words} than with the board's own (while it serves)")
+    if any(level.locked is not None for level in over_load.levels) and not any(
+        level.capped is not None for level in over_load.levels
     ):
-        said.append("no power limit alone was measured: whether capping is better is not known")
+        lines.append("no power limit alone was measured: whether capping is better is not known")
     if not costs.energy_known:
-        said.append("energies are known up to a factor: ratios hold, J do not")
-    return said
+        lines.append("energies are known up to a factor: ratios hold, J do not")
+    return lines

@@ -68,14 +68,14 @@ def drift_of(name: str, time_s: npt.ArrayLike, values: npt.ArrayLike) -> DriftOf
 
 def drifts_of(table: ResultTable) -> list[DriftOf]:
     """The drift of every reference figure that the session measured; empty where it has none."""
-    found = []
+    results = []
     for name in REFERENCES:
         if name not in table.value_names:
             continue
         values = readings_of(table, name)
-        at = np.flatnonzero(np.isfinite(values))
-        stamps = [table.measurement(int(index)).timestamp_s for index in at]
-        drift = drift_of(name, stamps, values[at])
+        indices = np.flatnonzero(np.isfinite(values))
+        stamps = [table.measurement(int(index)).timestamp_s for index in indices]
+        drift = drift_of(name, stamps, values[indices])
         if drift is not None:
-            found.append(drift)
-    return found
+            results.append(drift)
+    return results

@@ -49,13 +49,13 @@ def failures_of(table: ResultTable, most: int = 5) -> list[FailuresOf]:
     """Every kind that occurred, the commonest first, each with at most `most` messages and values."""
     states = table.states()[: len(table)]
     rows = table.rows()[: len(states)]
-    found = []
+    results = []
     for code, state in enumerate(STATES):
         failed = states == code
         if state is State.OK or not failed.any():
             continue
-        messages = Counter(_first_line(table.measurement(int(at)).error) for at in np.flatnonzero(failed))
-        found.append(
+        messages = Counter(_first_line(table.measurement(int(index)).error) for index in np.flatnonzero(failed))
+        results.append(
             FailuresOf(
                 kind=state.value,
                 count=int(failed.sum()),
@@ -64,14 +64,16 @@ def failures_of(table: ResultTable, most: int = 5) -> list[FailuresOf]:
                 concentrated=tuple(concentrations(table, rows, failed)[:most]),
             )
         )
-    return sorted(found, key=lambda one: -one.count)
+    return sorted(results, key=lambda one: -one.count)
 
 
 def most_frequent(table: ResultTable) -> tuple[str, str, int] | None:
     """The state and message that most failed measurements share, and how many; None where none has a message."""
     states = table.states()[: len(table)]
     failed = np.flatnonzero(states != STATES.index(State.OK))
-    causes = Counter((STATES[states[at]].value, _first_line(table.measurement(int(at)).error)) for at in failed)
+    causes = Counter(
+        (STATES[states[index]].value, _first_line(table.measurement(int(index)).error)) for index in failed
+    )
     return next(((state, message, count) for (state, message), count in causes.most_common() if message), None)
 
 
@@ -82,7 +84,7 @@ def missing_figure(table: ResultTable, name: str) -> str:
     missing = np.flatnonzero(full & np.isnan(table.values(name)[:length]))
     if 2 * len(missing) <= full.sum():
         return ""
-    reasons = Counter(table.measurement(int(at)).message.rpartition("; ")[2] for at in missing)
+    reasons = Counter(table.measurement(int(index)).message.rpartition("; ")[2] for index in missing)
     words = f"{name} is missing in {len(missing)} of {full.sum()} configurations that worked"
     return ": most often: ".join(text for text in (words, reasons.most_common(1)[0][0]) if text)
 
@@ -95,7 +97,7 @@ def concentrations(table: ResultTable, rows: Indices, failed: Mask) -> list[Conc
     """
     space, total, whole = table.space, len(rows), int(failed.sum())
     looked_at = sum(size for size in space.axis_sizes if size > 1)
-    found = []
+    results = []
     for axis, parameter in enumerate(space.parameters):
         column = space.codes[rows, axis].astype(np.int64)
         measured = np.bincount(column, minlength=len(parameter.values))
@@ -104,7 +106,7 @@ def concentrations(table: ResultTable, rows: Indices, failed: Mask) -> list[Conc
             chance = looked_at * _chance_of_at_least(int(bad[code]), total, whole, int(measured[code]))
             if chance >= _SIGNIFICANT:
                 continue
-            found.append(
+            results.append(
                 Concentration(
                     parameter=parameter.name,
                     value=parameter.values[code],
@@ -114,7 +116,7 @@ def concentrations(table: ResultTable, rows: Indices, failed: Mask) -> list[Conc
                     p_value=chance,
                 )
             )
-    return sorted(found, key=lambda one: (-one.share, -one.failed, one.parameter))
+    return sorted(results, key=lambda one: (-one.share, -one.failed, one.parameter))
 
 
 def _chance_of_at_least(hits: int, total: int, marked: int, drawn: int) -> float:

@@ -399,8 +399,8 @@ def describe_idle(study: IdleStudy, load: Load) -> Description:
         interval = "" if look.interval_w is None else "–".join(number(end) for end in look.interval_w)
         clocks = (look.graphics_clock_mhz, look.memory_clock_mhz)
         year = year_of(look.power_w, load).kwh
-        known: list[Cell] = [None if math.isnan(clock) else clock for clock in (*clocks, year or math.nan)]
-        rows.append([look.words, look.power_w, interval, *known, "; ".join(look.notes)])
+        cells: list[Cell] = [None if math.isnan(clock) else clock for clock in (*clocks, year or math.nan)]
+        rows.append([look.words, look.power_w, interval, *cells, "; ".join(look.notes)])
     header = ("condition", "W", "95 %", "graphics MHz", "memory MHz", "kWh a year", "")
     listings = [Listing("", header, rows)]
     suggested = [
@@ -435,26 +435,26 @@ def idle_document(study: IdleStudy, load: Load) -> IdleDocument:
 
 def _remarks(study: IdleStudy, load: Load) -> list[str]:
     bare = study.power_w(BARE)
-    said = []
+    lines = []
     for condition in (CONTEXT, LOADED):
         more = study.power_w(condition) - bare
         if more > _WORTH_W:
-            look = next(each for each in study.looks if each.condition == condition)
+            look = next(item for item in study.looks if item.condition == condition)
             year = year_of(more, load)
             money = "" if year.money is None else f", {number(year.money, 3)} {load.currency}"
-            said.append(
+            lines.append(
                 f"{look.words}: {number(more, 3)} W more than bare, {number(year.kwh, 3)} kWh{money} in "
                 f"{load.hours_per_year:.0f} idle hours a year"
             )
     if load.hours_per_year >= HOURS_PER_YEAR:
-        said.append("kWh of a year of nothing but idling; with fewer idle hours they are fewer in proportion")
-    return said
+        lines.append("kWh of a year of nothing but idling; with fewer idle hours they are fewer in proportion")
+    return lines
 
 
 def _difference(study: IdleStudy, *pairs: tuple[str, str]) -> float:
     """W that the second of a pair draws less than the first, of the first pair that was measured."""
     found = (study.power_w(before) - study.power_w(after) for before, after in pairs)
-    return next((each for each in found if not math.isnan(each)), math.nan)
+    return next((match for match in found if not math.isnan(match)), math.nan)
 
 
 def _memory_looks(study: IdleStudy) -> list[IdleLook]:

@@ -132,10 +132,10 @@ def _share(group: Indices, figure: Floats) -> float:
 
 def _best_rows(figure: Floats, known: Mask, maximise: bool) -> Indices:
     """The best tenth of the successful ones, one at least."""
-    at = np.flatnonzero(known)
-    count = min(len(at), max(1, round(BEST_SHARE * len(at))))
-    order = np.argsort(-figure[at] if maximise else figure[at], kind="stable")
-    return at[order[:count]]
+    indices = np.flatnonzero(known)
+    count = min(len(indices), max(1, round(BEST_SHARE * len(indices))))
+    order = np.argsort(-figure[indices] if maximise else figure[indices], kind="stable")
+    return indices[order[:count]]
 
 
 def _divergence(among_all: Indices, among_best: Indices, size: int) -> float:

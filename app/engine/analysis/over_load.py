@@ -154,7 +154,7 @@ def over_load(table: ResultTable, feasible: Mask | None = None, load: Load | Non
     settings = tuple(p.name for p in table.space.parameters if p.device_setting)
     settings = tuple(sorted(settings, key=lambda name: _order(name)))
     name = load_of(table)
-    if not name and not any(each in table.value_names for each in _OF_A_SERVICE):
+    if not name and not any(element in table.value_names for element in _OF_A_SERVICE):
         return None
     costs = costs_of(table)
     allowed = np.isfinite(costs.energy_j)
@@ -164,7 +164,7 @@ def over_load(table: ResultTable, feasible: Mask | None = None, load: Load | Non
         for setting in (*settings, name)
         if setting
     }
-    highest = {each: float(np.nanmax(columns[each][allowed])) for each in settings if allowed.any()}
+    highest = {item: float(np.nanmax(columns[item][allowed])) for item in settings if allowed.any()}
     own = {each: float(NO_PROFILE) if each == PROFILE else value for each, value in highest.items()}
     at = columns[name] if name else np.zeros(len(table))
     values = np.unique(at[allowed])
@@ -189,13 +189,13 @@ def models_over_load(table: ResultTable, *, gpu: str = "", simulated: bool = Fal
     )
 
 
-def settings_at(found: OverLoad, table: ResultTable, index: int) -> str:
+def settings_at(load: OverLoad, table: ResultTable, index: int) -> str:
     """The board's settings of a measurement in words; "the board's own" where it has them all."""
     configuration = table.measurement(index).configuration
     changed = {
         DEVICE_SETTINGS.get(name, name): float(configuration[name])
-        for name in found.settings
-        if float(configuration[name]) != found.own.get(name)
+        for name in load.settings
+        if float(configuration[name]) != load.own.get(name)
     }
     return in_words(changed) if changed else "the board's own"
 
@@ -255,10 +255,10 @@ def _curves(
             kept[float(at[index])] = index
     chosen = {index for kept in best.values() for index in kept.values()}
     front = {i for i in chosen if not any(_beats(rate, efficiency, other, i) for other in chosen)}
-    found = []
+    results = []
     for key, kept in sorted(best.items()):
         rows = [kept[value] for value in sorted(kept)]
-        found.append(
+        results.append(
             SettingsCurve(
                 tuple(zip((DEVICE_SETTINGS.get(name, name) for name in settings), key, strict=True)),
                 np.array(sorted(kept)),
@@ -267,7 +267,7 @@ def _curves(
                 np.array([row in front for row in rows]),
             )
         )
-    return tuple(found)
+    return tuple(results)
 
 
 def _beats(rate: Floats, efficiency: Floats, one: int, other: int) -> bool:

@@ -160,15 +160,15 @@ def convex_hull(x: npt.ArrayLike, y: npt.ArrayLike) -> Indices:
     the first stays. Monotone chain, O(n log n): first over a few points, then over what lies outside their hull.
     """
     along, up = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    known = np.flatnonzero(np.isfinite(along) & np.isfinite(up))
-    if not len(known):
+    indices = np.flatnonzero(np.isfinite(along) & np.isfinite(up))
+    if not len(indices):
         return np.empty(0, dtype=np.int64)
-    points = np.column_stack([_unit(along[known]), _unit(up[known])])
-    order = np.lexsort((known, points[:, 1], points[:, 0]))
+    points = np.column_stack([_unit(along[indices]), _unit(up[indices])])
+    order = np.lexsort((indices, points[:, 1], points[:, 0]))
     order = order[np.concatenate([[True], (np.diff(points[order], axis=0) != 0).any(axis=1)])]
     order = order[_candidates(points[order])]
     corners = _around(points[order])
-    hull = known[order[corners]]
+    hull = indices[order[corners]]
     first = int(np.lexsort((-along[hull], -up[hull]))[0])
     return np.asarray(np.roll(hull, -first), dtype=np.int64)
 
@@ -221,7 +221,7 @@ def _around(points: Floats) -> list[int]:
     if len(points) == 1:
         return [0]
     lower, upper = lower_hull(points.tolist()), lower_hull(points[::-1].tolist())
-    return [*lower[:-1], *(len(points) - 1 - at for at in upper[:-1])]
+    return [*lower[:-1], *(len(points) - 1 - index for index in upper[:-1])]
 
 
 def lower_hull(points: list[list[float]]) -> list[int]:

@@ -116,7 +116,7 @@ def usual_goals(objective: Objective, names: Sequence[str]) -> tuple[Goal, Goal]
     metrics_first = sorted(names, key=lambda name: name.endswith(("_s", "_j")))
     rates = [name for name in metrics_first if role_of(name) is Role.SPEED]
     speed = next((name for name in (*rates, *metrics_first) if is_speed(name)), names[0])
-    about_goal = goal.name in {each.name for each in front[:2]} or not is_efficiency(goal.name)
+    about_goal = goal.name in {item.name for item in front[:2]} or not is_efficiency(goal.name)
     if len(front) >= 2 and (about_goal or goal.name not in names):
         return front[0], front[1]
     if len(front) >= 2:  # time and energy stand in for what is looked for: show that itself

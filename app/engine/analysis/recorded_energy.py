@@ -143,7 +143,7 @@ def sampling_of(times_s: Floats, values: Floats) -> Sampling:
         readings=len(values),
         step_s=step_s,
         longest_step_s=float(steps_s.max()),
-        gaps_s=tuple((float(times_s[at]), float(times_s[at + 1])) for at in silent.tolist()),
+        gaps_s=tuple((float(times_s[index]), float(times_s[index + 1])) for index in silent.tolist()),
         repeated=1.0 - int(changes.sum()) / len(changes),
         refresh_s=refresh_s,
         digit=_digit(values),
@@ -153,26 +153,26 @@ def sampling_of(times_s: Floats, values: Floats) -> Sampling:
     )
 
 
-def describe_energy(found: RecordedEnergy, recording: Recording, notes: Sequence[str] = ()) -> Description:
+def describe_energy(energy: RecordedEnergy, recording: Recording, notes: Sequence[str] = ()) -> Description:
     """Energies and sampling of a recording, for the terminal and the window."""
-    start_s, end_s = found.span_s
+    start_s, end_s = energy.span_s
     figures = [
         Figure("readings", float(len(recording.time_ns)), digits=9),
-        Figure("recorded", found.recording_s, "s", digits=6),
+        Figure("recorded", energy.recording_s, "s", digits=6),
     ]
-    if (start_s, end_s) != (0.0, found.recording_s):
+    if (start_s, end_s) != (0.0, energy.recording_s):
         figures.append(Figure("span", f"{start_s:.3f}–{end_s:.3f}", "s"))
-    for method, each in (("trapezoid", found.trapezoid), ("counter", found.counter)):
+    for method, each in (("trapezoid", energy.trapezoid), ("counter", energy.counter)):
         if each is not None:
             figures.append(Figure(f"energy by {method}", each.energy_j, "J", digits=6, important=True))
-    if math.isfinite(found.difference):
-        figures.append(Figure("trapezoid against counter", f"{100 * found.difference:+.2f}", "%"))
+    if math.isfinite(energy.difference):
+        figures.append(Figure("trapezoid against counter", f"{100 * energy.difference:+.2f}", "%"))
     energies = Listing(
         "",
         ("energy by", "J", "mean W", "highest W", "by every other reading J", "in gaps J"),
         [
             (s.label, s.energy_j, s.mean_power_w, *map(finite_or_none, (s.peak_power_w, s.every_other_j, s.gap_j)))
-            for s in found.sources
+            for s in energy.sources
         ],
     )
     sampling = Listing(
@@ -185,16 +185,16 @@ def describe_energy(found: RecordedEnergy, recording: Recording, notes: Sequence
                 *(100 * s.sampling.repeated, finite_or_none(1e3 * s.sampling.refresh_s)),
                 *(1e3 * s.sampling.shortest_event_s, finite_or_none(s.sampling.span_for_1_percent_s)),
             )
-            for s in found.sources
+            for s in energy.sources
         ],
     )
     listings = [energies, sampling]
-    gaps = found.sources[0].sampling.gaps_s if found.sources else ()
+    gaps = energy.sources[0].sampling.gaps_s if energy.sources else ()
     if gaps:
         more = f" (the first {_MOST_GAPS} of {len(gaps)})" if len(gaps) > _MOST_GAPS else ""
         rows = [(start, end, end - start) for start, end in gaps[:_MOST_GAPS]]
         listings.append(Listing(f"nothing was read{more}", ("from s", "to s", "for s"), rows))
-    return Description(recording.title, f"recorded: {recording.name}", figures, listings, [*found.remarks, *notes])
+    return Description(recording.title, f"recorded: {recording.name}", figures, listings, [*energy.remarks, *notes])
 
 
 class LogBoard(TypedDict):
@@ -216,18 +216,18 @@ class LogEnergies(TypedDict):
     boards: Sequence[LogBoard]
 
 
-def document_of(found: RecordedEnergy, recording: Recording) -> LogBoard:
+def document_of(energy: RecordedEnergy, recording: Recording) -> LogBoard:
     """The same for `--json`."""
     return {
         "gpu": recording.name,
         "title": recording.title,
         "source": "recorded",
         "readings": len(recording.time_ns),
-        "duration_s": found.recording_s,
-        "span_s": found.span_s,
-        "energy": found.sources,
-        "trapezoid_against_counter": found.difference,
-        "remarks": found.remarks,
+        "duration_s": energy.recording_s,
+        "span_s": energy.span_s,
+        "energy": energy.sources,
+        "trapezoid_against_counter": energy.difference,
+        "remarks": energy.remarks,
     }
 
 
@@ -323,9 +323,9 @@ def _digit(values: Floats) -> float:
     return float(np.diff(distinct).min()) if len(distinct) > 1 else math.nan
 
 
-def _remarks(found: RecordedEnergy) -> list[str]:
+def _remarks(energy: RecordedEnergy) -> list[str]:
     remarks = []
-    main = found.trapezoid or found.counter
+    main = energy.trapezoid or energy.counter
     if main is None:
         return ["the recording holds no power and no counter of energy"]
     sampling = main.sampling
@@ -336,7 +336,7 @@ def _remarks(found: RecordedEnergy) -> list[str]:
     )
     if (
         math.isfinite(sampling.span_for_1_percent_s)
-        and found.span_s[1] - found.span_s[0] < sampling.span_for_1_percent_s
+        and energy.span_s[1] - energy.span_s[0] < sampling.span_for_1_percent_s
     ):
         remarks.append(
             f"the ends of this span may cost more than 1 % of its energy: from"
@@ -356,9 +356,9 @@ def _remarks(found: RecordedEnergy) -> list[str]:
             f"nothing was read during {_seconds(main.gap_s)} of the span: the trapezoid has {main.gap_j:.4g} J there,"
             " which are a guess"
         )
-    if math.isfinite(found.difference) and abs(found.difference) > _DIFFERENCE:
+    if math.isfinite(energy.difference) and abs(energy.difference) > _DIFFERENCE:
         remarks.append(
-            f"trapezoid and counter differ by {100 * abs(found.difference):.1f} %: the counter misses nothing between"
+            f"trapezoid and counter differ by {100 * abs(energy.difference):.1f} %: the counter misses nothing between"
             " two readings, so prefer it where the span is long enough"
         )
     if math.isfinite(main.every_other_j) and main.energy_j > 0:

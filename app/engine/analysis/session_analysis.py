@@ -196,7 +196,7 @@ def analyse(
         plane=plane,
         choices=tuple(choices(allowed, preferences, load)),
         correlations=tuple(correlations(observed, speed, efficiency)),
-        splits=tuple(split for each in observed if (split := split_by_mean(each, speed, efficiency)) is not None),
+        splits=tuple(split for value in observed if (split := split_by_mean(value, speed, efficiency)) is not None),
         effects=tuple(_effects(table, costs, objective.goal)),
         best_so_far=best_so_far(goal_values[evaluated], maximise=objective.goal.maximise),
         hypervolume_so_far=(
@@ -215,13 +215,13 @@ def analyse(
 
 def observed_in(table: ResultTable) -> list[Observed]:
     """Every parameter and every figure of the measurements, as columns; what has two columns is kept once."""
-    found = []
+    results = []
     repeats = repeat_names(table)
     for parameter in table.space.parameters:
         if parameter.name in repeats:
             continue
         categorical = any(isinstance(value, str) for value in parameter.values) and len(parameter.values) > 2
-        found.append(Observed(parameter.name, values_of(table, parameter.name), categorical, parameter=True))
+        results.append(Observed(parameter.name, values_of(table, parameter.name), categorical, parameter=True))
     apart = {*REFERENCES, *STATED_FROM, *spreads(table.value_names), *of_sources(table.value_names)}
     known = [name for name in table.value_names if name not in apart]
     kept: list[Floats] = []
@@ -230,18 +230,18 @@ def observed_in(table: ResultTable) -> list[Observed]:
         if any(_proportional(values, other) for other in kept):
             continue
         kept.append(values)
-        found.append(Observed(name, values))
-    return found
+        results.append(Observed(name, values))
+    return results
 
 
 def _proportional(values: Floats, other: Floats) -> bool:
     """Whether one is the other in another unit: a file may hold a time in ms besides s."""
     known = np.isfinite(values)
-    at = np.flatnonzero(known & (other != 0))
-    if not len(at) or not np.array_equal(known, np.isfinite(other)):
+    indices = np.flatnonzero(known & (other != 0))
+    if not len(indices) or not np.array_equal(known, np.isfinite(other)):
         return False
-    factor = values[at[0]] / other[at[0]]
-    return bool(np.allclose(values[at[:100]], factor * other[at[:100]], rtol=1e-9)) and bool(
+    factor = values[indices[0]] / other[indices[0]]
+    return bool(np.allclose(values[indices[:100]], factor * other[indices[:100]], rtol=1e-9)) and bool(
         np.allclose(values[known], factor * other[known], rtol=1e-9)
     )
 
@@ -295,6 +295,6 @@ def _effects(table: ResultTable, costs: Costs, goal: Goal) -> Iterator[Effects]:
             pairs = interactions(table.space, rows, values)
             yield Effects(
                 which,
-                tuple(each for each in single if each.name not in repeats),
+                tuple(item for item in single if item.name not in repeats),
                 tuple(pair for pair in pairs if not repeats & set(pair.names)),
             )

@@ -51,10 +51,10 @@ def _descendants(process: int) -> list[int]:
             except (OSError, ValueError, IndexError):
                 continue
             children.setdefault(parent, []).append(int(name))
-    found = list(children.get(process, ()))
-    for each in found:
-        found.extend(children.get(each, ()))
-    return found
+    result = list(children.get(process, ()))
+    for value in result:
+        result.extend(children.get(value, ()))
+    return result
 
 
 def main() -> None:

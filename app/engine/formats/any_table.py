@@ -314,9 +314,9 @@ def _add_known(values: dict[str, float]) -> None:
     """Time, energy and power in s, J and W where a name says that it is one, and work per joule of each rate."""
     for ours, (pattern, units) in _KNOWN.items():
         for name in () if ours in values else tuple(values):
-            found = _UNIT.fullmatch(name)
-            if found and found[2].lower() in units and pattern.fullmatch(found[1].lower()):
-                values[ours] = values[name] * units[found[2].lower()]
+            match = _UNIT.fullmatch(name)
+            if match and match[2].lower() in units and pattern.fullmatch(match[1].lower()):
+                values[ours] = values[name] * units[match[2].lower()]
                 break
     time_s, energy_j, power_w = (values.get(name, math.nan) for name in _KNOWN)
     if math.isnan(energy_j) and not math.isnan(power_w * time_s):
@@ -363,9 +363,9 @@ def _lines(path: Path) -> Iterator[tuple[str, object]]:
 
 def _members(path: Path) -> Iterator[tuple[str, object]]:
     found = _parsed(read_text(path))
-    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+    if not isinstance(found, list) or not all(isinstance(match, dict) for match in found):
         _refuse(path, "this is no list of JSON objects")
-    return ((f"object {number}", each) for number, each in enumerate(found, 1))
+    return ((f"object {number}", value) for number, value in enumerate(found, 1))
 
 
 def _of_folder(path: Path) -> Table:
@@ -378,7 +378,7 @@ def _of_folder(path: Path) -> Table:
     if len(files) > MAXIMUM_ENTRIES:
         raise InputError(f"more than {MAXIMUM_ENTRIES} files", str(path), "split the folder")
     pieces = [_PIECES.findall(file.stem) for file in files]
-    alike = len({tuple(word for word, _ in each) for each in pieces}) == 1
+    alike = len({tuple(word for word, _ in value) for value in pieces}) == 1
     objects: list[tuple[str, object]] = []
     for file, piece in zip(files, pieces, strict=True):
         document = _parsed(read_text(file, _LARGEST_FILE))
@@ -386,7 +386,7 @@ def _of_folder(path: Path) -> Table:
             _refuse(file, "this is no JSON object: one file must hold one point")
         named: dict[str, object] = {}
         for index, (word, number) in enumerate(piece if alike else ()):
-            if len({each[index][1] for each in pieces}) > 1:
+            if len({item[index][1] for item in pieces}) > 1:
                 label = word if word and word not in named and word not in document else f"file_{index + 1}"
                 named[label] = float(number) if "." in number else int(number)
         objects.append((file.name, {**named, **document}))
@@ -455,10 +455,10 @@ def _of_parquet(path: Path) -> Table:
 
 def _parsed(text: str) -> object:
     try:
-        found: object = json.loads(text)
+        document: object = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return found
+    return document
 
 
 def _refuse(path: Path, what: str) -> NoReturn:

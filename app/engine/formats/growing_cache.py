@@ -79,13 +79,13 @@ class GrowingCache:
         """What the file holds of a space, by its rows."""
         if self.recording is None:
             return {}
-        found = {}
+        result = {}
         for measurement in self.recording.in_file_order():
             named = {DEVICE_SETTINGS.get(name, name): value for name, value in measurement.configuration.items()}
             row = space.row_of(named)
             if row is not None:
-                found[row] = replace(measurement, row=row, configuration=space.configuration(row))
-        return found
+                result[row] = replace(measurement, row=row, configuration=space.configuration(row))
+        return result
 
     def other_values(self, measurement: Measurement) -> Mapping[str, Any]:
         """What is no figure in the entry of a configuration: lists, such as of times, and what was spent on it."""

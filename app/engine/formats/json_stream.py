@@ -215,9 +215,9 @@ class JsonStream:
 
 
 def _end_of_space(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    assert found is not None
-    return found.end()
+    match = _SPACE.match(text, at)
+    assert match is not None
+    return match.end()
 
 
 def _is_whole(text: str, at: int) -> bool:
@@ -227,8 +227,8 @@ def _is_whole(text: str, at: int) -> bool:
     if text[at] not in "{[":
         return any(sign in text[at:] for sign in ",}]\n")
     depth = 0
-    for found in _BRACKETS.finditer(text, at):
-        sign = found[0]
+    for match in _BRACKETS.finditer(text, at):
+        sign = match[0]
         if sign == '"':  # a text that has not ended
             return False
         depth += (sign in "{[") - (sign in "}]")

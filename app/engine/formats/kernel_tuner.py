@@ -42,16 +42,16 @@ class CacheHeader:
             raise InputError("'tune_params_keys' names a parameter twice, or too many", where, "check the header")
         if OWN in keys:
             raise InputError(f"a parameter is named '{OWN}'", where, "rename it")
-        own = OwnHeader(document)
+        header = OwnHeader(document)
         self.keys: tuple[str, ...] = tuple(keys)
-        self.names = own.names(keys)
+        self.names = header.names(keys)
         self.listed = plain_lists(self.keys, self.names, document.get("tune_params"))
-        self.objective = own.objective(document.get("objective"))
-        self.device = own.text("device") or text_of(document.get("device_name"))
+        self.objective = header.objective(document.get("objective"))
+        self.device = header.text("device") or text_of(document.get("device_name"))
         self.kernel = text_of(document.get("kernel_name"))
         self.problem_size = _problem_size(document.get("problem_size"))
-        self.units = own.units
-        self.kept = own.kept
+        self.units = header.units
+        self.kept = header.kept
 
     def is_same_run(self, other: CacheHeader) -> bool:
         """Whether the other is of the same run, as far as headers show."""
@@ -150,7 +150,7 @@ def cache_header(space: SearchSpace, about: About, names: list[str]) -> dict[str
 
 def _sizes(text: str) -> int | str | list[int | str]:
     """Kernel Tuner reads it from every cache, and compares it with the one it is given; an empty list: not known."""
-    sizes = [int(each) if re.fullmatch(r"0|[1-9][0-9]{0,17}", each) else each for each in text.split(", ") if each]
+    sizes = [int(value) if re.fullmatch(r"0|[1-9][0-9]{0,17}", value) else value for value in text.split(", ") if value]
     return sizes[0] if len(sizes) == 1 else sizes
 
 

@@ -367,7 +367,7 @@ class RecordingBuilder:
 
     def _left_out(self) -> list[str]:
         """What cannot be, in a line."""
-        found = [words for each in self._impossible.values() for words in each]
+        found = [text for value in self._impossible.values() for text in value]
         listed = ", ".join(list(dict.fromkeys(found))[:4])
         return [f"{len(found)} figures that were not measured, or cannot be, are left out: {listed}"] if found else []
 

@@ -96,8 +96,8 @@ def _grid(
         for axis, name in zip(_AXES[: len(sizes)], BLOCK_SIZE_NAMES, strict=False):
             key = f"GridDiv{axis}"
             written = list(given.texts(key, numbers=True)) if key in given else [name]
-            known = [each for each in written if each in lists or each not in BLOCK_SIZE_NAMES]
-            divisors[axis.lower()] = [text.translated(each, given.place(key)) for each in known]
+            known = [value for value in written if value in lists or value not in BLOCK_SIZE_NAMES]
+            divisors[axis.lower()] = [text.translated(item, given.place(key)) for item in known]
         return {"problem_size": list(sizes), "grid_divisors": divisors}
     problem = [_axis(given, "GlobalSize", axis, text) or "1" for axis in _AXES]
     if given.text("GlobalSizeType", given.text("Language")) != "CUDA":

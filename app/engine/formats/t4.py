@@ -250,8 +250,8 @@ class ListEntries:
         """Read one result, or all of them as one list. Raises BadEntry, and InputError for too many."""
         if isinstance(entry, list) and not self._results and not self._pair:
             self._pair = True
-            for each in entry:
-                self._add(each)
+            for item in entry:
+                self._add(item)
         elif self._pair and isinstance(entry, dict):
             self._environment |= entry
         else:

@@ -41,9 +41,9 @@ class ClockFit:
 
     @property
     def _either(self) -> FrequencyFit | CapFit:
-        found = self.fit if self.fit is not None else self.caps
-        assert found is not None
-        return found
+        result = self.fit if self.fit is not None else self.caps
+        assert result is not None
+        return result
 
     @property
     def gpu(self) -> str:
@@ -102,9 +102,9 @@ def newest_fit(store: Store, gpu: str) -> list[ClockFit]:
     return [] if found is None else [ClockFit(found[0], None, found[1])]
 
 
-def _worded(found: list[ClockFit], source: str) -> list[ClockFit]:
+def _worded(clock_fits: list[ClockFit], source: str) -> list[ClockFit]:
     """Of several the command takes one, whichever that is."""
-    return [replace(each, words=(source,)) for each in found] if len(found) == 1 else found
+    return [replace(fit, words=(source,)) for fit in clock_fits] if len(clock_fits) == 1 else clock_fits
 
 
 def _found(read: Callable[[], list[Points]], caps: Sequence[CapFit], origin: str) -> list[ClockFit]:
@@ -129,15 +129,15 @@ def _paired(series: Sequence[Points], caps: Sequence[CapFit], origin: str) -> li
         chosen = {gpu: choose(board) for gpu, board in boards.items()}
         loads = {(gpu, points.others): [points] for gpu, points in chosen.items()}
     kept = list(loads.values())[:_MOST]
-    found = [ClockFit(fit_memory_clocks(each), None, origin) for each in kept]
+    results = [ClockFit(fit_memory_clocks(entry), None, origin) for entry in kept]
     for gpu in dict.fromkeys(cap.gpu for cap in caps):
         best = most_telling([cap for cap in caps if cap.gpu == gpu])
-        beside = _least_limited([(index, each[0].limit_w) for index, each in enumerate(kept) if each[0].gpu == gpu])
+        beside = _least_limited([(index, item[0].limit_w) for index, item in enumerate(kept) if item[0].gpu == gpu])
         if beside is None:
-            found.append(ClockFit(None, best, origin))
+            results.append(ClockFit(None, best, origin))
         else:
-            found[beside] = ClockFit(found[beside].fit, best, origin)
-    return found
+            results[beside] = ClockFit(results[beside].fit, best, origin)
+    return results
 
 
 def _least_limited(loads: Sequence[tuple[int, float | None]]) -> int | None:
@@ -185,7 +185,7 @@ def fit_of_sweep(
                 raise WattridgeError("the clock sweep was stopped", gpu.info.label)
             series.append(sweep.points)
     fit = fit_memory_clocks(series)
-    count = sum(len(each.clock_mhz) for each in series)
+    count = sum(len(item.clock_mhz) for item in series)
     simulated = ", simulated" if gpu.info.source == "simulated" else ""
     return fit, f"sweep of {count} clocks, {fit.series}{simulated}"
 

@@ -146,8 +146,8 @@ def _stamps(cells: Sequence[str]) -> Floats | None:
     seconds = np.fromiter((value if (value := parse(cell)) is not None else np.nan for cell in cells), np.float64)
     if np.isnan(seconds).mean() > 0.01:
         return None
-    known = np.flatnonzero(np.isfinite(seconds))
-    return np.asarray(np.interp(np.arange(len(seconds)), known, seconds[known] - seconds[known[0]]))
+    indices = np.flatnonzero(np.isfinite(seconds))
+    return np.asarray(np.interp(np.arange(len(seconds)), indices, seconds[indices] - seconds[indices[0]]))
 
 
 def _format(form: str) -> Callable[[str], float | None]:
@@ -224,7 +224,7 @@ def _stretches(log: Log, usable: Mask) -> list[Rows]:
     cuts = (np.abs(np.diff(log.clock_mhz[rows])) > _SAME_CLOCK_MHZ) | (np.diff(log.time_s[rows]) > _LONGEST_STEP_S)
     edges = np.concatenate([[0], np.flatnonzero(cuts) + 1, [len(rows)]])
     long = np.flatnonzero(np.diff(edges) >= _LEAST_READINGS)
-    pieces = [rows[edges[at] : edges[at + 1]] for at in long.tolist()]
+    pieces = [rows[edges[index] : edges[index + 1]] for index in long.tolist()]
     return [piece for piece in pieces if _long_enough(log, piece)]
 
 

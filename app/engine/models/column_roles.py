@@ -179,13 +179,13 @@ def _numeric(columns: Columns, named: Named) -> list[str]:
 
 def _by_rules(numeric: Sequence[str], named: Named, roles: Sequence[str]) -> dict[str, str]:
     """The column of each role that has one: the named one, the preferred one, else the first."""
-    found = {}
+    result = {}
     for role in roles:
         rule = _RULES[role]
         chosen = getattr(named, role, None) or min(filter(rule.fits, numeric), key=rule.rank, default=None)
         if chosen is not None:
-            found[role] = chosen
-    return found
+            result[role] = chosen
+    return result
 
 
 def _with_rate(names: dict[str, str], numeric: Sequence[str], named: Named) -> dict[str, str]:

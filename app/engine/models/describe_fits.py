@@ -25,7 +25,7 @@ def describe_fit(fit: FrequencyFit, origin: str = "", plateaus: Sequence[Plateau
         for clock in fit.memory_clocks
     ]
     read: list[list[Cell]] = [
-        [each.clock_mhz, each.power_w, each.scatter_w, each.readings, each.seconds] for each in plateaus
+        [item.clock_mhz, item.power_w, item.scatter_w, item.readings, item.seconds] for item in plateaus
     ]
     listings = (
         Listing("Plateaus of the log", ("MHz", "W", "± W", "readings", "s"), read),
@@ -57,7 +57,7 @@ def describe_caps(caps: CapFit, series: Sequence[CapFit] = ()) -> Description:
     if caps.kept is not None:
         figures.append(Figure("Power over its limit", 100 * caps.kept, "%", "where it binds"))
     if len(series) > 1:
-        overshoot = max(each.largest_overshoot for each in series)
+        overshoot = max(item.largest_overshoot for item in series)
         median = finite_or_none(100 * median_saving(series))
         figures.append(Figure(f"Median saving of {len(series)} series", median, "%", unknown="too few"))
         figures.append(Figure("Largest power above its limit", 100 * overshoot, "%", "of all series"))
@@ -75,20 +75,20 @@ def describe_caps(caps: CapFit, series: Sequence[CapFit] = ()) -> Description:
     )
 
 
-def describe_comparison(found: CapsAgainstClocks) -> Description:
+def describe_comparison(clocks: CapsAgainstClocks) -> Description:
     """Clocks against power limits for the same load."""
     rows = [
         [name, f"{side.setting:.0f} {unit}", change(side.energy), change(side.speed)]
-        for name, side, unit in (("locked clock", found.clocks, "MHz"), ("power limit", found.caps, "W"))
+        for name, side, unit in (("locked clock", clocks.clocks, "MHz"), ("power limit", clocks.caps, "W"))
     ]
-    ratio = found.power_ratio
+    ratio = clocks.power_ratio
     same_clock = Figure("Power at the same observed clock", change(ratio), "", "locked against limited")
     return Description(
         title="Clocks against power limits",
         origin="over the board left to itself",
         figures=[same_clock] if ratio is not None else (),
         listings=[Listing("", ("", "best at", "energy", "speed"), rows)],
-        remarks=[found.words],
+        remarks=[clocks.words],
     )
 
 

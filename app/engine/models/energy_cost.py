@@ -94,8 +94,8 @@ class GaussianRegression:
     def from_json(cls, document: Any, columns: int) -> GaussianRegression:
         """The reverse of `to_json`, for inputs of so many columns. Raises ValueError, TypeError or KeyError."""
         varying = np.zeros(columns, dtype=np.bool_)
-        at = [int(each) for each in document["varying"]]
-        if at != sorted({each for each in at if 0 <= each < columns}):
+        at = [int(value) for value in document["varying"]]
+        if at != sorted({item for item in at if 0 <= item < columns}):
             raise ValueError(f"it is not of {columns} columns")
         varying[at] = True
         centre, scale, weights = (_numbers(document[name], 1) for name in ("centre", "scale", "weights"))
@@ -181,8 +181,8 @@ def _most_probable(standard: Floats, values: Floats) -> _Scales:
         return float(value), slope + off / deviation
 
     bounds = list(zip(low, high, strict=True))
-    found = minimize(cost, mean, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": _ITERATIONS})
-    return _Scales.of(np.asarray(found.x, dtype=np.float64))
+    solution = minimize(cost, mean, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": _ITERATIONS})
+    return _Scales.of(np.asarray(solution.x, dtype=np.float64))
 
 
 def _squares(some: Floats, others: Floats) -> Floats:
@@ -223,11 +223,11 @@ class Sample:
     def columns(self, names: Sequence[str]) -> Floats:
         """Those of that name, in that order; NaN where there is none."""
         at = {name: index for index, name in enumerate(self.names)}
-        found = np.full((len(self.time_s), len(names)), np.nan)
+        result = np.full((len(self.time_s), len(names)), np.nan)
         for index, name in enumerate(names):
             if name in at:
-                found[:, index] = self.features[:, at[name]]
-        return found
+                result[:, index] = self.features[:, at[name]]
+        return result
 
     def of(self, which: Any) -> Sample:
         """Some of the kernels."""

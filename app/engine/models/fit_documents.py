@@ -58,7 +58,7 @@ def fit_from_document(document: Mapping[str, Any]) -> FrequencyFit:
     }
     arrays = {"used": np.bool_} | dict.fromkeys(_DRAWN - {"used", "curve"}, np.float64)
     figures |= {name: np.asarray(document[name], dtype=kind) for name, kind in arrays.items() if name in document}
-    figures["choices"] = tuple(Choice(**each) for each in document.get("choices", ()))
-    figures["memory_clocks"] = tuple(MemoryClock(**each) for each in document.get("memory_clocks", ()))
+    figures["choices"] = tuple(Choice(**item) for item in document.get("choices", ()))
+    figures["memory_clocks"] = tuple(MemoryClock(**element) for element in document.get("memory_clocks", ()))
     kept = {field.name for field in dataclasses.fields(FrequencyFit)}
     return FrequencyFit(**{name: value for name, value in figures.items() if name in kept})

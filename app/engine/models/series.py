@@ -59,13 +59,15 @@ def series_of_log(roles: Roles, times_s: Floats, rows: Mask, *, timed: bool) -> 
     rate = None if re.search(r"pci|[rt]x", roles.names.get("rate", "").lower()) else roles.known("rate")
     boards = [name for name in columns.cells if name.lower() in _BOARD and len(set(columns.cells[name])) > 1]
     found, problem = [], ""
-    for board, at in grouped(columns, boards, rows).items():
-        log = Log(times_s[at], clock[at], power[at], _at(memory, at), _at(busy, at), timed=timed)
+    for board, members in grouped(columns, boards, rows).items():
+        log = Log(
+            times_s[members], clock[members], power[members], _at(memory, members), _at(busy, members), timed=timed
+        )
         levels, parts = plateaus(log)
         problem = problem or _problem(log, [level.clock_mhz for level in levels])
         if len(levels) < _LEAST_CLOCKS:
             continue
-        gpu = board_of(columns, at[0], ("name", *DEVICE_COLUMNS))
+        gpu = board_of(columns, members[0], ("name", *DEVICE_COLUMNS))
         clocks = np.array([level.clock_mhz for level in levels])
         supported, notes = settable_clocks(gpu, clocks)
         kept = sum(level.readings for level in levels)
@@ -78,13 +80,13 @@ def series_of_log(roles: Roles, times_s: Floats, rows: Mask, *, timed: bool) -> 
             Points(
                 clock_mhz=clocks,
                 power_w=np.array([level.power_w for level in levels]),
-                rate=_medians(rate, at, parts),
+                rate=_medians(rate, members, parts),
                 limit_w=ceiling_w(log),
                 supported_mhz=supported or tuple(clocks.tolist()),
                 gpu=gpu,
-                series=Group(at, dict(zip(boards, board, strict=True)), unnamed=Path(columns.where).name).name,
+                series=Group(members, dict(zip(boards, board, strict=True)), unnamed=Path(columns.where).name).name,
                 notes=(note, *notes),
-                temperature_c=_medians(temperature, at, parts),
+                temperature_c=_medians(temperature, members, parts),
                 others=board,
                 plateaus=tuple(levels),
             )
@@ -118,9 +120,9 @@ def _medians(values: Floats | None, at: Rows, parts: list[Rows]) -> Floats | Non
     if values is None:
         return None
     known = [values[at[part]] for part in parts]
-    if any(not np.isfinite(each).any() for each in known):
+    if any(not np.isfinite(value).any() for value in known):
         return None
-    return np.array([float(np.nanmedian(each)) for each in known])
+    return np.array([float(np.nanmedian(value)) for value in known])
 
 
 def read_series(
@@ -186,13 +188,13 @@ def _series_of_columns(roles: Roles, wanted: Mapping[str, str]) -> list[Points]:
     rows &= known & ~impossible
     if not rows.any():
         raise InputError("no row has a clock and a power", columns.where, "name the columns with --clock and --power")
-    found = []
+    results = []
     for group in groups_of_columns(roles, rows, every.asked_mhz, wanted):
         points = _of_group(every, group, group.gpu, roles.names.get("memory_clock"), requested)
         limit_w = _limit_of_columns(columns, group)
         memory_mhz = None if memory is None else _single(memory[group.rows])
-        found.append(replace(points, limit_w=limit_w, memory_clock_mhz=memory_mhz, notes=(*points.notes, *notes)))
-    return found
+        results.append(replace(points, limit_w=limit_w, memory_clock_mhz=memory_mhz, notes=(*points.notes, *notes)))
+    return results
 
 
 def _of_group(every: Points, group: Group, gpu: str, memory: str | None, settable_mhz: Floats | None) -> Points:
@@ -248,13 +250,13 @@ def _series_of_table(table: ResultTable, where: str, gpu: str, wanted: Mapping[s
     if not groups:
         what = ", ".join(f"{key}={value}" for key, value in wanted.items())
         raise InputError(f"nothing measured with {what}", f"{where}, --series", "name values that were measured")
-    found = []
+    results = []
     for group in groups:
         points = _of_group(every, group, gpu, memory, every.asked_mhz)
         if points.rate is not None and not np.isfinite(points.rate).any():
             points = replace(points, rate=None)
         limit = next((group.values[name] for name in LIMIT_SETTINGS if name in group.values), None)
-        found.append(
+        results.append(
             replace(
                 points,
                 limited=_limited_rows(table, group),
@@ -262,7 +264,7 @@ def _series_of_table(table: ResultTable, where: str, gpu: str, wanted: Mapping[s
                 memory_clock_mhz=float(group.values[memory]) if memory else None,
             )
         )
-    return found
+    return results
 
 
 def _check_names(table: ResultTable, where: str, wanted: Mapping[str, str], named: Named) -> None:
@@ -300,9 +302,9 @@ def _points_of_table(table: ResultTable, setting: str | None, named: Named) -> P
 def _limited_rows(table: ResultTable, group: Group) -> Mask | None:
     """Where a limit acted; None where the event reasons of a measurement were not recorded."""
     measured = [table.measurement(row) for row in group.rows.tolist()]
-    if any(each.source not in (*LIVE, "simulated") for each in measured):
+    if any(measurement.source not in (*LIVE, "simulated") for measurement in measured):
         return None
-    return np.asarray([bool(each.event_reasons & LIMITING) for each in measured], dtype=np.bool_)
+    return np.asarray([bool(measurement.event_reasons & LIMITING) for measurement in measured], dtype=np.bool_)
 
 
 def read_caps(path: Path | str, *, series: str | None = None, **named: str | None) -> list[CapFit]:

@@ -60,7 +60,7 @@ def _of_log(log: Log) -> Columns:
             known = name in held
             cells[name] += map(repr, board.values[:, held.index(name)].tolist()) if known else [""] * len(times)
         cells["gpu"] += [board.name] * len(times)
-    in_order = {name: [column[at] for at in order] for name, column in cells.items()}
+    in_order = {name: [column[index] for index in order] for name, column in cells.items()}
     if log.assumed_step_s is not None:  # what it does not hold is not made up
         in_order = {READING: in_order.pop(_TIME), **in_order}
     return Columns(str(log.path), in_order, 2)
@@ -186,12 +186,12 @@ def groups_of_columns(roles: Roles, rows: Mask, setting: Floats, wanted: Mapping
     """The rows by the columns that distinguish series; `setting`, shape (n,), is what is swept within one."""
     columns = roles.columns
     keys = _key_columns(columns, roles.taken, rows, setting)
-    found = []
-    for values, at in grouped(columns, keys, rows).items():
+    results = []
+    for values, members in grouped(columns, keys, rows).items():
         picked = dict(zip(keys, values, strict=True)) | dict(wanted)
         shown = {name: picked[name] for name in columns.cells if name in picked}
-        found.append(Group(at, shown, board_of(columns, at[0]), Path(columns.where).name))
-    return found
+        results.append(Group(members, shown, board_of(columns, members[0]), Path(columns.where).name))
+    return results
 
 
 def board_of(columns: Columns, row: int, names: Sequence[str] = DEVICE_COLUMNS) -> str:
@@ -254,7 +254,7 @@ def _key_columns(columns: Columns, taken: set[str], rows: Mask, setting: Floats)
 def _codes(cells: Sequence[str], chosen: Rows) -> tuple[npt.NDArray[np.int64], int]:
     """A number for each text of the chosen cells, and how many texts there are."""
     seen: dict[str, int] = {}
-    codes = np.fromiter((seen.setdefault(cells[at], len(seen)) for at in chosen.tolist()), np.int64, len(chosen))
+    codes = np.fromiter((seen.setdefault(cells[index], len(seen)) for index in chosen.tolist()), np.int64, len(chosen))
     return codes, len(seen)
 
 

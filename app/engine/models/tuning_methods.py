@@ -297,7 +297,7 @@ def compare_methods(
         size=space.size,
         efficiency_name=names[0],
         speed_name=names[1],
-        results=tuple(each.against(race) for method, each in found.items() if method in methods),
+        results=tuple(item.against(race) for method, item in found.items() if method in methods),
         notes=tuple(notes),
     )
 
@@ -481,4 +481,4 @@ def methods_of_table(
 
 def measured_rows(table: ResultTable) -> Mapping[int, Measurement]:
     """The measurements by their row of the space."""
-    return {each.row: each for each in (table.measurement(index) for index in range(len(table)))}
+    return {item.row: item for item in (table.measurement(index) for index in range(len(table)))}

@@ -144,10 +144,10 @@ class CudaFile:
         if argument.shape is None:
             return f"{argument.value} when it was measured"
         size = math.prod(argument.shape) * number_type(argument.type).itemsize
-        said = f"{' x '.join(map(str, argument.shape))} numbers of type {argument.type}, {size} bytes"
+        message = f"{' x '.join(map(str, argument.shape))} numbers of type {argument.type}, {size} bytes"
         if argument.output:
-            return f"{said}, written"
-        return f"{said}, zeroed once before the first launch" if argument.fill == "zeros" else said
+            return f"{message}, written"
+        return f"{message}, zeroed once before the first launch" if argument.fill == "zeros" else message
 
     def _host_function(self) -> list[str]:
         kernel, launch = self.spec.kernel, self.prepared.launch

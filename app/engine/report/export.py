@@ -404,19 +404,19 @@ def _with_code(choice: Choice, *, beside_nvcc: bool) -> Choice:
 def _of_the_code(choice: Choice) -> list[str]:
     """Whether who builds the source has what was measured."""
     stem, code, other = file_stem(choice.plan.title), choice.code, choice.by_nvcc
-    said = []
+    lines = []
     if other is not None and other.same:
-        said.append(f"{other.version} makes the same machine code of {stem}{KINDS['source']}.")
+        lines.append(f"{other.version} makes the same machine code of {stem}{KINDS['source']}.")
     elif other is not None:
         has = f"{stem}{KINDS['code']} has what was measured"
-        said.append(f"{other.version} makes other machine code of {stem}{KINDS['source']}; {has}.")
+        lines.append(f"{other.version} makes other machine code of {stem}{KINDS['source']}; {has}.")
     elif code is not None:
-        said.append(f"{stem}{KINDS['code']} has the machine code that was measured.")
+        lines.append(f"{stem}{KINDS['code']} has the machine code that was measured.")
     if code is not None and code.again:
-        said.append("The machine code is no longer kept: the same compiler made it again for this export.")
+        lines.append("The machine code is no longer kept: the same compiler made it again for this export.")
     elif code is None and choice.kernel is not None and choice.plan.origin.get("compiler"):
-        said.append(f"The machine code is not here: {_why_no_code(choice)}.")
-    return said
+        lines.append(f"The machine code is not here: {_why_no_code(choice)}.")
+    return lines
 
 
 def _why_no_code(choice: Choice | None) -> str:

@@ -51,9 +51,9 @@ def facts(pairs: Mapping[str, object]) -> str:
 def described(description: Description) -> str:
     """Its figures with what they mean, its remarks and its tables."""
     rows = []
-    for each in description.figures:
-        meaning = element("span", esc(each.meaning), class_="soft") if each.meaning else ""
-        rows.append(element("dt", label_as_html(each.label)) + element("dd", esc(each.text), " ", meaning))
+    for item in description.figures:
+        meaning = element("span", esc(item.meaning), class_="soft") if item.meaning else ""
+        rows.append(element("dt", label_as_html(item.label)) + element("dd", esc(item.text), " ", meaning))
     remarks = [paragraph(remark, class_="soft") for remark in description.remarks]
     tables = [table(listing.header, listing.rows, listing.title) for listing in description.listings]
     return element("dl", *rows) + "".join((*remarks, *tables)) if rows else "".join((*remarks, *tables))

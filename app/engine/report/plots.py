@@ -178,14 +178,14 @@ _STYLE = """
 def small_front(table: ResultTable, objective: Objective, units: Mapping[str, str]) -> str:
     """HTML with the picture; empty where there are not two goals, or nothing worked."""
     goals = objective.front
-    found = front_indices(table, goals, objective.limits)
-    if len(goals) < 2 or not found:
+    indices = front_indices(table, goals, objective.limits)
+    if len(goals) < 2 or not indices:
         return ""
     names = [goal.name for goal in goals[:2]]
     x, y = (np.asarray(table.values(name), np.float64) for name in names)
     across, up = (heading(name, units) for name in names)
     drawing = Drawing(Axis.over(across, x), Axis.over(up, y), f"{names[1]} over {names[0]}")
     drawing.dots(x, y, "", "configurations", size=5.0)
-    order = sorted(found, key=lambda at: float(x[at]))
+    order = sorted(indices, key=lambda at: float(x[at]))
     drawing.line(x[order], y[order], "", "Pareto front")
     return f'<div class="wattridge">{element("style", _STYLE)}{drawing.text}</div>'

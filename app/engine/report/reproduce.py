@@ -131,10 +131,10 @@ def _as_docstring(text: str) -> str:
 def _quoted_for_windows(word: str) -> str:
     if _PLAIN.fullmatch(word):
         return word
-    found = _UNQUOTABLE.search(word)
-    if found is not None:
+    match = _UNQUOTABLE.search(word)
+    if match is not None:
         raise InputError(
-            f"{found[0]!r} in '{word}' means something else to each shell of Windows", "copy", "copy it as Python"
+            f"{match[0]!r} in '{word}' means something else to each shell of Windows", "copy", "copy it as Python"
         )
     return f'"{word}{_closing_backslashes(word)}"'
 

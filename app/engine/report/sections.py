@@ -165,9 +165,9 @@ def answer(content: ReportContent, letters: dict[int, str]) -> str:
             f"The same work over a year ({content.load.hours_per_year:.0f} h on "
             f"{content.load.boards} board{'s' if content.load.boards > 1 else ''}): {year.words}."
         )
-    for each in references_of(content.plan):
-        if words := each.standing(chosen):
-            body += paragraph(f"Against {each.label} ({each.words}): {words}. {each.label}: {each.note}.")
+    for item in references_of(content.plan):
+        if words := item.standing(chosen):
+            body += paragraph(f"Against {item.label} ({item.words}): {words}. {item.label}: {item.note}.")
     share = peak_share(content.plan, chosen)
     if share is not None:
         body += paragraph(f"It reaches {share.words}.")

@@ -195,22 +195,22 @@ class Drawing:
 
 def drawn(chart: Chart) -> str:
     """A chart that was described; nothing where none of its values is known."""
-    known = np.concatenate([each.y[np.isfinite(each.y)] for each in chart.series])
+    known = np.concatenate([entry.y[np.isfinite(entry.y)] for entry in chart.series])
     if not len(known):
         return ""
     if chart.names:
         low, high = chart.whole_range or (min(0.0, float(known.min())), max(0.0, float(known.max())))
         return _bars(chart, low, high)
-    across = Axis.over(chart.x_title, *(each.x for each in chart.series), log=chart.x_log)
+    across = Axis.over(chart.x_title, *(entry.x for entry in chart.series), log=chart.x_log)
     up = Axis(chart.y_title, *chart.whole_range) if chart.whole_range else Axis.over(chart.y_title, known)
     drawing = Drawing(across, up, f"{chart.y_title} over {chart.x_title}")
-    for place, each in enumerate(chart.series):
-        kept = thinned(len(each.y), _MOST_POINTS)
-        label = each.label if len(chart.series) > 1 else ""
-        if each.line:
-            drawing.line(each.x[kept], each.y[kept], f"b{place}", label)
-        if each.points:
-            drawing.dots(each.x[kept], each.y[kept], f"b{place}", "" if each.line else label, size=6)
+    for place, item in enumerate(chart.series):
+        kept = thinned(len(item.y), _MOST_POINTS)
+        label = item.label if len(chart.series) > 1 else ""
+        if item.line:
+            drawing.line(item.x[kept], item.y[kept], f"b{place}", label)
+        if item.points:
+            drawing.dots(item.x[kept], item.y[kept], f"b{place}", "" if item.line else label, size=6)
     return drawing.text
 
 
@@ -224,7 +224,7 @@ def _bars(chart: Chart, low: float, high: float) -> str:
     for group, name in enumerate(chart.bar_labels):
         middle = y + step / 2 - 1
         parts.append(f'<text class="tick left" x="{start - 8}" y="{middle:.1f}">{esc(name[:32])}</text>')
-        for place, value in enumerate(float(each.y[group]) for each in chart.series):
+        for place, value in enumerate(float(entry.y[group]) for entry in chart.series):
             if not math.isfinite(value):
                 continue
             length, top = abs(value) * scale, y + place * thick
@@ -236,10 +236,10 @@ def _bars(chart: Chart, low: float, high: float) -> str:
         y += step
     parts.append(f'<path class="axis" d="M{zero:.1f} 4V{y}"/>')
     parts.append(f'<text class="tick left" x="{start - 8}" y="{y + 17}">{esc(chart.x_title)}</text>')
-    for index, each in enumerate(chart.series):
+    for index, item in enumerate(chart.series):
         x = start + index * 150
         parts.append(f'<rect class="bar b{index}" x="{x}" y="{y + 8}" width="12" height="9"/>')
-        parts.append(f'<text class="key" x="{x + 17}" y="{y + 17}">{esc(each.label)}</text>')
+        parts.append(f'<text class="key" x="{x + 17}" y="{y + 17}">{esc(item.label)}</text>')
     return element("svg", element("title", esc(chart.x_title)), *parts, viewBox=f"0 0 {WIDTH} {y + 26}", role="img")
 
 
@@ -249,8 +249,8 @@ def _log_ticks(low: float, high: float, most: int) -> list[float]:
         return [value for value in round_ticks(low, high, most) if value > 0]
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for factors in ((1, 2, 5), (1,)):
-        found = [factor * 10.0**decade for decade in decades for factor in factors]
-        found = [value for value in found if low <= value <= high]
-        if len(found) <= most + 2:
-            return found
-    return found[:: -(-len(found) // most)]
+        results = [factor * 10.0**decade for decade in decades for factor in factors]
+        results = [value for value in results if low <= value <= high]
+        if len(results) <= most + 2:
+            return results
+    return results[:: -(-len(results) // most)]

@@ -29,14 +29,14 @@ def source_figures(source: str) -> tuple[str, str]:
 
 def of_sources(names: Collection[str]) -> set[str]:
     """Those of `names` that several sources of power report of the same: none where there were no meters."""
-    found = set()
+    result = set()
     if set(source_figures("board")) <= set(names):
         for name in names:
             source = name.removeprefix("power_").removesuffix("_w")
             pair = source_figures(source)
             if name == pair[0] and pair[1] in names and name not in STATED_FROM:
-                found |= set(pair)
-    return found
+                result |= set(pair)
+    return result
 
 
 THERMAL_CORRECTION = "thermal_correction"  # power and energy stated for a thermal condition, over those that were drawn
@@ -145,7 +145,7 @@ def stated_otherwise(measured: Mapping[str, float], stated: Mapping[str, float])
 
 def same(one: Measurement, other: Measurement) -> bool:
     """Whether they are alike in every field. A figure that is not known (NaN) differs from itself by ==, since 3.13."""
-    pairs = ((getattr(one, each.name), getattr(other, each.name)) for each in fields(Measurement))
+    pairs = ((getattr(one, member.name), getattr(other, member.name)) for member in fields(Measurement))
     return all(first is second or first == second for first, second in pairs)
 
 

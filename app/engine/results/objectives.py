@@ -78,7 +78,7 @@ class Objective:
         At most 0 where every limit is kept.
         """
         found = [limit.excess(values.get(limit.name, math.nan)) for limit in self.limits]
-        return max((math.inf if math.isnan(each) else each for each in found), default=-math.inf)
+        return max((math.inf if math.isnan(match) else match for match in found), default=-math.inf)
 
     def to_list(self) -> list[list[Any]]:
         """As files keep it: [name, maximise] of the goal and each of the front, [name, '<=', bound] of each limit.
@@ -93,9 +93,9 @@ class Objective:
     def of_list(cls, given: Sequence[Sequence[Any]]) -> Objective:
         """The inverse of `to_list`. Raises ValueError, TypeError or LookupError for anything else."""
         goal, *front = (
-            Goal(str(name), bool(maximise)) for name, maximise in (each for each in given if len(each) == 2)
+            Goal(str(name), bool(maximise)) for name, maximise in (value for value in given if len(value) == 2)
         )
-        limits = (each for each in given if len(each) != 2 and each != _SHOWN)
+        limits = (value for value in given if len(value) != 2 and value != _SHOWN)
         bounds = tuple(Limit(str(name), sign == "<=", float(at)) for name, sign, at in limits)
         return cls(goal, tuple(front), bounds, _SHOWN not in given)
 
@@ -140,15 +140,15 @@ def parse_front(text: str) -> tuple[Goal, ...]:
 
 def parse_bound(name: str, text: str, where: str) -> Limit:
     """The limit of a figure, read from '<= 0.5' or '>= 500'. Raises InputError naming the place."""
-    found = _BOUND.fullmatch(text)
-    if found is None or not math.isfinite(float(found[2])):
+    match = _BOUND.fullmatch(text)
+    if match is None or not math.isfinite(float(match[2])):
         raise InputError(f"'{text[:60]}' is not a limit", where, "write '<= NUMBER' or '>= NUMBER'")
-    return Limit(name, found[1] == "<=", float(found[2]))
+    return Limit(name, match[1] == "<=", float(match[2]))
 
 
 def parse_limit(text: str) -> Limit:
     """Read 'ttft_p95_s<=0.5'. Raises InputError naming the text."""
-    found = _LIMIT.fullmatch(text)
-    if found is None or not found[1].strip():
+    match = _LIMIT.fullmatch(text)
+    if match is None or not match[1].strip():
         raise InputError(f"'{text[:60]}' is not a limit", "--limit", "write NAME<=NUMBER or NAME>=NUMBER")
-    return parse_bound(found[1].strip(), found[2], "--limit")
+    return parse_bound(match[1].strip(), match[2], "--limit")

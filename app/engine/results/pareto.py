@@ -28,13 +28,13 @@ def front(values: npt.ArrayLike, maximise: Sequence[bool]) -> Indices:
     with k points on the front for more. Raises ValueError where the shapes disagree.
     """
     points = _smaller_better(values, maximise)
-    known = np.flatnonzero(_unbeaten_by_one(np.ascontiguousarray(points.T)))
-    if not len(known):
+    indices = np.flatnonzero(_unbeaten_by_one(np.ascontiguousarray(points.T)))
+    if not len(indices):
         return np.empty(0, dtype=np.int64)
-    points = points[known]
+    points = points[indices]
     order = np.lexsort(points.T[::-1])  # by the first goal, then the next ones, then (as it is stable) the index
     chosen = _front_of_two(points[order, 1]) if points.shape[1] == 2 else _front_of_many(points[order])
-    return known[order[chosen]][::-1].astype(np.int64)
+    return indices[order[chosen]][::-1].astype(np.int64)
 
 
 def hypervolume(values: npt.ArrayLike, maximise: Sequence[bool], reference: Sequence[float]) -> float:
@@ -142,7 +142,7 @@ def finalists(measurements: Sequence[Measurement], objective: Objective) -> list
                     chosen[each.row] = each
                     most -= 1
 
-    known = [[each for each in board if objective.goal.cost(each.values) < math.inf] for board in of_boards.values()]
+    known = [[item for item in board if objective.goal.cost(item.values) < math.inf] for board in of_boards.values()]
     ranked = [sorted(own, key=lambda each: objective.goal.cost(each.values))[:BEST] for own in known]
     choose(ranked, min(MOST_BEST, max(BEST, len(ranked))))
     if objective.front:
@@ -153,7 +153,7 @@ def finalists(measurements: Sequence[Measurement], objective: Objective) -> list
 
 def _front_of(own: Sequence[Measurement], goals: Sequence[Goal], most: int) -> list[Measurement]:
     """So many points of a board's front, evenly spaced."""
-    values = [[each.values.get(goal.name, math.nan) for goal in goals] for each in own]
+    values = [[item.values.get(goal.name, math.nan) for goal in goals] for item in own]
     points = front(values, [goal.maximise for goal in goals])
     places = np.unique(np.linspace(0, len(points) - 1, min(most, len(points))).round().astype(int))
     return [own[points[place]] for place in places]

@@ -18,7 +18,7 @@ LATENCIES: Final[Mapping[str, str]] = {
 
 def latency_figures(latency: str) -> tuple[str, ...]:
     """The names of what is stated of a latency: its mean and its percentiles, in s."""
-    return (f"{latency}_mean_s", *(f"{latency}_p{each}_s" for each in PERCENTILES))
+    return (f"{latency}_mean_s", *(f"{latency}_p{value}_s" for value in PERCENTILES))
 
 
 START: Final = "service_start_s"
@@ -29,8 +29,8 @@ SERVICE_FIGURES: Final[Mapping[str, tuple[str, str]]] = {
     "input_tokens_per_s": ("1/s", "tokens of their prompts"),
     "output_tokens_per_s": ("1/s", "tokens of the answers, counted as they arrive"),
     **{
-        name: ("s", f"{words}, {name.split('_')[1]}")
-        for latency, words in LATENCIES.items()
+        name: ("s", f"{text}, {name.split('_')[1]}")
+        for latency, text in LATENCIES.items()
         for name in latency_figures(latency)
     },
     "energy_per_token_j": ("J", "what the boards drew, over the output tokens"),

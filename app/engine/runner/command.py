@@ -79,7 +79,7 @@ class CommandRunner(RowByRow):
         spans: list[Span] = []
         windows: list[Window] = []
         reported: list[Figures] = []
-        said: list[str] = []  # what speaks against the figures
+        lines: list[str] = []  # what speaks against the figures
         try:
             for _ in range(self._command.spec.repeats):
                 ended = self._command.run(configuration, stop=stop, now_ns=self._gpu.clock.now_ns)
@@ -93,7 +93,7 @@ class CommandRunner(RowByRow):
                 stated_j = spans[-1].energy_at_condition_j * ended.time_s / spans[-1].time_s
                 reported.append(values if math.isnan(stated_j) else {**values, "energy_at_condition_j": stated_j})
                 windows.append(self._window(spans[-1], ended))
-                said += windows[-1].said
+                lines += windows[-1].said
         except CommandFailed as failure:
             cost_s, source = time.monotonic() - begun, self.source
             return Measurement.failed(row, configuration, failure.state, str(failure), source=source, cost_s=cost_s)
@@ -109,8 +109,8 @@ class CommandRunner(RowByRow):
         asked_mhz = settings.get("graphics_clock_mhz")
         if self.source in LIVE:
             clock_mhz, reasons = measurement.observed_clock_mhz, measurement.event_reasons
-            said += [self._unmet, disobeyed(self._gpu, asked_mhz, clock_mhz, reasons)]
-        return replace(measurement, message="; ".join(words for words in dict.fromkeys(said) if words))
+            lines += [self._unmet, disobeyed(self._gpu, asked_mhz, clock_mhz, reasons)]
+        return replace(measurement, message="; ".join(line for line in dict.fromkeys(lines) if line))
 
     def _window(self, span: Span, ended: Ended) -> Window:
         """What is known of one run. Its time is the program's own, on the wall."""

@@ -49,7 +49,7 @@ def measurement_of(
         observed_clock_mhz=values.get("observed_clock_mhz", math.nan),
         event_reasons=reduce(or_, (window.event_reasons for window in windows)),
         power_source=windows[-1].power_source,
-        message="; ".join(dict.fromkeys(words for window in windows for words in window.said)),
+        message="; ".join(dict.fromkeys(text for window in windows for text in window.said)),
         source=source,
         timestamp_s=time.time(),
         cost_s=cost_s,
@@ -174,10 +174,10 @@ def _measured(window: Window) -> Figures:
 
 def _of_sources(window: Window) -> Intervals:
     """The 95 % intervals of what each source of power reports of a window."""
-    found: Intervals = {}
+    intervals: Intervals = {}
     for name, source in window.sources.items():
         if source.interval_w is not None:
             low_w, high_w = source.interval_w
             power, energy = source_figures(name)
-            found |= {power: (low_w, high_w), energy: (low_w * window.time_s, high_w * window.time_s)}
-    return found
+            intervals |= {power: (low_w, high_w), energy: (low_w * window.time_s, high_w * window.time_s)}
+    return intervals

@@ -49,7 +49,7 @@ def figures_of_requests(
     arrive where that is known, else with the end of their request. Rates and the idle share are means over the window
     by the weights; requests and errors are counted.
     """
-    ended = Requests.joined([each.requests for each in served]).ended_within(start_ns, end_ns)
+    ended = Requests.joined([request.requests for request in served]).ended_within(start_ns, end_ns)
     seconds = (end_ns - start_ns) / 1e9
     good = ~ended.failed
     counts = weights.at((ended.ended_ns - start_ns) / max(1, end_ns - start_ns)) * good
@@ -76,18 +76,18 @@ def figures_of_requests(
 def faults_in_words(served: Sequence[Served]) -> str:
     """'HTTP status 503 (12), no connection (3)': what failed requests met, the most frequent first."""
     faults: Counter[str] = Counter()
-    for each in served:
-        faults.update(each.faults)
+    for request in served:
+        faults.update(request.faults)
     return ", ".join(f"{words} ({count})" for words, count in faults.most_common(3))
 
 
 def work_of(served: Sequence[Served]) -> tuple[Floats, Floats]:
     """By when work was done, ns, ascending, and how much: tokens as they arrive, else requests as they end."""
-    counted = [each for each in served if math.isfinite(each.output_tokens)]
-    if counted and len(counted) == len([each for each in served if each.end_ns > each.start_ns]):
-        times = np.array([each.end_ns for each in counted], dtype=np.float64)
+    counted = [request for request in served if math.isfinite(request.output_tokens)]
+    if counted and len(counted) == len([request for request in served if request.end_ns > request.start_ns]):
+        times = np.array([item.end_ns for item in counted], dtype=np.float64)
         return times, _tokens_of(counted)
-    ended = Requests.joined([each.requests for each in served])
+    ended = Requests.joined([request.requests for request in served])
     tokens = ended.output_tokens[~ended.failed]
     if not len(tokens) or not np.isfinite(tokens).all() or not tokens.sum() > 0:
         return answers_of(served)
@@ -98,7 +98,7 @@ def work_of(served: Sequence[Served]) -> tuple[Floats, Floats]:
 
 def answers_of(served: Sequence[Served]) -> tuple[Floats, Floats]:
     """When requests were answered in full, ns, ascending, and 1 for each."""
-    ended = Requests.joined([each.requests for each in served])
+    ended = Requests.joined([request.requests for request in served])
     times = np.sort(ended.ended_ns[~ended.failed]).astype(np.float64)
     return times, np.ones(len(times))
 
@@ -118,25 +118,28 @@ def _tokens_per_s(
 def _idle(served: Sequence[Served], start_ns: int, end_ns: int, weights: Weights) -> float:
     shares = _shares(served, start_ns, end_ns, weights)
     inside = shares > 0
-    idle_s = np.array([each.idle_s for each in served])
+    idle_s = np.array([request.idle_s for request in served])
     return float(idle_s[inside] / _lengths_s(served)[inside] @ shares[inside])
 
 
 def _tokens_of(served: Sequence[Served]) -> Floats:
     """The output tokens of each stretch, for each piece of a stream as many as all answers had."""
     latest = served[-1].tokens_per_piece if served else 1.0
-    return np.array([each.output_tokens * (latest / each.tokens_per_piece) for each in served])
+    return np.array([request.output_tokens * (latest / request.tokens_per_piece) for request in served])
 
 
 def _lengths_s(served: Sequence[Served]) -> Floats:
-    return np.array([(each.end_ns - each.start_ns) / 1e9 for each in served])
+    return np.array([(request.end_ns - request.start_ns) / 1e9 for request in served])
 
 
 def _shares(served: Sequence[Served], start_ns: int, end_ns: int, weights: Weights) -> Floats:
     """How much of the weight of a window lies in each stretch, 0 to 1."""
     length = max(1, end_ns - start_ns)
     return np.array(
-        [weights.between((each.start_ns - start_ns) / length, (each.end_ns - start_ns) / length) for each in served]
+        [
+            weights.between((request.start_ns - start_ns) / length, (request.end_ns - start_ns) / length)
+            for request in served
+        ]
     )
 
 
@@ -144,7 +147,7 @@ def _latency(name: str, values_s: Floats) -> dict[str, float]:
     if not len(values_s):
         return {}
     found = np.percentile(values_s, PERCENTILES)
-    named = {f"{name}_p{each}_s": float(value) for each, value in zip(PERCENTILES, found, strict=True)}
+    named = {f"{name}_p{item}_s": float(value) for item, value in zip(PERCENTILES, found, strict=True)}
     return {f"{name}_mean_s": float(values_s.mean()), **named}
 
 
@@ -315,15 +318,15 @@ class ServiceRunner(RowByRow):
 
     def _check_hope(self, served: Sequence[Served], elapsed_s: float) -> None:
         """Raises CommandFailed where requests fail and none is answered, or where none ended in all the time."""
-        ended = sum(len(each.requests) for each in served)
-        failed = sum(int(each.requests.failed.sum()) for each in served)
+        ended = sum(len(request.requests) for request in served)
+        failed = sum(int(request.requests.failed.sum()) for request in served)
         if failed == ended >= _HOPELESS or (failed == ended > 0 and elapsed_s >= self._service.spec.most_s):
             raise CommandFailed(State.RUNTIME, f"all of {failed} requests failed: {faults_in_words(served)}")
         if not ended and elapsed_s >= self._service.spec.most_s:
             raise CommandFailed(State.TIMEOUT, f"no request was answered within {elapsed_s:.1f} s")
 
     def _seen(self, configuration: Configuration, served: Sequence[Served], found: Look, began_ns: int) -> _Seen:
-        start_ns, end_ns = (began_ns + round(each * 1e9) for each in (found.start_s, found.end_s))
+        start_ns, end_ns = (began_ns + round(value * 1e9) for value in (found.start_s, found.end_s))
         figures = figures_of_requests(served, start_ns, end_ns, SMOOTH)
         work_per_s = figures.get("output_tokens_per_s", 0.0) or figures["requests_per_s"]
         if not work_per_s > 0:
@@ -377,18 +380,18 @@ class ServiceRunner(RowByRow):
             self._spec,
             row,
             configuration,
-            [each.window for each in seen],
+            [item.window for item in seen],
             source=self.source,
             cost_s=cost_s,
-            reported=[{**each.figures, **_of_energy(each)} for each in seen],
+            reported=[{**item.figures, **_of_energy(item)} for item in seen],
             more={START: started_s} if started_s else None,
         )
-        said = [words for each in seen for words in each.said]
+        lines = [text for item in seen for text in item.said]
         if self.source in LIVE:
             asked_mhz = settings.get("graphics_clock_mhz")
             clock_mhz, reasons = measured.observed_clock_mhz, measured.event_reasons
-            said += [self._unmet, disobeyed(self._gpu, asked_mhz, clock_mhz, reasons)]
-        message = "; ".join(dict.fromkeys(words for words in said if words))
+            lines += [self._unmet, disobeyed(self._gpu, asked_mhz, clock_mhz, reasons)]
+        message = "; ".join(dict.fromkeys(line for line in lines if line))
         return replace(measured, message=message, intervals=_intervals(measured.values, measured.intervals, seen))
 
     def _since_s(self, begun_ns: int) -> float:
@@ -414,17 +417,19 @@ def _intervals(values: Mapping[str, float], known: Mapping[str, Interval], seen:
 
     None of what the load is not known well enough for: the sensor's alone would promise too much.
     """
-    work = [each.work for each in seen if each.work is not None]
-    answers = [each.answers for each in seen if each.answers is not None]
+    work = [item.work for item in seen if item.work is not None]
+    answers = [item.answers for item in seen if item.answers is not None]
     if not work:
         return dict(known)
     low_w, high_w = known.get("power_w", (math.nan, math.nan))
     sensor = (high_w - low_w) / 2 / values["power_w"] if values.get("power_w") else math.nan
 
     def half(name: str, of: Sequence[Known]) -> float:
-        return float(np.mean([getattr(each, name) for each in of])) / math.sqrt(len(of))
+        return float(np.mean([getattr(item, name) for item in of])) / math.sqrt(len(of))
 
-    uneven = float(np.mean([abs(each.smooth_power - 1) for each in work]))  # that far the plain mean is off the smooth
+    uneven = float(
+        np.mean([abs(element.smooth_power - 1) for element in work])
+    )  # that far the plain mean is off the smooth
     cost = math.hypot(sensor, half("cost_half", work))
     halves = {
         "time_s": half("rate_half", work),
@@ -435,11 +440,11 @@ def _intervals(values: Mapping[str, float], known: Mapping[str, Interval], seen:
         "energy_per_token_j": cost,
         "energy_per_request_j": math.hypot(sensor, half("cost_half", answers)),
     }
-    found = {name: ends for name, ends in known.items() if name not in halves}
+    result = {name: ends for name, ends in known.items() if name not in halves}
     for name, half_width in halves.items():
         value = values.get(name, math.nan)
         if math.isfinite(value * half_width) and half_width > 0:
             low, high = known.get(name, (value, value))
             wide = max(half_width * abs(value), (high - low) / 2)
-            found[name] = (max(0.0, value - wide), value + wide)
-    return found
+            result[name] = (max(0.0, value - wide), value + wide)
+    return result

@@ -42,7 +42,7 @@ class ServiceHere:
     @property
     def others(self) -> list[Gpu]:
         """The boards that it runs on beside the session's."""
-        return [each.gpu for each in self._watches[1:]]
+        return [item.gpu for item in self._watches[1:]]
 
     @property
     def started_with(self) -> dict[str, Value | None]:
@@ -92,11 +92,11 @@ class ServiceHere:
 
     def energy(self, start_ns: int, end_ns: int) -> Energy:
         """What all the boards drew between two times."""
-        return _added([_energy_of(read_span(each, start_ns, end_ns)) for each in self._watches])
+        return _added([_energy_of(read_span(value, start_ns, end_ns)) for value in self._watches])
 
     def window(self, start_ns: int, end_ns: int, time_s: float) -> Window:
         """The figures of the boards, `time_s` for each unit of work: the power is of all, the rest of the session's."""
-        spans = [read_span(each, start_ns, end_ns) for each in self._watches]
+        spans = [read_span(value, start_ns, end_ns) for value in self._watches]
         window = window_of(spans[0], (start_ns, end_ns), time_s)
         if len(spans) == 1:
             beside = meters_beside(self._gpu.info)
@@ -134,8 +134,8 @@ class ServiceHere:
     def close(self) -> None:
         """End everything. Safe to call twice."""
         self.drop()
-        for each in self._watches:
-            each.release()
+        for item in self._watches:
+            item.release()
         self._watches = []
 
 
@@ -145,13 +145,13 @@ def _watched(gpu: Gpu, others: Sequence[str]) -> list[Watch]:
     try:
         for name in others:
             other = watch(name)
-            if other.gpu.info.uuid in {each.gpu.info.uuid for each in watches}:
+            if other.gpu.info.uuid in {item.gpu.info.uuid for item in watches}:
                 other.release()
             else:
                 watches.append(other)
     except WattridgeError:
-        for each in watches:
-            each.release()
+        for item in watches:
+            item.release()
         raise
     return watches
 

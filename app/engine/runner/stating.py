@@ -142,7 +142,7 @@ def seen_again(
     """
     seen: dict[int, Measurement] = {}
     with suppress(WattridgeError):
-        seen = {each.row: each for each in runner.measure(again, stop)} if again else {}
+        seen = {item.row: item for item in runner.measure(again, stop)} if again else {}
     return [_compared(measurement, seen.get(measurement.row)) for measurement in measurements]
 
 
@@ -155,7 +155,7 @@ def _compared(first: Measurement, second: Measurement | None) -> Measurement:
         return first
     difference = f"{percent(abs(longer), 1)} {'longer' if longer > 0 else 'less time'} per launch"
     remark = f"a second look at the end took {difference}"
-    return replace(first, message="; ".join(words for words in (first.message, remark) if words))
+    return replace(first, message="; ".join(text for text in (first.message, remark) if text))
 
 
 def condition_of(values: Mapping[str, float]) -> Condition:

@@ -85,7 +85,7 @@ def _profiles(values: SettingValues, gpu: Gpu, where: str, notes: list[str]) -> 
     if why := why_not_set(gpu, PROFILE):
         raise InputError(f"{gpu.info.label}: {why}", where, "remove this setting")
     try:
-        numbers = [profile_number(gpu, each) for each in (known if isinstance(values, str | int) else values)]
+        numbers = [profile_number(gpu, value) for value in (known if isinstance(values, str | int) else values)]
     except InputError as unknown:
         raise InputError(unknown.what, where, unknown.remedy) from None
     notes.append("workload power profiles: " + ", ".join(f"{number} is {known[number]}" for number in numbers))

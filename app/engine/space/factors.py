@@ -225,9 +225,9 @@ def _sorted_keys(factors: list[Factor], weight: Mapping[str, int], span: int) ->
         present[key[start : start + _DECODED]] = True
     filled = 0
     for start in range(0, span, _DECODED):
-        found = np.flatnonzero(present[start : start + _DECODED])
-        key[filled : filled + len(found)] = found + start
-        filled += len(found)
+        indices = np.flatnonzero(present[start : start + _DECODED])
+        key[filled : filled + len(indices)] = indices + start
+        filled += len(indices)
     return key
 
 

@@ -76,13 +76,13 @@ def repeat_names(table: ResultTable) -> tuple[str, ...]:
 
     One of a name that may mean something else, such as `iteration`, must also leave the times much as they are.
     """
-    found = []
+    results = []
     for parameter in table.space.parameters:
         if parameter.device_setting or not is_repeat(parameter.name, parameter.values):
             continue
         if _CERTAIN.match(parameter.name) or not _changes_times(table, parameter.name):
-            found.append(parameter.name)
-    return tuple(found)
+            results.append(parameter.name)
+    return tuple(results)
 
 
 def fold(table: ResultTable) -> Folded | None:
@@ -127,11 +127,11 @@ def of_each_reading(table: ResultTable, column: npt.NDArray[np.float64]) -> npt.
     if not names:
         return column
     _, row_of = _space_without(table.space, names)
-    known = np.flatnonzero((table.states()[: len(column)] == STATES.index(State.OK)) & np.isfinite(column))
-    _, place = np.unique(row_of[table.rows()[known]], return_inverse=True)
-    found = np.array(column)
-    found[known] = (np.bincount(place, weights=column[known]) / np.bincount(place))[place]
-    return found
+    indices = np.flatnonzero((table.states()[: len(column)] == STATES.index(State.OK)) & np.isfinite(column))
+    _, place = np.unique(row_of[table.rows()[indices]], return_inverse=True)
+    result = np.array(column)
+    result[indices] = (np.bincount(place, weights=column[indices]) / np.bincount(place))[place]
+    return result
 
 
 def of_configurations(table: ResultTable, column: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -144,10 +144,10 @@ def of_configurations(table: ResultTable, column: npt.NDArray[np.float64]) -> np
         return column
     _, row_of = _space_without(table.space, names)
     group = row_of[table.rows()[: len(column)]]
-    known = np.flatnonzero(np.isfinite(column))
-    _, first, place = np.unique(group[known], return_index=True, return_inverse=True)
+    indices = np.flatnonzero(np.isfinite(column))
+    _, first, place = np.unique(group[indices], return_index=True, return_inverse=True)
     means = np.full(len(column), np.nan)
-    means[known[first]] = np.bincount(place, weights=column[known]) / np.bincount(place)
+    means[indices[first]] = np.bincount(place, weights=column[indices]) / np.bincount(place)
     return means
 
 
@@ -180,7 +180,7 @@ def _space_without(space: SearchSpace, names: Sequence[str]) -> tuple[SearchSpac
     codes, row_of = np.unique(space.codes[:, kept], axis=0, return_inverse=True)
     smaller = replace(
         space,
-        parameters=tuple(space.parameters[at] for at in kept),
+        parameters=tuple(space.parameters[place] for place in kept),
         codes=codes,
         cartesian=max(1, space.cartesian // repeats),
     )

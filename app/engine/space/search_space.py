@@ -128,8 +128,8 @@ class NearestRows:
             places += rng.uniform(-_JITTER, _JITTER, places.shape)
         rounded = np.clip(np.rint(places), 0, self._last).astype(np.int64)
         rows = self._index.find(rounded)
-        for at in np.flatnonzero(rows < 0).tolist():
-            rows[at] = self._nearest(places[at], rounded[at])
+        for index in np.flatnonzero(rows < 0).tolist():
+            rows[index] = self._nearest(places[index], rounded[index])
         return rows
 
     def _nearest(self, place: Reals, rounded: Rows) -> int:

@@ -21,19 +21,19 @@ def feasible(table: ResultTable, limits: Sequence[Limit]) -> Mask:
 
     The repeats of a configuration keep them in the mean, or not at all.
     """
-    found: Mask = table.comparable
-    found = found & (table.states()[: len(found)] == _OK)
+    result: Mask = table.comparable
+    result = result & (table.states()[: len(result)] == _OK)
     for limit in limits:
-        column = of_each_reading(table, np.asarray(table.values(limit.name)[: len(found)], dtype=np.float64))
-        found = found & ((column <= limit.bound) if limit.most else (column >= limit.bound))
-    return found
+        column = of_each_reading(table, np.asarray(table.values(limit.name)[: len(result)], dtype=np.float64))
+        result = result & ((column <= limit.bound) if limit.most else (column >= limit.bound))
+    return result
 
 
 def broken(table: ResultTable, limits: Sequence[Limit]) -> Mask:
     """Those that could be chosen but for a limit, shape (n,); of what was only timed that is not known yet."""
     within = feasible(table, limits)
-    found: Mask = feasible(table, ())[: len(within)] & ~table.timed()[: len(within)] & ~within
-    return found
+    result: Mask = feasible(table, ())[: len(within)] & ~table.timed()[: len(within)] & ~within
+    return result
 
 
 def nearest(table: ResultTable, limits: Sequence[Limit]) -> int | None:
@@ -56,24 +56,24 @@ def unsure_in_words(limits: Sequence[Limit], measurement: Measurement) -> str:
 
     Empty where it keeps them for certain, as far as its intervals say.
     """
-    said = []
+    lines = []
     for limit in limits:
         low, high = measurement.intervals.get(limit.name, (float("nan"), float("nan")))
         end = high if limit.most else low
         if limit.holds(measurement.values.get(limit.name, float("nan"))) and end == end and not limit.holds(end):
-            said.append(f"{limit} (its 95 % interval is {low:.4g} to {high:.4g})")
-    return "; ".join(said)
+            lines.append(f"{limit} (its 95 % interval is {low:.4g} to {high:.4g})")
+    return "; ".join(lines)
 
 
 def broken_in_words(limits: Sequence[Limit], values: Mapping[str, float]) -> str:
     """'ttft_p95_s is 0.62, more than 0.5': each limit that these values break; empty where they break none."""
-    said = []
+    lines = []
     for limit in limits:
         value = values.get(limit.name, float("nan"))
         if not limit.holds(value):
-            said.append(
+            lines.append(
                 f"{limit.name} is not known"
                 if np.isnan(value)
                 else f"{limit.name} is {value:.4g}, {'more' if limit.most else 'less'} than {limit.bound:g}"
             )
-    return "; ".join(said)
+    return "; ".join(lines)

@@ -114,9 +114,9 @@ def scan_kernels(source: str) -> Scan:
     kernels = tuple(_kernels(code, macros))
     known = {name for kernel in kernels for _, name in kernel.template}
     known |= {name for kernel in kernels for name in kernel.names}
-    suggestions = {each.name: each for each in _of_guarded(guarded)}
-    for each in _of_unknown(text, code, macros, known):
-        suggestions.setdefault(each.name, each)
+    suggestions = {element.name: element for element in _of_guarded(guarded)}
+    for item in _of_unknown(text, code, macros, known):
+        suggestions.setdefault(item.name, item)
     dimensions = max((kernel.dimensions for kernel in kernels), default=1)
     names = _with_blocks(suggestions, dimensions)
     fixed = tuple(
@@ -153,8 +153,8 @@ def _macros(text: str) -> tuple[_Macros, dict[str, str]]:
             depth[-1] = False
         elif kind == "endif" and depth:
             depth.pop()
-        elif kind == "define" and (found := _DEFINE.match(rest)):
-            name, given, body = found[1], found[2] or "", found[3].strip()
+        elif kind == "define" and (match := _DEFINE.match(rest)):
+            name, given, body = match[1], match[2] or "", match[3].strip()
             macros[name] = (given, (*macros.get(name, ("", ()))[1], body))
             if any(depth) and not given and body:  # an include guard has no body
                 guarded.setdefault(name, body)
@@ -185,8 +185,8 @@ def _value_of(text: str) -> Value | None:
 
 
 def _kernels(code: str, macros: _Macros) -> Iterable[Kernel]:
-    for found in islice(_KERNEL.finditer(code), _MOST_KERNELS):
-        head, at = _head(code, found.end())
+    for match in islice(_KERNEL.finditer(code), _MOST_KERNELS):
+        head, at = _head(code, match.end())
         if at < 0:
             continue
         close = _closing(code, at)
@@ -209,7 +209,7 @@ def _kernels(code: str, macros: _Macros) -> Iterable[Kernel]:
         dimensions = 3 if _uses_axis(expanded, body, "z") else 2 if _uses_axis(expanded, body, "y") else 1
         arguments = tuple(_arguments(code[at + 1 : close], macros))
         yield Kernel(
-            names, arguments, tuple(_template(code[max(0, found.start() - _LONGEST) : found.start()])), dimensions
+            names, arguments, tuple(_template(code[max(0, match.start() - _LONGEST) : match.start()])), dimensions
         )
 
 
@@ -225,10 +225,10 @@ def _head(code: str, at: int) -> tuple[str, int]:
         if close < 0:
             return "", -1
         rest = rest[: attribute.start()] + " " * (close + 1 - attribute.start()) + rest[close + 1 :]
-    found = re.search(r"([A-Za-z_]\w*)\s*\(", rest)
-    if found is None or re.search(r"[;{}]", rest[: found.start()]):
+    match = re.search(r"([A-Za-z_]\w*)\s*\(", rest)
+    if match is None or re.search(r"[;{}]", rest[: match.start()]):
         return "", -1
-    return found[1], at + found.end() - 1
+    return match[1], at + match.end() - 1
 
 
 def _closing(text: str, at: int) -> int:
@@ -387,11 +387,11 @@ def _declared(code: str, macros: _Macros) -> set[str]:
     )
     own_types |= set(re.findall(r"\btypedef\b[^;]{0,200}?([A-Za-z_]\w*)\s*;", code))
     declared = set(own_types)
-    for found in _DECLARATION.finditer(code):
-        kind = found[1].split("<")[0].split()[0]
+    for match in _DECLARATION.finditer(code):
+        kind = match[1].split("<")[0].split()[0]
         if kind in ("return", "else", "case", "goto", "new", "delete", "sizeof", "typedef", "using", "struct"):
             continue
-        between = code[found.end(1) : found.start(2)]  # what makes a pointer of a type, or a product of two names
+        between = code[match.end(1) : match.start(2)]  # what makes a pointer of a type, or a product of two names
         known = (
             bool(_type_of([kind], macros)[0])
             or kind in own_types
@@ -400,8 +400,8 @@ def _declared(code: str, macros: _Macros) -> set[str]:
         )
         if not known and ("*" in between or "&" in between):
             continue  # a product, most likely
-        declared.add(found[2])
-        for part in _split(code[found.end(2) : _statement_end(code, found.end(2))])[1:]:
+        declared.add(match[2])
+        for part in _split(code[match.end(2) : _statement_end(code, match.end(2))])[1:]:
             if (more := re.match(r"\s*[*&]*\s*([A-Za-z_]\w*)\s*(?=[=\[;,(]|$)", part)) is not None:
                 declared.add(more[1])
     return declared

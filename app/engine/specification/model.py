@@ -118,7 +118,7 @@ class Search:
 
     def search(self) -> dict[str, Any]:
         """These fields by name, without those of subclasses."""
-        return {each.name: getattr(self, each.name) for each in fields(Search)}
+        return {member.name: getattr(self, member.name) for member in fields(Search)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +187,7 @@ class Specification(SearchOfAnySize):
 
 def keys_of(kind: type[ArgumentSpec | VerifySpec | KernelSpec | CommandSpec | ServiceSpec]) -> tuple[str, ...]:
     """The keys of the table in a document that describes one of these."""
-    return tuple(dict.fromkeys(KEYS.get(each.name, each.name) for each in fields(kind)))
+    return tuple(dict.fromkeys(KEYS.get(member.name, member.name) for member in fields(kind)))
 
 
 def evaluate_metrics(
@@ -239,16 +239,16 @@ def programs_of(spec: Specification) -> tuple[str, ...]:
     for selector in spec.meters.selectors:
         if selector.startswith("command:"):
             lines.append(("as a meter beside the board", selector.removeprefix("command:")))
-    said = [f"starting it runs, {when}: {shortened(command, _MOST)}" for when, command in lines]
+    remarks = [f"starting it runs, {when}: {shortened(command, _MOST)}" for when, command in lines]
     if spec.service is not None and not spec.service.client.run:
         client = spec.service.client
         also = [f"the prompts of {client.prompts}"] if client.prompts is not None else []
         also += [f"the key that {client.key_from} holds"] if client.key_from else []
         words = f", with {' and '.join(also)}" if also else ""
-        said.append(f"starting it sends requests to {spec.service.attach or spec.service.url}{words}")
+        remarks.append(f"starting it sends requests to {spec.service.attach or spec.service.url}{words}")
     if kernel is not None and kernel.language in OF_THE_HOST:
-        said.append(f"starting it runs {kernel.name} of its source as a program on this computer")
-    return tuple(said)
+        remarks.append(f"starting it runs {kernel.name} of its source as a program on this computer")
+    return tuple(remarks)
 
 
 def _of_service(service: ServiceSpec) -> list[tuple[str, str]]:

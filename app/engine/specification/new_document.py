@@ -85,7 +85,7 @@ def kernel_called(scan: Scan, name: str | None, source: Path) -> tuple[Kernel, s
     for kernel in scan.kernels:
         if name in kernel.names:
             return kernel, name
-    known = ", ".join(each for kernel in scan.kernels for each in kernel.names)
+    known = ", ".join(value for kernel in scan.kernels for value in kernel.names)
     raise InputError(f"there is no kernel '{name}'", str(source), f"known: {known}")
 
 
@@ -163,7 +163,7 @@ def from_kernel(
         f"{each} = {toml_of(list(values))}: {why.get(each, 'an argument of the template')}"
         for each, values in taken.items()
     ]
-    guessed += [f"{each} cannot be tuned as it is: wrap its #define in #ifndef … #endif" for each in scan.fixed]
+    guessed += [f"{item} cannot be tuned as it is: wrap its #define in #ifndef … #endif" for item in scan.fixed]
     missing += [
         "the sizes and contents of the arguments, and which of them are outputs",
         "the problem size and what one block covers of it",
@@ -196,13 +196,13 @@ def fields_of(run: str) -> tuple[str, ...]:
 
 def patterns_in(output: str) -> dict[str, str]:
     """A pattern for each figure that a program's output names: 'Result: 12.5 GFLOP/s', 'time = 0.3 s'."""
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for label, between in re.findall(r"([A-Za-z][\w ./-]{0,40}?)(\s*[:=]\s*)[-+]?\d", output[: 1 << 16]):
         name = re.sub(r"\W+", "_", label.strip().lower()).strip("_")
         if name and name not in _RESERVED:
             pattern = rf"{re.escape(label.strip())}\s*{between.strip()}\s*([-+0-9.eE]+)".replace(r"\ ", " ")
-            found.setdefault(name, pattern)
-    return found
+            result.setdefault(name, pattern)
+    return result
 
 
 # --- inside -----------------------------------------------------------------------------------------------------------
@@ -242,7 +242,7 @@ def _problem_size(kernel: Kernel, constants: dict[str, Value], scan: Scan, guess
 def _divisors(parameters: Iterable[str], dimensions: int) -> dict[str, list[str]]:
     """The parameters whose names say that they belong to an axis."""
     names = list(parameters)
-    found: dict[str, list[str]] = {}
+    result: dict[str, list[str]] = {}
     for axis, also in zip("xyz"[:dimensions], "mnk"[:dimensions], strict=True):
         belonging = [
             n for n in names if n.lower() in (f"block_size_{axis}", f"tile_size_{axis}", f"work_per_thread_{axis}")
@@ -251,10 +251,10 @@ def _divisors(parameters: Iterable[str], dimensions: int) -> dict[str, list[str]
         if not belonging and axis == "x":
             belonging = [n for n in names if "block" in n.lower()][:1]
         if belonging:
-            found[axis] = belonging
+            result[axis] = belonging
     if dimensions == 1 and "items_per_thread" in names:
-        found.setdefault("x", []).append("items_per_thread")
-    return found
+        result.setdefault("x", []).append("items_per_thread")
+    return result
 
 
 def _restrictions(parameters: Mapping[str, Sequence[Value]]) -> list[str]:
@@ -301,14 +301,14 @@ def _template(kernel: Kernel, own: Mapping[str, str]) -> str:
 def _reference(scan: Scan, kernel: Kernel, name: str, lines: list[str]) -> list[str]:
     """A line for a kernel of the source that is called a reference; else what is missing."""
     for other in scan.kernels:
-        for each in other.names:
+        for item in other.names:
             same = len(other.arguments) == len(kernel.arguments)
             if (
-                each != name
+                item != name
                 and same
-                and each.lower() in (f"{name}_reference".lower(), f"{name}_ref".lower(), f"{name}_naive".lower())
+                and item.lower() in (f"{name}_reference".lower(), f"{name}_ref".lower(), f"{name}_naive".lower())
             ):
-                lines.append(f"verify = {{ reference = {toml_of(each)}, rtol = 1e-3 }} # a kernel of the same source")
+                lines.append(f"verify = {{ reference = {toml_of(item)}, rtol = 1e-3 }} # a kernel of the same source")
                 return []
     lines.append(
         '# verify = { reference = "a @ b", rtol = 1e-3 } # fill in: an expression, a kernel or a file of results'

@@ -81,10 +81,10 @@ def tile_space(operator: Operator) -> KernelSpace:
             "slices_k": [1, 2, 4],
             "stages": [1, 2, 3, 4],
             "copy_async": asynchronous,
-            "split_k": [each for each in (1, 2, 3, 4, 6, 8, 12, 16) if each <= max(1, depth // 32)],
+            "split_k": [value for value in (1, 2, 3, 4, 6, 8, 12, 16) if value <= max(1, depth // 32)],
             "stream_k": [0, 1, 2, 3, 4],
             "min_blocks": [1, 2, 3, 4],
-            "group_m": [each for each in (1, 4, 16) if each == 1 or each < -(-rows // 32)],
+            "group_m": [item for item in (1, 4, 16) if item == 1 or item < -(-rows // 32)],
         },
         restrictions=[
             f"32 * slices_k <= {threads} <= min(512, max_threads_per_block)",
@@ -187,9 +187,9 @@ def row_space(operator: Operator) -> KernelSpace:
             "block_size_x": [64, 128, 256, 512, 1024],
             "lanes_k": [4, 8, 16, 32, 64, 128, 256, 512],
             "rows_at_once": [1, 2, 4, 8],
-            "vector_width": [each for each in (1, 2, 4, 8) if 2 * each >= widest >= each],
+            "vector_width": [value for value in (1, 2, 4, 8) if 2 * value >= widest >= value],
             "loads_ahead": [1, 2, 4, 8, 16],
-            "split_k": [each for each in (1, 2, 4, 8, 16, 32) if each == 1 or 512 * each <= depth],
+            "split_k": [item for item in (1, 2, 4, 8, 16, 32) if item == 1 or 512 * item <= depth],
             "x_shared": [0, 1],
             "streaming": [0, 1],
         },
@@ -353,7 +353,7 @@ def starts_of(operator: Operator) -> list[Configuration]:
     if operator.kind == "mv":
         return []
     ways = [list(_ways(operator, tile)) for tile in _tiles(operator)]
-    return [each for each in chain.from_iterable(zip_longest(*ways)) if each is not None]
+    return [value for value in chain.from_iterable(zip_longest(*ways)) if value is not None]
 
 
 def _tiles(operator: Operator) -> list[dict[str, Value]]:
@@ -371,7 +371,7 @@ def _ways(operator: Operator, tile: dict[str, Value]) -> Iterator[Configuration]
     """
     batch, rows, columns, _ = operator.product
     tiles = batch * -(-rows // int(tile["block_m"])) * -(-columns // int(tile["block_n"]))
-    split = next((each for each in _SPLITS if tiles * each >= _BLOCKS[0]), None)
+    split = next((value for value in _SPLITS if tiles * value >= _BLOCKS[0]), None)
     if split is None:
         return
     (usual, *others) = _CORE_STEPS if operator.precision == "fp32" else _TENSOR_STEPS

@@ -73,7 +73,7 @@ class SessionFacts(Search):
 
     def facts(self) -> dict[str, Any]:
         """These fields by name, without those of subclasses."""
-        return {each.name: getattr(self, each.name) for each in fields(SessionFacts)}
+        return {member.name: getattr(self, member.name) for member in fields(SessionFacts)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,21 +34,21 @@ class Problem:
 def problems_of(document: Mapping[str, Any], path: Path) -> tuple[Problem, ...]:
     """What the reader refuses, in its own words and order. What follows from an earlier problem alone is left out."""
     left: dict[str, Any] = copy.deepcopy(dict(document))
-    found: list[Problem] = []
+    problems: list[Problem] = []
     for _ in range(2 * MAX_PROBLEMS):
         try:
             specification_of(left, path)
             break
         except InputError as error:
             problem = problem_of(error, document, path)
-        if any(each.place[: len(problem.place)] == problem.place for each in found):  # it follows from that one
+        if any(item.place[: len(problem.place)] == problem.place for item in problems):  # it follows from that one
             if not _drop(left, problem.place):
                 break
             continue
-        found.append(problem)
-        if len(found) == MAX_PROBLEMS or not _make_harmless(left, problem.place):
+        problems.append(problem)
+        if len(problems) == MAX_PROBLEMS or not _make_harmless(left, problem.place):
             break
-    return tuple(found)
+    return tuple(problems)
 
 
 def problem_of(error: InputError, document: Mapping[str, Any], path: Path) -> Problem:

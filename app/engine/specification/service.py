@@ -216,7 +216,7 @@ def _expression(section: Section, key: str) -> str:
 def _tokens(section: Section, key: str, default: int) -> tuple[int, int]:
     """A number of tokens, or the least and the most."""
     given = section.items(key) if key in section else [default]
-    whole = all(isinstance(each, int) and not isinstance(each, bool) and 1 <= each <= MOST_TOKENS for each in given)
+    whole = all(isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_TOKENS for value in given)
     if not whole or len(given) not in (1, 2) or given[0] > given[-1]:
         raise section.wrong(key, f"a number of tokens from 1 to {MOST_TOKENS}, or the least and the most,")
     return given[0], given[-1]
@@ -229,4 +229,4 @@ def _check_pattern(pattern: str, section: Section, key: str, groups: tuple[int, 
 
 
 def _keys(kind: type[ClientSpec]) -> tuple[str, ...]:
-    return tuple(each.name for each in fields(kind))
+    return tuple(member.name for member in fields(kind))

@@ -124,5 +124,5 @@ def _header_line(text: str, place: Place) -> int | None:
     if not all(isinstance(key, str) for key in place):
         return None
     name = r"\s*\.\s*".join(re.escape(key_text(str(key))) for key in place)
-    found = re.search(rf"^[ \t]*\[[ \t]*{name}[ \t]*\]", text, re.MULTILINE)
-    return text.count("\n", 0, found.start()) + 1 if found else None
+    match = re.search(rf"^[ \t]*\[[ \t]*{name}[ \t]*\]", text, re.MULTILINE)
+    return text.count("\n", 0, match.start()) + 1 if match else None

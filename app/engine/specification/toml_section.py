@@ -126,22 +126,22 @@ class Section:
     def items(self, key: str) -> list[Any]:
         """A list, or a single value as a list of one; empty where the key is missing."""
         value = self._table.get(key, [])
-        found = value if isinstance(value, list) else [value]
-        if len(found) > MAX_LIST:
-            raise InputError(f"'{key}' has {len(found)} entries", self.place(key), f"at most {MAX_LIST}")
-        return found
+        result = value if isinstance(value, list) else [value]
+        if len(result) > MAX_LIST:
+            raise InputError(f"'{key}' has {len(result)} entries", self.place(key), f"at most {MAX_LIST}")
+        return result
 
     def texts(self, key: str, numbers: bool = False) -> tuple[str, ...]:
         """A list of texts (numbers written out where they are allowed), or a single one."""
-        found: list[str] = []
+        results: list[str] = []
         for item in self.items(key):
             if isinstance(item, str):
-                found.append(self._whole_text(key, item))
+                results.append(self._whole_text(key, item))
             elif numbers and isinstance(item, (int, float)) and not isinstance(item, bool):
-                found.append(repr(item))
+                results.append(repr(item))
             else:
                 raise self.wrong(key, "text or a list of texts")
-        return tuple(found)
+        return tuple(results)
 
     def table(self, key: str, known: Sequence[str] | None = None) -> Section:
         """A table below this one; an empty one where the key is missing."""

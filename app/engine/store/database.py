@@ -174,8 +174,8 @@ class Store:
         with self._transaction():
             deeper = self._deeper(session, last)
             self._replace(session, [last[row] for row in deeper])
-            self._insert(session, [each for each in last.values() if each.row not in deeper])
-            timed = sum(each.depth is Depth.TIME for each in last.values())
+            self._insert(session, [item for item in last.values() if item.row not in deeper])
+            timed = sum(item.depth is Depth.TIME for item in last.values())
             self._db.execute(
                 "UPDATE sessions SET evaluated = evaluated + ?, timed = timed + ?, elapsed_s = coalesce(?, elapsed_s)"
                 " WHERE id = ?",
@@ -186,7 +186,7 @@ class Store:
         """State other figures of these rows, beside what was measured of them, and say in the session's origin how."""
         counted = {row: counters_of(metrics) for row, metrics in self.metrics(session).items()}
         own = [replace(m, values=_without(m.values, counted.get(m.row, ()))) for m in measurements]
-        rows = [dict(zip(MEASUREMENT_NAMES, measurement_to_row(each), strict=True), session=session) for each in own]
+        rows = [dict(zip(MEASUREMENT_NAMES, measurement_to_row(value), strict=True), session=session) for value in own]
         marks = ", ".join(f":{name}" for name in ("session", "row", *STATED_COLUMNS))
         with self._transaction():
             self._db.executemany(f"INSERT OR REPLACE INTO stated (session, {_STATED_OF_A_ROW}) VALUES ({marks})", rows)
@@ -385,12 +385,12 @@ class Store:
         if not self._query("SELECT 1 FROM sqlite_master WHERE name = 'counters'"):
             return {}  # a file that can only be read, and never was profiled
         rows = self._query("SELECT row, metrics FROM counters WHERE session = ? ORDER BY row", (session,))
-        found: dict[int, Mapping[str, float]] = {}
+        result: dict[int, Mapping[str, float]] = {}
         for row, text in rows:
             with suppress(*DAMAGE):
                 for metrics in values_from_rows([text]):
-                    found[row] = metrics
-        return found
+                    result[row] = metrics
+        return result
 
     def profiled_by(self, session: int) -> list[str]:
         """The tools that counted what `metrics` has."""

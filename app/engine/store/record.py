@@ -67,7 +67,7 @@ class LoadedSession:
 
 # Columns of a session as read; they are called what the fields are called.
 _LABEL_COLUMNS = tuple(field.name for field in fields(Label))
-RECORD_COLUMNS = (*(each.name for each in fields(SessionRecord) if each.name != "label"), *_LABEL_COLUMNS)
+RECORD_COLUMNS = (*(member.name for member in fields(SessionRecord) if member.name != "label"), *_LABEL_COLUMNS)
 _JSON_COLUMNS = ("strategy_options", "units", "origin")
 _NUMBERS = {"created_s": 1e11, "valid": 2**62, "evaluated": 2**62, "timed": 2**62, "elapsed_s": 1e11}  # each below this
 _TEXTS = ("reason", "title", "gpu", "driver", "source", "strategy", "version", "name", "notes")
@@ -181,7 +181,7 @@ def values_from_rows(texts: Sequence[str]) -> list[Mapping[str, float]]:
 def _figures(texts: Sequence[str]) -> list[Mapping[str, float]]:
     """Raises one of `DAMAGE` where a text is not as it was written."""
     values: list[Mapping[str, float]] = json.loads(f"[{','.join(texts)}]")
-    if not all(type(value) in (float, int) for each in values for value in each.values()):
+    if not all(type(value) in (float, int) for item in values for value in item.values()):
         raise TypeError("a value is not a number")
     return values
 
@@ -201,7 +201,7 @@ def _read_together(space: SearchSpace, part: Sequence[Sequence[Any]]) -> list[Me
             raise TypeError("a text is missing")
         if not all(figure is None or type(figure) in (float, int) for figure in (start_ns, clock, reasons, when, cost)):
             raise TypeError("a figure is not a number")
-    return [_measurement(*each) for each in zip(part, configurations, values, intervals, measured, strict=True)]
+    return [_measurement(*item) for item in zip(part, configurations, values, intervals, measured, strict=True)]
 
 
 def _measurement(

@@ -42,17 +42,17 @@ class Auto(Strategy, name="auto", label="Automatic (Bayesian, then local search)
         )
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
-        known = Evaluations(space, rng)
+        evaluations = Evaluations(space, rng)
         samples = max(LearningOptions().first_samples, self.background.boards())
         drawn = space.sample_latin_hypercube(rng, min(samples, options.learn_for)).tolist()
         first = self.background.first(drawn, STARTS_SHARE)
         together = partial(self.at_once, batch, LearningOptions().together)
-        yield from sample_at_two_depths(known, first, together, options.learn_for)
-        if len(known.outcome(next(iter(known))).front) > 1:
+        yield from sample_at_two_depths(evaluations, first, together, options.learn_for)
+        if len(evaluations.outcome(next(iter(evaluations))).front) > 1:
             front = MultiObjectiveBayesian(self.background)
-            yield from front.proceed(known, batch, LearningOptions(), options.learn_for)
-            yield from Nsga2(self.background).proceed(known, Nsga2.Options())
+            yield from front.proceed(evaluations, batch, LearningOptions(), options.learn_for)
+            yield from Nsga2(self.background).proceed(evaluations, Nsga2.Options())
         else:
             model = BayesianOptimisation(self.background)
-            yield from model.proceed(known, batch, BayesianOptimisation.Options(), options.learn_for)
-            yield from GreedyIls(self.background).proceed(known, batch, GreedyIls.Options())
+            yield from model.proceed(evaluations, batch, BayesianOptimisation.Options(), options.learn_for)
+            yield from GreedyIls(self.background).proceed(evaluations, batch, GreedyIls.Options())

@@ -68,7 +68,7 @@ class Outcome:
         if not objective.limits:
             return cls(measurement.row, costs[0], State.OK, costs[1:], values, measurement.depth)
         excess = tuple(limit.excess(values.get(limit.name, math.nan)) for limit in objective.limits)
-        kept = all(each <= 0 or (math.isnan(each) and not measurement.final) for each in excess)
+        kept = all(value <= 0 or (math.isnan(value) and not measurement.final) for value in excess)
         cost, *front = costs if kept else [math.inf] * len(costs)
         return cls(measurement.row, cost, State.OK, tuple(front), values, measurement.depth, costs, excess)
 
@@ -155,13 +155,13 @@ class CheckedOptions:
     """Base of every strategy's options. Raises ValueError where a number lies outside the limits of its `option`."""
 
     def __post_init__(self) -> None:
-        for each in dataclasses.fields(self):
-            limits, value = each.metadata.get("limits"), getattr(self, each.name)
+        for item in dataclasses.fields(self):
+            limits, value = item.metadata.get("limits"), getattr(self, item.name)
             if limits is not None and not limits[0] <= value <= limits[1]:
                 must = (
                     f"lie between {limits[0]} and {limits[1]}" if limits[1] < math.inf else f"be at least {limits[0]}"
                 )
-                raise ValueError(f"{each.name} must {must}, not {value}")
+                raise ValueError(f"{item.name} must {must}, not {value}")
 
 
 _REGISTRY: dict[str, type[Strategy]] = {}
@@ -304,4 +304,4 @@ _READ: dict[type, tuple[Callable[[Any], Any], str]] = {  # an option's type -> h
 
 def option_names() -> dict[str, frozenset[str]]:
     """Of every registered strategy the names of its options."""
-    return {name: frozenset(each.name for each in dataclasses.fields(get(name).Options)) for name in names()}
+    return {name: frozenset(item.name for item in dataclasses.fields(get(name).Options)) for name in names()}

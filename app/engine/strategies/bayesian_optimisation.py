@@ -71,10 +71,10 @@ class _Learning(Strategy):
     Options: ClassVar[type[Any]] = LearningOptions
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: LearningOptions) -> Search:
-        known = Evaluations(space, rng)
+        evaluations = Evaluations(space, rng)
         samples = max(options.first_samples, self.background.boards())
-        yield from known.ask(space.sample_latin_hypercube(rng, samples).tolist())
-        yield from self.proceed(known, batch, options)
+        yield from evaluations.ask(space.sample_latin_hypercube(rng, samples).tolist())
+        yield from self.proceed(evaluations, batch, options)
 
     @abstractmethod
     def proceed(self, known: Evaluations, batch: int, options: Any, until: float = math.inf) -> Search:
@@ -141,11 +141,11 @@ class MultiObjectiveBayesian(_Learning, name="multi_objective_bayesian", label="
     of_front = True
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: LearningOptions) -> Search:
-        known = Evaluations(space, rng)
+        evaluations = Evaluations(space, rng)
         samples = max(options.first_samples, self.background.boards())
         first = space.sample_latin_hypercube(rng, samples).tolist()
-        yield from sample_at_two_depths(known, first, partial(self.at_once, batch, options.together))
-        yield from self.proceed(known, batch, options)
+        yield from sample_at_two_depths(evaluations, first, partial(self.at_once, batch, options.together))
+        yield from self.proceed(evaluations, batch, options)
 
     def proceed(self, known: Evaluations, batch: int, options: LearningOptions, until: float = math.inf) -> Search:
         from .surrogate import Surrogate
@@ -251,7 +251,7 @@ class TwoDepths:
         self._candidates.close(list(known))
         for row, outcome in [*((row, known.outcome(row)) for row in known), *known.timed.items()]:
             works = not outcome.final or (_worked(known, row) and "time_s" in outcome.values)
-            kept = works and not any(each > 0 for each in outcome.excess)
+            kept = works and not any(value > 0 for value in outcome.excess)
             self._works.note(row, float(kept))
             if works:
                 self._log_times[row] = math.log(max(outcome.values["time_s"], _SHORTEST_S))
@@ -267,19 +267,19 @@ class TwoDepths:
         self._logs = np.sign(costs) * np.log(np.abs(costs))
         looks = len(self._works.rows) + len(self._costs)
         learned = (self._works, self._time, *self._rests)
-        if looks >= self._fitted * _GROWTH or any(each.full for each in learned) or not len(self._candidates.open):
+        if looks >= self._fitted * _GROWTH or any(item.full for item in learned) or not len(self._candidates.open):
             self._fitted = looks
             self._fit()
         else:
             self._set_rests()
-            for each in learned:
-                each.add()
+            for item in learned:
+                item.add()
         return True
 
     def _fit(self) -> None:
         rng, measured = self._known.rng, self._rests[0].rows
         best = np.argsort(self._logs.min(axis=1), kind="stable")[:_AROUND]
-        self._candidates.renew([measured[at] for at in best.tolist()])
+        self._candidates.renew([measured[index] for index in best.tolist()])
         self._candidates.include(self._known.timed)
         rows = self._candidates.rows
         self._works.fit(np.arange(len(self._works.rows))[-MOST_POINTS:], rows)
@@ -332,8 +332,8 @@ class TwoDepths:
             else:
                 to_time.append(row)
                 self._time.believe(row)
-        for each in (self._time, *self._rests):
-            each.forget()
+        for item in (self._time, *self._rests):
+            item.forget()
         return to_time, to_measure, [row for row in likely if row not in {*to_time, *to_measure}]
 
     def _predict(self, at: npt.NDArray[np.intp]) -> tuple[Floats, Floats, Floats, Mask]:
@@ -362,8 +362,8 @@ class TwoDepths:
         else:
             weights = self._known.rng.dirichlet(np.full(len(mean), 0.5)) if len(mean) > 1 else np.ones(1)
             ideal = best.min(axis=0)
-            costs, so_far, foreseen = (_together(each, ideal, weights) for each in (mean.T, best, predicted))
-            spread, of_times = (np.sqrt(weights**2 @ each**2) for each in (deviation, of_time))
+            costs, so_far, foreseen = (_together(value, ideal, weights) for value in (mean.T, best, predicted))
+            spread, of_times = (np.sqrt(weights**2 @ item**2) for item in (deviation, of_time))
             measuring = expected_improvement(costs, spread, float(so_far.min()))
             timing = expected_improvement(costs, of_times, float(foreseen.min()))
         return np.where(ready, measuring / PATIENCE, timing)

@@ -52,7 +52,7 @@ class Box:
             found = self._repaired(places[fresh])
             if self._row_of is not None:
                 found = self._row_of[found]
-            self._row_of_cell.update(zip([cells[at] for at in fresh], found.tolist(), strict=True))
+            self._row_of_cell.update(zip([cells[position] for position in fresh], found.tolist(), strict=True))
         return [self._row_of_cell[cell] for cell in cells]
 
     def points(self, rows: Rows | list[int]) -> Reals:
@@ -116,7 +116,7 @@ def _by_value(space: SearchSpace) -> tuple[SearchSpace, Rows | None]:
     codes = np.stack([np.argsort(order)[space.codes[:, j]] for j, order in enumerate(orders)], axis=1)
     row_of = np.lexsort(codes.T[::-1])
     parameters = tuple(
-        replace(parameter, values=tuple(parameter.values[at] for at in order))
+        replace(parameter, values=tuple(parameter.values[index] for index in order))
         for parameter, order in zip(space.parameters, orders, strict=True)
     )
     return replace(space, parameters=parameters, codes=codes[row_of].astype(space.codes.dtype)), row_of

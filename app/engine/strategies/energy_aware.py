@@ -53,7 +53,7 @@ class RowNumbers:
 
     def __init__(self, space: SearchSpace) -> None:
         self._codes = space.codes
-        varying = [(index, each) for index, each in enumerate(space.parameters) if len(each.values) > 1]
+        varying = [(index, item) for index, item in enumerate(space.parameters) if len(item.values) > 1]
         self._tables: list[tuple[int, Floats]] = []  # a column of the codes, and the numbers of its values
         self._pairs: list[tuple[int, Floats, int, Floats]] = []  # two columns, and the logarithms of their values
         names: list[str] = []
@@ -260,7 +260,7 @@ class _Rounds:
         if self._options.aim == "time":
             return [row for row in waiting if self._pace.of(row) <= self._pace.least]
         count = math.ceil(self._k * min(self._options.fastest, len(waiting)))
-        order = [waiting[at] for at in self._order(waiting).tolist()]
+        order = [waiting[index] for index in self._order(waiting).tolist()]
         fresh = set(self._fastest)
         others = [row for row in order[count:] if row in fresh] or order[count:]
         by_chance = min(len(others), round(self._options.drawn * count))
@@ -269,7 +269,7 @@ class _Rounds:
     def _breed(self) -> None:
         """The parents of the next generation, best first: of those before and the fastest now."""
         pool = list(dict.fromkeys([*self._parents, *self._fastest]))
-        self._parents = [pool[at] for at in self._order(pool)[: max(2, self._options.fastest // 2)].tolist()]
+        self._parents = [pool[index] for index in self._order(pool)[: max(2, self._options.fastest // 2)].tolist()]
         if self._options.aim == "time":
             best = self._pace.least
         else:
@@ -393,7 +393,7 @@ class _Knowledge:
         alone, from_prior = self._expected
         there = np.isfinite(alone) & np.isfinite(from_prior) & np.isfinite(measured) & (measured > 0)
         if there.any():
-            self._squares += [((each[there] / measured[there] - 1) ** 2).sum() for each in self._expected]
+            self._squares += [((item[there] / measured[there] - 1) ** 2).sum() for item in self._expected]
             self.uses_prior = bool(self._squares[1] < self._squares[0])
 
     def _by(self, model: EnergyCostModel | None, outcomes: Sequence[Outcome]) -> Floats:

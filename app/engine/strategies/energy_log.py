@@ -34,11 +34,11 @@ class EnergyLog:
 
     @property
     def offered(self) -> int:
-        return sum(each.offered for each in self.rounds)
+        return sum(item.offered for item in self.rounds)
 
     @property
     def measured(self) -> int:
-        return sum(each.measured for each in self.rounds)
+        return sum(item.measured for item in self.rounds)
 
     @property
     def saved(self) -> int:
@@ -58,9 +58,9 @@ class EnergyLog:
             return None
         try:
             document = json.loads(origin[ORIGIN_KEY])
-            rounds = [_round(each) for each in document["rounds"][:_MOST_ROUNDS]]
+            rounds = [_round(value) for value in document["rounds"][:_MOST_ROUNDS]]
             predicted, measured = (
-                [_figure(each) for each in document[name][:_MOST_PAIRS]] for name in ("predicted_j", "measured_j")
+                [_figure(item) for item in document[name][:_MOST_PAIRS]] for name in ("predicted_j", "measured_j")
             )
             if len(predicted) != len(measured):
                 raise ValueError("a prediction without a measurement")
@@ -70,7 +70,7 @@ class EnergyLog:
 
 
 def _round(given: Mapping[str, Any]) -> Round:
-    numbers = {each.name: given[each.name] for each in fields(Round)}
+    numbers = {member.name: given[member.name] for member in fields(Round)}
     off = numbers.pop("off")
     k, offered, measured = (_figure(numbers[name]) for name in ("k", "offered", "measured"))
     return Round(k, int(offered), int(measured), None if off is None else _figure(off))

@@ -100,12 +100,12 @@ class Evaluations:
         """Up to `count` different rows drawn uniformly from those not evaluated; fewer only where fewer are left."""
         count = min(count, self.space.size - len(self))
         if 2 * len(self) <= self.space.size:
-            found: dict[int, None] = {}
-            while len(found) < count:
-                for row in self.rng.integers(self.space.size, size=2 * (count - len(found)) + 2).tolist():
-                    if row not in self._outcomes and len(found) < count:
-                        found[row] = None
-            return list(found)
+            results: dict[int, None] = {}
+            while len(results) < count:
+                for row in self.rng.integers(self.space.size, size=2 * (count - len(results)) + 2).tolist():
+                    if row not in self._outcomes and len(results) < count:
+                        results[row] = None
+            return list(results)
         if self._left is None:
             self._left = [row for row in self.rng.permutation(self.space.size).tolist() if row not in self._outcomes]
         while self._left and self._left[-1] in self._outcomes:

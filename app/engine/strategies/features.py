@@ -71,15 +71,15 @@ class Features:
 
         Those without squares that have not too many factors or values. They are made where they are new.
         """
-        found = set()
+        results = set()
         for one, other in combinations([powers for index in of if (powers := self.axes[index].powers)], 2):
             for powers in (_times(one, other, 1), _times(one, other, -1)):
                 if powers and math.prod(len(self._sizes[column]) for column, _ in powers) <= _MOST_COMBINATIONS:
                     if powers not in self._of_powers:
                         self._of_powers[powers] = len(self.axes)
                         self.axes.append(_product(self._sizes, powers))
-                    found.add(self._of_powers[powers])
-        return sorted(found)
+                    results.add(self._of_powers[powers])
+        return sorted(results)
 
     def of(self, rows: Sequence[int] | Rows, axes: Sequence[int]) -> Levels:
         """The levels of rows on some axes, shape (rows, axes)."""

@@ -240,7 +240,7 @@ class Posterior:
         wider[:n, :n] = self._factor
         self._factor = wider
         self._points, self._towards, self._reduced = (
-            np.concatenate([each, np.zeros_like(each)]) for each in (self._points, self._towards, self._reduced)
+            np.concatenate([value, np.zeros_like(value)]) for value in (self._points, self._towards, self._reduced)
         )
 
     def _append(self, row: int) -> None:
@@ -347,7 +347,7 @@ def _without_worthless(kernel: Kernel) -> Kernel:
     least = math.log(_WORTHLESS / (1 - _WORTHLESS))
     derived = [place for place, index in enumerate(kernel.axes) if index >= kernel.features.own]
     shares = kernel.theta[-1 - len(derived) : -1]
-    dropped = [at for at, share in zip(derived, shares, strict=True) if share < least]
+    dropped = [position for position, share in zip(derived, shares, strict=True) if share < least]
     if not dropped:
         return kernel
     theta = np.concatenate([kernel.theta[: -1 - len(derived)], shares[shares >= least], kernel.theta[-1:]])

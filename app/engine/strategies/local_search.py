@@ -31,9 +31,9 @@ class GreedyIls(Strategy, name="greedy_ils", label="Greedy iterated local search
         restart_chance: float = option(0.1, "chance to leap to a random configuration, 0..1", least=0, most=1)
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
-        known = Evaluations(space, rng)
-        yield from known.ask(known.draw(max(options.first_samples, self.background.boards())))
-        yield from self.proceed(known, batch, options)
+        evaluations = Evaluations(space, rng)
+        yield from evaluations.ask(evaluations.draw(max(options.first_samples, self.background.boards())))
+        yield from self.proceed(evaluations, batch, options)
 
     def proceed(self, known: Evaluations, batch: int, options: Options) -> Search:
         """Continue from the best known row. Where several boards measure, each has a walk of its own from there."""
@@ -65,10 +65,10 @@ class _MultiStart(Strategy):
         starts: int = option(16, "random configurations before each descent", least=1)
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
-        known = Evaluations(space, rng)
-        while not known.exhausted:
-            start, _ = yield from known.best_of_random(options.starts)
-            yield from known.descend(start, self.step, self.at_once(batch, MOST_TOGETHER))
+        evaluations = Evaluations(space, rng)
+        while not evaluations.exhausted:
+            start, _ = yield from evaluations.best_of_random(options.starts)
+            yield from evaluations.descend(start, self.step, self.at_once(batch, MOST_TOGETHER))
 
 
 class Mls(_MultiStart, name="mls", label="Multi-start local search", step="best"):
@@ -106,18 +106,18 @@ class SimulatedAnnealing(Strategy, name="simulated_annealing", label="Simulated 
                 raise ValueError(f"cooling must lie between 0 and 1, not {self.cooling}")
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
-        known = Evaluations(space, rng)
-        while not known.exhausted:
-            here, cost = yield from known.best_of_random(options.first_samples)
-            temperature, spread = options.start_temperature, _spread(known)
+        evaluations = Evaluations(space, rng)
+        while not evaluations.exhausted:
+            here, cost = yield from evaluations.best_of_random(options.first_samples)
+            temperature, spread = options.start_temperature, _spread(evaluations)
             while temperature >= options.end_temperature:
-                steps = known.unseen_neighbours(here)[: options.neighbours]
+                steps = evaluations.unseen_neighbours(here)[: options.neighbours]
                 if not steps:
                     break
-                costs = yield from known.ask(steps)
-                at = int(np.argmin(costs))
-                if rng.random() < _chance(cost, costs[at], temperature * spread):
-                    here, cost = steps[at], costs[at]
+                costs = yield from evaluations.ask(steps)
+                index = int(np.argmin(costs))
+                if rng.random() < _chance(cost, costs[index], temperature * spread):
+                    here, cost = steps[index], costs[index]
                 temperature *= options.cooling
 
 
@@ -147,19 +147,19 @@ class TabuSearch(Strategy, name="tabu_search", label="Tabu search"):
         patience: int = option(5, "steps without a better one before a new start", least=1)
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
-        known = Evaluations(space, rng)
-        while not known.exhausted:
-            here, best = yield from known.best_of_random(options.first_samples)
+        evaluations = Evaluations(space, rng)
+        while not evaluations.exhausted:
+            here, best = yield from evaluations.best_of_random(options.first_samples)
             stale = 0
             tabu: deque[int] = deque([here], maxlen=options.tenure)
-            while stale < options.patience and not known.exhausted:
+            while stale < options.patience and not evaluations.exhausted:
                 near = [row for row in rng.permutation(space.neighbours(here)).tolist() if row not in tabu]
-                fresh = [row for row in near if row not in known][: options.candidates]
-                around = [*fresh, *(row for row in near if row in known)]
+                fresh = [row for row in near if row not in evaluations][: options.candidates]
+                around = [*fresh, *(row for row in near if row in evaluations)]
                 if not around:
                     break
-                costs = yield from known.ask(around)
-                at = int(np.argmin(costs))
-                here = around[at]
+                costs = yield from evaluations.ask(around)
+                index = int(np.argmin(costs))
+                here = around[index]
                 tabu.append(here)
-                best, stale = (costs[at], 0) if costs[at] < best else (best, stale + 1)
+                best, stale = (costs[index], 0) if costs[index] < best else (best, stale + 1)

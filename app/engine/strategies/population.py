@@ -36,15 +36,15 @@ class GeneticAlgorithm(Strategy, name="genetic_algorithm", label="Genetic algori
         newcomers: float = option(0.1, "share of each generation drawn at random, 0..1", least=0, most=1)
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
-        known = Evaluations(space, rng)
-        population = known.draw(options.population_size)
-        costs = yield from known.ask(population)
-        while not known.exhausted:
-            children = next_generation(known, options, population, costs)
-            child_costs = yield from known.ask(children)
+        evaluations = Evaluations(space, rng)
+        population = evaluations.draw(options.population_size)
+        costs = yield from evaluations.ask(population)
+        while not evaluations.exhausted:
+            children = next_generation(evaluations, options, population, costs)
+            child_costs = yield from evaluations.ask(children)
             everyone, every_cost = [*population, *children], [*costs, *child_costs]
             best = np.argsort(every_cost, kind="stable")[: options.population_size].tolist()
-            population, costs = [everyone[at] for at in best], [every_cost[at] for at in best]
+            population, costs = [everyone[index] for index in best], [every_cost[index] for index in best]
 
 
 def next_generation(
@@ -113,9 +113,9 @@ class Nsga2(Strategy, name="nsga2", label="Genetic algorithm for the front (NSGA
         newcomers: float = option(0.0, "share of each generation drawn at random, 0..1", least=0, most=1)
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
-        known = Evaluations(space, rng)
-        yield from known.ask(known.draw(options.population_size))
-        yield from self.proceed(known, options)
+        evaluations = Evaluations(space, rng)
+        yield from evaluations.ask(evaluations.draw(options.population_size))
+        yield from self.proceed(evaluations, options)
 
     def proceed(self, known: Evaluations, options: Options) -> Search:
         """Continue with the known rows, at least one, as the first generation."""
@@ -123,7 +123,7 @@ class Nsga2(Strategy, name="nsga2", label="Genetic algorithm for the front (NSGA
         remark = "" if known.outcome(everyone[0]).front else NO_FRONT
         while True:
             best = crowded_order(np.array([costs_of(known.outcome(row)) for row in everyone]))
-            population = [everyone[at] for at in best[: options.population_size].tolist()]
+            population = [everyone[index] for index in best[: options.population_size].tolist()]
             children = next_generation(known, options, population, range(len(population)))
             if not children:
                 return

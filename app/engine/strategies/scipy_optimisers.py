@@ -154,7 +154,7 @@ def restarted(
         costs = yield from known.ask(rows)
         if known.exhausted:
             return
-        points = box.points([rows[at] for at in np.argsort(costs, kind="stable")])
+        points = box.points([rows[index] for index in np.argsort(costs, kind="stable")])
 
         def run(measure: Measure, points: Reals = points) -> object:
             return optimise(Landscape(box, known, measure), points)

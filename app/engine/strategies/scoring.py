@@ -200,8 +200,8 @@ class FrontBaseline(Chance):
         spans = np.append(heights[1:], corner[1]) - heights
         area = np.zeros(self.rows + 1)
         above = np.zeros(len(heights), dtype=np.int64)  # in each strip of the second goal: rows that dominate it
-        for width, at in zip(widths.tolist(), place.tolist(), strict=True):
-            above[at:] += 1
+        for width, index in zip(widths.tolist(), place.tolist(), strict=True):
+            above[index:] += 1
             if width > 0:
                 area[: len(points) + 1] += width * np.bincount(above, weights=spans, minlength=len(points) + 1)
         return area

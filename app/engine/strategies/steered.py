@@ -106,7 +106,7 @@ def _sweep_rows(clocks: Clocks, row: int, count: int) -> list[int]:
     of_alike = clocks.of_row[alike]
     wanted = np.linspace(max(of_alike[0], _LOWEST_SHARE * clocks.highest), clocks.of_row[row], count)
     nearest = np.abs(of_alike[None, :] - wanted[:, None]).argmin(axis=1)
-    return [int(each) for each in alike[np.unique(nearest)]]
+    return [int(value) for value in alike[np.unique(nearest)]]
 
 
 def _fit(space: SearchSpace, clocks: Clocks, swept: Sequence[Outcome]) -> FrequencyFit | str:

@@ -149,8 +149,8 @@ class Surrogate:
             worth = prediction.works
             if len(prediction.known) or not self._limit_models:  # else first of all something within the limits
                 worth = worth * promise(prediction)
-            at = int(np.argmax(worth if worth.max() > 0 else prediction.deviation.sum(axis=0)))
-            row, means = int(prediction.rows[at]), prediction.mean[:, at]
+            index = int(np.argmax(worth if worth.max() > 0 else prediction.deviation.sum(axis=0)))
+            row, means = int(prediction.rows[index]), prediction.mean[:, index]
             fresh = self.candidates.around(row)
             if not len(fresh):
                 break

@@ -54,10 +54,10 @@ class CommandLine:
     def _program(self, name: str) -> str:
         """The program's path: one with a slash is relative to the specification."""
         path = str(self._folder / name) if "/" in name and not Path(name).is_absolute() else name
-        found = shutil.which(path)
-        if found is None:
+        program_path = shutil.which(path)
+        if program_path is None:
             raise InputError(f"there is no program '{name}'", self._where, "give its name or its path")
-        return found
+        return program_path
 
 
 def fill_places(words: list[str], scope: Mapping[str, Value]) -> list[str]:
@@ -116,13 +116,13 @@ def last_matches(
             answer, _ = process.communicate()
     if stopped:
         return None
-    found = dict(json.loads(line) for line in answer.decode("ascii").splitlines())
-    missing = next((name for name in patterns if name not in found), None)
+    result = dict(json.loads(line) for line in answer.decode("ascii").splitlines())
+    missing = next((name for name in patterns if name not in result), None)
     if missing is not None and ended:
         raise OSError(f"the pattern of {missing} ended the search (exit status {process.returncode})")
     if missing is not None:
         raise TooSlow(missing, limit_s)
-    return found
+    return result
 
 
 _SHOWN: Final = 2000  # characters of a failed program's last words
@@ -187,9 +187,9 @@ def figures_in(
 
     Raises CommandFailed, also where a pattern takes too long.
     """
-    found: dict[str, float] = {}
+    result: dict[str, float] = {}
     if not patterns:
-        return found
+        return result
     try:
         texts = last_matches(patterns, ended.output, stop=stop)
     except TooSlow as error:
@@ -202,12 +202,12 @@ def figures_in(
     for name, pattern in patterns.items():
         text = texts[name]
         try:
-            found[name] = float(text or "")
+            result[name] = float(text or "")
         except ValueError:
             what = "it is not in the output" if text is None else f"'{text[:60]}' is no number"
             message = with_last_words(f"{name}: {what} ({pattern})", ended)
             raise CommandFailed(State.CORRECTNESS, message) from None
-    return {name: value for name, value in found.items() if not math.isnan(value)}
+    return {name: value for name, value in result.items() if not math.isnan(value)}
 
 
 def with_last_words(what: str, ended: Ended) -> str:

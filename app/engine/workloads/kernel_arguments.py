@@ -170,25 +170,25 @@ def make_references(plan: CallPlan, arrays: Mapping[str, Array], scratch: Path |
 
     `scratch` keeps what was calculated, for the process that takes over. Raises InputError.
     """
-    found: dict[str, Array] = {}
+    result: dict[str, Array] = {}
     for reference in plan.references:
         if reference.kind == "kernel":
             continue
         like = arrays[reference.output]
         if reference.kind == "file":
-            found[reference.output] = read_array(Path(reference.text), like.shape, like.dtype)
+            result[reference.output] = read_array(Path(reference.text), like.shape, like.dtype)
             continue
         kept = scratch / f"{reference.output}.npy" if scratch else None
         if kept is not None and kept.is_file():
-            found[reference.output] = read_array(kept, like.shape, like.dtype)
+            result[reference.output] = read_array(kept, like.shape, like.dtype)
             continue
-        found[reference.output] = _calculated(reference, plan, arrays, like)
+        result[reference.output] = _calculated(reference, plan, arrays, like)
         if kept is not None:
             unfinished = kept.with_suffix(".part")
             with unfinished.open("wb") as file:
-                np.save(file, found[reference.output])
+                np.save(file, result[reference.output])
             unfinished.replace(kept)
-    return found
+    return result
 
 
 def _calculated(reference: Reference, plan: CallPlan, arrays: Mapping[str, Array], like: Array) -> Array:

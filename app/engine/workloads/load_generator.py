@@ -400,23 +400,23 @@ class Answer:
 
 def _json_object(text: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        result = json.loads(text)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        result = None
+    if not isinstance(result, dict):
         raise Garbage("the answer is no JSON object")
-    if "error" in found and "choices" not in found:
+    if "error" in result and "choices" not in result:
         raise Garbage("the answer is an error")
-    return found
+    return result
 
 
 def _list(value: object) -> Iterator[dict[str, Any]] | list[dict[str, Any]]:
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _lines_of(path: str) -> list[tuple[str, int]]:
     """The prompts of a file, with the tokens that each asks for, 0 where it does not say."""
-    found = []
+    results = []
     with open(path, encoding="utf-8", errors="replace") as file:
         for line in file:
             text, wanted = line.strip(), 0
@@ -427,8 +427,8 @@ def _lines_of(path: str) -> list[tuple[str, int]]:
                     text = prompt if isinstance(prompt, str) else text
                     wanted = tokens if isinstance(tokens, int) and 0 < tokens <= 1_000_000 else 0
             if text:
-                found.append((text, wanted))
-    return found
+                results.append((text, wanted))
+    return results
 
 
 def _open_files() -> int:

@@ -51,8 +51,8 @@ def instructions(image: bytes) -> dict[str, int] | None:
     codes = kernel_code(image)
     if codes is None:
         return None
-    found = [words[:, 0] & OPCODE_BITS for words in codes.values()]
-    return {name: sum(int((words == code).sum()) for words in found) for name, code in OPCODES.items()}
+    found = [text[:, 0] & OPCODE_BITS for text in codes.values()]
+    return {name: sum(int((label == code).sum()) for label in found) for name, code in OPCODES.items()}
 
 
 def kernel_code(image: bytes) -> dict[str, Words] | None:
@@ -60,16 +60,16 @@ def kernel_code(image: bytes) -> dict[str, Words] | None:
 
     None where the image cannot be looked into.
     """
-    found = {}
+    result = {}
     try:
         for section in _sections(image):
             if section.kind == _PROGRAM and section.name.startswith(_CODE):
                 whole = section.size // _INSTRUCTION_BYTES * _INSTRUCTION_BYTES
                 code = np.frombuffer(image, "<u8", whole // 8, section.offset)
-                found[section.name.removeprefix(_CODE)] = code.reshape(-1, 2)
+                result[section.name.removeprefix(_CODE)] = code.reshape(-1, 2)
     except (struct.error, IndexError, ValueError):  # cut off
         return None
-    return found
+    return result
 
 
 class Granted(NamedTuple):
@@ -124,10 +124,10 @@ def _sections(image: bytes) -> list[_Section]:
     entry, count, names = struct.unpack_from("<HHH", image, 58)
     headers = [_SECTION.unpack_from(image, start + index * entry) for index in range(count)]
     table = headers[names][4]
-    found = [_Section(_text(image, table + name), kind, at, long) for name, kind, _, _, at, long, *_ in headers]
-    if any(section.offset > len(image) for section in found):
+    results = [_Section(_text(image, table + name), kind, at, long) for name, kind, _, _, at, long, *_ in headers]
+    if any(section.offset > len(image) for section in results):
         raise ValueError("a section lies behind the end")
-    return found
+    return results
 
 
 def _text(image: bytes, at: int) -> str:
@@ -202,7 +202,7 @@ class InstructionMix:
     @property
     def flop(self) -> float:
         """Floating-point operations of a thread if each instruction runs once; those of tensor cores are not in it."""
-        return sum(each * self.counts[name] for name, each in FLOP.items())
+        return sum(value * self.counts[name] for name, value in FLOP.items())
 
     def width(self, memory: str) -> float:
         """Bytes of a mean access to that memory; 0 where there is none."""
@@ -234,8 +234,8 @@ def _mix(words: Words, compute_capability: float) -> InstructionMix:
 
 def _depth(words: Words, opcodes: npt.NDArray[np.uint64], compute_capability: float) -> npt.NDArray[np.int64]:
     """In how many loops each instruction lies, shape (instructions,). A loop ends with a branch back to its start."""
-    at = np.flatnonzero(opcodes == _BRANCH)
-    low, high = words[at, 0], words[at, 1]
+    indices = np.flatnonzero(opcodes == _BRANCH)
+    low, high = words[indices, 0], words[indices, 1]
     offset = (low >> np.uint64(34)) | ((high & np.uint64(0x3FFFF)) << np.uint64(30))
     bits = 48
     if compute_capability >= _LONG_TARGETS:
@@ -243,9 +243,9 @@ def _depth(words: Words, opcodes: npt.NDArray[np.uint64], compute_capability: fl
         bits = 56
     shift = np.uint64(64 - bits)
     signed = (offset << shift).astype(np.int64) >> np.int64(64 - bits)
-    targets = at + 1 + signed * 4 // _INSTRUCTION_BYTES
+    targets = indices + 1 + signed * 4 // _INSTRUCTION_BYTES
     ends = np.zeros(len(words) + 1, dtype=np.int64)
-    for target, branch in {(int(t), int(b)) for t, b in zip(targets, at, strict=True) if 0 <= t < b}:
+    for target, branch in {(int(t), int(b)) for t, b in zip(targets, indices, strict=True) if 0 <= t < b}:
         ends[target] += 1
         ends[branch + 1] -= 1
     return np.cumsum(ends)[:-1]
@@ -264,18 +264,18 @@ class Feature:
 
 
 def _of_code() -> dict[str, Feature]:
-    found: dict[str, Feature] = {}
+    result: dict[str, Feature] = {}
     for part, where in (("code", "the kernel's code"), ("loop", "its innermost loops")):
         for name in (*CLASSES, *MEMORIES, OTHER):
-            found[f"{part}_{name}"] = Feature("instructions", f"{name.replace('_', ' ')} instructions in {where}")
+            result[f"{part}_{name}"] = Feature("instructions", f"{name.replace('_', ' ')} instructions in {where}")
         for name in MEMORIES:
             what = f"moved by the {name.replace('_', ' ')} instructions in {where}, each run once"
-            found[f"{part}_{name}_byte"] = Feature("byte/thread", what)
+            result[f"{part}_{name}_byte"] = Feature("byte/thread", what)
         for name in _WIDTHS:
-            found[f"{part}_{name}_width"] = Feature("byte", f"width of a mean {name.replace('_', ' ')} in {where}")
-        found[f"{part}_flop_per_global_byte"] = Feature("flop/byte", f"arithmetic over device memory in {where}")
-        found[f"{part}_flop_per_shared_byte"] = Feature("flop/byte", f"arithmetic over shared memory in {where}")
-    return found
+            result[f"{part}_{name}_width"] = Feature("byte", f"width of a mean {name.replace('_', ' ')} in {where}")
+        result[f"{part}_flop_per_global_byte"] = Feature("flop/byte", f"arithmetic over device memory in {where}")
+        result[f"{part}_flop_per_shared_byte"] = Feature("flop/byte", f"arithmetic over shared memory in {where}")
+    return result
 
 
 FEATURES: Final[Mapping[str, Feature]] = {
@@ -339,19 +339,19 @@ class LaunchShape:
 
 def as_rows(names: Sequence[str], found: Sequence[Mapping[str, float]]) -> npt.NDArray[np.float64]:
     """Features of some kernels as an array, shape (kernels, names); NaN where one is unknown."""
-    rows = [[each.get(name, math.nan) for name in names] for each in found]
+    rows = [[match.get(name, math.nan) for name in names] for match in found]
     return np.array(rows, dtype=np.float64).reshape(len(found), len(names))
 
 
 def code_features(whole: InstructionMix, innermost: InstructionMix) -> dict[str, float]:
     """Those of FEATURES that the machine code gives. Without a loop those of the innermost one are 0."""
-    found: dict[str, float] = {}
+    result: dict[str, float] = {}
     for part, mix in (("code", whole), ("loop", innermost)):
-        found |= {f"{part}_{name}": float(count) for name, count in mix.counts.items()}
-        found |= {f"{part}_{name}_byte": byte for name, byte in mix.byte.items()}
-        found |= {f"{part}_{name}_width": mix.width(name) for name in _WIDTHS}
+        result |= {f"{part}_{name}": float(count) for name, count in mix.counts.items()}
+        result |= {f"{part}_{name}_byte": byte for name, byte in mix.byte.items()}
+        result |= {f"{part}_{name}_width": mix.width(name) for name in _WIDTHS}
         from_device = mix.byte["global_load"] + mix.byte["global_store"] + mix.byte["async_copy"]
         from_shared = mix.byte["shared_load"] + mix.byte["shared_store"] + mix.byte["async_copy"]
-        found[f"{part}_flop_per_global_byte"] = mix.flop / from_device if from_device else math.nan
-        found[f"{part}_flop_per_shared_byte"] = mix.flop / from_shared if from_shared else math.nan
-    return found
+        result[f"{part}_flop_per_global_byte"] = mix.flop / from_device if from_device else math.nan
+        result[f"{part}_flop_per_shared_byte"] = mix.flop / from_shared if from_shared else math.nan
+    return result

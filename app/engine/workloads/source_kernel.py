@@ -101,11 +101,11 @@ def passed_by_value(source: str, function: str) -> frozenset[int]:
     [1]
     """
     text = _CONTINUED.sub(" ", _FORTRAN_COMMENT.sub("", source[:_MOST])).lower()
-    found = re.search(rf"\b(?:subroutine|function)\s+{re.escape(function.lower())}\s*\(([^)]*)\)", text)
-    if found is None:
+    match = re.search(rf"\b(?:subroutine|function)\s+{re.escape(function.lower())}\s*\(([^)]*)\)", text)
+    if match is None:
         return frozenset()
-    names = [name.strip() for name in found[1].split(",")]
-    body = text[found.end() :]
+    names = [name.strip() for name in match[1].split(",")]
+    body = text[match.end() :]
     ended = _END.search(body)
     by_value: set[str] = set()
     for line in (body[: ended.start()] if ended else body).splitlines():

@@ -119,10 +119,10 @@ class AmdSmi:
 
     def boards(self) -> list[ctypes.c_void_p]:
         """A handle for every GPU, in the library's order."""
-        found = []
+        results = []
         for socket in self._handles("amdsmi_get_socket_handles"):
-            found.extend(self._handles("amdsmi_get_processor_handles", socket))
-        return found
+            results.extend(self._handles("amdsmi_get_processor_handles", socket))
+        return results
 
     def uuid(self, board: ctypes.c_void_p) -> str:
         """As `amd-smi list` shows it. Boards without a serial number share one."""
@@ -147,8 +147,8 @@ class AmdSmi:
 
     def metrics(self, board: ctypes.c_void_p) -> Metrics:
         """Nearly everything at once."""
-        found: Metrics = self._asked(Metrics, "amdsmi_get_gpu_metrics_info", board)
-        return found
+        result: Metrics = self._asked(Metrics, "amdsmi_get_gpu_metrics_info", board)
+        return result
 
     def energy_uj(self, board: ctypes.c_void_p) -> tuple[float, int]:
         """The energy counter in µJ, counts times their resolution, and when it was read, ns of a clock of its own."""
@@ -166,14 +166,14 @@ class AmdSmi:
         cap = self._asked(PowerCap, "amdsmi_get_power_cap_info", board, ctypes.c_uint32(0))
         # the header says microwatts; some versions give some of these in watts
         now, default, least, most = (
-            each if each >= _LEAST_UW else each * 1_000_000 for each in (cap.now, cap.default, cap.least, cap.most)
+            value if value >= _LEAST_UW else value * 1_000_000 for value in (cap.now, cap.default, cap.least, cap.most)
         )
         return now, default, least, most
 
     def clock(self, board: ctypes.c_void_p, kind: int) -> Clock:
         """The present, least and highest clock of a kind."""
-        found: Clock = self._asked(Clock, "amdsmi_get_clock_info", board, ctypes.c_uint32(kind))
-        return found
+        clock: Clock = self._asked(Clock, "amdsmi_get_clock_info", board, ctypes.c_uint32(kind))
+        return clock
 
     def clocks_mhz(self, board: ctypes.c_void_p, kind: int) -> list[int]:
         """The clocks of a kind that the driver lists, ascending. Of graphics clocks one may be the present one."""
@@ -185,7 +185,7 @@ class AmdSmi:
         """The range of graphics clocks that is set: least, most; and the range within which it may be set."""
         found = self._asked(Overdrive, "amdsmi_get_gpu_od_volt_info", board)
         ranges = found.graphics, found.graphics_limits
-        ends = [end // 1_000_000 for each in ranges for end in (each.lower, each.upper)]
+        ends = [end // 1_000_000 for item in ranges for end in (item.lower, item.upper)]
         if not 0 < ends[0] <= ends[1] < 100_000 or not 0 < ends[2] <= ends[3] < 100_000:
             raise AmdSmiError(NOT_SUPPORTED, "amdsmi_get_gpu_od_volt_info")
         return ends[0], ends[1], ends[2], ends[3]

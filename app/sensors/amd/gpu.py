@@ -106,12 +106,12 @@ T = TypeVar("T")
 
 def boards(library: AmdLibrary = LIBRARY) -> list[tuple[int, str, str]]:
     """(index, UUID, name) of every board that AMD SMI shows to this user. Raises NoDriver and SensorError."""
-    found = []
+    results = []
     for index, (handle, uuid) in enumerate(_identified(library)):
         with suppress(SensorError):  # lost, or not ours to see; the others still answer
             if uuid:
-                found.append((index, uuid, _name(library, handle)))
-    return found
+                results.append((index, uuid, _name(library, handle)))
+    return results
 
 
 def pci_address(uuid: str, library: AmdLibrary = LIBRARY) -> str:
@@ -151,9 +151,9 @@ class AmdGpu:
         self._clocks: tuple[int, ...] | None = None
         self._memory_clocks: tuple[int, ...] | None = None
         now = _values_of(self._ask(lambda smi: smi.metrics(self._handle)))
-        for each in now:
-            if math.isnan(now[each]):
-                self._missing[each] = _NOT_REPORTED
+        for value in now:
+            if math.isnan(now[value]):
+                self._missing[value] = _NOT_REPORTED
         if "utilisation_percent" not in self._missing:
             self._missing.pop("event_reasons", None)  # idle is known at least
         self._hold()
@@ -161,7 +161,7 @@ class AmdGpu:
         self.info = self._describe(index, name)
         available = {*now, *self._held} - set(self._missing)
         self.channels = tuple(
-            channel(each, None if each in available else self._missing.get(each, _NOT_REPORTED)) for each in CHANNELS
+            channel(item, None if item in available else self._missing.get(item, _NOT_REPORTED)) for item in CHANNELS
         )
         self._place = {described.name: place for place, described in enumerate(self.channels)}
         self._available = available
@@ -360,7 +360,7 @@ class AmdGpu:
     def _describe(self, index: int, name: str) -> GpuInfo:
         cap = self._ask_or_none(lambda smi: smi.power_cap_uw(self._handle))
         memory = self._ask_or_none(lambda smi: smi.memory_mib(self._handle))
-        now, default, least, most = (each * 1e-6 if each else None for each in cap or (0, 0, 0, 0))
+        now, default, least, most = (value * 1e-6 if value else None for value in cap or (0, 0, 0, 0))
         return GpuInfo(
             index=index,
             uuid=self._uuid,
@@ -384,13 +384,13 @@ def _identified(library: AmdLibrary) -> list[tuple[ctypes.c_void_p, str]]:
     """
     handles = library.ask(AmdSmi.boards)
     uuids = [_answer(library, AmdSmi.uuid, handle) for handle in handles]
-    found = []
+    results = []
     for handle, own in zip(handles, uuids, strict=True):
         uuid = PREFIX + own if own else ""
         if own and uuids.count(own) > 1:
             uuid += SHARED + _answer(library, AmdSmi.pci, handle)
-        found.append((handle, uuid))
-    return found
+        results.append((handle, uuid))
+    return results
 
 
 def _answer(library: AmdLibrary, question: Callable[[AmdSmi, ctypes.c_void_p], str], handle: ctypes.c_void_p) -> str:

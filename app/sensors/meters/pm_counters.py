@@ -63,7 +63,7 @@ class PmCounters:
         if wanted not in there:
             raise InputError(f"nothing counts '{wanted}'", f"--meter {KIND}", f"choose one of {', '.join(there)}")
         self.missed = 0
-        others = [each for each in there if each != wanted]
+        others = [value for value in there if value != wanted]
         self._paths = [folder / ("energy" if other == NODE else f"{other}{_ENDING}") for other in (wanted, *others)]
         total, *rest = meter_channels(KIND, f"Cray pm_counters, {wanted}", (wanted, *others))
         self.channels = (total, *rest[1:])  # the total is the first part itself
@@ -79,9 +79,9 @@ class PmCounters:
     def read(self) -> Samples:
         wall_less_monotonic_ns = time.time_ns() - time.monotonic_ns()
         read = [read_counter(path, wall_less_monotonic_ns) for path in self._paths]
-        if max(each.time_ns for each in read) > read[0].time_ns + PERIOD_S * 5e8:
+        if max(reading.time_ns for reading in read) > read[0].time_ns + PERIOD_S * 5e8:
             return nothing(len(self.channels))  # between two scans: the first file is of the one before
-        return self._counters.sample(read[0].time_ns, [each.energy_j for each in read])
+        return self._counters.sample(read[0].time_ns, [reading.energy_j for reading in read])
 
     def reopen(self) -> None:
         self._counters.forget()

@@ -49,8 +49,8 @@ class RoundReader:
         rounds = places[whole]
         kept = int(begins[rounds[-1, -1]]) + 2 if len(rounds) else max(0, len(raw) - 2 * width)
         self._rest = raw[kept:].astype(np.uint8).tobytes()
-        found: npt.NDArray[np.int64] = levels[rounds] if len(rounds) else np.empty((0, width), np.int64)
-        return found
+        result: npt.NDArray[np.int64] = levels[rounds] if len(rounds) else np.empty((0, width), np.int64)
+        return result
 
 
 class PowerSensor2:

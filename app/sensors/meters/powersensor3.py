@@ -107,18 +107,18 @@ def _to_next(raw: npt.NDArray[np.uint8]) -> int:
 
 def read_sensors(port: SerialPort, where: str) -> tuple[Sensor, ...]:
     """The settings that a device keeps of its sensors. Raises SensorError where what answers is no PowerSensor3."""
-    found = []
+    results = []
     asked = b"R"
     for _ in range(SENSORS):
         answer = exchange(port, asked, _SENSOR.size, _PATIENCE_S)
         if len(answer) != _SENSOR.size:
             raise SensorError("what answers here is no PowerSensor3", where, "name its port, or reset the device")
         kind, pair, reference_v, sensitivity, in_use = _SENSOR.unpack(answer)
-        found.append(Sensor(_text(kind), _text(pair), reference_v, sensitivity, bool(in_use)))
+        results.append(Sensor(_text(kind), _text(pair), reference_v, sensitivity, bool(in_use)))
         asked = b"s"
     if exchange(port, asked, 1, _PATIENCE_S) != b"D":
         raise SensorError("the device's settings do not end as they should", where, "reset the device")
-    return tuple(found)
+    return tuple(results)
 
 
 def _text(field: bytes) -> str:
@@ -244,9 +244,9 @@ class PowerSensor3:
             if newest >= 0:
                 self._behind_ns += self._clock.note(int(device_ns[newest]), host_ns)
         stamps = self._clock.on_host(device_ns)
-        for at in np.flatnonzero(frames.marked):
+        for index in np.flatnonzero(frames.marked):
             if self._asked_ns:
-                self._marked.append((self._asked_ns.popleft(), int(stamps[at])))
+                self._marked.append((self._asked_ns.popleft(), int(stamps[index])))
         return Samples(stamps, self._powers(frames.levels))
 
     def _count(self, stamps_us: npt.NDArray[np.int64]) -> Times:

@@ -21,12 +21,12 @@ _REMEDY: Final = (
 
 def zones(folder: Path = FOLDER) -> list[Path]:
     """The zones that add up to the host: packages, and the memory beside them. `psys` holds both, so it is left out."""
-    found = []
+    results = []
     for path in sorted(folder.glob("intel-rapl:*")):
         name = _name(path)
         if name.startswith("package") or name == "dram":
-            found.append(path)
-    return found
+            results.append(path)
+    return results
 
 
 def _name(zone: Path) -> str:

@@ -56,20 +56,20 @@ def open_meter(selector: str, gpu: Gpu) -> PowerMeter:
 
 def find_meters(gpu: Gpu | None = None) -> list[FoundMeter]:
     """The meters that seem to be here; nothing is opened for it. A port may hold another device than a meter."""
-    found = []
+    results = []
     for port in find_ports():
         product = port.product or "USB serial device"
         kind = powersensor2.KIND if any(name in product.lower() for name in _ARDUINO) else powersensor3.KIND
-        found.append(FoundMeter(f"{kind}:{port.path}", f"{product} on {port.path}"))
+        results.append(FoundMeter(f"{kind}:{port.path}", f"{product} on {port.path}"))
     for part in pm_counters.parts_of():
-        found.append(FoundMeter(f"{pm_counters.KIND}:{part}", f"Cray pm_counters, {part}"))
+        results.append(FoundMeter(f"{pm_counters.KIND}:{part}", f"Cray pm_counters, {part}"))
     if rapl.zones():
-        found.append(FoundMeter(rapl.KIND, "RAPL of the host's processors"))
+        results.append(FoundMeter(rapl.KIND, "RAPL of the host's processors"))
     if pmt.seems_installed():
-        found.append(FoundMeter(f"{pmt.KIND}:rapl", "PMT, if the installed package of that name is ASTRON's"))
+        results.append(FoundMeter(f"{pmt.KIND}:rapl", "PMT, if the installed package of that name is ASTRON's"))
     if gpu is not None and gpu.info.source == "simulated":
-        found.append(FoundMeter(simulated.KIND, f"a simulated meter beside the {gpu.info.name}"))
-    return found
+        results.append(FoundMeter(simulated.KIND, f"a simulated meter beside the {gpu.info.name}"))
+    return results
 
 
 def _port(rest: str, kind: str) -> str:

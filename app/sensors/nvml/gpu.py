@@ -89,9 +89,9 @@ def nvml_processes(ask: Callable[..., Any]) -> list[GpuProcess]:
             refused = error
             continue
         answered = True
-        for each in answer:
-            pid = int(each.pid)
-            used = each.usedGpuMemory
+        for item in answer:
+            pid = int(item.pid)
+            used = item.usedGpuMemory
             before = found.get(pid)
             memory_mib = math.nan if used is None else used / 2**20
             if before is not None:
@@ -102,7 +102,7 @@ def nvml_processes(ask: Callable[..., Any]) -> list[GpuProcess]:
         assert refused is not None
         raise refused
     shares = _shares(ask) if found else {}
-    described = (replace(each, share_percent=shares.get(each.pid, math.nan)) for each in found.values())
+    described = (replace(match, share_percent=shares.get(match.pid, math.nan)) for match in found.values())
     return sorted(described, key=lambda p: -p.memory_mib if not math.isnan(p.memory_mib) else math.inf)
 
 
@@ -115,7 +115,7 @@ def _shares(ask: Callable[..., Any]) -> dict[int, float]:
     except SensorError:
         return {}
     oldest_first = sorted(samples, key=lambda sample: int(sample.timeStamp))
-    return {int(each.pid): float(each.smUtil) for each in oldest_first if each.smUtil <= 100}
+    return {int(item.pid): float(item.smUtil) for item in oldest_first if item.smUtil <= 100}
 
 
 def process_name(pid: int, proc: Path = Path("/proc")) -> str:
@@ -159,17 +159,17 @@ _Asked = tuple[Query, str, tuple[Any, ...]]  # what is asked, by which function,
 
 def boards(library: NvmlLibrary = LIBRARY) -> list[tuple[int, str, str]]:
     """(index, UUID, name) of every board the driver shows to this user. Raises NoDriver and SensorError."""
-    found = []
+    results = []
     for index in range(library.call("nvmlDeviceGetCount")):
         try:
             handle = library.call("nvmlDeviceGetHandleByIndex", index)
             name = _text(library.call("nvmlDeviceGetName", handle))
-            found.append((index, _text(library.call("nvmlDeviceGetUUID", handle)), name))
+            results.append((index, _text(library.call("nvmlDeviceGetUUID", handle)), name))
         except NoDriver:
             raise
         except SensorError:  # lost, or not ours to see; the others still answer
             continue
-    return found
+    return results
 
 
 class NvmlGpu:

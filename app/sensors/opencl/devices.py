@@ -90,7 +90,7 @@ def find_device(text: str) -> OpenclDevice:
         return devices[int(wanted)]
     fits = [device for device in devices if wanted == device.number or wanted in device.name.lower()]
     if len(fits) != 1:
-        there = ", ".join(f"{index} ({each.name}, {each.platform})" for index, each in enumerate(devices))
+        there = ", ".join(f"{index} ({item.name}, {item.platform})" for index, item in enumerate(devices))
         what = f"there is no OpenCL device '{text}'" if not fits else f"'{text}' is in the name of several devices"
         raise InputError(what, "--gpu", f"OpenCL devices here: {there}")
     return fits[0]

@@ -94,13 +94,13 @@ class RecordedGpu:
         now_ns = self.clock.now_ns()
         oldest_ns = max(since_ns, now_ns - _BUFFER_NS)
         latest = (now_ns - self._origin_ns) // self._period_ns
-        found: list[PowerSample] = []
+        power_samples: list[PowerSample] = []
         for rounds in range(max(0, latest - 1), latest + 1):
             start_ns = self._origin_ns + rounds * self._period_ns
             first, last = np.searchsorted(self._sample_ns, (oldest_ns - start_ns, now_ns - start_ns), side="right")
             times, watts = self._sample_ns[first:last].tolist(), self._recording.sample_w[first:last].tolist()
-            found += [PowerSample(start_ns + time, watt) for time, watt in zip(times, watts, strict=True)]
-        return found
+            power_samples += [PowerSample(start_ns + time, watt) for time, watt in zip(times, watts, strict=True)]
+        return power_samples
 
     def energy_j(self) -> float:
         """The recorded energy counter. Raises NotSupported where it was not recorded."""
@@ -163,12 +163,12 @@ def open_recorded(selector: str, known: dict[str, Path]) -> Recording:
 def _board_of(log: Log, board: str) -> Recording:
     """The board of a log of that number or name. Raises InputError."""
     found = [
-        each
-        for index, each in enumerate(log.boards)
-        if board in (each.title.rpartition("#")[2], each.name) or (len(log.boards) == 1 and board == str(index))
+        item
+        for index, item in enumerate(log.boards)
+        if board in (item.title.rpartition("#")[2], item.name) or (len(log.boards) == 1 and board == str(index))
     ]
     if not found:
-        there = ", ".join(each.title.rpartition("#")[2] for each in log.boards)
+        there = ", ".join(element.title.rpartition("#")[2] for element in log.boards)
         raise InputError(f"the log holds no board '{board[:40]}'", str(log.path), f"its boards: {there}")
     return found[0]
 

@@ -61,8 +61,8 @@ def parse_address(text: str) -> Address:
     machine, slash, board = rest.partition("/")
     user, at, place = machine.rpartition("@")
     host, port = place, 0
-    if (found := re.fullmatch(r"(.*[^:\]]|\[.*\]):([0-9]{1,5})", place)) is not None:
-        host, port = found[1], int(found[2])
+    if (match := re.fullmatch(r"(.*[^:\]]|\[.*\]):([0-9]{1,5})", place)) is not None:
+        host, port = match[1], int(match[2])
         if not 0 < port < 1 << 16:
             raise InputError(f"there is no port {port}", text, _REMEDY)
     if not _HOST.match(host):

@@ -217,10 +217,10 @@ class Connection:
         with self._changed:
             if not self._readings and self._ended.is_set():
                 raise self._lost()
-            found = _newer(self._readings, since_ns)
-        if not found and self._ended.is_set():
+            result = _newer(self._readings, since_ns)
+        if not result and self._ended.is_set():
             raise self._lost()
-        return found
+        return result
 
     def samples(self, since_ns: int) -> list[PowerSample]:
         """Samples of the driver's buffer newer than `since_ns`, oldest first."""
@@ -268,18 +268,18 @@ class Connection:
     def _no_greeting(self) -> SensorError:
         """Why there was none, from what ssh said and how it ended."""
         lines = self._process.last_words(_END_S)[-20:]
-        said = [text for line in lines if (text := shortened(one_line(line), 300))]
+        remarks = [text for line in lines if (text := shortened(one_line(line), 300))]
         status = self._process.status
         # 127 is the shell's; `exec` of some shells says it in words and ends with 126 or 1
-        if status in (126, 127) or any("wattridge: not found" in line for line in said):
+        if status in (126, 127) or any("wattridge: not found" in line for line in remarks):
             remedy = f"install it there: {install_command(self._address)}"
             return SensorError("Wattridge is not installed there", self.machine, remedy)
-        ours = next((line for line in reversed(said) if line.startswith("wattridge: ")), None)
+        ours = next((line for line in reversed(remarks) if line.startswith("wattridge: ")), None)
         if ours is not None:
             return SensorError(
                 ours.removeprefix("wattridge: "), self.machine, f"see: wattridge gpus, on {self.machine}"
             )
-        what = said[-1] if said and not self._misspoke else self._fault
+        what = remarks[-1] if remarks and not self._misspoke else self._fault
         return SensorError(f"no connection: {what}", self.machine, f"try: {self._address.login}")
 
     def _lost(self) -> GpuLost:
@@ -366,8 +366,8 @@ def _line(stream: IO[bytes]) -> bytes | None:
 def _newer(kept: deque[Any], since_ns: int) -> list[Any]:
     """Those that are newer, oldest first: mostly the last few of many."""
     found = []
-    for each in reversed(kept):
-        if each.time_ns <= since_ns:
+    for entry in reversed(kept):
+        if entry.time_ns <= since_ns:
             break
-        found.append(each)
+        found.append(entry)
     return found[::-1]

@@ -61,10 +61,10 @@ class RemoteGpu:
     def readings(self, since_ns: int) -> Sequence[Reading]:
         """What was read since, oldest first; after a stall of the network all that it held up. Raises GpuLost."""
         connection = self._live()
-        found = connection.readings(since_ns)
-        if not found and connection.trouble:
+        result = connection.readings(since_ns)
+        if not result and connection.trouble:
             raise GpuLost(connection.trouble, self.info.label, "it is tried again there")
-        return found
+        return result
 
     def stream_every(self, interval_s: float) -> None:
         """How often it is read there from now on. Does not wait; a new connection is asked the same."""

@@ -153,7 +153,7 @@ def hello_message(hello: Hello) -> dict[str, Any]:
                 "memory_mib": info.memory_mib,
                 "power_source": info.power_source,
             },
-            "channels": {each.name: each.unavailable for each in hello.channels},
+            "channels": {item.name: item.unavailable for item in hello.channels},
             "graphics_clocks_mhz": list(hello.graphics_clocks_mhz),
             "memory_clocks_mhz": list(hello.memory_clocks_mhz),
             "buffered": hello.buffered,
@@ -174,7 +174,7 @@ def parse_hello(message: Mapping[str, Any], machine: str) -> Hello:
         remedy = "install the same version of Wattridge on both machines"
         raise SensorError(f"Wattridge {version} there speaks another protocol", machine, remedy)
     info = object_of(hello.get("info"))
-    limit = [number_or_none(each) for each in list_of(info.get("power_limit_w"), 4)]
+    limit = [number_or_none(value) for value in list_of(info.get("power_limit_w"), 4)]
     if len(limit) != 4 or info.get("source") not in _SOURCES:
         raise Garbled("the board is not described")
     capability = info.get("compute_capability")
@@ -225,8 +225,8 @@ def reading_message(reading: Reading, channels: Sequence[Channel]) -> dict[str, 
     """As it is sent: only what is available, in the order of the channels."""
     values = [
         None if math.isnan(value) else value
-        for each, value in zip(channels, reading.values, strict=True)
-        if each.available
+        for item, value in zip(channels, reading.values, strict=True)
+        if item.available
     ]
     return {"reading": [reading.time_ns, *values]}
 
@@ -265,14 +265,14 @@ def process_document(process: GpuProcess) -> dict[str, Any]:
 
 def parse_processes(processes: Any) -> list[GpuProcess]:
     """What runs on the board. Raises Garbled."""
-    found = []
-    for each in list_of(processes, _MOST_PROCESSES):
-        one = object_of(each)
+    results = []
+    for value in list_of(processes, _MOST_PROCESSES):
+        one = object_of(value)
         use: Use | None = next((known for known in _USES if known == one.get("use")), None)
         if use is None:
             raise Garbled("a process without its use")
         memory, share = (number_or_none(one.get(name)) for name in ("memory_mib", "share_percent"))
-        found.append(
+        results.append(
             GpuProcess(
                 whole_of(one.get("pid"), 1 << 32),
                 text_of(one.get("name")),
@@ -281,7 +281,7 @@ def parse_processes(processes: Any) -> list[GpuProcess]:
                 math.nan if share is None else share,
             )
         )
-    return found
+    return results
 
 
 # --- errors -----------------------------------------------------------------------------------------------------------
@@ -313,14 +313,14 @@ def sensor_error(kind: str, what: str, where: str, remedy: str) -> SensorError:
 
 
 def _clocks(listed: Any) -> tuple[int, ...]:
-    return tuple(sorted({whole_of(each, _MOST_MHZ) for each in list_of(listed, _MOST_CLOCKS)} - {0}))
+    return tuple(sorted({whole_of(value, _MOST_MHZ) for value in list_of(listed, _MOST_CLOCKS)} - {0}))
 
 
 def _power_profiles(listed: Any) -> dict[int, str]:
-    pairs = [list_of(each, 2, exactly=True) for each in list_of(listed, MOST_PROFILES)]
+    pairs = [list_of(value, 2, exactly=True) for value in list_of(listed, MOST_PROFILES)]
     return {whole_of(number, MOST_PROFILES - 1): text_of(name) for number, name in pairs}
 
 
 def _capability(pair: Any) -> tuple[int, int]:
-    major, minor = (whole_of(each, 1000) for each in list_of(pair, 2, exactly=True))
+    major, minor = (whole_of(value, 1000) for value in list_of(pair, 2, exactly=True))
     return major, minor

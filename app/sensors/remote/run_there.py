@@ -91,11 +91,11 @@ def boards_there(address: Address, give_up: threading.Event | None = None) -> li
         raise SensorError(
             f"the boards there are not known: {what}", address.machine, f"try: {address.login} wattridge gpus"
         )
-    found = []
-    for each in listed[:_MOST_BOARDS]:
-        if not isinstance(each, dict) or each.get("source") not in _SOURCES:
+    results = []
+    for entry in listed[:_MOST_BOARDS]:
+        if not isinstance(entry, dict) or entry.get("source") not in _SOURCES:
             continue
-        index, name, source = each.get("index"), each.get("name"), str(each["source"])
+        index, name, source = entry.get("index"), entry.get("name"), str(entry["source"])
         if (
             isinstance(index, bool)
             or not isinstance(index, int)
@@ -103,8 +103,8 @@ def boards_there(address: Address, give_up: threading.Event | None = None) -> li
             or not isinstance(name, str)
         ):
             continue
-        uuid = each.get("uuid")
+        uuid = entry.get("uuid")
         board = uuid if source != "nvml" and isinstance(uuid, str) else str(index)
         selector = Address(address.host, address.user, address.port, board).selector
-        found.append(RemoteBoard(selector, index, shortened(one_line(name)), source, address.machine))
-    return found
+        results.append(RemoteBoard(selector, index, shortened(one_line(name)), source, address.machine))
+    return results

@@ -40,13 +40,13 @@ def metrics_of(twin: Twin, load: Load, clock_mhz: float, memory_clock_mhz: int, 
     """
     point, _, _ = laws.settled_under_limits(twin, load, clock_mhz, memory_clock_mhz, limit_w)
     time_s = point.launch_s - twin.rate.launch_overhead_us * 1e-6
-    found = {
+    result = {
         "gpu__time_duration.sum": time_s,
         "sm__warps_active.avg.pct_of_peak_sustained_active": 100.0 * load.occupancy,
         "dram__throughput.avg.pct_of_peak_sustained_elapsed": 100.0 * _bandwidth_share(twin, load, time_s),
     }
     if load.counts is None:
-        return found
+        return result
     counts = load.counts
     read_byte = max(0.0, load.traffic_byte - counts.written_byte)
     per_multiprocessor = time_s * point.clock_mhz * 1e6 * twin.board.multiprocessors
@@ -57,7 +57,7 @@ def metrics_of(twin: Twin, load: Load, clock_mhz: float, memory_clock_mhz: int, 
         f"{_SHARED}_ld.sum": counts.shared_load_byte / _WAVEFRONT_BYTE,
     }
     return {
-        **found,
+        **result,
         **sums,
         **{f"{name}.per_second": value / time_s for name, value in sums.items()},
         "lts__t_sectors_srcunit_tex_op_read.sum.per_second": counts.l2_read_byte / _SECTOR_BYTE / time_s,

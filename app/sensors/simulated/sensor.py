@@ -189,14 +189,14 @@ class BufferedPower:
         visible_ns = (now_ns - self._phase_ns) // self._published_ns * self._published_ns + self._phase_ns
         last = (visible_ns - self._phase_ns) // self._sample_ns
         first = max(last - self._kept + 1, (since_ns - self._phase_ns) // self._sample_ns + 1)
-        found = []
+        results = []
         for tick in range(first, last + 1):
             at_ns = tick * self._sample_ns + self._phase_ns
             mean = history.means(at_ns - self._sample_ns, at_ns)[0]
             if self._swing:
                 mean *= 1.0 + self._swings(history, at_ns)
-            found.append(PowerSample(at_ns, self._imperfect.reported(mean, tick)))
-        return found
+            results.append(PowerSample(at_ns, self._imperfect.reported(mean, tick)))
+        return results
 
     def _swings(self, history: History, at_ns: int) -> float:
         before, now = history.launches(at_ns - _SWINGS_FROM_NS), history.launches(at_ns)

@@ -117,7 +117,7 @@ class RequestQueue:
         if self._reading is not None:
             return self._reading.prompt_left / pace.prefill_rate
         if self._answering:
-            return min(each.tokens_left for each in self._answering) * pace.step_s(len(self._answering))
+            return min(item.tokens_left for item in self._answering) * pace.step_s(len(self._answering))
         return math.inf
 
     def _work(self, seconds: float, pace: Pace) -> None:
@@ -131,7 +131,7 @@ class RequestQueue:
             self.tokens += tokens * len(self._answering)
             for request in self._answering:
                 request.tokens_left -= tokens
-            for request in [each for each in self._answering if each.tokens_left <= _DONE]:
+            for request in [item for item in self._answering if item.tokens_left <= _DONE]:
                 self._answering.remove(request)
                 self._end(request)
         else:

@@ -43,8 +43,8 @@ _NUMBERED: Final = re.compile(r"(.*\S)\s*#\s*([1-9][0-9]{0,3})")
 
 def split_number(name: str) -> tuple[str, int]:
     """'a100#2' as ('a100', 2); the number is 0 where the name has none, and means the model's own figures."""
-    found = _NUMBERED.fullmatch(name.strip())
-    return (found[1], int(found[2])) if found else (name.strip(), 0)
+    match = _NUMBERED.fullmatch(name.strip())
+    return (match[1], int(match[2])) if match else (name.strip(), 0)
 
 
 def individual(twin: Twin, number: int) -> Twin:
@@ -221,7 +221,7 @@ def _value(hint: Any, metadata: Mapping[str, float], given: Any, file: str, plac
     if origin is tuple and str in typing.get_args(hint):
         if not isinstance(given, list):
             raise InputError("must be a list of texts", f"{file}, {place}", 'such as ["the bandwidth of copies"]')
-        return tuple(_value(str, metadata, each, file, place) for each in given)
+        return tuple(_value(str, metadata, value, file, place) for value in given)
     if origin is tuple:
         return _clocks(given, file, place)
     if origin is not None:

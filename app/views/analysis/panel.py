@@ -42,8 +42,8 @@ class CountersBar(QWidget):
         super().__init__(parent)
         self._context = context
         self.which, self.count = QComboBox(), WholeBox()
-        for which, words in _CHOICES.items():
-            self.which.addItem(words, which)
+        for which, text in _CHOICES.items():
+            self.which.addItem(text, which)
         self.which.setAccessibleName("Configurations to profile")
         self.count.setAccessibleName("How many configurations to profile")
         self.count.setRange(1, _MOST)

@@ -116,17 +116,17 @@ Found = list[tuple[WatchedBoard, list[GpuProcess], str]]
 
 def processes_of(boards: Sequence[WatchedBoard]) -> Found:
     """(board, its processes, why they are unknown) of each board; asks the driver, a few ms a board."""
-    found: Found = []
+    findings: Found = []
     for board in boards:
         gpu = board.gpu
         if not isinstance(gpu, ListsProcesses):
-            found.append((board, [], "a recording holds no processes"))
+            findings.append((board, [], "a recording holds no processes"))
             continue
         try:
-            found.append((board, list(gpu.processes()), ""))
+            findings.append((board, list(gpu.processes()), ""))
         except SensorError as error:
-            found.append((board, [], error.what))
-    return found
+            findings.append((board, [], error.what))
+    return findings
 
 
 _TICK_MS = 500

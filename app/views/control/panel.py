@@ -321,8 +321,8 @@ class ControlPanel(Panel):
             of=self._below,
             margins=0,
         )
-        for each in (self._below, self.log):
-            each.hide()  # until it is known what the board can be set to
+        for widget in (self._below, self.log):
+            widget.hide()  # until it is known what the board can be set to
         form = QWidget()
         form.setMaximumWidth(_FORM_PX)
         vbox(hbox(self.armed, 1, self.switch), self.state, self._below, 1, of=form, margins=0)

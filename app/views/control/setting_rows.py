@@ -74,8 +74,8 @@ class ClockBox(WholeBox):
         self.editingFinished.connect(self._snap)
 
     def stepBy(self, steps: int) -> None:
-        at = bisect_left(self._clocks, self.value())
-        self.setValue(self._clocks[max(0, min(len(self._clocks) - 1, at + steps))])
+        index = bisect_left(self._clocks, self.value())
+        self.setValue(self._clocks[max(0, min(len(self._clocks) - 1, index + steps))])
 
     def take_typed(self) -> None:
         """What is typed counts, also before the field is left."""
@@ -143,10 +143,10 @@ class SettingRows(QObject):
         self.profile.setAccessibleName("Workload power profile")
         self.profile.activated.connect(lambda _: self._edited(PROFILE))
         for name, boxes in self._editors().items():
-            for each in boxes:
-                each.refused.connect(lambda words, name=name: self._refuse(name, words))
-                each.valueChanged.connect(lambda _, name=name: self._edited(name))
-                each.lineEdit().textEdited.connect(lambda _, name=name: self._edited(name))
+            for item in boxes:
+                item.refused.connect(lambda words, name=name: self._refuse(name, words))
+                item.valueChanged.connect(lambda _, name=name: self._edited(name))
+                item.lineEdit().textEdited.connect(lambda _, name=name: self._edited(name))
 
     def _editors(self) -> dict[str, tuple[ClockBox | NumberBox, ...]]:
         return {
@@ -202,11 +202,11 @@ class SettingRows(QObject):
             self.limit.setValue(upper(settings["power_limit_w"]))
         known = {name for name in settings if name in self.boxes and self.boxes[name].isEnabled()}
         if PROFILE in known:
-            at = self.profile.findData(round(upper(settings[PROFILE])))
-            if at < 0:
+            index = self.profile.findData(round(upper(settings[PROFILE])))
+            if index < 0:
                 known.remove(PROFILE)
             else:
-                self.profile.setCurrentIndex(at)
+                self.profile.setCurrentIndex(index)
         for name, box in self.boxes.items():
             box.setChecked(name in known)
 

@@ -72,9 +72,9 @@ class History:
         costs = self.values(start, length) * self._sign
         best = self.improvements[-1].value * self._sign if self.improvements else math.inf
         so_far = np.fmin.accumulate(np.concatenate([[best], costs]))
-        for at in np.flatnonzero(so_far[1:] < so_far[:-1]).tolist():
-            index = int(self.table.evaluated()[start + at])
-            self.improvements.append(Improvement(start + at, index, float(so_far[at + 1]) * self._sign))
+        for place in np.flatnonzero(so_far[1:] < so_far[:-1]).tolist():
+            index = int(self.table.evaluated()[start + place])
+            self.improvements.append(Improvement(start + place, index, float(so_far[place + 1]) * self._sign))
         self._length = length
 
     @property
@@ -84,8 +84,8 @@ class History:
 
     def place(self, index: int) -> int:
         """Of the evaluation that an index into the table means; -1 where it is none."""
-        found = np.flatnonzero(self.indices == index)
-        return int(found[0]) if len(found) else -1
+        indices = np.flatnonzero(self.indices == index)
+        return int(indices[0]) if len(indices) else -1
 
     def values(self, start: int = 0, end: int | None = None) -> Floats:
         """The objective of each evaluation, shape (n,); NaN where it failed or breaks a limit."""
@@ -262,7 +262,9 @@ class ConvergencePlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no 
             return None
         place = self._cloud.mapFromScene(at)
         found = self._history.improvements
-        x, y = self._cloud.in_pixels(self._places()[[each.place for each in found]], np.array([e.value for e in found]))
+        x, y = self._cloud.in_pixels(
+            self._places()[[match.place for match in found]], np.array([e.value for e in found])
+        )
         distances = np.hypot(x - place.x(), y - place.y())
         return found[int(np.argmin(distances))] if distances.min() <= _REACH_PX else None
 
@@ -290,7 +292,7 @@ class ConvergencePlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no 
             super().keyPressEvent(event)
             return
         found = self._history.improvements
-        places, selected = [each.place for each in found], self._history.place(self._selected)
+        places, selected = [match.place for match in found], self._history.place(self._selected)
         at = int(np.searchsorted(places, selected, side="left" if step < 0 else "right")) + min(step, 0)
         self.chosen.emit(found[min(max(at, 0), len(found) - 1)].index)
 
@@ -328,8 +330,8 @@ class ConvergencePanel(Panel):
         self.evaluations = Toggle("Evaluations", "Over evaluations", "Draw over the number of evaluations")
         self.seconds = Toggle("Seconds", "Over seconds", _TIMED)
         self._over = QButtonGroup(self)
-        for each in (self.evaluations, self.seconds):
-            self._over.addButton(each)
+        for widget in (self.evaluations, self.seconds):
+            self._over.addButton(widget)
         self.evaluations.setChecked(True)
         self.words = PlainLabel(_HOW, wrap=True, selectable=True, muted=True)
         self.words.setMinimumHeight(2 * self.words.fontMetrics().lineSpacing())  # the plot keeps its height
@@ -385,6 +387,6 @@ class ConvergencePanel(Panel):
     def _say(self, pointed: Improvement | None) -> None:
         """Of the improvement that is pointed at, else of the one that is selected, else of the newest."""
         found = self.history.improvements if self.history is not None else []
-        selected = next((each for each in found if each.index == self._result.index), None)
+        selected = next((match for match in found if match.index == self._result.index), None)
         shown = pointed or selected or (found[-1] if found else None)
         self.words.setText(_HOW if self.history is None or shown is None else self.history.words(shown))

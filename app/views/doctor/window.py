@@ -44,8 +44,8 @@ class DoctorWindow(QDialog, Ending):
         self.again = button("Check &again", "Look at everything once more", self.look)
         self.copy = button("&Copy all", "Every line with its remedy, as text", self.copy_all)
         close = button("Close", clicked=self.close)
-        for each in (self.again, self.copy, close):
-            each.setAutoDefault(False)
+        for widget in (self.again, self.copy, close):
+            widget.setAutoDefault(False)
         vbox(self.summary, (self.table, 1), self.remedy, hbox(self.again, self.copy, 1, close), of=self)
         self.resize(900, 620)
         self.table.currentCellChanged.connect(self._show_remedy)
@@ -65,11 +65,11 @@ class DoctorWindow(QDialog, Ending):
         self._task.run(lambda stop: list(examine(stop=stop)))
 
     @Slot(object)
-    def show_found(self, found: Found) -> None:
+    def show_found(self, findings: Found) -> None:
         """The findings, what is wrong first, then what is missing."""
         order = [State.WRONG, State.MISSING, State.OK]
-        self.found = sorted(found, key=lambda each: order.index(each[1].state))
-        counts = {state: sum(each.state is state for _, each in found) for state in State}
+        self.found = sorted(findings, key=lambda each: order.index(each[1].state))
+        counts = {state: sum(each.state is state for _, each in findings) for state in State}
         self.summary.setText(", ".join(f"{count} {state.value}" for state, count in counts.items()))
         rows = [(finding.state.value, check.title, finding.what) for check, finding in self.found]
         tips = [_said(check, finding) for check, finding in self.found]
@@ -82,7 +82,7 @@ class DoctorWindow(QDialog, Ending):
     @Slot()
     def copy_all(self) -> None:
         """Put every line on the clipboard."""
-        QGuiApplication.clipboard().setText("\n".join(_said(*each) for each in self.found))
+        QGuiApplication.clipboard().setText("\n".join(_said(*match) for match in self.found))
 
     @Slot(int)
     def _show_remedy(self, row: int, *_: int) -> None:
@@ -119,12 +119,12 @@ class FirstLook(QObject, Ending):
         self._task.run(_examined)
 
     @Slot(object)
-    def _looked(self, found: Found) -> None:
+    def _looked(self, findings: Found) -> None:
         from ...engine.doctor.finding import State
 
-        titles = [check.title for check, finding in found if finding.state is not State.OK]
+        titles = [check.title for check, finding in findings if finding.state is not State.OK]
         if titles:
-            self.amiss.emit(f"Missing or wrong on this machine: {', '.join(titles)}", found)
+            self.amiss.emit(f"Missing or wrong on this machine: {', '.join(titles)}", findings)
 
 
 def _examined(stop: threading.Event) -> Found:

@@ -74,7 +74,7 @@ def read(text: str, path: Path) -> Reading:
         return Reading(text, path, None, None, (Found(Problem((), error.what, error.remedy), at),))
     problems = problems_of(document, path)
     if problems:
-        return Reading(text, path, document, None, tuple(Found(each, line_of(text, each.place)) for each in problems))
+        return Reading(text, path, document, None, tuple(Found(item, line_of(text, item.place)) for item in problems))
     spec = specification_of(document, path)
     try:
         _check_search(spec)
@@ -149,14 +149,14 @@ class Beside(QWidget):
         self.problems.itemActivated.connect(self._chosen)
         self.problems.itemClicked.connect(self._chosen)
 
-    def show_problems(self, found: Sequence[Found]) -> None:
+    def show_problems(self, findings: Sequence[Found]) -> None:
         """List what is wrong, each with its line."""
         self.problems.clear()
-        for each in found:
-            at = f"Line {each.line}: " if each.line is not None else ""
-            QListWidgetItem(f"{at}{each}", self.problems).setData(_LINE, each.line or 1)
-        self.count.setText(counted(len(found), "problem") if found else "No problems")
-        self.problems.setVisible(bool(found))
+        for finding in findings:
+            at = f"Line {finding.line}: " if finding.line is not None else ""
+            QListWidgetItem(f"{at}{finding}", self.problems).setData(_LINE, finding.line or 1)
+        self.count.setText(counted(len(findings), "problem") if findings else "No problems")
+        self.problems.setVisible(bool(findings))
 
     def say(self, text: str) -> None:
         """There is no size, or not yet; the picture stays until there is another one."""

@@ -98,11 +98,11 @@ def completions_at(text: str, at: int) -> tuple[str, list[str]]:
         found = [key for key in found if "." not in key]
     else:
         found = []
-    return spot.word, [each for each in found if each.startswith(spot.word)]
+    return spot.word, [match for match in found if match.startswith(spot.word)]
 
 
 def _joined(table: str, key: str) -> str:
-    return ".".join(each for each in (table, key) if each)
+    return ".".join(value for value in (table, key) if value)
 
 
 _TOKENS = re.compile(

@@ -225,9 +225,11 @@ def keep(draft: Draft) -> None:
 def kept(path: Path | None) -> Draft | None:
     """The draft for a file, or the one that is for none; None where there is none that can be read."""
     with suppress(WattridgeError, ValueError, KeyError, TypeError, OSError):
-        found = json.loads(read_text(_file(path), _MAX_BYTES))
-        own = None if found["path"] is None else Path(found["path"])
-        return Draft(str(found["text"]), own, Path(found["folder"]), str(found["name"]), float(found["saved_s"]))
+        document = json.loads(read_text(_file(path), _MAX_BYTES))
+        own = None if document["path"] is None else Path(document["path"])
+        return Draft(
+            str(document["text"]), own, Path(document["folder"]), str(document["name"]), float(document["saved_s"])
+        )
     return None
 
 
@@ -354,8 +356,8 @@ class SpecificationEditor(QWidget, Ending):
             ("Ctrl+Return", self.set_up),
         ):
             QShortcut(QKeySequence(keys), self).activated.connect(slot)
-        for each in (self.undo, self.redo):
-            each.setEnabled(False)
+        for widget in (self.undo, self.redo):
+            widget.setEnabled(False)
         self._show_help()
 
     # --- what is edited -----------------------------------------------------------------------------------------------
@@ -463,13 +465,15 @@ class SpecificationEditor(QWidget, Ending):
             self._show_found(measured.found)
         self.checked.emit()
 
-    def _show_found(self, found: tuple[Found, ...]) -> None:
+    def _show_found(self, findings: tuple[Found, ...]) -> None:
         lines: dict[int, str] = {}
-        for each in found:
-            if each.line is not None:
-                lines[each.line] = f"{lines[each.line]}; {each.problem}" if each.line in lines else str(each.problem)
+        for finding in findings:
+            if finding.line is not None:
+                lines[finding.line] = (
+                    f"{lines[finding.line]}; {finding.problem}" if finding.line in lines else str(finding.problem)
+                )
         self.text.show_problems(lines)
-        self.beside.show_problems(found)
+        self.beside.show_problems(findings)
 
     @Slot()
     def _show_help(self) -> None:

@@ -74,9 +74,9 @@ class FromCommand(QWidget):
         self.sample.setAccessibleName("Sample of the output")
         self.text.setReadOnly(True)
         self.text.setAccessibleName("The specification")
-        for each in (self.sample, self.text):
-            each.setTabChangesFocus(True)
-            each.setFont(theme.fixed_font())
+        for widget in (self.sample, self.text):
+            widget.setTabChangesFocus(True)
+            widget.setFont(theme.fixed_font())
         self.text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         labels = [PlainLabel(text) for text in ("&Command line", "&Folder")]
         for label, line in zip(labels, (self.run, self.folder), strict=True):
@@ -347,10 +347,10 @@ def _shown_values(values: Sequence[Value]) -> str:
 def _typed_values(text: str) -> Any:
     """A list where it reads as one (numbers, true, false, quoted words), else an expression."""
     try:
-        found = tomllib.loads(f"v = [{text}\n]\n")
+        document = tomllib.loads(f"v = [{text}\n]\n")
     except (ValueError, RecursionError):
         return text.strip()
-    return found["v"] if len(found) == 1 else text.strip()
+    return document["v"] if len(document) == 1 else text.strip()
 
 
 def _cell_text(table: QTableWidget, row: int, column: int) -> str:

@@ -138,16 +138,16 @@ def _lines() -> tuple[str, ...]:
 
 def _powers_of(recording: Recording) -> dict[str, tuple[Floats, Floats]]:
     origin_ns = int(recording.time_ns[0])
-    found: dict[str, tuple[Floats, Floats]] = {}
+    result: dict[str, tuple[Floats, Floats]] = {}
     if len(recording.sample_ns) > 1:
-        found[POWER_SAMPLES.name] = ((recording.sample_ns - origin_ns) / 1e9, recording.sample_w)
+        result[POWER_SAMPLES.name] = ((recording.sample_ns - origin_ns) / 1e9, recording.sample_w)
     times_s = (recording.time_ns - origin_ns) / 1e9
     for index, described in enumerate(recording.channels):
         values = recording.values[:, index]
         known = np.isfinite(values) if described.name in _POWERS else np.zeros(0, np.bool_)
         if known.any():
-            found[described.name] = (times_s[known], values[known])
-    return found
+            result[described.name] = (times_s[known], values[known])
+    return result
 
 
 _LONGEST_S = 1e7
@@ -180,8 +180,8 @@ class LogWindow(QDialog, Ending):
         self.whole = button("&All", "Look at the whole log", self.show_whole)
         self.watch = button("&Watch", "Replay it as a board", self._ask_watch)
         self.fit = button("&Frequency model", "Fit the plateaus of locked clocks in it", self._ask_fit)
-        for each in (self.whole, self.watch, self.fit):
-            each.setAutoDefault(False)
+        for widget in (self.whole, self.watch, self.fit):
+            widget.setAutoDefault(False)
         self.legend = PlainLabel()
         self.legend.setTextFormat(Qt.TextFormat.RichText)
         self.plot, self.words = LogPlot(), QTextBrowser()

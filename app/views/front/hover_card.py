@@ -100,14 +100,16 @@ def measurement_html(table: ResultTable, plan: SessionPlan, index: int, first: I
     ]
     lines = textwrap.wrap(", ".join(rest), _LINE, max_lines=_PARAMETER_LINES, placeholder=" …")
     rows: list[tuple[str, str]] = []
-    said: list[tuple[str, str]] = []  # (number, unit)
+    remarks: list[tuple[str, str]] = []  # (number, unit)
     for name in shown:
         value = known[name]
         described = parameters.get(name) or quantity(name, units=plan.units)
         number = described.number(measurement.values[name]) if name in measurement.values else parameter_text(value)
-        if any(number == other and (described.unit == unit or not described.unit or not unit) for other, unit in said):
+        if any(
+            number == other and (described.unit == unit or not described.unit or not unit) for other, unit in remarks
+        ):
             continue
-        said.append((number, described.unit))
+        remarks.append((number, described.unit))
         bounds = measurement.intervals.get(name)
         rows.append((described.title, number + (_interval(described, bounds) if bounds else "")))
     rows = rows[: _MOST_LINES - 1 - len(lines)]

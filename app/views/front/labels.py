@@ -73,19 +73,19 @@ class ReferenceMarks(QObject):
         """(which, x, y) in the plot of those that are shown and have both figures."""
         if self._points is None or not self._shown:
             return []
-        found = []
+        results = []
         for which, reference in enumerate(self.references):
             known = (np.array([reference.values.get(goal.name, np.nan)]) for goal in self._points.goals)
             x, y = (float(values[0]) for values in self._points.placed(*known))
             if np.isfinite([x, y]).all():
-                found.append((which, x, y))
-        return found
+                results.append((which, x, y))
+        return results
 
     @property
     def key(self) -> list[KeyMark]:
         """What the key says of those in the plot."""
         found = (self.references[which] for which, _, _ in self.places())
-        return [KeyMark(_SYMBOLS[each.kind], _COLOURS[each.kind], each.label) for each in found]
+        return [KeyMark(_SYMBOLS[match.kind], _COLOURS[match.kind], match.label) for match in found]
 
     def at(self, place: QPointF) -> int | None:
         """Which one lies at a place in the view's own pixels."""

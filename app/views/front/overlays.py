@@ -265,5 +265,5 @@ def _least(points: FrontPoints, product: Product) -> tuple[float, float] | None:
         return None
     u, w = (m * d - n * c) / det, (a * n - b * m) / det
     log_product = u * np.log(np.where(known, points.x, 1.0)) + w * np.log(np.where(known, points.y, 1.0))
-    at = int(np.where(known, log_product, np.inf).argmin())
-    return float(points.x[at]), float(points.y[at])
+    index = int(np.where(known, log_product, np.inf).argmin())
+    return float(points.x[index]), float(points.y[index])

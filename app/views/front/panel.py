@@ -282,8 +282,8 @@ class FrontPanel(PanelInParts):
         self.bars.set_session(table, plan)
         self.bars.come_after(self.pages.bar)
         self._show_bars()
-        for each in (self.figures, self._beside, self.pages.bar):
-            each.setVisible(table is not None)  # there is nothing to choose from
+        for widget in (self.figures, self._beside, self.pages.bar):
+            widget.setVisible(table is not None)  # there is nothing to choose from
         self._show_points()
         self._show_page()
         self.refresh()

@@ -103,7 +103,7 @@ class ParallelAxes:
 
     def strands_of(self, points: Indices | None) -> list[Strands]:
         """The same of some of the points; None: of all."""
-        pieces = self._pieces if points is None else [each[points] for each in self._pieces]
+        pieces = self._pieces if points is None else [item[points] for item in self._pieces]
         return [self._strands(gap, piece) for gap, piece in enumerate(pieces)]
 
     def _strands(self, gap: int, pieces: Levels) -> Strands:
@@ -332,7 +332,7 @@ class ParallelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no typ
             for curve in curves:
                 curve.setData([], [])
             return
-        most = max((int(each.count.max(initial=1)) for each in strands), default=1)
+        most = max((int(item.count.max(initial=1)) for item in strands), default=1)
         xs: list[Floats] = []
         ys: list[Floats] = []
         strength: list[Indices] = []
@@ -367,7 +367,7 @@ class ParallelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no typ
         bar = QColor(colours.orange)
         bar.setAlpha(170)
         self._range.setPen(pg.mkPen(bar, width=9))
-        self._range.setData(*(np.asarray([end[at] for end in ends], dtype=np.float64) for at in (0, 1)))
+        self._range.setData(*(np.asarray([end[index] for end in ends], dtype=np.float64) for index in (0, 1)))
 
     def _points_of(self, measurements: tuple[int, ...]) -> list[int]:
         found = [place_of(self.axes.index, index) for index in measurements] if self.axes is not None else []
@@ -429,8 +429,8 @@ class ParallelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no typ
         reach = _NEAR_PX / max(1.0, view.width()) * len(self.axes.axes)
         count = len(self.axes.axes)
         crossed = [index for index in range(count) if upper.x() - reach <= index <= lower.x() + reach]
-        for at in crossed or [min(max(round((upper.x() + lower.x()) / 2), 0), count - 1)]:
-            self.ranges[at] = (lower.y(), upper.y())
+        for place in crossed or [min(max(round((upper.x() + lower.x()) / 2), 0), count - 1)]:
+            self.ranges[place] = (lower.y(), upper.y())
         inside = self.axes.within(self.ranges)
         self._brushed = np.sort(self.axes.index[inside])
         self._draw_above()

@@ -57,8 +57,8 @@ class FrontLine(QObject):
 
     def wishes(self) -> Iterator[Wish]:
         """The names of the ends, for the layout of the labels."""
-        for label, at in zip(self._named, self._ends_at(), strict=False):
-            yield Wish(label, [at[0]], [at[1]], _REACH, leader=True)
+        for label, end in zip(self._named, self._ends_at(), strict=False):
+            yield Wish(label, [end[0]], [end[1]], _REACH, leader=True)
 
     def curve(self) -> tuple[Floats, Floats]:
         """The line that is drawn."""
@@ -74,7 +74,7 @@ class FrontLine(QObject):
         points = self._points
         if points is None or points.best_x is None or points.best_y is None:
             return []
-        return [(float(points.plot_x[at]), float(points.plot_y[at])) for at in (points.best_x, points.best_y)]
+        return [(float(points.plot_x[index]), float(points.plot_y[index])) for index in (points.best_x, points.best_y)]
 
     def differs(self, points: FrontPoints) -> bool:
         """The front of these points is another than the one that is drawn."""
@@ -282,7 +282,7 @@ class FrontPlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has 
         self.pins = Pins(self)
         self.references = ReferenceMarks(self, self.cloud)
         named = (self.pins, self.references, self.line)
-        self.labels.sources = [*(each.wishes for each in named), self._choice_wish, self.overlays.wishes]
+        self.labels.sources = [*(element.wishes for element in named), self._choice_wish, self.overlays.wishes]
         yield
         self.card = HoverCard(self)
         self.note = PlainLabel(parent=self, wrap=True)
@@ -518,8 +518,8 @@ class FrontPlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has 
             self.show_all()
         elif points is not None and len(points.front) and key in _WALK:
             walk = points.front[np.argsort(points.plot_x[points.front], kind="stable")]
-            at = np.flatnonzero(points.index[walk] == self._selected)
-            place = _WALK[key](int(at[0]) if len(at) else None, len(walk))
+            indices = np.flatnonzero(points.index[walk] == self._selected)
+            place = _WALK[key](int(indices[0]) if len(indices) else None, len(walk))
             self.picked.emit(int(points.index[walk[min(max(place, 0), len(walk) - 1)]]))
         else:
             super().keyPressEvent(event)

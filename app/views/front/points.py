@@ -119,12 +119,12 @@ class FrontPoints:
 
 def among(rows: Indices, wanted: Indices) -> npt.NDArray[np.bool_]:
     """Which of `wanted` are among `rows`; both ascend."""
-    there = np.zeros(max((int(each[-1]) for each in (rows, wanted) if len(each)), default=-1) + 1, dtype=np.bool_)
+    there = np.zeros(max((int(item[-1]) for item in (rows, wanted) if len(item)), default=-1) + 1, dtype=np.bool_)
     there[rows] = True
     return np.asarray(there[wanted])
 
 
 def place_of(ascending: Indices, index: int) -> int | None:
     """Where an index stands among others, None where it is none of them."""
-    at = int(np.searchsorted(ascending, index))
-    return at if at < len(ascending) and int(ascending[at]) == index else None
+    position = int(np.searchsorted(ascending, index))
+    return position if position < len(ascending) and int(ascending[position]) == index else None

@@ -86,10 +86,12 @@ def chart_of(
         return f"{described.label} is not known along {over.label}."
     at = positions(plan, cut.parameter)
     y = table.values(goal.name)[cut.index] * described.factor
-    own = np.flatnonzero(cut.index == cut.chosen)
+    indices = np.flatnonzero(cut.index == cut.chosen)
     series = [Series("others as chosen", "accent", y, at[cut.place], points=True)]
-    if len(own):
-        series.append(Series("chosen", "vermillion", y[own], at[cut.place[own]], line=False, points=True, symbol="d"))
+    if len(indices):
+        series.append(
+            Series("chosen", "vermillion", y[indices], at[cut.place[indices]], line=False, points=True, symbol="d")
+        )
     best = int(y.argmax() if goal.maximise else y.argmin())
     words = [f"Measured at {len(set(cut.place.tolist()))} of {len(values)} values."]
     words += [f"Best at {parameter_text(values[cut.place[best]])} {over.unit}".rstrip() + "."]
@@ -146,8 +148,8 @@ class SliceView(QWidget):
             if plan is not None:
                 described = quantities_of(plan)
                 varied = [p for p in plan.space.parameters if len(p.values) > 1]
-                for each in sorted(varied, key=lambda p: not p.device_setting):
-                    self.parameter.addItem(described[each.name].title, each.name)
+                for item in sorted(varied, key=lambda p: not p.device_setting):
+                    self.parameter.addItem(described[item.name].title, item.name)
         self.refresh()
 
     def show_figure(self, goal: Goal, described: Quantity, selected: int) -> None:
@@ -191,10 +193,10 @@ class SliceView(QWidget):
         assert self._goal is not None
         assert self._described is not None
         view = self.chart.plot.getViewBox()
-        at: QPointF = event.scenePos()  # type: ignore[attr-defined]
+        position: QPointF = event.scenePos()  # type: ignore[attr-defined]
         x = positions(self._plan, self.cut.parameter)[self.cut.place]
         y = self._table.values(self._goal.name)[self.cut.index] * self._described.factor
-        places = [view.mapViewToScene(QPointF(*each)) for each in zip(x.tolist(), y.tolist(), strict=True)]
-        away = np.asarray([np.hypot(place.x() - at.x(), place.y() - at.y()) for place in places])
+        places = [view.mapViewToScene(QPointF(*item)) for item in zip(x.tolist(), y.tolist(), strict=True)]
+        away = np.asarray([np.hypot(place.x() - position.x(), place.y() - position.y()) for place in places])
         if len(away) and away.min() <= _REACH_PX:
             self.picked.emit(int(self.cut.index[int(away.argmin())]))

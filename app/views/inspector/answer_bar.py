@@ -239,8 +239,8 @@ class AnswerBar(QWidget):
         self.said.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
         self.said.setMinimumHeight(_LINES * self.said.fontMetrics().lineSpacing())
         self.said.linkActivated.connect(self._open_link)
-        for each in (self.apply, self.export, self.report):
-            each.setMinimumWidth(0)
+        for widget in (self.apply, self.export, self.report):
+            widget.setMinimumWidth(0)
         self.export.setSizePolicy(self.apply.sizePolicy())
         self.export.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
         row = hbox((self.apply, 1), (self.export, 1), (self.report, 1), spacing=4)

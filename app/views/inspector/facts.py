@@ -136,7 +136,10 @@ def _stated(measurement: Measurement, plan: SessionPlan) -> Rows:
     if THERMAL_CORRECTION not in measurement.values:
         return []
     described = (*describe_statement(plan), *describe_gain(plan.origin))
-    figures = [(each.label, f"{each.value or 'not known'}, {each.note or each.unknown}") for each in described]
+    figures = [
+        (description.label, f"{description.value or 'not known'}, {description.note or description.unknown}")
+        for description in described
+    ]
     factor, off = measurement.values[THERMAL_CORRECTION], measurement.values[UNCERTAINTY]
     return [*figures, ("Corrected by", f"{100 * (factor - 1):+.2f} %, ± {100 * off:.1f} %")]
 

@@ -490,9 +490,9 @@ class InspectorPanel(PanelInParts):
             self._show_tab(self.message, False)
 
     def _show_tab(self, page: QWidget, shown: bool) -> None:
-        at = self.tabs.indexOf(page)
-        if at >= 0:
-            self.tabs.setTabVisible(at, shown)
+        index = self.tabs.indexOf(page)
+        if index >= 0:
+            self.tabs.setTabVisible(index, shown)
         else:  # the figures, above the tabs
             page.setVisible(shown)
 

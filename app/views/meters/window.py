@@ -74,8 +74,8 @@ class MeterWindow(QDialog, Ending):
         self.corrected = QCheckBox("Take the sensor's &gain out")
         self.gain = PlainLabel(wrap=True, muted=True)
         close = button("Close", clicked=self.close)
-        for each in (self.look, self.again, self.assign, self.remove, close):
-            each.setAutoDefault(False)
+        for widget in (self.look, self.again, self.assign, self.remove, close):
+            widget.setAutoDefault(False)
         vbox(
             PlainLabel("Meters that seem to be here"),
             self.found,
@@ -211,17 +211,17 @@ class MeterWindow(QDialog, Ending):
     # --- slots --------------------------------------------------------------------------------------------------------
 
     @Slot(object)
-    def _show_found(self, found: Sequence[FoundMeter]) -> None:
+    def _show_found(self, found_meters: Sequence[FoundMeter]) -> None:
         blocked = QSignalBlocker(self.found)  # what is typed stays until one is chosen
         self.found.clear()
-        for each in found:
-            item = QListWidgetItem(each.label)
-            item.setData(Qt.ItemDataRole.UserRole, each.selector)
-            item.setToolTip(plain_tip(each.selector))
+        for meter in found_meters:
+            item = QListWidgetItem(meter.label)
+            item.setData(Qt.ItemDataRole.UserRole, meter.selector)
+            item.setToolTip(plain_tip(meter.selector))
             self.found.addItem(item)
         self.found.setCurrentRow(-1)
         blocked.unblock()
-        if not found and self.looked_at is None:
+        if not found_meters and self.looked_at is None:
             self.said.setText(f"No meter was found. {_HINT}")
 
     @Slot()

@@ -86,11 +86,11 @@ class MethodBars(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
             (
                 index,
                 "\n".join(
-                    _in_lines(words, length)
-                    for words in (each.label, f"{each.clock_mhz:.0f} MHz", f"{each.measurements} measured")
+                    _in_lines(text, length)
+                    for text in (item.label, f"{item.clock_mhz:.0f} MHz", f"{item.measurements} measured")
                 ),
             )
-            for index, each in enumerate(results)
+            for index, item in enumerate(results)
         ]
         self.getAxis("bottom").setTicks([names])
         lines = max(words.count("\n") + 1 for _, words in names)
@@ -181,8 +181,8 @@ class MethodsView(Panel):
         self.past.add()
 
     def _past(self) -> list[PastSession]:
-        said = "Session {0.id} · {0.shown_name} · {0.gpu} · {0.evaluated} measured"
-        return [PastSession(record.id, said.format(record)) for record in self._context.store.sessions(PAST_SHOWN)]
+        message = "Session {0.id} · {0.shown_name} · {0.gpu} · {0.evaluated} measured"
+        return [PastSession(record.id, message.format(record)) for record in self._context.store.sessions(PAST_SHOWN)]
 
     @Slot(QAction)
     def _source_chosen(self, action: QAction) -> None:

@@ -507,13 +507,13 @@ class ModelPanel(PanelInParts):
         self.show_fits([ClockFit(event.fit, event.caps, event.source, self._asked)])
 
     @Slot(object)
-    def show_fits(self, found: list[ClockFit]) -> None:
+    def show_fits(self, clock_fits: list[ClockFit]) -> None:
         """Overlay fits, the first one in focus; a later fit to the same takes the place of an earlier one."""
-        if not found:
+        if not clock_fits:
             return
-        self.list.put(found)
-        self.list.choose(found[0])
-        if found[0].fit is None:
+        self.list.put(clock_fits)
+        self.list.choose(clock_fits[0])
+        if clock_fits[0].fit is None:
             self.tabs.setCurrentWidget(self.caps)
 
     @Slot(object)

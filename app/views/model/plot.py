@@ -342,9 +342,9 @@ def _minimum(fit: FrequencyFit) -> Line:
         return Line(name, _UNKNOWN, "the points do not determine the curve")
     sampled = fit.clock_mhz[fit.used]
     clocks = np.linspace(float(sampled.min()), float(sampled.max()), 401)
-    at = int(fit.energy(clocks).argmin())
-    edge = ", at an end of the measured clocks: the minimum may lie beyond" if at in (0, len(clocks) - 1) else ""
-    return Line(name, _mhz(float(clocks[at])), f"where the fitted curve of energy per work is lowest{edge}")
+    index = int(fit.energy(clocks).argmin())
+    edge = ", at an end of the measured clocks: the minimum may lie beyond" if index in (0, len(clocks) - 1) else ""
+    return Line(name, _mhz(float(clocks[index])), f"where the fitted curve of energy per work is lowest{edge}")
 
 
 def _ridge(fit: FrequencyFit) -> Line:

@@ -116,7 +116,7 @@ def _paint_header_beside(
     if box.shown.note:
         _words(painter, row, x + 12, box.shown.note, colours.muted, font)
         return
-    values = [(each, value_of(each, box.shown.lane.unit)) for each in box.shown.lines]
+    values = [(item, value_of(item, box.shown.lane.unit)) for item in box.shown.lines]
     if box.header.height() < 2 * line:
         if QFontMetrics(font).horizontalAdvance(values[0][1]) <= row.width() - x - 8:  # part of a figure is a wrong one
             _words(painter, row, x + 8, values[0][1], colours.text, font)

@@ -88,8 +88,8 @@ class LanesWindow(QDialog):
         scale = QGroupBox("Scale of the selected traces")
         vbox(self.fixed, hbox(PlainLabel("from"), (self.low, 1), PlainLabel("to"), (self.high, 1)), of=scale)
         close = button("Close", clicked=self.close)
-        for each in (self.up, self.down, self.reset, close):
-            each.setAutoDefault(False)  # Return in a field must not press one
+        for widget in (self.up, self.down, self.reset, close):
+            widget.setAutoDefault(False)  # Return in a field must not press one
         note = PlainLabel("Drag, or use the buttons, to change the order.", muted=True)
         vbox(note, (self.list, 1), hbox(self.up, self.down, 1), scale, hbox(self.reset, 1, close), of=self)
         self.list.itemChanged.connect(self._switched)
@@ -232,11 +232,11 @@ class LanesMenu(QObject):
                 menu.addAction(words, partial(self._pick, choice.reorder(moved))).setEnabled(bool(other))
             menu.addAction("&Scale…", lambda: self.show_window(title))
             menu.addSeparator()
-        for each in titles:
-            tick = menu.addAction(each)
+        for named in titles:
+            tick = menu.addAction(named)
             tick.setCheckable(True)
-            tick.setChecked(choice.shows(each))
-            tick.triggered.connect(lambda shown, each=each: self._pick(choice.switch(each, shown)))
+            tick.setChecked(choice.shows(named))
+            tick.triggered.connect(lambda shown, named=named: self._pick(choice.switch(named, shown)))
         menu.addSeparator()
         menu.addAction("&Traces shown…", self.show_window)
 
@@ -401,7 +401,7 @@ class SpanSummary:
 def summarise(trace: Trace, span: Span, of: str) -> SpanSummary:
     """Statistics of every series over a span; over hours this takes longer than a frame."""
     name = trace.power_name
-    statistics = {each: trace.statistics(each, *span) for each in trace.names if each not in NO_STATISTICS}
+    statistics = {value: trace.statistics(value, *span) for value in trace.names if value not in NO_STATISTICS}
     return SpanSummary(span, of, name, statistics[name], trace.energy_j(*span), statistics)
 
 

@@ -68,9 +68,9 @@ class SensorWindow(QDialog):
             f"<p>Until then measurements use: {escape(self._info.power_source)}.</p>"
         )
 
-    def _described(self, found: Characterisation) -> str:
-        whole = found.complete and not found.prior
-        return rich_text([describe_characterisation(found, self._info.label)]) + (
+    def _described(self, characterisation: Characterisation) -> str:
+        whole = characterisation.complete and not characterisation.prior
+        return rich_text([describe_characterisation(characterisation, self._info.label)]) + (
             "<p>Points: what was reported after steps from rest. Lines: the same by these figures, for a board whose "
             f"power steps at once; what lies between is the board's own rise.</p>{'' if whole else self._offer()}"
         )

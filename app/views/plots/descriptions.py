@@ -87,9 +87,11 @@ def fill_columns(table: QTableWidget, descriptions: Sequence[Description], icons
         head = _item(description.title.replace(" · ", "\n"), f"{description.title}, {description.origin}")
         head.setIcon(icon)
         table.setHorizontalHeaderItem(column, head)
-    for row, each in enumerate(figures):
-        table.setVerticalHeaderItem(row, _item(each[0].heading, f"{each[0].heading}\n{each[0].meaning}".strip()))
-        for column, (figure, description) in enumerate(zip(each, descriptions, strict=True)):
+    for row, element in enumerate(figures):
+        table.setVerticalHeaderItem(
+            row, _item(element[0].heading, f"{element[0].heading}\n{element[0].meaning}".strip())
+        )
+        for column, (figure, description) in enumerate(zip(element, descriptions, strict=True)):
             known = figure.value is not None
             tip = "\n".join((figure.meaning, figure.details) if known else description.remarks).strip()
             item = _item(figure.cell, tip, right=True)

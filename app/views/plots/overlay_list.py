@@ -107,7 +107,7 @@ class OverlayList(QListWidget, Generic[_T]):
         first = len(self._entries)
         with QSignalBlocker(self):
             for entry in entries:
-                keys = [each.key for each in self._entries]
+                keys = [element.key for element in self._entries]
                 at = keys.index(entry.key) if entry.key in keys else len(keys)
                 self._entries[at : at + 1] = [entry]
                 if at == len(keys):
@@ -123,7 +123,7 @@ class OverlayList(QListWidget, Generic[_T]):
 
     def choose(self, entry: _T) -> None:
         """Bring one into focus."""
-        keys = [each.key for each in self._entries]
+        keys = [item.key for item in self._entries]
         if entry.key in keys:
             self.setCurrentRow(keys.index(entry.key))
 

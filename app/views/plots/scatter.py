@@ -102,8 +102,8 @@ class Stamps:
         whole = (column >= reach) & (column < width - reach) & (row >= reach) & (row < height - reach)
         inside = (column >= 0) & (column < width) & (row >= 0) & (row < height)
         for kind in (style >= DIM, style < DIM):
-            self._stamp_whole(pixels, *(each[kind & whole] for each in (column, row, style)))
-            self._stamp_rim(pixels, *(each[kind & inside & ~whole] for each in (column, row, style)))
+            self._stamp_whole(pixels, *(item[kind & whole] for item in (column, row, style)))
+            self._stamp_rim(pixels, *(item[kind & inside & ~whole] for item in (column, row, style)))
 
     def _stamp_whole(self, pixels: Pixels, column: Places, row: Places, style: Styles) -> None:
         """Markers that no edge of the picture cuts off."""

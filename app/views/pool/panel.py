@@ -237,8 +237,8 @@ class PoolPanel(Panel):
         table.setModel(self.boards)
         set_up_table(table, "Boards of the session")
         table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        for column, each in enumerate(COLUMNS):
-            table.setColumnWidth(column, max(measure(each.title) + 22, measure(each.widest) + 14))
+        for column, item in enumerate(COLUMNS):
+            table.setColumnWidth(column, max(measure(item.title) + 22, measure(item.widest) + 14))
         self.happened.setAccessibleName("What happened to the boards")
         self.happened.setWordWrap(True)
         line = self.fontMetrics().height()

@@ -312,7 +312,7 @@ class QueuePanel(Panel):
     def _show_words(self) -> None:
         words = waiting_in_words(self._queue)
         times = [self._queue.estimate_s(run) for run in self._queue.waiting]
-        known = [each for each in times if each is not None]
+        known = [value for value in times if value is not None]
         if known and len(known) == len(times):
             words += f" · about {duration(sum(known))} for all that wait"
         self.state.setText(words)
@@ -335,8 +335,8 @@ class QueuePanel(Panel):
         self.open.setEnabled(idle and len(chosen) == 1 and bool(chosen[0].session))
         self.open.setToolTip(_OPEN_TIP if idle else _BUSY_TIP)
         self.compare.setEnabled(len(self._comparable()) >= 2)
-        for action, each in zip(self._actions, (self.open, self.up, self.down, self.remove), strict=True):
-            action.setEnabled(each.isEnabled())
+        for action, item in zip(self._actions, (self.open, self.up, self.down, self.remove), strict=True):
+            action.setEnabled(item.isEnabled())
 
     def _comparable(self) -> tuple[int, ...]:
         """The selected finished sessions, all of them where fewer than two are selected."""

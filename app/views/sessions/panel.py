@@ -358,7 +358,7 @@ class SessionsPanel(Panel):
         self.message = PlainLabel(muted=True)
         self.undo = button("U&ndo", "Put back what was deleted", self.undo_delete)
         shown = (self.open, self.resume, self.compare, self.report, self.export, self.copy, self.favourite, self.delete)
-        self._tips = {each: each.toolTip() for each in shown}  # while they can be pressed
+        self._tips = {item: item.toolTip() for item in shown}  # while they can be pressed
         self.table.clicked.connect(self._cell_clicked)
         self.table.activated.connect(self._row_activated)
         self.table.selectionModel().selectionChanged.connect(self._selected)
@@ -469,8 +469,8 @@ class SessionsPanel(Panel):
         alive = any(record.state.alive for record in chosen)
         runs = "It is running: stop it first" if alive else ""
         empty = "" if all(record.evaluated for record in chosen) else "Without a measurement there is nothing to show"
-        for each in (self.open, self.copy, self.export, self.favourite):
-            self._allow(each, "" if one is not None else _ONE)
+        for widget in (self.open, self.copy, self.export, self.favourite):
+            self._allow(widget, "" if one is not None else _ONE)
         self._allow(self.resume, runs if one is not None else _ONE)
         self._allow(self.delete, runs if chosen else _SOME)
         self._allow(self.compare, empty if len(chosen) >= 2 else _SEVERAL)

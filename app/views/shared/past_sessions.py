@@ -46,10 +46,10 @@ class PastSessions(QObject):
     @Slot(object)
     def _show(self, past: Sequence[PastSession]) -> None:
         assert self._place is not None
-        for each in past:
-            line = QAction(each.words, self._menu)
-            line.setData(each.session)
-            line.setEnabled(each.enabled)
+        for session in past:
+            line = QAction(session.words, self._menu)
+            line.setData(session.session)
+            line.setEnabled(session.enabled)
             self._menu.insertAction(self._place, line)
         self._place.setText("none yet")
         self._place.setVisible(not past)

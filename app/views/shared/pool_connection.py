@@ -150,8 +150,8 @@ class PoolConnection(QObject):
         self._give_up.set()
         self._tasks.shutdown()
         opened, self._opened = self._opened, None
-        for each in (*self._arriving, *([opened] if opened is not None else [])):
-            each.close()
+        for item in (*self._arriving, *([opened] if opened is not None else [])):
+            item.close()
         self._arriving.clear()
 
     # --- inside -------------------------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ class PoolConnection(QObject):
         self._let_go()
         self._opened, self.speed, self.opening = opened, speed, ""
         boards = opened.pool.boards()
-        counts = {board.model: sum(each.model == board.model for each in boards) for board in boards}
+        counts = {board.model: sum(item.model == board.model for item in boards) for board in boards}
         self.model = max(sorted(counts), key=lambda model: counts[model], default="")
         self._were_there = {board.key for board in boards}
         self._looking.start()

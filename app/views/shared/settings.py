@@ -190,7 +190,7 @@ class Settings:
         """The meters that are assigned to a board."""
         try:
             kept: Any = json.loads(str(self._file.value("meters", "{}")))[uuid]
-            selectors = tuple(str(each) for each in kept["meters"])[:_RECENT]
+            selectors = tuple(str(value) for value in kept["meters"])[:_RECENT]
             return MeterChoice(selectors, str(kept["energy_from"]), kept["corrected"] is True)
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
             return NO_METERS
@@ -211,7 +211,7 @@ class Settings:
     def recent(self) -> list[Path]:
         """Files that were opened, newest first, those that are still there."""
         kept: Any = self._file.value("recent", [])
-        named = [kept] if isinstance(kept, str) else [str(each) for each in kept or ()]
+        named = [kept] if isinstance(kept, str) else [str(entry) for entry in kept or ()]
         return [Path(name) for name in named if name and Path(name).is_file()]
 
     def add_recent(self, path: Path) -> None:
@@ -223,7 +223,7 @@ class Settings:
     def hosts(self) -> list[str]:
         """Other machines whose boards were watched, newest first, as user@host."""
         kept: Any = self._file.value("hosts", [])
-        return [kept] if isinstance(kept, str) and kept else [str(each) for each in kept or ()]
+        return [kept] if isinstance(kept, str) and kept else [str(entry) for entry in kept or ()]
 
     def add_host(self, machine: str) -> None:
         """Remember a machine as the one that was named last."""

@@ -263,7 +263,7 @@ class WatchedBoards(QObject):
         One that is not real has no number: its selector tells it apart, by as much of its path as that takes.
         """
         info = board.gpu.info
-        alike = [each.uuid for each in self.all if each.gpu.info.label == info.label and each is not board]
+        alike = [item.uuid for item in self.all if item.gpu.info.label == info.label and item is not board]
         if not alike:
             return info.label
         return f"{info.label} · {f'GPU {info.index}' if info.real else _apart(board.uuid, alike)}"

@@ -357,7 +357,7 @@ def lies_behind(widget: QWidget) -> bool:
 
 def first_to_focus(inside: QWidget) -> QWidget | None:
     """The first widget in reading order that the Tab key reaches; None where there is none."""
-    reached = [each for each in inside.findChildren(QWidget) if takes_focus(each) and inside.isAncestorOf(each)]
+    reached = [value for value in inside.findChildren(QWidget) if takes_focus(value) and inside.isAncestorOf(value)]
     places = {widget: widget.mapTo(inside, QPoint()) for widget in reached}
     top = min((place.y() for place in places.values()), default=0)
     first_line = [widget for widget, place in places.items() if place.y() < top + _LINE_PX]

@@ -30,15 +30,15 @@ _NAMES_A_BOARD = re.compile(r"\b(?:GPU|MIG|AMD)-[0-9a-fA-F][0-9a-fA-F-]{6,}", re
 
 def versions() -> list[tuple[str, str]]:
     """(what, version) of the program and its dependencies."""
-    found = [("Wattridge", __version__), ("Python", platform.python_version()), ("Qt", str(qVersion()))]
-    found.append(("PySide6", PySide6.__version__))
+    results = [("Wattridge", __version__), ("Python", platform.python_version()), ("Qt", str(qVersion()))]
+    results.append(("PySide6", PySide6.__version__))
     for package in _PACKAGES:
         try:
-            found.append((package, importlib.metadata.version(package)))
+            results.append((package, importlib.metadata.version(package)))
         except importlib.metadata.PackageNotFoundError:
-            found.append((package, "not installed"))
-    found.append(("System", f"{platform.system()} {platform.release()} {platform.machine()}"))
-    return found
+            results.append((package, "not installed"))
+    results.append(("System", f"{platform.system()} {platform.release()} {platform.machine()}"))
+    return results
 
 
 def board_facts(gpu: Gpu) -> list[tuple[str, str]]:

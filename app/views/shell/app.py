@@ -171,8 +171,8 @@ class Program(QObject):
             self.window.panels_loaded.connect(self.first_look.look)
 
     @Slot(str, object)
-    def _offer_findings(self, what: str, found: Found) -> None:
-        self.window.banner.offer(what, "Show", lambda: self.window.side_windows.show_doctor(found))
+    def _offer_findings(self, what: str, findings: Found) -> None:
+        self.window.banner.offer(what, "Show", lambda: self.window.side_windows.show_doctor(findings))
         self.window.actions_by_name["doctor"].triggered.connect(lambda: self.window.banner.withdraw(what))
 
     def show_fault(self, what: str) -> None:

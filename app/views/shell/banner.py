@@ -69,8 +69,8 @@ class QuitBar(QFrame):
         if self._quitting or not (self._activity.busy or self._queue.waiting):
             return False
         self._say()
-        for each in (self.keep, self.end):
-            each.setEnabled(True)
+        for widget in (self.keep, self.end):
+            widget.setEnabled(True)
         self.show()
         self.keep.setFocus()
         return True
@@ -94,8 +94,8 @@ class QuitBar(QFrame):
         self._quitting = True
         self._queue.pause()  # nothing follows what is stopped
         self.text.setText(f"{self._activity.title} is being stopped. Close the window again to quit without waiting.")
-        for each in (self.keep, self.end):
-            each.setEnabled(False)
+        for widget in (self.keep, self.end):
+            widget.setEnabled(False)
         self._activity.stop()
         self._follow()
 
@@ -116,15 +116,15 @@ class QuitBar(QFrame):
 _RECOVERY = "recovery"
 
 
-def offer_left_over(banner: Banner, found: LeftOver | None, gpu: Gpu, bridge: EngineBridge) -> None:
+def offer_left_over(banner: Banner, left_over: LeftOver | None, gpu: Gpu, bridge: EngineBridge) -> None:
     """Offer to restore, in one click, what a crash left set, until that is done wherever."""
-    if found is None or not found.unfinished:
+    if left_over is None or not left_over.unfinished:
         return
-    uuid, unknown = gpu.info.uuid, bool(found.unreadable)
+    uuid, unknown = gpu.info.uuid, bool(left_over.unreadable)
     if unknown:
-        what = f"{gpu.info.label} may still be set, and its settings before are not known: {found.unreadable}."
+        what = f"{gpu.info.label} may still be set, and its settings before are not known: {left_over.unreadable}."
     else:
-        differences = "; ".join(found.differences(gpu)) or "it looks as before"
+        differences = "; ".join(left_over.differences(gpu)) or "it looks as before"
         what = f"A session that ended badly left {gpu.info.label} set ({differences})."
     label = "Unlock, default limit" if unknown else "Put back"
     banner.offer(what, label, lambda: bridge.submit(Apply(uuid, reset=True, defaults=unknown)))
@@ -207,8 +207,8 @@ class Banner(QFrame):
             "#banner QLabel, #banner QToolButton {{ color: {c.warning_text}; background: transparent; }}",
         )
         line.setMinimumHeight(max(self.close_button.sizeHint().height(), self.offered.sizeHint().height()) + 4)
-        for each in (line, stays, line.window()):
-            each.installEventFilter(self)
+        for item in (line, stays, line.window()):
+            item.installEventFilter(self)
         line.messageChanged.connect(self._line_says)
         self.hide()
 

@@ -406,9 +406,9 @@ class Docks(QObject):
             return
         for dock in self.by_name.values():
             above = self._window.tabifiedDockWidgets(dock) if dock.isAncestorOf(focused) else []
-            for each in above:
-                if self.in_front(each.objectName()):
-                    self.pages[each.objectName()].focus_inside()
+            for item in above:
+                if self.in_front(item.objectName()):
+                    self.pages[item.objectName()].focus_inside()
 
     @Slot(bool)
     def _floats(self, _: bool) -> None:
@@ -472,7 +472,7 @@ class Docks(QObject):
 
 def _column_height(dock: QDockWidget, docks: Sequence[QDockWidget]) -> int:
     """Of the docks above and below one another, without the handles between them."""
-    return sum(each.height() for each in docks if each.x() == dock.x())
+    return sum(item.height() for item in docks if item.x() == dock.x())
 
 
 def least_centre_width(room: QSize) -> int:

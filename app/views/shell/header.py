@@ -100,8 +100,8 @@ class ResultBar(QToolBar):
     @Slot()
     def _show_activity(self) -> None:
         activity = self._activity
-        for each in self._running:
-            each.setVisible(activity.busy)
+        for item in self._running:
+            item.setVisible(activity.busy)
         done, total = activity.share
         title = activity.title
         self.what.setText(self.fontMetrics().elidedText(title, Qt.TextElideMode.ElideMiddle, _TITLE_PX))
@@ -178,9 +178,9 @@ class Badge(QWidget):
             self.chooser.addItem(f"{each.name}{number}{state}", board.uuid)
             tip = f"{each.name}, {_STATES[each.source]}\n{each.power_source}\nDriver: {each.driver or 'none'}"
             self.chooser.setItemData(self.chooser.count() - 1, plain_tip(tip), Qt.ItemDataRole.ToolTipRole)
-        at = self._boards.all.index(self._boards.current)
-        self.chooser.setCurrentIndex(at)
-        self.chooser.setToolTip(self.chooser.itemData(at, Qt.ItemDataRole.ToolTipRole))
+        index = self._boards.all.index(self._boards.current)
+        self.chooser.setCurrentIndex(index)
+        self.chooser.setToolTip(self.chooser.itemData(index, Qt.ItemDataRole.ToolTipRole))
 
 
 _FIGURES = {"": "8888.8 W", "graphics_clock_mhz": "8888 MHz", "temperature_c": "888 °C"}  # '': the finest power
@@ -282,8 +282,8 @@ class BoardMenu(QObject):
         beside = menu.parentWidget()
         (beside if isinstance(beside, QMenu) else menu).addMenu(self.speeds)
         self._speeds = QActionGroup(self)
-        for speed, words in SPEEDS.items():
-            action = self.speeds.addAction(words)
+        for speed, text in SPEEDS.items():
+            action = self.speeds.addAction(text)
             action.setData(speed)
             action.setCheckable(True)
             self._speeds.addAction(action)

@@ -50,8 +50,8 @@ class SettingsWindow(QDialog):
         words = "Sessions, characterisations and exports lie in the data folder; WATTRIDGE_DATA moves it."
         note = PlainLabel(words, wrap=True)
         close = button("Close", clicked=self.close)
-        for each in (self.reset, close):
-            each.setAutoDefault(False)  # Return in a field must not press one
+        for widget in (self.reset, close):
+            widget.setAutoDefault(False)  # Return in a field must not press one
         vbox(form, note, hbox(self.reset, 1, close), of=self)
         self.show_settings()
         self.colours.activated.connect(self._colours_chosen)

@@ -141,14 +141,14 @@ class SideWindows(QObject):
         made.show_settings()
         self._show(made)
 
-    def show_doctor(self, found: Found | None = None) -> None:
+    def show_doctor(self, findings: Found | None = None) -> None:
         """What is missing or wrong on this machine: what was found already, else looked at now."""
         from ..doctor.window import DoctorWindow
 
         made = self._made("doctor", lambda: DoctorWindow(self._window))
         self._show(made)
-        if found is not None:
-            made.show_found(found)
+        if findings is not None:
+            made.show_found(findings)
         elif not made.busy:
             made.look()
 

@@ -51,8 +51,8 @@ class Tour(QFrame):
         self.title.setTextFormat(Qt.TextFormat.RichText)
         self.offer, self.next = button("", clicked=self._accept_offer), button("", clicked=self.go_on)
         self.back, self.skip = button("&Back", clicked=self.go_back), button("&Skip", clicked=self.leave)
-        for each in (self.offer, self.skip, self.back, self.next):
-            each.installEventFilter(self)  # arrows would move the focus among them, and Return do nothing
+        for widget in (self.offer, self.skip, self.back, self.next):
+            widget.installEventFilter(self)  # arrows would move the focus among them, and Return do nothing
         vbox(self.title, self.text, self.offer, hbox(self.place, 1, self.skip, self.back, self.next), of=self)
         self._frame = QFrame(window)
         self._frame.setObjectName("tour_frame")

@@ -622,8 +622,8 @@ class MainWindow(QMainWindow, InParts):
             self.settings.sync()
             self.actions_made.disconnect_buttons()
             self.workspaces.stop_watching()
-            for each in (self.side_windows, self.panels):
-                each.shutdown()
+            for widget in (self.side_windows, self.panels):
+                widget.shutdown()
             end_all(self)
             self.services.close()
         super().closeEvent(event)

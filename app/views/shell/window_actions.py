@@ -164,7 +164,7 @@ def shortcut_table(specs: Sequence[ActionSpec]) -> dict[str, list[tuple[str, str
 
 def every_action(menu_bar: QMenuBar) -> list[tuple[str, QAction]]:
     """(path of menus, action) of all that a menu bar offers, submenus that are filled later included."""
-    found: list[tuple[str, QAction]] = []
+    results: list[tuple[str, QAction]] = []
 
     def walk(path: str, actions: Sequence[QAction]) -> None:
         for action in actions:
@@ -174,10 +174,10 @@ def every_action(menu_bar: QMenuBar) -> list[tuple[str, QAction]]:
                 menu.aboutToShow.emit()  # those made on demand are made now
                 walk(f"{path} › {name}" if path else name, menu.actions())
             elif not action.isSeparator() and action.isVisible():
-                found.append((path, action))
+                results.append((path, action))
 
     walk("", menu_bar.actions())
-    return found
+    return results
 
 
 _LENGTH_NAMES = ("10 s", "1 min", "10 min", "1 h", "8 h")

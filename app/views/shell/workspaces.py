@@ -124,12 +124,12 @@ class Workspace(QMainWindow):
         self.spec, self.panels = spec, tuple(panels)
         self.was_shown = False
         centre = [panel for panel in panels if panel.place is Place.CENTRE]
-        self._in_centre = {each.name: Page() for each in centre}
+        self._in_centre = {item.name: Page() for item in centre}
         self.tabs = QTabWidget() if len(centre) > 1 else None
         if self.tabs is not None:
             self.tabs.setDocumentMode(True)
-            for each in centre:
-                self.tabs.addTab(self._in_centre[each.name], each.text)
+            for item in centre:
+                self.tabs.addTab(self._in_centre[item.name], item.text)
             self.tabs.currentChanged.connect(self._tab_changed)
         self.setCentralWidget(self.tabs or self._in_centre[centre[0].name])
         self.docks = Docks(self, [panel for panel in panels if panel.is_dock], room)
@@ -208,7 +208,7 @@ class Rail(QFrame):
 
     @Slot(QToolButton)
     def _clicked(self, button: QToolButton) -> None:
-        self.chosen.emit(next(name for name, each in self.buttons.items() if each is button))
+        self.chosen.emit(next(name for name, value in self.buttons.items() if value is button))
 
     @Slot()
     def _recolour(self) -> None:
@@ -318,7 +318,7 @@ class Workspaces(QWidget):
     @property
     def docks(self) -> dict[str, QDockWidget]:
         """The docks of every workspace, by name."""
-        return {name: dock for each in self.by_name.values() for name, dock in each.docks.by_name.items()}
+        return {name: dock for item in self.by_name.values() for name, dock in item.docks.by_name.items()}
 
     # --- what is in sight ---------------------------------------------------------------------------------------------
 
@@ -453,8 +453,8 @@ class Workspaces(QWidget):
 
     def reset(self) -> None:
         """Every workspace as at the very first start."""
-        for name, each in self.by_name.items():
-            each.docks.reset()
+        for name, item in self.by_name.items():
+            item.docks.reset()
             self._settings.forget_shown(f"beside_{name}")
         self._with_inspector.reset()
         self._over_strip.reset()
@@ -464,8 +464,8 @@ class Workspaces(QWidget):
     def stop_watching(self) -> None:
         """Before the window is deleted: what goes with it is no change."""
         self._next.stop()
-        for each in self.by_name.values():
-            each.docks.stop_watching()
+        for item in self.by_name.values():
+            item.docks.stop_watching()
 
 
 def _within(pixels: float, least: int, most: int) -> int:

@@ -133,8 +133,8 @@ class ResultsModel(QAbstractTableModel):
         for changed in {before, index} - {None}:
             row = self.row_of(int(changed or 0))
             if row is not None:
-                at = self.index(row, _NUMBER)
-                self.dataChanged.emit(at, at)
+                position = self.index(row, _NUMBER)
+                self.dataChanged.emit(position, position)
 
     def index_at(self, row: int) -> int:
         """The measurement (index into the table) shown in a row of the view."""
@@ -146,8 +146,8 @@ class ResultsModel(QAbstractTableModel):
 
     def row_of(self, index: int) -> int | None:
         """The row of the view that shows a measurement."""
-        found = np.flatnonzero(self._order == index)
-        return int(found[0]) if len(found) else None
+        indices = np.flatnonzero(self._order == index)
+        return int(indices[0]) if len(indices) else None
 
     def _arranged(self) -> list[tuple[Quantity, bool]]:
         """The columns: what the session works for first, then the parameters, then every other figure."""
@@ -377,7 +377,7 @@ class ResultsView(QTableView):
     def _keep_few_selected(self) -> None:
         """Of very many selected rows the present one: Qt would follow each cell through the new order. Marks stay."""
         chosen = self.selectionModel()
-        if sum(each.height() for each in cast(Iterable[QItemSelectionRange], chosen.selection())) > _MOST_FOLLOWED:
+        if sum(item.height() for item in cast(Iterable[QItemSelectionRange], chosen.selection())) > _MOST_FOLLOWED:
             self._choosing_rows = True
             flags = QItemSelectionModel.SelectionFlag
             chosen.select(self.currentIndex(), flags.ClearAndSelect | flags.Rows)
@@ -387,9 +387,9 @@ class ResultsView(QTableView):
     def _rows_chosen(self) -> None:
         """Several rows chosen by Shift or Ctrl are marked; a single one is only selected."""
         ranges = list(cast(Iterable[QItemSelectionRange], self.selectionModel().selection()))
-        count = sum(each.height() for each in ranges)
+        count = sum(item.height() for item in ranges)
         if count > 1 and not self._choosing_rows:
-            rows = np.concatenate([np.arange(each.top(), each.bottom() + 1) for each in ranges])
+            rows = np.concatenate([np.arange(item.top(), item.bottom() + 1) for item in ranges])
             self._result.brush(self.results.indices_at(rows))
 
     @Slot()

@@ -151,7 +151,7 @@ class VariantsWindow(QDialog):
         own_only = draft.replay or draft.clocks_mhz is not None or draft.taken_over is not None or several
         own = boards.measured_by(plan) or boards.current  # another one may be shown while a session runs
         offered = [own] if own_only else boards.all
-        labels = ((each.gpu.info.label, each.uuid, each is own) for each in offered)
+        labels = ((element.gpu.info.label, element.uuid, element is own) for element in offered)
         _fill(self.boards, [(self._context.pool.words, plan.board, True)] if several else labels)
         self.boards.setEnabled(not own_only)
         self.boards.setToolTip(_REPLAY if draft.replay else _SEVERAL if several else _OWN if own_only else _BOARDS)
@@ -203,7 +203,7 @@ class VariantsWindow(QDialog):
 
         def plans() -> list[ReadyPlan]:
             own = {chosen.origin.get("gpu"): chosen}
-            of_boards = [own.get(each.uuid) or _planned(path, each, chosen) if each else chosen for each in wanted]
+            of_boards = [own.get(item.uuid) or _planned(path, item, chosen) if item else chosen for item in wanted]
             return [plan for of_board in of_boards for plan in variants(of_board, names, seeds)]
 
         self._planner.run(plans, self._planned)

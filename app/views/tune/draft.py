@@ -202,12 +202,12 @@ def draft_of_session(store: Store, session: int, target: Target) -> Draft:
 def clocks_within(gpu: Gpu, clocks_mhz: Range) -> tuple[int, ...]:
     """The supported graphics clocks within a range. Raises InputError where there are none."""
     low, high = clocks_mhz
-    found = tuple(clock for clock in gpu.graphics_clocks_mhz() if low <= clock <= high)
-    if not found:
+    result = tuple(clock for clock in gpu.graphics_clocks_mhz() if low <= clock <= high)
+    if not result:
         raise InputError(
             f"no supported graphics clock lies within {low:.0f}–{high:.0f} MHz", gpu.info.label, "fit the model again"
         )
-    return found
+    return result
 
 
 def examples() -> tuple[Path, ...]:

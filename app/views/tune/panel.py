@@ -126,13 +126,13 @@ class TunePanel(Panel):
         self.past.failed.connect(self._context.bridge.report)
         self.body = QWidget()  # what can be folded away
         files = QGridLayout()  # in two rows, as below: the results beside the panel need the width
-        for place, each in enumerate((choose, edit, self.examples, self.stored)):
-            each.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-            files.addWidget(each, place // 2, place % 2)
+        for place, item in enumerate((choose, edit, self.examples, self.stored)):
+            item.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+            files.addWidget(item, place // 2, place % 2)
         runs = QGridLayout()
-        for place, each in enumerate((self.start, self.pause, self.queue, self.stop)):
-            each.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-            runs.addWidget(each, place // 2, place % 2)
+        for place, element in enumerate((self.start, self.pause, self.queue, self.stop)):
+            element.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+            runs.addWidget(element, place // 2, place % 2)
         runs.setColumnStretch(0, 1)
         for grid in (files, runs):
             grid.setSpacing(4)

@@ -359,7 +359,7 @@ class SessionForm(QWidget):
             locked = widget in fields
             widget.setEnabled(not locked)
             widget.setToolTip(why if locked else self._tips[widget])
-        self.why.setText(". ".join(words for words in (why, further) if words) or " ")
+        self.why.setText(". ".join(text for text in (why, further) if text) or " ")
 
     def words(self) -> str:
         """What is chosen, in a few words: strategy, objective and budget."""
@@ -409,7 +409,10 @@ class SessionForm(QWidget):
         plan, before, state = self._draft.plan, self._filled, self.state()
         same = state["strategy"] == before["strategy"]
         own, shown = (plan.strategy_options, before["options"]) if same else ({}, {})
-        options = {**own, **{name: at for name, at in state.pop("options").items() if shown.get(name, ...) != at}}
+        options = {
+            **own,
+            **{name: option for name, option in state.pop("options").items() if shown.get(name, ...) != option},
+        }
         strategies.make_options(strategies.get(state["strategy"]), dict(options))
         goal = Goal(state.pop("objective"), state.pop("maximise"))
         return dataclasses.replace(

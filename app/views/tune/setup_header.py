@@ -245,11 +245,11 @@ class DraftSummary(QWidget):
         """Why the file gives no session."""
         self._show(what, remedy, None)
 
-    def offer_elsewhere(self, found: RunsElsewhere, start: bool) -> None:
+    def offer_elsewhere(self, runs_elsewhere: RunsElsewhere, start: bool) -> None:
         """The device that runs what the shown board cannot, a press away; `start`: it is then started at once."""
-        self._show(f"{found.what}.", "", None)
-        self.elsewhere.setText(f"{'Run it' if start else 'Set it up'} on {found.device}")
-        self.elsewhere.setToolTip(plain_tip(f"Show {found.device} instead of this board; both stay watched"))
+        self._show(f"{runs_elsewhere.what}.", "", None)
+        self.elsewhere.setText(f"{'Run it' if start else 'Set it up'} on {runs_elsewhere.device}")
+        self.elsewhere.setToolTip(plain_tip(f"Show {runs_elsewhere.device} instead of this board; both stay watched"))
         self.elsewhere.show()
 
     def show_draft(self, draft: Draft) -> None:

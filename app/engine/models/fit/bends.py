@@ -118,15 +118,15 @@ class Bends:
         """`count` bends evenly by weight, P_idle and alpha each drawn from its posterior."""
         weight = np.exp(self.log_weight - self.log_weight.max()).ravel()
         edges = np.cumsum(weight)
-        at = np.searchsorted(edges, (np.arange(count) + 0.5) / count * edges[-1])
+        index = np.searchsorted(edges, (np.arange(count) + 0.5) / count * edges[-1])
         unit = self.information[0]
-        cross, square = (part.ravel()[at] for part in self.information[1:])
+        cross, square = (part.ravel()[index] for part in self.information[1:])
         # Cholesky factor of the 2 x 2 information, solved for two normal deviates: a draw from its inverse.
         first = np.sqrt(unit)
         lower = cross / first
         second = np.sqrt(np.maximum(square - lower**2, _SMALL * square))
         deviate = rng.standard_normal((2, count))
-        best = self._at(np.unravel_index(at, self.log_weight.shape))
+        best = self._at(np.unravel_index(index, self.log_weight.shape))
         alpha = best.alpha_w + deviate[1] / second
         # Neither is below zero. Where one would be, it is zero and the other follows it: they belong together, since
         # work whose speed hardly follows the clock shows little more than their sum.

@@ -94,7 +94,7 @@ def fit_caps(
     simulated: bool = False,
 ) -> CapFit | None:
     """The fit to points of shape (n,); None where fewer than three different limits are known."""
-    limit, power, speed = (np.asarray(each, dtype=np.float64) for each in (limit_w, power_w, rate))
+    limit, power, speed = (np.asarray(value, dtype=np.float64) for value in (limit_w, power_w, rate))
     clock = None if observed_clock_mhz is None else np.asarray(observed_clock_mhz, dtype=np.float64)
     good = (limit > 0) & (power > 0) & (speed > 0) & np.isfinite(limit * power * speed)
     order = np.flatnonzero(good)[np.argsort(limit[good], kind="stable")]

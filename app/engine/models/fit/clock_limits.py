@@ -57,14 +57,14 @@ def where_held(points: Points) -> Held | None:
     observed_mhz = None if points.requested_mhz is None else points.clock_mhz
     requested_mhz = points.asked_mhz
     known = np.isfinite(requested_mhz) & (requested_mhz > 0) & (power_w > 0)
-    followers = [each for each in (observed_mhz, rate) if each is not None]
+    followers = [value for value in (observed_mhz, rate) if value is not None]
     for follower in followers:
         known &= follower > 0  # false for NaN
     clocks = np.unique(requested_mhz[known])
     if not followers or len(clocks) < 4:
         return None
     rows = [np.flatnonzero(known & (requested_mhz == clock)) for clock in clocks]
-    signals = [_Signal.of(each, rows) for each in (power_w, *followers)]
+    signals = [_Signal.of(item, rows) for item in (power_w, *followers)]
     x = np.log(clocks)
     for first in range(2, len(clocks) - 1):
         if clocks[-1] < (1 + _SPAN) * clocks[first]:
@@ -92,8 +92,8 @@ class _Signal:
     @classmethod
     def of(cls, values: Floats, rows: list[Rows]) -> _Signal:
         log = [np.log(values[row]) for row in rows]
-        median = np.asarray([float(np.median(each)) for each in log])
-        deviations = [float(each.std(ddof=1)) for each in log if len(each) > 1]
+        median = np.asarray([float(np.median(value)) for value in log])
+        deviations = [float(item.std(ddof=1)) for item in log if len(item) > 1]
         if deviations:  # the median one: of a few clocks a reading may be wrong
             scatter = float(np.median(deviations))
         elif len(median) >= _MANY:  # second differences scatter 6^0.5 times as much as readings

@@ -46,17 +46,17 @@ class Scales:
 
     def tried(self) -> list[tuple[Departure, float]]:
         """Every departure to try, with the logarithm of its prior."""
-        found = []
+        results = []
         share = (1 - self.no_smooth_share) / (len(self.smooth) * len(self.lengths))
         for noise in self.noise:
             usual = -0.5 * (math.log(noise / self.usual_noise) / self.noise_spread) ** 2
-            found.append((Departure(noise, 0.0, self.lengths[0]), usual + math.log(self.no_smooth_share)))
-            found += [
+            results.append((Departure(noise, 0.0, self.lengths[0]), usual + math.log(self.no_smooth_share)))
+            results += [
                 (Departure(noise, smooth, length), usual + math.log(share))
                 for smooth in self.smooth
                 for length in self.lengths
             ]
-        return found
+        return results
 
 
 # Of power: a step of the voltage between two clocks, or a bend that no curve of the family has.
@@ -143,7 +143,7 @@ class Smooth:
             return log_prior - 0.5 * float((turned**2 / variance + np.log(variance)).sum())
 
         tried = scales.tried()
-        kept, share = likeliest([evidence(*each) for each in tried])
+        kept, share = likeliest([evidence(*item) for item in tried])
         found = tuple((tried[i][0], float(part)) for i, part in zip(kept, share, strict=True))
         return cls(found, bases, departures)
 
@@ -178,6 +178,6 @@ def likeliest(log_evidence: Sequence[float]) -> tuple[list[int], Floats]:
 
 def counts(share: Sequence[float] | Floats, total: int) -> list[int]:
     """How many of `total` draws each share gets; the first gets what rounding leaves."""
-    found = [int(part * total) for part in share]
-    found[0] += total - sum(found)
-    return found
+    results = [int(part * total) for part in share]
+    results[0] += total - sum(results)
+    return results

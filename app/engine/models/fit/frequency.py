@@ -160,16 +160,18 @@ def choices(posterior: Posterior, clocks_mhz: Floats) -> tuple[Choice, ...]:
     fastest = int(time.argmin())
 
     def choice(wish: str, cost: Floats) -> Choice:
-        at = int(cost.argmin())
-        return Choice(wish, float(clocks_mhz[at]), float(energy[at] / energy[fastest]), float(time[at] / time[fastest]))
+        index = int(cost.argmin())
+        return Choice(
+            wish, float(clocks_mhz[index]), float(energy[index] / energy[fastest]), float(time[index] / time[fastest])
+        )
 
-    found = [choice("least energy x time", energy * time), choice("least energy x time^2", energy * time**2)]
+    results = [choice("least energy x time", energy * time), choice("least energy x time^2", energy * time**2)]
     for share in SLOWER:
         allowed = time <= time.min() / (1.0 - share)
-        found.append(
+        results.append(
             choice(f"least energy within {100 * share:.0f} % of full speed", np.where(allowed, energy, np.inf))
         )
-    return tuple(found)
+    return tuple(results)
 
 
 MINIMUM_CLOCKS = 5  # four parameters and one clock to check them with
@@ -285,7 +287,7 @@ class FrequencyFit(Quality, Optimum, Parameters, Samples):
         if not self.identifiable:
             return None
         clock_mhz, (low_w, high_w) = self.band_mhz[::_EVERY], self.band_w[:, ::_EVERY]
-        return ModelledCurve(*(np.round(each, 3) for each in (clock_mhz, self.power(clock_mhz), low_w, high_w)))
+        return ModelledCurve(*(np.round(value, 3) for value in (clock_mhz, self.power(clock_mhz), low_w, high_w)))
 
     def power(self, clock_mhz: npt.ArrayLike) -> Floats:
         """P(f) in W at the clocks. Raises ValueError where the model is not identifiable."""
@@ -511,9 +513,9 @@ def _parameters(
 def _distinct(clock: Floats) -> int:
     """How many clocks, those within a per cent of each other counted once."""
     count, last = 0, 0.0
-    for each in np.sort(clock).tolist():
-        if each > 1.01 * last:
-            count, last = count + 1, each
+    for value in np.sort(clock).tolist():
+        if value > 1.01 * last:
+            count, last = count + 1, value
     return count
 
 
@@ -545,7 +547,7 @@ def _side_by_side(fits: Sequence[FrequencyFit]) -> tuple[MemoryClock, ...]:
         energy = float(np.exp(np.interp(clock, fit.clock_mhz, np.log(fit.power_w / fit.rate))))
         time = float(np.exp(np.interp(clock, fit.clock_mhz, -np.log(fit.rate))))
         found.append((memory, clock, energy, time, float((1 / fit.rate).min())))
-    least, fastest = (min((each[at] for each in found), default=1.0) for at in (2, 4))
+    least, fastest = (min((match[index] for match in found), default=1.0) for index in (2, 4))
     return tuple(
         MemoryClock(memory, clock, energy / least, time / fastest) for memory, clock, energy, time, _ in sorted(found)
     )

@@ -135,11 +135,11 @@ def solve(
         q = np.asarray(begun, dtype=np.float64)[:free]
         q[3] += shift
         q = np.clip(q, lower + 1e-9, upper - 1e-9)
-        found = least_squares(
+        solution = least_squares(
             residuals, q, jac=jacobian, bounds=(lower, upper), x_scale=np.maximum(q, 0.05), max_nfev=60
         )
-        if best is None or found.cost < best.cost:
-            best = found
+        if best is None or solution.cost < best.cost:
+            best = solution
     assert best is not None
     units = np.asarray([level, level / scale, 1.0 / scale, scale, scale])[:free]
     rss = float(2 * best.cost)

@@ -81,27 +81,27 @@ class Points:
 
         Raises ValueError where shapes differ, InputError where no point is left.
         """
-        found = self.mapped(lambda values: np.asarray(values, dtype=np.float64))
-        if found.limited is not None:
-            found = replace(found, limited=found.limited != 0)
-        shapes = {values.shape for name in _ARRAYS if (values := getattr(found, name)) is not None}
-        if len(shapes) > 1 or found.clock_mhz.ndim != 1:
+        result = self.mapped(lambda values: np.asarray(values, dtype=np.float64))
+        if result.limited is not None:
+            result = replace(result, limited=result.limited != 0)
+        shapes = {values.shape for name in _ARRAYS if (values := getattr(result, name)) is not None}
+        if len(shapes) > 1 or result.clock_mhz.ndim != 1:
             raise ValueError("clocks, power, rate, limited, voltage and temperature must be of the same length")
-        good = _within(found.clock_mhz, 10.0, 1e5) & _within(found.power_w, 1e-2, 1e6)  # that a board can have
-        if found.rate is not None:
-            known = _within(found.rate, 1e-100, 1e100)
+        good = _within(result.clock_mhz, 10.0, 1e5) & _within(result.power_w, 1e-2, 1e6)  # that a board can have
+        if result.rate is not None:
+            known = _within(result.rate, 1e-100, 1e100)
             if known[good].sum() >= 2:
                 good &= known
             else:
-                found = replace(found, rate=None)
+                result = replace(result, rate=None)
         if not good.any():
             raise InputError(
                 "no point has a clock and a power", "fit", "name columns with clocks in MHz and power in W"
             )
-        found = found.at(np.flatnonzero(good)[np.argsort(found.clock_mhz[good], kind="stable")])
-        if found.voltage_mv is not None and not _within(found.voltage_mv, 1.0, 1e5).any():
-            found = replace(found, voltage_mv=None)
-        return found
+        result = result.at(np.flatnonzero(good)[np.argsort(result.clock_mhz[good], kind="stable")])
+        if result.voltage_mv is not None and not _within(result.voltage_mv, 1.0, 1e5).any():
+            result = replace(result, voltage_mv=None)
+        return result
 
     def condensed(self) -> Points:
         """The medians at each clock of a series of very many rows, with a note; else the series itself.
@@ -119,7 +119,7 @@ class Points:
             if values.dtype == np.bool_:
                 return np.array([values[group].mean() > 0.5 for group in groups])
             known = [values[group][np.isfinite(values[group])] for group in groups]
-            return np.array([float(np.median(each)) if len(each) else np.nan for each in known])
+            return np.array([float(np.median(value)) if len(value) else np.nan for value in known])
 
         found = self.mapped(median)
         scatter = [self.power_w[group] / level - 1 for group, level in zip(groups, found.power_w, strict=True)]

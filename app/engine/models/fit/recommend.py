@@ -66,7 +66,7 @@ class Measured:
         degrees = sum(map(len, of_used)) - len(of_used)
         scatter = None
         if degrees >= _LEAST_DEGREES:
-            scatter = math.sqrt(sum(float(((each / each.mean() - 1) ** 2).sum()) for each in of_used) / degrees)
+            scatter = math.sqrt(sum(float(((item / item.mean() - 1) ** 2).sum()) for item in of_used) / degrees)
         return cls(
             clock_mhz=np.array([clock_mhz[row].mean() for row in rows]),
             requested_mhz=np.array([asked[row].mean() for row in rows]),

@@ -192,15 +192,15 @@ def _highest(points: RooflinePoints) -> dict[str, tuple[float, float]]:
 
 def _alone(points: RooflinePoints, kept: Mask) -> dict[str, float]:
     """The energies by the baseline, flop and copy kernels: power, and what is above the baseline's per unit."""
-    found: dict[str, float] = {}
+    result: dict[str, float] = {}
     of = {kind: points.of_kind(kind) & kept for kind in ("baseline", "flop", "copy")}
     if not of["baseline"].any():
-        return found
-    pi_0_w = found["pi_0_w"] = float(points.power_w[of["baseline"]].mean())
+        return result
+    pi_0_w = result["pi_0_w"] = float(points.power_w[of["baseline"]].mean())
     for kind, speeds, name in (("flop", points.flops, "eps_flop_pj"), ("copy", points.bytes_per_s, "eps_mem_pj_per_b")):
         if of[kind].any():
-            found[name] = float(((points.power_w - pi_0_w)[of[kind]] / speeds[of[kind]] / PJ).mean())
-    return found
+            result[name] = float(((points.power_w - pi_0_w)[of[kind]] / speeds[of[kind]] / PJ).mean())
+    return result
 
 
 def _relative(design: Floats, power_w: Floats) -> tuple[Estimate, float]:

@@ -85,7 +85,7 @@ def points_of_table(table: ResultTable, gpu: str, precision: str) -> RooflinePoi
             "a roofline needs the work, the traffic and the power of each point: wattridge roofline --gpu G",
         )
     ok = [index for index in range(len(table)) if STATES[table.states()[index]].value == "ok"]
-    measured = [table.measurement(at) for at in ok]
+    measured = [table.measurement(place) for place in ok]
     low, high = np.array([m.intervals.get("power_w", _UNKNOWN) for m in measured]).reshape(-1, 2).T
     return RooflinePoints.of(
         gpu,
@@ -376,12 +376,12 @@ def sweep_of_session(
 def sweeps_of_file(path: Path) -> list[Sweep]:
     """The sweeps of a cache or CSV, one per board. Raises InputError."""
     source = "simulated" if _simulated(path) else "recorded"
-    found = []
+    results = []
     for points in read_points(path):
         limit_w = float(np.median(points.power_w[points.limited])) if points.limited.any() else None
         sweep = sweep_of_points(points, source, path.name, limit_w)
-        found.append(replace(sweep, limit_seen=True, opened_as=str(path.resolve())))
-    return found
+        results.append(replace(sweep, limit_seen=True, opened_as=str(path.resolve())))
+    return results
 
 
 def _simulated(path: Path) -> bool:
@@ -403,12 +403,12 @@ def sweeps_of_store(store: Store, session: int, board: GpuInfo | None = None) ->
 
 def past_sweeps(store: Store) -> list[tuple[int, str]]:
     """(session, words) of the stored sessions that swept the intensity, the newest first."""
-    found = []
+    results = []
     for record in _sessions(store)[:_SESSIONS]:
         marked = "" if record.source in LIVE else f" ({record.source})"
         swept = precision_words(precision_of(record.title))
-        found.append((record.id, f"Session {record.id} · {swept} · {record.gpu}{marked}"))
-    return found
+        results.append((record.id, f"Session {record.id} · {swept} · {record.gpu}{marked}"))
+    return results
 
 
 def sweeps_on_file(store: Store, board: GpuInfo | None = None) -> list[Sweep]:

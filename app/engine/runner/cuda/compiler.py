@@ -24,7 +24,7 @@ def symbol(image: bytes, name: str) -> str:
     if name in names:
         return name
     mangled = re.compile(rf"_Z(N[\w$]*?)?{len(name)}{re.escape(name)}(?!\d)")
-    for found in names:
-        if mangled.match(found):
-            return found
+    for match in names:
+        if mangled.match(match):
+            return match
     raise KernelFailed(State.COMPILE, f"the source has no kernel '{name}'")

@@ -101,13 +101,13 @@ class Convolution:
             )
         )
         usable: dict[int, int] = {}
-        for each in found[: count.value]:
+        for match in found[: count.value]:
             needed = ctypes.c_size_t()
-            refused = each.status or self._library.cudnnGetConvolutionForwardWorkspaceSize(
-                *(self._handle, self._x, self._w, self._how, self._y, each.algorithm, ctypes.byref(needed))
+            refused = match.status or self._library.cudnnGetConvolutionForwardWorkspaceSize(
+                *(self._handle, self._x, self._w, self._how, self._y, match.algorithm, ctypes.byref(needed))
             )
             if not refused and needed.value <= _MOST_WORKSPACE:
-                usable.setdefault(int(each.algorithm), needed.value)
+                usable.setdefault(int(match.algorithm), needed.value)
         return usable
 
     def _tensor(self, batch: int, channels: int, high: int, wide: int) -> ctypes.c_void_p:

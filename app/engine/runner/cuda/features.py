@@ -21,7 +21,7 @@ def image_features(image: bytes, prepared: Prepared, limits: DeviceLimits) -> di
     name = symbol(image, launch.name)
     arrays = [argument for argument in prepared.calls.arguments if argument.shape is not None]
     byte = sum(math.prod(array.shape or ()) * number_type(array.type).itemsize for array in arrays)
-    found: dict[str, float] = {"argument_byte": float(byte)}
+    result: dict[str, float] = {"argument_byte": float(byte)}
     resources = (granted(image) or {}).get(name)
     if resources is not None:
         static = resources.shared_byte
@@ -39,8 +39,8 @@ def image_features(image: bytes, prepared: Prepared, limits: DeviceLimits) -> di
             shared_memory_byte=float(shared),
             local_memory_byte=float(resources.local_byte),
         )
-        found |= shape.features()
+        result |= shape.features()
     code = (kernel_code(image) or {}).get(name)
     if code is not None and limits.compute_capability >= FROM_CAPABILITY:
-        found |= code_features(*instruction_mix(code, limits.compute_capability))
-    return found
+        result |= code_features(*instruction_mix(code, limits.compute_capability))
+    return result

@@ -49,8 +49,8 @@ class ByNvcc:
 
 def capability_of(compiler: str) -> tuple[int, int] | None:
     """The compute capability that a compiler made images for, as a session names both; None where it names none."""
-    found = _CAPABILITY.search(compiler)
-    return (int(found[1]), int(found[2])) if found else None
+    match = _CAPABILITY.search(compiler)
+    return (int(match[1]), int(match[2])) if match else None
 
 
 def measured_code(build: Build, kernel: str, compiler: str) -> MeasuredCode | None:

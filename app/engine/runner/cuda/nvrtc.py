@@ -166,7 +166,7 @@ def device_options(options: Sequence[str]) -> list[str]:
                 next(words, None)
         elif name in _TO_THE_ASSEMBLER:  # nvcc takes several, comma-separated
             several = (value or next(words, "")).split(",")
-            kept += [part for each in several for part in ("-Xptxas", each)]
+            kept += [part for item in several for part in ("-Xptxas", item)]
         elif name in _OTHER_WORDS:
             kept += [*_OTHER_WORDS[name], *([value] if value else [])]
         else:
@@ -180,7 +180,7 @@ def architecture_options(options: Sequence[str], known: Sequence[int]) -> tuple[
     for index, word in enumerate(words):
         asked = _ARCHITECTURE.fullmatch(word)
         if asked and known and int(asked[1]) not in known:
-            older = [each for each in known if each < int(asked[1])]
+            older = [value for value in known if value < int(asked[1])]
             if not older:
                 return [], False
             words[index] = f"-arch=compute_{max(older)}"
@@ -202,9 +202,9 @@ def header_options(library: Path, version: tuple[int, int]) -> list[str]:
     for folder in (*near, *toolkits(), *pip_folders()):
         include = folder / "include"
         if _release(include) == version[0]:
-            libraries = [each for each in (include / "cccl", folder.parent / "cuda_cccl" / "include") if each.is_dir()]
+            libraries = [item for item in (include / "cccl", folder.parent / "cuda_cccl" / "include") if item.is_dir()]
             if libraries or version < _BRINGS_HEADERS:  # else the library has more than these
-                return [f"-I{each}" for each in (include, *libraries)]
+                return [f"-I{value}" for value in (include, *libraries)]
     if version >= _BRINGS_HEADERS:
         return [f"--use-bundled-headers={private_folder('cuda-headers') / '.'.join(map(str, version))}"]
     return []
@@ -213,7 +213,7 @@ def header_options(library: Path, version: tuple[int, int]) -> list[str]:
 def _release(include: Path) -> int | None:
     """CUDA's major release of a folder of headers; None where it is none."""
     try:
-        found = _RELEASE.search((include / "cuda_runtime_api.h").read_text(encoding="utf-8", errors="replace"))
+        match = _RELEASE.search((include / "cuda_runtime_api.h").read_text(encoding="utf-8", errors="replace"))
     except OSError:
         return None
-    return int(found[1]) if found else None
+    return int(match[1]) if match else None

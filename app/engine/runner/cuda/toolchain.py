@@ -96,7 +96,9 @@ def find_toolchain() -> Toolchain:
 
 def _nvcc() -> str | None:
     folders = [str(folder / "bin") for folder in toolkits()]
-    return shutil.which("nvcc") or next((found for at in folders if (found := shutil.which("nvcc", path=at))), None)
+    return shutil.which("nvcc") or next(
+        (path for folder in folders if (path := shutil.which("nvcc", path=folder))), None
+    )
 
 
 def _has_host_compiler() -> bool:
@@ -108,5 +110,5 @@ def _version(nvcc: str) -> str:
         answer = answer_of([nvcc, "--version"])
     except OSError as error:
         raise WattridgeError(f"nvcc does not answer: {error}", nvcc, "reinstall the CUDA toolkit") from None
-    found = re.search(r"V[\d.]+", answer)
-    return f"nvcc {found[0] if found else answer.strip()[-60:]}"
+    match = re.search(r"V[\d.]+", answer)
+    return f"nvcc {match[0] if match else answer.strip()[-60:]}"

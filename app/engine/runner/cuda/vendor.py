@@ -203,7 +203,7 @@ class _ByCublas:
         shape = (NO_TRANSPOSE, NO_TRANSPOSE, columns, rows, depth)
         if (half := _R_HALF.get(operator.precision)) is not None:  # sums and c in FP32
             first, second = (b, half, columns), (a, half, depth)
-            apart = [ctypes.c_longlong(each) for each in (depth * columns, rows * depth, rows * columns)]
+            apart = [ctypes.c_longlong(item) for item in (depth * columns, rows * depth, rows * columns)]
             end = (batch, _COMPUTE_32F, _DEFAULT_ALGORITHM)
             return lambda: self._blas.call(
                 "cublasGemmStridedBatchedEx",
@@ -212,7 +212,7 @@ class _ByCublas:
         if batch == 1:
             return lambda: self._blas.call("cublasSgemm_v2", *shape, one, b, columns, a, depth, zero, c, columns)
         apart_c, apart_a, apart_b = (
-            ctypes.c_longlong(each) for each in (rows * columns, rows * depth, depth * columns)
+            ctypes.c_longlong(value) for value in (rows * columns, rows * depth, depth * columns)
         )
         right, left, to = (b, columns, apart_b), (a, depth, apart_a), (c, columns, apart_c)
         return lambda: self._blas.call("cublasSgemmStridedBatched", *shape, one, *right, *left, zero, *to, batch)
@@ -224,7 +224,7 @@ class _ByCublas:
         one, zero = ctypes.byref(ONE), ctypes.byref(ZERO)
         if batch == 1 and operator.precision == "fp32":
             return lambda: self._blas.call("cublasSgemv_v2", TRANSPOSE, depth, rows, one, w, depth, x, 1, zero, y, 1)
-        apart_w, apart_x, apart_y = (ctypes.c_longlong(each) for each in (rows * depth, depth, rows))
+        apart_w, apart_x, apart_y = (ctypes.c_longlong(value) for value in (rows * depth, depth, rows))
         function = _GEMV[operator.precision]
         if self._blas.has(function):
             matrix, to = (depth, rows, one, w, depth, apart_w), (zero, y, 1, apart_y)

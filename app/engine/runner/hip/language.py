@@ -33,7 +33,7 @@ class HipLanguage(Language):
     def symbol(self, image: bytes, name: str) -> str:
         names: list[str] = sorted({found.decode() for found in _KERNEL.findall(image)})
         mangled = re.compile(rf"_Z(N[\w$]*?)?{len(name)}{re.escape(name)}(?!\d)")
-        for found in names:
-            if found == name or mangled.match(found):
-                return found
+        for match in names:
+            if match == name or mangled.match(match):
+                return match
         raise KernelFailed(State.COMPILE, f"the source has no kernel '{name}'")

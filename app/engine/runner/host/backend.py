@@ -90,7 +90,7 @@ class HostFunction:
         for argument in arguments:
             if isinstance(argument, PageLocked):
                 backend.locks.lock(argument.buffer)
-        self._kept = [_argument(each.buffer if isinstance(each, PageLocked) else each) for each in arguments]
+        self._kept = [_argument(item.buffer if isinstance(item, PageLocked) else item) for item in arguments]
         self._arguments = [given for given, _ in self._kept]
 
     def launch(self, times: int) -> None:

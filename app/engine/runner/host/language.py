@@ -30,14 +30,14 @@ def function_name(library: bytes, name: str) -> str:
 
     C++ mangles names that are not extern "C"; Fortran writes them small, with an underscore or the module's name.
     """
-    names: set[str] = {found.decode() for found in _NAME.findall(library)}
+    names: set[str] = {match.decode() for match in _NAME.findall(library)}
     if name in names:
         return name
     small = re.escape(name.lower())
     mangled = re.compile(
         rf"{small}_?|__\w+_MOD_{small}|\w+_mp_{small}_|_Z(N[\w$]*?)?{len(name)}{re.escape(name)}(?!\d)\w*"
     )
-    found = sorted(each for each in names if mangled.fullmatch(each))
+    found = sorted(value for value in names if mangled.fullmatch(value))
     if not found:
         raise KernelFailed(State.COMPILE, f"the source has no function '{name}'")
     return found[0]

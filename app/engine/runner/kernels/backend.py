@@ -171,7 +171,7 @@ class Backend(ABC):
 def difference(output: Array, reference: Array, rtol: float, atol: float) -> Difference:
     """Elements with |output - reference| > atol + rtol |reference|, NaN against a number included."""
     wide = np.complex128 if reference.dtype.kind == "c" else np.float64
-    given, expected = (widened(each).ravel().astype(wide) for each in (output, reference))
+    given, expected = (widened(value).ravel().astype(wide) for value in (output, reference))
     with np.errstate(all="ignore"):
         apart = np.abs(given - expected)
         close = np.isfinite(apart) & (apart <= atol + rtol * np.abs(expected))

@@ -166,11 +166,11 @@ class Compiler:
         if self._folder is None:
             return self._compiled(build)
         path = self._folder / f"{self.key(build)}.image"
-        found = _kept_in(path)
-        if found is None:
-            found = self._compiled(build)
-            self._keep(path, json.dumps(found.said).encode() + b"\n" + found.image)
-        return found
+        result = _kept_in(path)
+        if result is None:
+            result = self._compiled(build)
+            self._keep(path, json.dumps(result.said).encode() + b"\n" + result.image)
+        return result
 
     def key(self, build: Build) -> str:
         """What an image depends on, as a hexadecimal SHA-256."""
@@ -219,8 +219,8 @@ class Compiler:
                 made = self._maker.make(build.text, [*options, "-Xptxas", f"-e={build.kernel}"])
             except NotCompiled:
                 raise refused from None
-            said = f"left out, as it takes too much shared memory: {', '.join(sorted(others))}"
-            made = made._replace(said=f"{said}\n{made.said}".strip())
+            message = f"left out, as it takes too much shared memory: {', '.join(sorted(others))}"
+            made = made._replace(said=f"{message}\n{made.said}".strip())
         self.compiled += 1
         return made
 
@@ -270,11 +270,11 @@ def _kept_in(path: Path) -> Compiled | None:
     """An image that is on disk; None where it is not."""
     try:
         said, _, image = path.read_bytes().partition(b"\n")
-        found = Compiled(image, str(json.loads(said)))
+        compiled = Compiled(image, str(json.loads(said)))
         os.utime(path)  # used: it stays
     except (OSError, ValueError):
         return None
-    return found
+    return compiled
 
 
 def _cache_folder() -> Path | None:

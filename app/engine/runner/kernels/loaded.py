@@ -236,7 +236,7 @@ class Launches:
         """That many launches, one after the other."""
         message = {"do": "times", "id": self._name, "launches": launches}
         reply = self._gpu.ask(message, timeout_s=launches * self._timeout_s + SPARE_S)
-        return [self._time_s(each) for each in reply["launches"]]
+        return [self._time_s(value) for value in reply["launches"]]
 
     def start(self) -> None:
         """Queue one launch; returns at once."""

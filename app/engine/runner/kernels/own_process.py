@@ -42,8 +42,8 @@ class OwnThread:
     def ready(self) -> None:
         """Wait until the context stands and everything posted is answered. Raises KernelFailed, InputError."""
         posted, self._posted = self._posted, []
-        for each in posted:
-            _result(each, START_S)
+        for value in posted:
+            _result(value, START_S)
 
     def post(self, message: Message, blocks: Sequence[bytes] = ()) -> None:
         """Ask without waiting for the reply; what goes wrong is raised by the next request."""

@@ -55,7 +55,7 @@ class ReferenceLooks:
 
     def looked(self) -> None:
         """A look was made, or tried."""
-        self._due_at = next((at for at in FIRST if at > self._seen), self._seen + EVERY)
+        self._due_at = next((count for count in FIRST if count > self._seen), self._seen + EVERY)
 
 
 DRIFT_LOAD: Final = Load("reference kernel", "fp32", 0.0, 0.0)

@@ -226,10 +226,10 @@ class KernelRunner(Runner):
         for row, (prepared, image) in waiting.items():
             with suppress(KernelFailed):
                 self._features[row] = self._language.features(once_compiled(image, stop).image, prepared)
-        found = as_rows(self.feature_names, [self._features[row] for row in rows])
+        result = as_rows(self.feature_names, [self._features[row] for row in rows])
         if stop is not None and stop.is_set():  # some were not waited for
             self._features.clear()
-        return found
+        return result
 
     def restated(self, measurements: Sequence[Measurement]) -> Sequence[Measurement]:
         return self._stating.restate(measurements) if self._metered else measurements
@@ -470,7 +470,7 @@ class KernelRunner(Runner):
         if self._metered or meters_beside(self._gpu.info) is not None or self._spec.kernel is None:
             return None
         times = script.times_s(candidate.row)
-        wrong = any(what_is_wrong(self._spec.kernel, {"time_s": each}) for each in times)
+        wrong = any(what_is_wrong(self._spec.kernel, {"time_s": value}) for value in times)
         return None if wrong or sum(times) < self._enough_s else fmean(times)
 
     def _run_repeats(self, candidate: _Candidate, stop: threading.Event) -> None:
@@ -592,7 +592,7 @@ class KernelRunner(Runner):
             self._spec, candidate.row, candidate.configuration, time_s, source=self.source, cost_s=cost_s
         )
         measurement = replace(measurement, depth=candidate.depth)  # the time is all there is where it is all asked for
-        said = "; ".join(words for words in (candidate.said, candidate.unmet) if words)
+        said = "; ".join(text for text in (candidate.said, candidate.unmet) if text)
         return replace(measurement, values={**measurement.values, **candidate.facts}, message=said)
 
     def _finish(self, candidate: _Candidate) -> None:
@@ -600,12 +600,12 @@ class KernelRunner(Runner):
         assert candidate.run.execution is not None, "it has ended"
         assert self._spec.kernel is not None, "a kernel ran"
         windows, reported = candidate.windows, candidate.reported
-        if wrong := next((w for each in reported if (w := what_is_wrong(self._spec.kernel, each))), ""):
+        if wrong := next((w for value in reported if (w := what_is_wrong(self._spec.kernel, value))), ""):
             self._finished.append(self._failed(candidate, State.CORRECTNESS, wrong, candidate.facts))
             return
         idle = idle_words(self._spec.kernel, candidate.run.execution, reported[-1])
         unsteady = [window.unsteady for window in windows]
-        of_meters = [words for window in windows for words in window.said]
+        of_meters = [text for window in windows for text in window.said]
         said = (candidate.said, candidate.unmet, self._disobeyed(candidate, windows), *unsteady, idle, *of_meters)
         measurement = measurement_of(
             self._spec,
@@ -619,7 +619,7 @@ class KernelRunner(Runner):
         )
         for window in windows if self._metered else ():
             self._stating.note(str(candidate.row), window)
-        message = "; ".join(dict.fromkeys(words for words in said if words))
+        message = "; ".join(dict.fromkeys(label for label in said if label))
         finished = replace(measurement, message=message)
         self._finished.append(self._stating.state(finished) if self._metered else finished)
 
@@ -627,7 +627,7 @@ class KernelRunner(Runner):
         """What is to be said of a clock that the configuration asks for and the board did not run at."""
         asked = settings_of(self._space, candidate.configuration).get("graphics_clock_mhz")
         said = (disobeyed(self._gpu, asked, window.observed_clock_mhz, window.event_reasons) for window in windows)
-        return next((words for words in said if words), "")
+        return next((text for text in said if text), "")
 
     def _failed(
         self, candidate: _Candidate, state: State, error: str, values: dict[str, float] | None = None

@@ -291,7 +291,7 @@ class Worker:
         reference.kernel.unload()
 
     def _differences(self) -> list[Message]:
-        found = []
+        results = []
         for argument in self._plan.outputs:
             reference = next((r for r in self._plan.references if r.output in ("", argument.name)), None)
             buffer = self._buffers.get(f"reference of {argument.name}")
@@ -302,8 +302,8 @@ class Worker:
                 self._buffers[argument.name], buffer, like, reference.rtol, reference.atol
             )
             if difference.wrong:
-                found.append({"output": argument.name, "size": int(like.size), **difference._asdict()})
-        return found
+                results.append({"output": argument.name, "size": int(like.size), **difference._asdict()})
+        return results
 
     # --- launching --------------------------------------------------------------------------------------------------
 

@@ -229,12 +229,12 @@ class OpenclMark:
         while mark is not None and mark._at_ns is None:
             waiting.append(mark)
             mark = mark._before
-        for each in reversed(waiting):
-            before = each._before
-            own_ns = sum(event.profile.end - event.profile.start for event in each._launched)
-            each._own_ns = own_ns + (before._own_ns if before is not None else 0)
-            each._at_ns = int(each._event.profile.end)
-            each._launched, each._before = [], None
+        for item in reversed(waiting):
+            before = item._before
+            own_ns = sum(event.profile.end - event.profile.start for event in item._launched)
+            item._own_ns = own_ns + (before._own_ns if before is not None else 0)
+            item._at_ns = int(item._event.profile.end)
+            item._launched, item._before = [], None
 
 
 def _given(argument: Any) -> Any:

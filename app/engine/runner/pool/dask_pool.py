@@ -271,7 +271,7 @@ class DaskPool:
         self._loop.set_exception_handler(lambda *_: None)  # Dask leaves tasks behind whose failure is heard elsewhere
         try:
             self._loop.run_until_complete(self._live())
-            for task in (left := [each for each in asyncio.all_tasks(self._loop) if not each.done()]):
+            for task in (left := [item for item in asyncio.all_tasks(self._loop) if not item.done()]):
                 task.cancel()
             if left:
                 self._loop.run_until_complete(asyncio.wait(left, timeout=_CLOSE_S))

@@ -269,7 +269,7 @@ def parse_request(line: bytes) -> Request:
     if do == "open":
         return Request(do, session, number, work=_parse_work(session, message))
     if do == "restate":
-        measurements = [object_of(each) for each in list_of(message.get("measurements"), MOST_ROWS)]
+        measurements = [object_of(value) for value in list_of(message.get("measurements"), MOST_ROWS)]
         return Request(do, session, number, measurements=tuple(measurements))
     if do in ("conclude", "close"):
         return Request(do, session, number)
@@ -297,8 +297,8 @@ def _parse_space(described: Any, codes: Any) -> SearchSpace:
     except (ValueError, RecursionError, binascii.Error):
         raise Garbled("a search space that is none") from None
     document = object_of(loaded)
-    parameters = tuple(_parse_parameter(each) for each in list_of(document.get("parameters"), _MOST_PARAMETERS))
-    rows, columns = (whole_of(each, _MOST_ROW) for each in list_of(document.get("shape"), 2, exactly=True))
+    parameters = tuple(_parse_parameter(item) for item in list_of(document.get("parameters"), _MOST_PARAMETERS))
+    rows, columns = (whole_of(value, _MOST_ROW) for value in list_of(document.get("shape"), 2, exactly=True))
     if document.get("dtype") not in _DTYPES or columns != len(parameters) or not parameters:
         raise Garbled("a search space of another shape than it says")
     dtype = np.dtype(document["dtype"])
@@ -398,7 +398,7 @@ def parse_abilities(answer: Mapping[str, Any]) -> Abilities:
 def parse_features(answer: Mapping[str, Any], rows: int, features: int) -> list[list[float]]:
     """The answer to 'features': a list for each row, NaN where unknown. Raises Garbled."""
     found = list_of(answer.get("features"), rows, exactly=True)
-    return [[_or_nan(each) for each in list_of(row, features, exactly=True)] for row in found]
+    return [[_or_nan(value) for value in list_of(row, features, exactly=True)] for row in found]
 
 
 def parse_origin(answer: Mapping[str, Any]) -> dict[str, str]:
@@ -480,7 +480,7 @@ def _pair(ends: Any) -> tuple[float, float]:
 
 
 def _window(ends: Any) -> tuple[int, int]:
-    start, end = (whole_of(each, 1 << 62) for each in list_of(ends, 2, exactly=True))
+    start, end = (whole_of(value, 1 << 62) for value in list_of(ends, 2, exactly=True))
     return start, end
 
 

@@ -122,11 +122,11 @@ def parse_board(line: bytes) -> PoolBoard:
 
 def _limits(limits: Mapping[str, Any]) -> DeviceLimits:
     figures = {}
-    for each in fields(DeviceLimits):
-        value = number_of(limits.get(each.name))
+    for member in fields(DeviceLimits):
+        value = number_of(limits.get(member.name))
         if not 0 <= value < _MOST_OF_A_LIMIT:
             raise Garbled("a limit of the board is out of its range")
-        figures[each.name] = value if each.name == "compute_capability" else int(value)
+        figures[member.name] = value if member.name == "compute_capability" else int(value)
     return DeviceLimits(**figures)  # type: ignore[arg-type]
 
 

@@ -237,16 +237,16 @@ class PoolRunner(Runner):
             board = max(ready, key=lambda each: (-tried[each], count[each]))
             tried[board] += 1
             asked = [candidate.row for candidate in candidates if candidate.board != board]
-            found = {each.row: each for each in self._look_at(asked, Depth.ENERGY, stop, only=board)}
+            found = {item.row: item for item in self._look_at(asked, Depth.ENERGY, stop, only=board)}
             if found.keys() >= set(asked):
                 self._decided_on = board
-                worked = {row: each for row, each in found.items() if each.state is State.OK}
+                worked = {row: element for row, element in found.items() if element.state is State.OK}
                 return [worked.get(measurement.row, measurement) for measurement in measurements]
         return measurements
 
     def features(self, rows: Sequence[int], stop: threading.Event | None = None) -> npt.NDArray[np.float64]:
         """What the boards' compilers know of the rows; NaN where none answered."""
-        found = np.full((len(rows), len(self.feature_names)), np.nan)
+        result = np.full((len(rows), len(self.feature_names)), np.nan)
         seats = self._ready()
         size = min(MOST_ROWS, max(1, math.ceil(len(rows) / max(1, len(seats)))))
         starts = range(0, len(rows) if seats else 0, size)
@@ -263,8 +263,8 @@ class PoolRunner(Runner):
             except (Garbled, ValueError) as error:
                 self._refuse(seat, str(error))
                 continue
-            found[start : start + len(known)] = np.asarray(known).reshape(len(known), -1)[:, columns]
-        return found
+            result[start : start + len(known)] = np.asarray(known).reshape(len(known), -1)[:, columns]
+        return result
 
     def restated(self, measurements: Sequence[Measurement]) -> Sequence[Measurement]:
         """Each as its own board states it; as it is where that board has left."""
@@ -278,15 +278,18 @@ class PoolRunner(Runner):
             for start in range(0, len(own), _RESTATED)
         ]
         asked = [
-            (seat, Request("restate", "", 0, measurements=tuple(rows_of([measurements[at] for at in part]))))
+            (
+                seat,
+                Request("restate", "", 0, measurements=tuple(rows_of([measurements[position] for position in part]))),
+            )
             for seat, part in parts
         ]
         stated = list(measurements)
         for (seat, part), answer in zip(parts, self._ask(asked), strict=True):
             answered = self._restated(seat, answer, len(part))
-            if [each.row for each in answered] == [stated[at].row for at in part]:
-                for at, new in zip(part, answered, strict=True):
-                    stated[at] = new
+            if [item.row for item in answered] == [stated[position].row for position in part]:
+                for place, new in zip(part, answered, strict=True):
+                    stated[place] = new
         return stated
 
     def conclude(self) -> Mapping[str, str]:
@@ -423,17 +426,17 @@ class PoolRunner(Runner):
         numbers = [self._send(seat, request) for seat, request in requests]
         sent = [self._sent[number] for number in numbers]
         until = min(time.monotonic() + timeout_s, self._stopped_s + STOPPED_S)
-        while any(each.answer is None and not each.failed for each in sent) and time.monotonic() < until:
+        while any(element.answer is None and not element.failed for element in sent) and time.monotonic() < until:
             if stop is not None and stop.is_set():
                 break
             self._hear(TURN_S)
-        for number, (seat, _), each in zip(numbers, requests, sent, strict=True):
+        for number, (seat, _), item in zip(numbers, requests, sent, strict=True):
             if number in self._sent:
                 self._pool.cancel(number)
                 self._forget(number)
-            if each.failed:
-                self._remark(f"{seat.board.label}: {each.failed}")
-        return [each.answer for each in sent]
+            if item.failed:
+                self._remark(f"{seat.board.label}: {item.failed}")
+        return [element.answer for element in sent]
 
     def _forget(self, number: int) -> _Sent | None:
         sent = self._sent.pop(number, None)
@@ -578,9 +581,9 @@ class PoolRunner(Runner):
 
     def _killing(self, row: int, depth: Depth, heard: Unanswered) -> Measurement:
         """The result of a row with which workers die."""
-        said = f"the worker died {_DEATHS} times while it was measured"
+        message = f"the worker died {_DEATHS} times while it was measured"
         failed = Measurement.failed(
-            row, self._space.configuration(row), State.RUNTIME, said, source=self.source, depth=depth
+            row, self._space.configuration(row), State.RUNTIME, message, source=self.source, depth=depth
         )
         return replace(failed, board=heard.board)
 

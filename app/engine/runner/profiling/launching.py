@@ -59,15 +59,15 @@ def launch_all(job: Mapping[str, Any], folder: Path, backend: Backend) -> None:
     worker = Worker(backend)
     calls: Mapping[str, Any] | None = None
     with (folder / LAUNCHED).open("w", encoding="utf-8", buffering=1) as log:
-        for each in job["launches"]:
-            row, error, lost = each["row"], "", None
+        for item in job["launches"]:
+            row, error, lost = item["row"], "", None
             log.write(json.dumps({"row": row, "error": None}) + "\n")
             try:
-                if each["calls"] != calls:
-                    worker.answer({"do": "arguments", "plan": each["calls"], "scratch": None}, [])
-                    calls = each["calls"]
+                if item["calls"] != calls:
+                    worker.answer({"do": "arguments", "plan": item["calls"], "scratch": None}, [])
+                    calls = item["calls"]
                 image = (folder / f"{row}.image").read_bytes()
-                worker.answer({"do": "load", "id": str(row), "launch": each["launch"]}, [image])
+                worker.answer({"do": "load", "id": str(row), "launch": item["launch"]}, [image])
                 worker.answer({"do": "times", "id": str(row), "launches": 1}, [])
                 worker.answer({"do": "unload", "id": str(row)}, [])
             except DeviceFault as fault:

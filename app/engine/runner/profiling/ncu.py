@@ -99,11 +99,11 @@ def read_ncu(text: str) -> NcuOutput:
     """Everything that can be understood of an output; the rest is passed over."""
     output, lines = NcuOutput(), []
     for line in text.splitlines():
-        said = _MESSAGE.match(line.strip())
-        if said is None:
+        match = _MESSAGE.match(line.strip())
+        if match is None:
             lines.append(line)
-        elif said[1] != "PROF":
-            (output.errors if said[1] == "ERROR" else output.warnings).append(said[2].strip())
+        elif match[1] != "PROF":
+            (output.errors if match[1] == "ERROR" else output.warnings).append(match[2].strip())
     kernels = _kernels(_records(lines))
     point = decimal_point(value for kernel in kernels for value, _ in kernel.texts.values())
     for kernel in kernels:
@@ -120,9 +120,9 @@ def decimal_point(numbers: Iterable[str]) -> str:
     """'.' or ',': what the numbers of one output show. A point where nothing shows it."""
     votes: Counter[str] = Counter()
     for text in numbers:
-        found = _NUMBER.fullmatch(text.strip())
-        if found is not None:
-            votes.update(_shown_point(_ALWAYS_GROUPS.sub("", found[2])))
+        match = _NUMBER.fullmatch(text.strip())
+        if match is not None:
+            votes.update(_shown_point(_ALWAYS_GROUPS.sub("", match[2])))
     return "," if votes[","] > votes["."] else "."
 
 
@@ -142,12 +142,12 @@ def _shown_point(digits: str) -> str:
 
 def number(text: str, point: str = ".") -> float:
     """A number as it is printed; NaN for `n/a`, words and nothing."""
-    found = _NUMBER.fullmatch(text.strip())
-    if found is None:
+    match = _NUMBER.fullmatch(text.strip())
+    if match is None:
         return math.nan
-    digits = _ALWAYS_GROUPS.sub("", found[2]).replace("," if point == "." else ".", "").replace(point, ".")
+    digits = _ALWAYS_GROUPS.sub("", match[2]).replace("," if point == "." else ".", "").replace(point, ".")
     try:
-        return float(f"{found[1]}{digits}{found[3] or ''}")
+        return float(f"{match[1]}{digits}{match[3] or ''}")
     except ValueError:  # several points
         return math.nan
 
@@ -226,7 +226,7 @@ def _kernels(records: Iterable[list[str]]) -> list[_Kernel]:
 
 def _sizes(text: str | None) -> tuple[int, ...]:
     """'(16, 16, 1)' as numbers."""
-    return tuple(int(each) for each in re.findall(r"\d+", text or ""))
+    return tuple(int(value) for value in re.findall(r"\d+", text or ""))
 
 
 REFUSAL: Final = "ERR_NVGPUCTRPERM"
@@ -288,16 +288,16 @@ def find_ncu(where: str) -> Path:
     """Nsight Compute's program. Raises WattridgeError, with the remedy, where there is none."""
     named = environ.get(CHOICE, "")
     if named:
-        found = shutil.which(named)
-        if found is None:
+        program_path = shutil.which(named)
+        if program_path is None:
             raise WattridgeError(f"'{named}' is no program", CHOICE, "name Nsight Compute's ncu, or unset it")
-        return Path(found)
+        return Path(program_path)
     folders = [str(folder / "bin") for folder in toolkits()]
     known = [shutil.which("ncu"), *(shutil.which("ncu", path=folder) for folder in folders)]
     usual = [str(path) for pattern in _PLACES for path in sorted(Path("/").glob(pattern[1:]), reverse=True)]
-    for each in (*known, *usual):
-        if each:
-            return Path(each)
+    for value in (*known, *usual):
+        if value:
+            return Path(value)
     raise WattridgeError(
         "Nsight Compute's command line, ncu, was not found",
         where,
@@ -312,8 +312,8 @@ def version_of(ncu: Path) -> str:
         said = answer_of([str(ncu), "--version"])
     except OSError as error:
         raise WattridgeError(f"it does not answer: {error}", str(ncu), f"name another in {CHOICE}") from None
-    found = re.search(r"[Vv]ersion (\d+(?:\.\d+){1,2})", said)
-    return f"Nsight Compute {found[1]}" if found else "Nsight Compute"
+    match = re.search(r"[Vv]ersion (\d+(?:\.\d+){1,2})", said)
+    return f"Nsight Compute {match[1]}" if match else "Nsight Compute"
 
 
 class NcuProfiler:
@@ -427,7 +427,7 @@ class NcuProfiler:
         named = [name for error in errors if "metric" in error.lower() for name in _NAME.findall(error)]
         before = dict(self._asked)
         for ours, theirs in before.items():
-            if any(theirs == each or theirs.startswith(f"{each}.") for each in named):
+            if any(theirs == value or theirs.startswith(f"{value}.") for value in named):
                 del self._asked[ours]
                 if theirs == ours and ours in OTHER_NAMES:
                     self._asked[ours] = OTHER_NAMES[ours]
@@ -438,7 +438,7 @@ class NcuProfiler:
     ) -> list[Profile]:
         """The launches of a run with their rows. Raises WattridgeError where they do not belong together."""
         how = "it took too long" if ended.timed_out else f"it took the program along: {ended.how}"
-        found = [Profile(row, error=how if error is None else error) for row, error in came.items() if error != ""]
+        results = [Profile(row, error=how if error is None else error) for row, error in came.items() if error != ""]
         ran = [task for task in tasks if came.get(task.row) == ""]
         profiled = [one for one in output.launches if any(task.kernel in one.name for task in tasks)]
         if profiled:
@@ -451,10 +451,10 @@ class NcuProfiler:
                     what = f"it profiled {launch.name}, grid {launch.grid}, in the place of {task.launch.name}"
                     raise WattridgeError(what, self.tool, "please report this")
                 known = {ours: launch.metrics[name] for ours, name in self._asked.items() if name in launch.metrics}
-                found.append(Profile(task.row, known, "" if known else "the profiler reported no metric"))
-        if not found or (ran and not profiled):
+                results.append(Profile(task.row, known, "" if known else "the profiler reported no metric"))
+        if not results or (ran and not profiled):
             raise self._why_not(output, ended)
-        return found
+        return results
 
     def _why_not(self, output: NcuOutput, ended: Ended) -> WattridgeError:
         where = self._sensors.info.label

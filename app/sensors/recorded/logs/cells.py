@@ -21,7 +21,7 @@ Rows = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 PADDING: Final = b"\n" + b" " * 63  # behind a block, so that no cell is read beyond it
-_NEWLINE, _SPACE, _RETURN, _POINT, _MINUS, _PLUS, _ZERO = (ord(each) for each in "\n \r.-+0")
+_NEWLINE, _SPACE, _RETURN, _POINT, _MINUS, _PLUS, _ZERO = (ord(item) for item in "\n \r.-+0")
 _LONGEST: Final = 18  # digits that 64 bits hold
 _LONGEST_TEXT: Final = 60  # characters by which texts are told apart
 _PRIME: Final = np.uint64(0x100000001B3)  # of the hash FNV-1a
@@ -132,7 +132,7 @@ class Block:
 
     def _end(self, start: int) -> int:
         ends = b"\n" if self._bound == -1 else b"\n" + bytes((self._bound,))
-        stop = min(at for end in ends if (at := self._text.find(end, start)) >= 0)
+        stop = min(index for end in ends if (index := self._text.find(end, start)) >= 0)
         if self._bound == -1:
             return start + len(self._text[start:stop].split(None, 1)[0])
         return stop
@@ -202,7 +202,7 @@ def stamp_reader(first: bytes, scale: float | None) -> Callable[[Block, int], Na
 
     `scale` is s per unit of a number; None: seconds, or what the epoch's size says.
     """
-    form = next((each for each in _FORMS if each.pattern.fullmatch(first)), None)
+    form = next((item for item in _FORMS if item.pattern.fullmatch(first)), None)
     if form is not None:
         return lambda block, cell: _dated(block.data, block.starts[:, cell], form)
     if _CLOCK.fullmatch(first):
@@ -241,7 +241,7 @@ def _days(data: Bytes, starts: Rows, year: int, month: int, day: int) -> Nanosec
     code = _digits(data, starts + year, 4) * 10_000 + _digits(data, starts + month, 2) * 100
     code += _digits(data, starts + day, 2)
     distinct, places = np.unique(code, return_inverse=True)
-    return np.array([_day_ns(each) for each in distinct.tolist()], np.int64)[places]
+    return np.array([_day_ns(value) for value in distinct.tolist()], np.int64)[places]
 
 
 def _day_ns(code: int) -> int:

@@ -170,9 +170,9 @@ def find_layout(beginning: str) -> Layout | None:
     """The layout of a log that begins so; None where it is none that is known: no power in it, or no header."""
     lines = beginning.replace("\r", "").lstrip("\n\ufeff ").split("\n")
     for find in (_mlperf, _zeus, _dmon, _dcgm, _with_header, _two_columns):
-        found = find(lines)
-        if found is not None and found.powers:
-            return found
+        result = find(lines)
+        if result is not None and result.powers:
+            return result
     return None
 
 
@@ -211,7 +211,7 @@ def _dmon(lines: list[str]) -> Layout | None:
         return None
     units = lines[1].lstrip("# ").replace(",", " ").split() if len(lines) > 1 and lines[1].startswith("#") else []
     units = units if len(units) == len(words) else [""] * len(words)
-    columns = dict(enumerate(_dmon_heading(*each) for each in zip(words, units, strict=True)))
+    columns = dict(enumerate(_dmon_heading(*item) for item in zip(words, units, strict=True)))
     return Layout("nvidia-smi dmon", "," if "," in first else None, len(words), columns, step_s=1.0)
 
 
@@ -246,9 +246,9 @@ def _with_header(lines: list[str]) -> Layout | None:
     separated = delimiter in line
     names = [name.strip().strip('"') for name in (line.split(delimiter) if separated else line.split())]
     columns = dict(enumerate(heading(name) for name in names))
-    if not any(each.role == "time" for each in columns.values()):  # a column 'date' that holds the time as well
+    if not any(item.role == "time" for item in columns.values()):  # a column 'date' that holds the time as well
         columns = {at: Heading(c.text, "time") if c.role == "day" else c for at, c in columns.items()}
-    commas = separated and delimiter != "," and any("," in each for each in lines[at + 1 : at + 3])
+    commas = separated and delimiter != "," and any("," in value for value in lines[at + 1 : at + 3])
     return Layout(
         _tool(names),
         delimiter if separated else None,

@@ -134,8 +134,8 @@ class _Reader:
         """Read the lines of one block."""
         block = Block(text, self._layout.delimiter, self._layout.cells)
         header = self._layout.header
-        odd = [at for at in block.odd.tolist() if not (header and block.line(at).startswith(header))]
-        self._unreadable += [self._line + at + 1 for at in odd]
+        odd = [index for index in block.odd.tolist() if not (header and block.line(index).startswith(header))]
+        self._unreadable += [self._line + place + 1 for place in odd]
         self._last_is_odd = bool(odd) and odd[-1] == block.lines - 1
         if len(block):
             self._take(block)
@@ -330,7 +330,7 @@ class _Reader:
             table[:, place] = of_board[name][rows] if late == 0 else of_board[name][rows][forward]
             _leave_out_impossible(name, table[:, place], notes)
         kept_ns = time_ns[forward] if late else time_ns
-        keys = {at: key for key, at in self._keys.items()}
+        keys = {position: key for key, position in self._keys.items()}
         index = wide or _index(keys.get(number, b""), number)
         tool = self._layout.tool or "another tool"
         limits = of_board.get("power_limit_w")
