@@ -49,9 +49,8 @@ def meters(arguments: Namespace) -> int:
         print_json(described)
         return 0
     for meter in described:
-        show(
-            f"{meter['label']}: {meter['samples']} samples, {meter['missed']} missed, as often as {meter['rate_hz']:.4g}/s"
-        )
+        counts = f"{meter['samples']} samples, {meter['missed']} missed"
+        show(f"{meter['label']}: {counts}, as often as {meter['rate_hz']:.4g}/s")
         rows = [[name, c["mean"], c["min"], c["max"]] for name, c in meter["channels"].items()]
         print_table(rows, ("channel", "mean W", "min W", "max W"))
         if meter["margin_ms"]:

@@ -28,11 +28,12 @@ from ..analysis.describe_analysis import (
     describe_drift,
     describe_effects,
     describe_failures,
+    describe_models_over_load,
+    describe_over_load,
     describe_plane,
     describe_split,
     why_none,
 )
-from ..analysis.describe_over_load import describe_models_over_load, describe_over_load
 from ..analysis.over_load import models_over_load
 from ..analysis.peak_share import peak_share
 from ..formats.names import heading, unit_of

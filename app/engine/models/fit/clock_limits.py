@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..arrays import Floats, Mask, Rows
-from .duration import fit_duration
+from .curve import fit_duration
 from .points import Points
 
 _FLAT = 0.015  # relative: medians that stand still lie this close to their level, or within four of their scatter

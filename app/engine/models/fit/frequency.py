@@ -22,8 +22,7 @@ import numpy.typing as npt
 from ....base.records import Count, figure
 from ..arrays import Floats, Mask
 from .clock_limits import effective_clocks, limited_points, only_followed
-from .curve import Curve
-from .duration import Duration, fit_duration
+from .curve import Curve, Duration, fit_duration
 from .leakage import Leakage, fit_leakage
 from .least_squares import LEAST_R2, Solution, fit_forms, is_bent, r_squared
 from .outliers import without_outliers

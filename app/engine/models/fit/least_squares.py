@@ -12,8 +12,7 @@ import numpy as np
 
 from ..arrays import Floats
 from .bends import Family, Grid
-from .curve import Curve, activity, rise
-from .duration import Duration
+from .curve import Curve, Duration, activity, rise
 from .outliers import relative_weights
 from .posterior import LEAST_FIXED, WAITING
 

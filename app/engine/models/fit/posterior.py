@@ -14,8 +14,8 @@ import numpy as np
 from ...metering.confidence import student_t
 from ..arrays import Floats
 from .bends import FEW_KINDS, KINDS, VOLTAGE_KINDS, Family, Grid, closest_power_w
+from .curve import Duration, Times
 from .departure import OF_POWER, Basis, Departure, counts, likeliest
-from .duration import Duration, Times
 from .points import Points
 
 DRAWS = 400
