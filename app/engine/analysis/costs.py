@@ -28,9 +28,21 @@ class Costs:
 
 
 def values_of(table: ResultTable, name: str) -> Floats:
-    """A column of the table over its measurements, NaN where one failed or reported nothing sensible. A copy.
+    """Copy a column of the table.
 
     Where a parameter only repeats the configurations, each counts once: its first reading has the mean of all of them.
+
+    Parameters
+    ----------
+    table
+        The measurements, n of them.
+    name
+        A figure or parameter.
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+        NaN where a measurement failed or reported nothing sensible.
     """
     column = readings_of(table, name)
     return column if name in table.space.names else of_configurations(table, column)
@@ -46,7 +58,18 @@ def readings_of(table: ResultTable, name: str) -> Floats:
 
 
 def positive(column: Floats) -> Floats:
-    """NaN in place of what is not above zero: no time, energy or power of a launch is."""
+    """Replace values that are not above zero by NaN: no time, energy or power of a launch is zero.
+
+    Parameters
+    ----------
+    column
+        Values of shape (n,).
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+        The column with NaN in their place.
+    """
     return np.where(column > 1 / _LARGEST, column, np.nan)
 
 
@@ -70,7 +93,20 @@ def costs_of(table: ResultTable) -> Costs:
 
 
 def within_limits(costs: Costs, within: Mask) -> Costs:
-    """The same with NaN where `within` is False: nothing chooses those."""
+    """Set the costs of measurements outside the limits to NaN, so that nothing chooses them.
+
+    Parameters
+    ----------
+    costs
+        Columns of shape (n,).
+    within
+        Which measurements keep the limits, shape (n,).
+
+    Returns
+    -------
+    Costs
+        The same object where all of them do.
+    """
     if within.all():
         return costs
     time_s, energy_j, power_w = (

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from ...base.formatting import change, finite_or_none, number, percent
+from ..models.arrays import Indices
 from ..results.description import NOT_IDENTIFIABLE, Cell, Description, Figure, Listing
 from ..results.measurement import FEWEST, State
 from ..space.result_table import STATES, ResultTable
@@ -18,7 +19,6 @@ from .drift import REFERENCES
 from .importance import Importance
 from .iso_lines import Role, role_of
 from .over_load import AtLoad, ModelAtLoad, OverLoad, settings_at
-from .plane import Indices
 from .session_analysis import Analysis, Effects
 from .tradeoff import relative_change
 

@@ -62,9 +62,22 @@ class Difficulty:
 
 
 def difficulty(flow: Flow, cost: Floats) -> Difficulty | None:
-    """Of a positive cost where smaller is better, shape (n,), NaN where a configuration failed; None where all did.
+    """Compute the difficulty of minimising a cost.
 
-    A failed one counts as worse than all others: a search that starts there leaves for any neighbour that works.
+    A failed configuration counts as worse than all others: a search that starts there leaves for any neighbour that
+    works.
+
+    Parameters
+    ----------
+    flow
+        Pairs of neighbours among the n configurations.
+    cost
+        Positive cost of each, smaller is better, shape (n,); NaN where it failed.
+
+    Returns
+    -------
+    Difficulty or None
+        None where all configurations failed.
     """
     if not np.isfinite(cost).any():
         return None

@@ -90,10 +90,24 @@ def missing_figure(table: ResultTable, name: str) -> str:
 
 
 def concentrations(table: ResultTable, rows: Indices, failed: Mask) -> list[Concentration]:
-    """Values of parameters with more failures than chance puts there, the highest share first, then the most.
+    """Find the parameter values with more failures than chance puts there, by Fisher's exact test, one-sided.
 
-    Fisher's exact test, one-sided: the chance of at least as many failures among the measurements with that value,
-    drawn without replacement. Failures that are everywhere are nowhere concentrated.
+    The test gives the chance of at least as many failures among the measurements with that value, drawn without
+    replacement. Failures that are everywhere are nowhere concentrated.
+
+    Parameters
+    ----------
+    table
+        The measurements, n of them.
+    rows
+        Row of the space of each measurement, shape (n,).
+    failed
+        Which measurements failed, shape (n,).
+
+    Returns
+    -------
+    list of Concentration
+        Sorted by the share that failed, highest first, then by the number.
     """
     space, total, whole = table.space, len(rows), int(failed.sum())
     looked_at = sum(size for size in space.axis_sizes if size > 1)

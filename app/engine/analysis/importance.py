@@ -64,9 +64,23 @@ class Interaction:
 
 
 def importances(space: SearchSpace, rows: Indices, figure: Floats, *, maximise: bool) -> list[Importance]:
-    """Every parameter with several values, by its share of the variance, largest first.
+    """Compute the importance of every parameter of which several values were measured.
 
-    `rows` are those of the measurements and `figure` their values, shape (n,), NaN where one failed.
+    Parameters
+    ----------
+    space
+        The space of the measurements.
+    rows
+        Row of the space of each measurement, shape (n,).
+    figure
+        The figure of each measurement, shape (n,); NaN where it failed.
+    maximise
+        Whether larger figures are better.
+
+    Returns
+    -------
+    list of Importance
+        Sorted by the share of the variance, largest first.
     """
     codes = space.codes[rows].astype(np.int64)
     known = np.isfinite(figure)
@@ -81,20 +95,35 @@ def importances(space: SearchSpace, rows: Indices, figure: Floats, *, maximise: 
         levels = _levels(parameter.values, column, figure, known, maximise)
         found.append((parameter.name, _share(column[known], scaled), divergence, levels))
     whole = math.fsum(divergence for _, _, divergence, _ in found)
-    if len(scaled) < _FEWEST:
-        made = [Importance(name, math.nan, math.nan, levels) for name, _, _, levels in found]
-    else:
-        made = [
-            Importance(name, over_all, divergence / whole if whole > 0 else 0.0, levels)
-            for name, over_all, divergence, levels in found
-        ]
+    made = [
+        Importance(name, over_all, divergence / whole if whole > 0 else 0.0, levels)
+        if len(scaled) >= _FEWEST
+        else Importance(name, math.nan, math.nan, levels)
+        for name, over_all, divergence, levels in found
+    ]
     return sorted(made, key=lambda one: (math.isnan(one.over_all), -one.over_all, one.name))
 
 
 def interactions(space: SearchSpace, rows: Indices, figure: Floats, most: int = 10) -> list[Interaction]:
-    """The pairs of parameters that explain most together beyond one by one; those that explain nothing are left out.
+    """Find the pairs of parameters that explain most together beyond one by one.
 
-    Restrictions tie parameters to one another, and what is tied cannot be separated: shares need not add up to 1.
+    Restrictions tie parameters to one another, and tied ones cannot be separated: shares need not add up to 1.
+
+    Parameters
+    ----------
+    space
+        The space of the measurements.
+    rows
+        Row of the space of each measurement, shape (n,).
+    figure
+        The figure of each measurement, shape (n,); NaN where it failed.
+    most
+        The most pairs to return.
+
+    Returns
+    -------
+    list of Interaction
+        Sorted by share, largest first; pairs that explain nothing are left out.
     """
     known = np.isfinite(figure)
     if known.sum() < _FEWEST:

@@ -146,13 +146,24 @@ def load_of(table: ResultTable) -> str:
 
 
 def over_load(table: ResultTable, feasible: Mask | None = None, load: Load | None = None) -> OverLoad | None:
-    """What the measurements so far say; None where the session has no load and is of no service.
+    """Compute the least energy at each load from the measurements so far.
 
-    `feasible`, shape (n,), says which measurements keep the session's limits: all, where it has none.
+    Parameters
+    ----------
+    table
+        The measurements, n of them.
+    feasible
+        Which measurements keep the session's limits, shape (n,); all of them where None.
+    load
+        Load of a year; the default of `Load` where None.
+
+    Returns
+    -------
+    OverLoad or None
+        None where the session has no load and is of no service.
     """
     table = table.so_far()
-    settings = tuple(p.name for p in table.space.parameters if p.device_setting)
-    settings = tuple(sorted(settings, key=lambda name: _order(name)))
+    settings = tuple(sorted((p.name for p in table.space.parameters if p.device_setting), key=_order))
     name = load_of(table)
     if not name and not any(element in table.value_names for element in _OF_A_SERVICE):
         return None

@@ -106,10 +106,22 @@ class RecordedEnergy:
 
 
 def recorded_energy(recording: Recording, span_s: Span | None = None) -> RecordedEnergy:
-    """The energy of a span, s from the recording's beginning; None: the whole of it.
+    """Compute the energy of a span of a recording by every channel that tells it.
 
-    A span is clipped to the recording. Power between two readings is taken as a straight line, also at the ends of the
-    span. A counter that falls was reset: what it had counted before stays counted.
+    Power between two readings is taken as a straight line, also at the ends of the span. A counter that falls was
+    reset: the energy counted before stays counted.
+
+    Parameters
+    ----------
+    recording
+        The recording of a board.
+    span_s
+        Beginning and end in s from the beginning of the recording, clipped to it; the whole of it where None.
+
+    Returns
+    -------
+    RecordedEnergy
+        Energies in J by every channel, the finest first.
     """
     origin_ns = int(recording.time_ns[0])
     length_s = (int(recording.time_ns[-1]) - origin_ns) / 1e9
@@ -130,7 +142,20 @@ def recorded_energy(recording: Recording, span_s: Span | None = None) -> Recorde
 
 
 def sampling_of(times_s: Floats, values: Floats) -> Sampling:
-    """How a channel was read: `times_s` rising, shape (n,) with n > 1, and its values, all of them known."""
+    """Describe how a channel was read.
+
+    Parameters
+    ----------
+    times_s
+        Times of the readings in s, rising, shape (n,) with n > 1.
+    values
+        The readings, shape (n,), all of them known.
+
+    Returns
+    -------
+    Sampling
+        Steps, gaps, refresh interval and resolution, in s.
+    """
     steps_s = np.diff(times_s)
     step_s = float(np.median(steps_s))
     silent = np.flatnonzero(steps_s > max(_GAP_STEPS * step_s, _LEAST_GAP_S))

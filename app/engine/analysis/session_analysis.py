@@ -1,11 +1,10 @@
 """The whole analysis of one session, computed once.
 
-What hardware counters say of a session: where they are known, and what they add to a model of its energies.
-
-The model is that of the energy-aware search (`models/energy_cost`): from the parameters and what the compiler granted,
-with the counters and without them, each tested on configurations that it did not learn from
-(`tests/benchmarks/counter_models.txt`: on simulated boards, and beside all features of the search). A search itself has
-no use for counters: profiling a configuration takes longer than measuring its energy.
+Hardware counters are analysed by what they add to a model of the energies. The model is that of the energy-aware search
+(`models/energy_cost`): from the parameters and what the compiler granted, with the counters and without them, each
+tested on configurations that it was not fitted to (`tests/benchmarks/counter_models.txt`: on simulated boards, and
+beside all features of the search). A search itself has no use for counters: profiling a configuration takes longer than
+measuring its energy.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""`ClockFit`: a frequency model, the power limits beside it and their origin; those in files and sessions.
-
-The frequency model of a board, from a clock sweep or from a session's measurements.
-"""
+"""Frequency models of a board with the power limits beside them: of files, of sessions, and of a clock sweep."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Series of points from CSV files, Kernel Tuner caches and sessions.
+"""Series of points and sweeps of power limits from CSV files, logs, Kernel Tuner caches and sessions.
 
-Series of points from a log: one per board, one point per clock at which the board stood still under load.
-
-Sweeps of power limits from CSV files, Kernel Tuner caches and sessions.
+A log gives one series per board, with one point per clock at which the board stood still under load.
 """
 
 from __future__ import annotations

@@ -4,9 +4,8 @@ Each is a recipe, a generator over the rows of a space of parameters and graphic
 results, and returns the row it chooses. It measures nothing: a session runs one (strategy `staged`), and a session
 that measured every row answers all of them at once (`compare_methods`).
 
-The published ways to tune for energy side by side, from a stored session, a recording, or measurements.
-
-Clocks near the ridge for a model-steered search: from a sweep of the board, or of one recorded configuration.
+Here they are also compared side by side, on a stored session, a recording or measurements, and the model-steered way
+gets its clocks near the ridge, from a sweep of the board or of one recorded configuration (`Steering`).
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ import math
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -174,12 +174,8 @@ def recipe(
     return _best((yield clocks.alike(first).tolist()), _energy)
 
 
-def _time(seen: Seen) -> float:
-    return seen.time_s
-
-
-def _energy(seen: Seen) -> float:
-    return seen.energy_j
+_time: Final[Key] = attrgetter("time_s")
+_energy: Final[Key] = attrgetter("energy_j")
 
 
 def _best(found: Sequence[Seen], key: Key) -> int | None:

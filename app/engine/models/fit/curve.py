@@ -48,9 +48,21 @@ class Duration:
 
 
 def fit_duration(clock_mhz: Floats, rate: Floats) -> Duration:
-    """Least squares of 1/rate = a + b/f with a, b >= 0 and relative residuals. Points below any cap; shape (n,).
+    """Fit 1/rate = a + b/f with a, b >= 0 by least squares of relative residuals.
 
     The two parts overlap instead where that explains the points far better.
+
+    Parameters
+    ----------
+    clock_mhz
+        Clocks in MHz below any cap, shape (n,).
+    rate
+        Speed at each clock in any unit, shape (n,).
+
+    Returns
+    -------
+    Duration
+        Its `inverse_mhz` is in the unit of 1/rate.
     """
     fits = [_fit(clock_mhz, rate, blend) for blend in _BLENDS]
     misses = [float(np.var(np.log(fit.relative(clock_mhz) * rate))) for fit in fits]
@@ -150,12 +162,40 @@ class Curve:
 
 
 def activity(clock_mhz: Floats, duration: Duration, waiting: float) -> Floats:
-    """What alpha v^2 is multiplied by: the clock, or as far as units wait, the speed; in the unit of the clock."""
+    """Compute the factor of alpha v^2: the clock, or as far as units wait, the speed.
+
+    Parameters
+    ----------
+    clock_mhz
+        Clocks in MHz, of any shape.
+    duration
+        Time of the work over the clock.
+    waiting
+        Share of the dynamic power that follows the speed, 0..1.
+
+    Returns
+    -------
+    ndarray of float64
+        In MHz, of the shape of `clock_mhz`.
+    """
     return np.asarray((1.0 - waiting) * clock_mhz + waiting / duration.relative(clock_mhz))
 
 
 def rise(clock_mhz: Floats, ridge_mhz: npt.ArrayLike, softness_mhz: float) -> Floats:
-    """How far the clock is above the ridge, max(0, f - ridge), or its smooth counterpart; in the unit of the clock."""
+    """Compute how far clocks are above the ridge, max(0, f - ridge), or its smooth counterpart.
+
+    Parameters
+    ----------
+    clock_mhz, ridge_mhz
+        Clocks and ridges in one unit, of shapes that broadcast.
+    softness_mhz
+        Width w of the smooth bend in that unit; 0 or less for the sharp one.
+
+    Returns
+    -------
+    ndarray of float64
+        In the unit of the clocks, of the broadcast shape.
+    """
     above = clock_mhz - np.asarray(ridge_mhz, dtype=np.float64)
     if softness_mhz <= 0.0:
         return np.maximum(above, 0.0)

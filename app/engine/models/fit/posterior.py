@@ -57,7 +57,20 @@ class Posterior:
 
 
 def posterior_of(points: Points, duration: Duration) -> Posterior:
-    """The posterior given at least three points, with their rate and voltage where known."""
+    """Draw curves from the posterior given the points.
+
+    Parameters
+    ----------
+    points
+        At least three points, with their rate and voltage where known.
+    duration
+        Time of the work over the clock.
+
+    Returns
+    -------
+    Posterior
+        DRAWS curves, all equally likely.
+    """
     clock_mhz, power_w, voltage = points.clock_mhz, points.power_w, points.voltage_mv
     scale = float(clock_mhz.max())
     x = clock_mhz / scale

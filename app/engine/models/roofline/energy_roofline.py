@@ -3,7 +3,7 @@
 Three figures of energy and two of speed determine it. Units: pJ/flop, pJ/B, W, flop/s, B/s; intensity I in flop/B.
 Methods take an intensity or an array of them, greater than zero, and return an array of the same shape.
 
-Published figures of boards (`resources/boards.toml`): theoretical peaks, power limits, fitted energy rooflines.
+`resources/boards.toml` holds the published figures of boards: theoretical peaks, power limits, fitted energy rooflines.
 """
 
 from __future__ import annotations

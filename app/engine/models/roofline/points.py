@@ -1,6 +1,6 @@
-"""Energy rooflines of boards: the sessions that measure them, and from measurements to points and fits.
+"""`Sweep`: the roofline points of one board and precision with their fit, from sessions, files and publications.
 
-`Sweep`: the roofline points of one board and precision with their fit; the ones on file; kernels of known work.
+Kernels of known work and traffic are placed on it (`PlacedKernel`).
 """
 
 from __future__ import annotations
