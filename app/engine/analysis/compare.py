@@ -125,6 +125,7 @@ class Carried:
 
     @property
     def words(self) -> str:
+        """The parameters in one line: 'tile=4, unroll=2'."""
         return ", ".join(f"{name}={value}" for name, value in self.parameters.items())
 
 

@@ -120,6 +120,7 @@ class Half:
 
     @classmethod
     def of(cls, speed: Floats, efficiency: Floats) -> Half:
+        """Summarise one side; both columns have shape (n,)."""
         if len(speed) < FEWEST:
             return cls(len(speed), math.nan, math.nan, math.nan, math.nan)
         means, best = (float(speed.mean()), float(efficiency.mean())), (float(speed.max()), float(efficiency.max()))

@@ -31,6 +31,7 @@ class Concentration:
 
     @property
     def share(self) -> float:
+        """Share of the measurements with this value that failed."""
         return self.failed / self.measured
 
 

@@ -412,6 +412,8 @@ def describe_idle(study: IdleStudy, load: Load) -> Description:
 
 
 class IdleDocument(TypedDict):
+    """The idle power of a board, as `idle --json` prints it."""
+
     gpu: str
     source: Source
     power_source: str

@@ -42,6 +42,7 @@ class Quadrants:
 
     @property
     def total(self) -> int:
+        """Number of all points."""
         return self.both + self.x_only + self.y_only + self.neither
 
     @property
@@ -55,6 +56,7 @@ class Quadrants:
         return self.both + self.y_only
 
     def percent(self, count: int) -> float:
+        """Share of a count in all points, in per cent."""
         return 100 * count / self.total
 
 

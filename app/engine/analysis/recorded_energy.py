@@ -86,10 +86,12 @@ class RecordedEnergy:
 
     @property
     def trapezoid(self) -> SourceEnergy | None:
+        """The finest energy by trapezoid; None where no power was recorded."""
         return next((source for source in self.sources if source.method == "trapezoid"), None)
 
     @property
     def counter(self) -> SourceEnergy | None:
+        """The energy by counter; None where none was recorded."""
         return next((source for source in self.sources if source.method == "counter"), None)
 
     @property
@@ -223,6 +225,8 @@ def describe_energy(energy: RecordedEnergy, recording: Recording, notes: Sequenc
 
 
 class LogBoard(TypedDict):
+    """The energies of one board in a log."""
+
     gpu: str
     title: str
     source: Source
@@ -235,6 +239,8 @@ class LogBoard(TypedDict):
 
 
 class LogEnergies(TypedDict):
+    """The energies of every board in a log."""
+
     log: str
     tool: str
     notes: Sequence[str]

@@ -44,10 +44,12 @@ class ClockFit:
 
     @property
     def gpu(self) -> str:
+        """Name of the board."""
         return self._either.gpu
 
     @property
     def simulated(self) -> bool:
+        """Whether the board is simulated."""
         return self._either.simulated
 
     @property

@@ -107,6 +107,7 @@ class Clocks:
 
     @property
     def highest(self) -> float:
+        """The highest clock in MHz."""
         return float(self.values[-1])
 
     def nearest(self, clock_mhz: float) -> float:
@@ -250,6 +251,7 @@ class Methods:
 
     @property
     def simulated(self) -> bool:
+        """Whether the measurements are simulated."""
         return self.source == "simulated"
 
 

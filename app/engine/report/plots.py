@@ -1,6 +1,6 @@
 """The charts of a report that the analysis does not describe: clouds with marks, fits with bands, traces.
 
-A session's cloud and its front as one small picture, with its own colours: for notebooks.
+`small_front` draws a session's cloud and front for notebooks, in colours of its own.
 """
 
 from __future__ import annotations

@@ -90,6 +90,7 @@ class Basis:
 
     @classmethod
     def of(cls, x: Floats, length: float) -> Basis:
+        """Compute the directions for scaled clocks of shape (n,)."""
         sizes, vectors = np.linalg.eigh(matern(x, x, length))
         return cls(x, length, np.maximum(sizes, 0.0), vectors)
 

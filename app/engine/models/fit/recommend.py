@@ -191,6 +191,7 @@ class Valley:
     interval_mhz: tuple[float, float]  # holds the optimum with 95 %
 
     def loss_at(self, clock_mhz: npt.ArrayLike) -> Floats:
+        """Expected loss at clocks in MHz of any shape, interpolated."""
         return np.interp(np.asarray(clock_mhz, dtype=np.float64), self.clock_mhz, self.loss)
 
 
