@@ -37,7 +37,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _nearest(word: str, known: Iterable[str]) -> str:
-    """The known word that `word` resembles, as the end of a message; empty where none does."""
+    """The known word that `word` resembles, as the end of a message; empty if none does."""
     near = difflib.get_close_matches(word, list(known), 1)
     return f"; did you mean '{near[0]}'?" if near else ""
 

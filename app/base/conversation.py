@@ -36,7 +36,7 @@ class WireError(Exception):
 
 
 def send(stream: IO[bytes], message: Message, blocks: Sequence[bytes] = ()) -> None:
-    """Write one frame and flush. Raises OSError where the other side has gone."""
+    """Write one frame and flush. Raises OSError if the other side has gone."""
     header = json.dumps({**message, "blocks": [len(block) for block in blocks]}).encode()
     stream.write(_LENGTH.pack(len(header)))
     stream.write(header)
@@ -154,7 +154,7 @@ class Conversation(Generic[Heard]):
             self._stdin.close()
 
     def end(self, grace_s: float) -> None:
-        """Close its input, and kill it where it does not end by itself within that time. Safe to call twice."""
+        """Close its input, and kill it if it does not end by itself within that time. Safe to call twice."""
         self.close_input()
         if not self.wait(grace_s):
             self._process.kill()
@@ -215,7 +215,7 @@ class Parent:
         threading.Thread(target=_listen, args=(inward, receive, self._heard), name="parent", daemon=True).start()
 
     def send(self, message: Message, blocks: Sequence[bytes] = ()) -> None:
-        """Answer with a frame. Raises OSError where the parent has gone."""
+        """Answer with a frame. Raises OSError if the parent has gone."""
         send(self._outward, message, blocks)
 
     def _heard(self, frame: Frame | None) -> None:

@@ -41,7 +41,7 @@ def is_frozen() -> bool:
 
 
 def frozen_folder() -> Path | None:
-    """The folder of what the frozen program is made of; None where it is not frozen."""
+    """The folder of what the frozen program is made of; None if it is not frozen."""
     return Path(sys._MEIPASS) if is_frozen() and hasattr(sys, "_MEIPASS") else None
 
 

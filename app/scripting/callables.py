@@ -82,7 +82,7 @@ def tune(
     returns. `gpu` is the board whose energy counts, by default GPU 0; without a board there is time only. A
     configuration whose call raises is a failed one.
 
-    Raises InputError for what cannot be used, and for an objective of energy where none is known; KeyboardInterrupt
+    Raises InputError for what cannot be used, and for an objective of energy if none is known; KeyboardInterrupt
     where the user stops it: what was measured by then is in the store.
     """
     if not callable(function):
@@ -248,7 +248,7 @@ def _space(parameters: Mapping[str, Sequence[Any] | str], restrictions: Any) -> 
 
 
 def _check_call(function: Callable[..., Any], arguments: Sequence[Any], keywords: Mapping[str, Any]) -> None:
-    """Raise InputError where the function cannot be called in this way, as far as its signature is known."""
+    """Raise InputError if the function cannot be called in this way, as far as its signature is known."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # a builtin

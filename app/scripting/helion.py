@@ -39,7 +39,7 @@ class Autotuner:
     def autotune(self, *, skip_cache: bool = False) -> Any:
         """The best configuration; nothing is kept on disk but the session, so there is no cache to be skipped.
 
-        Raises InputError, WattridgeError where no configuration works, and KeyboardInterrupt.
+        Raises InputError, WattridgeError if no configuration works, and KeyboardInterrupt.
         """
         tuning = self._tuning
         found = dict(tuning.candidates(self._kernel))

@@ -73,7 +73,7 @@ _NO_SUCH_BOARD: Final = "leave -arch out of compiler_options, or name an archite
 
 
 def why_none_worked(table: ResultTable) -> str:
-    """Empty where one worked, or where nothing was measured."""
+    """Empty if one worked, or where nothing was measured."""
     failed = sum(table.failures().values())
     if not failed or failed < len(table) or (found := most_frequent(table)) is None:
         return ""
@@ -185,7 +185,7 @@ def tune_kernel(
     `device`: what `--gpu` names, or an open board; and `profile`, how a simulated one costs the kernel. The session is
     in the store, and energy is measured with the time: results have `energy_j` and `power_w` too.
 
-    Raises InputError for what cannot be used or honoured, WattridgeError where the session fails, KeyboardInterrupt
+    Raises InputError for what cannot be used or honoured, WattridgeError if the session fails, KeyboardInterrupt
     where the user stops it, and what the script's own functions raise.
     """
     began = time.perf_counter()
@@ -297,7 +297,7 @@ def run_kernel(
 ) -> list[Any]:
     """Launch a kernel, or call a function, once; the arguments as they are afterwards, in their order.
 
-    Parameters as for `tune_kernel`. Raises InputError for what cannot be used, WattridgeError where the kernel fails.
+    Parameters as for `tune_kernel`. Raises InputError for what cannot be used, WattridgeError if the kernel fails.
     """
 
     source = read_source(kernel_source, lang, compiler)
@@ -355,7 +355,7 @@ class _Observers:
 
 
 def _made(given: Any, at: int, known: Mapping[str, Any]) -> Any:
-    """An observer as it is; what a class or a function makes of what is known, or of nothing where it takes nothing."""
+    """An observer as it is; what a class or a function makes of what is known, or of nothing if it takes nothing."""
     made = given
     while callable(made) and not (hasattr(made, "get_results") and not isinstance(made, type)):
         try:
@@ -555,7 +555,7 @@ def run_once(
 ) -> list[Any]:
     """All arguments after one launch: arrays as NumPy arrays, scalars as they were.
 
-    Raises InputError where it cannot run on that board, WattridgeError where it fails.
+    Raises InputError if it cannot run on that board, WattridgeError if it fails.
     """
     if not board.info.real:
         raise InputError(f"a {board.info.source} GPU runs no kernels", board.info.label, "choose a real GPU")

@@ -34,8 +34,8 @@ def measure(gpu: Board | Sequence[Board] = None) -> Measuring:
     """A context manager that measures one GPU, or several.
 
     `gpu` is an index, a UUID, simulated:NAME, recorded:FILE, an open `Gpu`, or a list of these; None is GPU 0, or the
-    simulated A100, with a warning, where no NVIDIA driver answers. Entering raises InputError where there is no such
-    GPU and SensorError where it does not open.
+    simulated A100, with a warning, where no NVIDIA driver answers. Entering raises InputError if there is no such
+    GPU and SensorError if it does not open.
     """
     several = isinstance(gpu, Sequence) and not isinstance(gpu, str)
     return Measuring(tuple(gpu) if several else (gpu,))  # type: ignore[arg-type]
@@ -166,7 +166,7 @@ class Measuring:
 
     @property
     def unknown(self) -> str:
-        """Why the energy is not known; empty where it is."""
+        """Why the energy is not known; empty if it is."""
         several = len(self.boards) > 1
         return "; ".join(f"{s.gpu}: {s.unknown}" if several else s.unknown for s in self.boards if s.unknown)
 

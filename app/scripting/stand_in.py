@@ -305,7 +305,7 @@ def get_config_string(
 def get_best_config(
     results: Sequence[Mapping[str, Any]], objective: str, objective_higher_is_better: bool = False
 ) -> Mapping[str, Any]:
-    """The best of the results that worked. Raises InputError where none did."""
+    """The best of the results that worked. Raises InputError if none did."""
     worked = [result for result in results if "__error__" not in result and objective in result]
     if not worked:
         raise InputError(f"no result has a {objective}", "get_best_config", "look at the errors in the results")

@@ -30,9 +30,9 @@ _MOST_BYTES: Final = 1 << 26
 def store_output_file(
     output_filename: str | Path, results: Sequence[Mapping[str, Any]], tune_params: Any = None, objective: str = "time"
 ) -> None:
-    """Write results of `tune_kernel` in the format T4; the suffix .json is added where it is missing.
+    """Write results of `tune_kernel` in the format T4; the suffix .json is added if it is missing.
 
-    Raises InputError where they are not as it returned them, all of them.
+    Raises InputError if they are not as it returned them, all of them.
     """
     if not isinstance(results, Results) or len(results) != len(results.by_row):
         raise InputError("these are no results of tune_kernel", "store_output_file", "pass what it returned, as it is")
@@ -74,7 +74,7 @@ def store_results(
 ) -> None:
     """Write the results within `top` per cent of the best, for this board and problem size beside what the file holds.
 
-    Raises InputError where the file is of another kernel, and where there is no such result.
+    Raises InputError if the file is of another kernel, and if there is no such result.
     """
     name = objective or "time"
     maximise = read_objective(name, objective_higher_is_better, None, (name,)).goal.maximise
@@ -118,7 +118,7 @@ def create_device_targets(
 
     They are those that most problem sizes have among their best, and of several such those with the least, or the most,
     in sum. `TARGET_` and the board's name select a board; without, they are chosen so from the entries of all boards.
-    The objective is the file's: raises InputError where another one is named.
+    The objective is the file's: raises InputError if another one is named.
     """
     document = _document(Path(results_filename))
     name, maximise = str(document["objective"]), bool(document["objective_higher_is_better"])

@@ -95,7 +95,7 @@ class Bench:
     def __call__(self, kernel_call: Callable[[], Any], quantiles: Sequence[float] | None = None, **_: Any) -> Score:
         """The score of one configuration, as Triton asks for it.
 
-        Raises what the launch raises (Triton treats lack of resources as a failure), and WattridgeError where the
+        Raises what the launch raises (Triton treats lack of resources as a failure), and WattridgeError if the
         energy is asked for and cannot be known.
         """
         tuner, configuration = _asked_by(kernel_call)

@@ -38,7 +38,7 @@ class Tuned:
 
     @property
     def best(self) -> dict[str, Value]:
-        """The best configuration by the objective. Raises WattridgeError where none worked."""
+        """The best configuration by the objective. Raises WattridgeError if none worked."""
         return dict(self.best_measurement.configuration)
 
     @property
@@ -218,7 +218,7 @@ def read_metrics(given: Any) -> dict[str, Expression | Callable[[Result], Any]]:
 def read_objective(objective: Any, higher: Any, objectives: Any, metrics: Sequence[str]) -> Objective:
     """What the search works for, by our names; of several objectives the first, and the front of all.
 
-    Raises InputError where the direction of one is neither given nor known.
+    Raises InputError if the direction of one is neither given nor known.
     """
     if objectives is not None:
         if not isinstance(objectives, Mapping) or not objectives:

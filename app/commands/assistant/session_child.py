@@ -61,7 +61,7 @@ class _Teller:
 
 
 def main() -> int:
-    """Run the job. 0 where there was a session, however it ended."""
+    """Run the job. 0 if there was a session, however it ended."""
     use_one_core()
     parent = Parent()
     teller = _Teller(parent)

@@ -20,7 +20,7 @@ class SessionLock:
 
     @classmethod
     def acquire(cls, path: Path) -> SessionLock | None:
-        """Take the lock; None where it is held already. Raises OSError where there is no folder or no lock."""
+        """Take the lock; None if it is held already. Raises OSError if there is no folder or no lock."""
         make_folder(path.parent)
         while True:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)

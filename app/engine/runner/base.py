@@ -86,7 +86,7 @@ class Runner(ABC):
         return self.measure(rows, stop, Depth.TIME)
 
     def features(self, rows: Sequence[int], stop: threading.Event | None = None) -> npt.NDArray[np.float64]:
-        """What is known of rows without measuring them, shape (rows, feature_names); NaN where unknown.
+        """What is known of rows without measuring them, shape (rows, feature_names); NaN if unknown.
 
         May compile what was not timed or measured before, and waits for none of that once `stop` is set.
         """
@@ -146,7 +146,7 @@ class RowByRow(Runner):
 
     @abstractmethod
     def _measure(self, row: int, stop: threading.Event) -> Measurement | None:
-        """One row; None where it was stopped."""
+        """One row; None if it was stopped."""
 
 
 def setting_names(space: SearchSpace) -> tuple[str, ...]:

@@ -106,7 +106,7 @@ def answers_of(served: Sequence[Served]) -> tuple[Floats, Floats]:
 def _tokens_per_s(
     served: Sequence[Served], ended: Requests, counts: Floats, start_ns: int, end_ns: int, weights: Weights
 ) -> float:
-    """Of the answers within the window; NaN where nothing counts them."""
+    """Of the answers within the window; NaN if nothing counts them."""
     shares = _shares(served, start_ns, end_ns, weights)
     inside = shares > 0
     tokens = _tokens_of(served)[inside]

@@ -161,7 +161,7 @@ class SimulatedRunner(Runner):
         return self._stating.state(measured)
 
     def _look_at_reference(self, kernel: str, load: Load, stop: threading.Event) -> None:
-        """Measure the first kernel once more; the one that is about to be measured becomes it where there is none."""
+        """Measure the first kernel once more; the one that is about to be measured becomes it if there is none."""
         self._looks.looked()
         if self._reference is None:
             self._reference = kernel, load

@@ -144,7 +144,7 @@ def check_url(url: str, where: str) -> None:
 
 
 def _check_load(section: Section, run: str, scope: tuple[str, ...]) -> None:
-    """Raises InputError where a client is neither a program nor one kind of load."""
+    """Raises InputError if a client is neither a program nor one kind of load."""
     loads = [key for key in ("rate", "concurrency") if key in section]
     if run and (loads or "prompts" in section):
         raise InputError("both a program and a load", section.where, "keep run, or rate or concurrency")

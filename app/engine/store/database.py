@@ -343,7 +343,7 @@ class Store:
         return tuple(found) if checked == "ok" else (f"{self.path}: the store is damaged: {checked} ({RECOVERY})",)
 
     def session(self, session: int) -> SessionRecord:
-        """One session. Raises InputError where there is none of that id."""
+        """One session. Raises InputError if there is none of that id."""
         self._mark_interrupted()
         rows = self._query(f"SELECT {_RECORD} FROM sessions WHERE id = ?", (session,))
         if not rows:
@@ -351,7 +351,7 @@ class Store:
         return self._record(rows[0])
 
     def space(self, session: int) -> SearchSpace:
-        """The search space of a session. Raises InputError where there is none of that id."""
+        """The search space of a session. Raises InputError if there is none of that id."""
         self.session(session)
         [(described, packed)] = self._query("SELECT space, codes FROM sessions WHERE id = ?", (session,))
         try:

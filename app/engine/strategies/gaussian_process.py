@@ -264,7 +264,7 @@ class Posterior:
 
 
 class _Likelihood:
-    """Log marginal likelihood of values under a kernel, -inf where the covariance is not positive definite."""
+    """Log marginal likelihood of values under a kernel, -inf if the covariance is not positive definite."""
 
     def __init__(self, kernel: Kernel, one_hot: Floats, values: Floats) -> None:
         count = len(values)

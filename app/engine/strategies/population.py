@@ -150,7 +150,7 @@ def crowded_order(costs: Floats) -> npt.NDArray[np.intp]:
 
 
 def ranks(costs: Floats) -> npt.NDArray[np.intp]:
-    """The number of the front each point lies on: 0 where nothing beats it, 1 where only points of front 0 do, ..."""
+    """The number of the front each point lies on: 0 if nothing beats it, 1 where only points of front 0 do, ..."""
     one, other = costs[:, None, :], costs[None, :, :]
     beats = np.asarray((one <= other).all(axis=2) & (one < other).any(axis=2))
     rank = np.zeros(len(costs), dtype=np.intp)

@@ -97,7 +97,7 @@ class Chance(ABC):
 class Baseline(Chance):
     """One objective: the figure is the best cost found.
 
-    `costs` has shape (rows,), smaller is better, inf where a row failed. Raises InputError where no cost is better than
+    `costs` has shape (rows,), smaller is better, inf if a row failed. Raises InputError if no cost is better than
     the median: there is nothing to search for.
     """
 
@@ -146,8 +146,8 @@ class Baseline(Chance):
 class FrontBaseline(Chance):
     """Two goals: the figure is the hypervolume of what was found, negative so that smaller is better.
 
-    `values` has shape (rows, 2), NaN where a row failed. The hypervolume is relative to the whole front's, -1 is all of
-    it; its reference is 0 where larger is better, else the worst value. Raises InputError where there is no front.
+    `values` has shape (rows, 2), NaN if a row failed. The hypervolume is relative to the whole front's, -1 is all of
+    it; its reference is 0 where larger is better, else the worst value. Raises InputError if there is no front.
     """
 
     values: Floats
@@ -245,7 +245,7 @@ class Yardstick:
         """A run's advantage over chance at each point, shape (50,): 0 by chance, 1 at the optimum.
 
         `rows` in the order in which they were looked at, all of them evaluated unless `depths` says otherwise. NaN at
-        points where chance is sure of the optimum too; 0 where no evaluation has ended yet.
+        points where chance is sure of the optimum too; 0 if no evaluation has ended yet.
         """
         looked = np.asarray(rows, dtype=np.int64)
         whole = np.array([depth is Depth.ENERGY for depth in depths or [Depth.ENERGY] * len(looked)], dtype=np.bool_)
@@ -393,18 +393,18 @@ class Recorded:
     timing_saves: bool = False  # timing tells something of the goals, and not all: as in a session, it is used then
 
     def front_values(self, maximise: Sequence[bool]) -> Floats:
-        """The goals of the front as they were measured, shape (rows, goals); NaN where a row failed or lacks one."""
+        """The goals of the front as they were measured, shape (rows, goals); NaN if a row failed or lacks one."""
         costs = np.array([outcome.front for outcome in self.outcomes])
         return np.where(np.isfinite(costs), np.where(maximise, -costs, costs), np.nan)
 
     @property
     def costs(self) -> Floats:
-        """The cost of each row, inf where it failed."""
+        """The cost of each row, inf if it failed."""
         return np.array([outcome.cost for outcome in self.outcomes])
 
 
 def recorded(cache: Recording, goal: Goal | None = None, front: Sequence[Goal] = ()) -> Recorded:
-    """A cache as strategies see it. Raises InputError where it does not hold a goal's value."""
+    """A cache as strategies see it. Raises InputError if it does not hold a goal's value."""
     goal = goal or cache.goal
     for wanted in (goal, *front):
         if wanted.name not in cache.value_names:
@@ -488,7 +488,7 @@ class ScorePlan:
     strategies: tuple[str, ...]
     repeats: int = 25
     seed: int = 1
-    goal: Goal | None = None  # the cache's own objective where none is given
+    goal: Goal | None = None  # the cache's own objective if none is given
     front: tuple[Goal, ...] = ()  # two goals: the hypervolume counts instead
     over_time: bool = False  # seconds of evaluating, as the cache has them, instead of evaluations
     batch: int = 1  # rows a strategy may ask for at once
@@ -583,7 +583,7 @@ def score(
 ) -> Scores | None:
     """Run and score; None where `stop` was set. The same seed gives the same figures with any number of jobs.
 
-    Raises InputError for a bad file, an unknown strategy, option or goal, and a space where nothing is to be found.
+    Raises InputError for a bad file, an unknown strategy, option or goal, and a space if nothing is to be found.
     """
     for name in plan.strategies:
         base.make_options(base.get(name), dict(plan.options))

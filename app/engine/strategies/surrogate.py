@@ -75,11 +75,11 @@ class Surrogate:
         self._smooth = features.smooth
         self._rng = rng
         self._rows: list[int] = []
-        self._costs: list[tuple[float, ...]] = []  # inf where it failed
+        self._costs: list[tuple[float, ...]] = []  # inf if it failed
         self._believed: list[Floats] = []  # means of a batch's rows
         self._cost_models = [Model(features) for _ in range(goals)]
         self._works_model = Model(features)
-        self._excess: list[tuple[float, ...]] = []  # of each limit, NaN where the point failed
+        self._excess: list[tuple[float, ...]] = []  # of each limit, NaN if the point failed
         self._limit_models = [Model(features) for _ in range(limits)]
         self._modelled = 0  # points that the models were given
         self._fitted = 0  # points when the models were last fitted
@@ -171,7 +171,7 @@ class Surrogate:
         return [model.posterior for model in models if model.posterior is not None]
 
     def _scores(self) -> tuple[Floats, Mask]:
-        """Normal scores, shape (points, goals), NaN where a point failed; and which points did not fail."""
+        """Normal scores, shape (points, goals), NaN if a point failed; and which points did not fail."""
         costs = np.asarray(self._costs, dtype=np.float64).reshape(len(self._rows), len(self._cost_models))
         works: Mask = np.all(np.isfinite(costs), axis=1)
         if self._limit_models:

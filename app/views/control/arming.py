@@ -127,7 +127,7 @@ class Arming(QObject):
 
     @property
     def why_forbidden(self) -> str:
-        """Why control cannot be switched on; empty where it can."""
+        """Why control cannot be switched on; empty if it can."""
         info = self._board.gpu.info
         if info.source == "recorded":
             return "A recording cannot be set"

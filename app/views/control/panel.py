@@ -2,7 +2,7 @@
 
 Nothing moves while it is used: messages and the countdown have their places from the beginning.
 
-`HelperRow`: offers to install the helper with root's rights where it is missing, changed or of another version.
+`HelperRow`: offers to install the helper with root's rights if it is missing, changed or of another version.
 
 `ChangeLog`: the changes of a board as a table, those made by hand apart from those of sessions.
 """

@@ -51,7 +51,7 @@ class Choices:
     step_mhz: float
     why_not: dict[str, str]  # setting -> why this board does not have it
     profiles: dict[int, str]  # workload power profiles, number -> name
-    requested: str  # those of them that are requested now; empty where that is not known
+    requested: str  # those of them that are requested now; empty if that is not known
 
 
 def choices_of(gpu: Gpu) -> Choices:

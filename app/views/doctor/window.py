@@ -100,7 +100,7 @@ def _said(check: Check, finding: Finding) -> str:
 
 
 class FirstLook(QObject, Ending):
-    """Says nothing where all is well, nor where it could not look."""
+    """Says nothing if all is well, nor where it could not look."""
 
     amiss = Signal(str, object)  # in one line, and what was found
 

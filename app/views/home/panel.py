@@ -350,7 +350,7 @@ class Facts:
 
 
 def find_facts(store: Store, gpu: Gpu) -> Facts:
-    """`gpu` is the board that is shown. Raises WattridgeError where the store cannot be read."""
+    """`gpu` is the board that is shown. Raises WattridgeError if the store cannot be read."""
     selectors = gpu_selectors()
     real = [label.partition(": ")[2] for selector, label in selectors if is_real(selector)]
     return Facts(store.sessions(SESSIONS_SHOWN), Settings().recent[:FILES_SHOWN], real, example_on(gpu, selectors))

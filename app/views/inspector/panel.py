@@ -477,7 +477,7 @@ class InspectorPanel(PanelInParts):
             self.refresh()
 
     def _show_pins(self) -> None:
-        """The pinned ones are shown also where nothing is chosen, and then alone."""
+        """The pinned ones are shown also if nothing is chosen, and then alone."""
         pins, alone = self._context.result.pins, self.measurement is None and bool(self._context.result.pins)
         self._show_tab(self.pinned, bool(pins))
         self.tabs.setTabText(self.tabs.indexOf(self.pinned), f"Pinned ({len(pins)})")

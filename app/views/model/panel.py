@@ -2,7 +2,7 @@
 
 `FitSources`: the button that adds fits to the picture, from files and past sessions.
 
-`FirstWays`: where there is no model yet, the ways to one, each a button with what it does beside it.
+`FirstWays`: if there is no model yet, the ways to one, each a button with what it does beside it.
 
 Power limits drawn: their effect on power and speed, beside locked clocks [Schoonhoven2024, figures 6.6, 6.7].
 

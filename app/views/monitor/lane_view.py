@@ -68,7 +68,7 @@ _KEY_STEP = 0.1  # of what is shown, for a press of an arrow
 
 
 class LaneView(QWidget):
-    """Instants in its signals are ns on the GPU's clock; None where there is none.
+    """Instants in its signals are ns on the GPU's clock; None if there is none.
 
     A `low` one has its headers at the left, and no clock events: its lanes are readable in a hundred pixels.
     """

@@ -231,7 +231,7 @@ class Settings:
 
     @property
     def pool(self) -> tuple[str, str]:
-        """The scheduler that was connected to last, and the folder of its certificates; '' where none was named."""
+        """The scheduler that was connected to last, and the folder of its certificates; '' if none was named."""
         return str(self._file.value("pool/scheduler", "")), str(self._file.value("pool/certificates", ""))
 
     @pool.setter
@@ -287,7 +287,7 @@ class Settings:
         self._file.setValue("window/workspace", name)
 
     def said(self, what: str) -> str:
-        """The note on something that is shown once; empty where there is none."""
+        """The note on something that is shown once; empty if there is none."""
         return str(self._file.value(f"said/{what}", ""))
 
     def note_said(self, what: str, note: str = "yes") -> None:

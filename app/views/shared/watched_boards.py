@@ -251,7 +251,7 @@ class WatchedBoards(QObject):
         return self.find(plan.origin["gpu"]) if "gpu" in plan.origin else self.current
 
     def guard_of(self, uuid: str) -> DeviceGuard:
-        """Any thread may ask. Raises WattridgeError where the board is not watched."""
+        """Any thread may ask. Raises WattridgeError if the board is not watched."""
         board = self.find(uuid)
         if board is None:
             raise WattridgeError("this board is not watched", uuid, "watch it again under Boards")

@@ -356,7 +356,7 @@ def lies_behind(widget: QWidget) -> bool:
 
 
 def first_to_focus(inside: QWidget) -> QWidget | None:
-    """The first widget in reading order that the Tab key reaches; None where there is none."""
+    """The first widget in reading order that the Tab key reaches; None if there is none."""
     reached = [value for value in inside.findChildren(QWidget) if takes_focus(value) and inside.isAncestorOf(value)]
     places = {widget: widget.mapTo(inside, QPoint()) for widget in reached}
     top = min((place.y() for place in places.values()), default=0)

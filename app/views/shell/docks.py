@@ -446,7 +446,7 @@ class Docks(QObject):
         return written
 
     def restore(self, state: QByteArray | None, room: QSize) -> None:
-        """A layout that was kept; the first one where there is none or it does not fit. Once, before it is shown."""
+        """A layout that was kept; the first one if there is none or it does not fit. Once, before it is shown."""
         if not self._specs:
             return  # four of the six workspaces
         self._first = self._window.saveState(_LAYOUT_VERSION)

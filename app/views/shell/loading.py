@@ -185,7 +185,7 @@ class Loaded:
 
 
 def load_panels(services: Services) -> Loaded:
-    """Import the panels and read the store. Raises WattridgeError where the store cannot be read."""
+    """Import the panels and read the store. Raises WattridgeError if the store cannot be read."""
     from ...sensors.select import gpu_selectors
 
     gpus = gpu_selectors()
@@ -204,7 +204,7 @@ def load_panels(services: Services) -> Loaded:
 
 
 def known_of(store: Store, board: WatchedBoard) -> Known:
-    """Raises WattridgeError where the store cannot be read."""
+    """Raises WattridgeError if the store cannot be read."""
     from ...engine.control.left_over import left_over
 
     info = board.gpu.info

@@ -38,7 +38,7 @@ class Services:
     def store(self) -> Store:
         """The user's sessions, opened once, by whichever thread asks first.
 
-        Raises WattridgeError where they cannot be opened.
+        Raises WattridgeError if they cannot be opened.
         """
         with self._opening:
             if self._store is None:

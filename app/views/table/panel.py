@@ -263,7 +263,7 @@ class ResultsModel(QAbstractTableModel):
         return self._table.values(described.name)[:length]
 
     def _broken(self, measurement: Measurement) -> str:
-        """Which limits of the session it breaks, in words; empty where it failed, or is not measured in full."""
+        """Which limits of the session it breaks, in words; empty if it failed, or is not measured in full."""
         if self._plan is None or measurement.state is not State.OK or not measurement.final:
             return ""
         return broken_in_words(self._plan.objective.limits, measurement.values)

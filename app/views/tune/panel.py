@@ -452,7 +452,7 @@ class TunePanel(Panel):
         self._set_buttons()
 
     def plan_as_set_up(self) -> ReadyPlan:
-        """The draft's plan with what was chosen. Raises InputError where nothing is open or an option is wrong."""
+        """The draft's plan with what was chosen. Raises InputError if nothing is open or an option is wrong."""
         if self._draft is None:
             raise InputError("nothing is set up", "Tune", "open a specification or a recording")
         plan = self.form.plan()
@@ -581,7 +581,7 @@ class TunePanel(Panel):
         return _FOLLOW if draft.follow is not None and self.summary.follow.isChecked() else _REPLAY
 
     def _why_used_up(self) -> str:
-        """Why the stored session that is set up cannot be continued; '' where nothing is in its way."""
+        """Why the stored session that is set up cannot be continued; '' if nothing is in its way."""
         draft = self._draft
         if draft is None or self.summary.as_new.isChecked():
             return ""

@@ -404,7 +404,7 @@ class SessionForm(QWidget):
             self.edited.emit()
 
     def plan(self) -> ReadyPlan:
-        """The draft's plan with what was changed here. Raises InputError where an option is out of its range."""
+        """The draft's plan with what was changed here. Raises InputError if an option is out of its range."""
         assert self._draft is not None
         plan, before, state = self._draft.plan, self._filled, self.state()
         same = state["strategy"] == before["strategy"]

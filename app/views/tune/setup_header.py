@@ -194,7 +194,7 @@ class SpeedChoice(QWidget):
 
     @Slot()
     def _show(self, *_: object) -> None:
-        """The speeds on offer, and the one of the command line where it is none of them."""
+        """The speeds on offer, and the one of the command line if it is none of them."""
         board = self._boards.current
         self.setVisible(not board.real)
         self.label.setText(f"Spee&d of the {board.gpu.info.source} board" if not board.real else "")

@@ -30,7 +30,7 @@ class Library:
 
     @property
     def version(self) -> str | None:
-        """The installed one; None where there is none. Nothing of it is run."""
+        """The installed one; None if there is none. Nothing of it is run."""
         try:
             return version(self.name)
         except PackageNotFoundError:
@@ -58,13 +58,13 @@ def usable_libraries() -> list[Library]:
 
 
 def other_library(module: str) -> str:
-    """What to try where the library of that module fails: empty where nothing else is installed."""
+    """What to try where the library of that module fails: empty if nothing else is installed."""
     others = [library.name for library in usable_libraries() if library.module != module]
     return f" Else try {CHOICE}={others[0]}" if others else ""
 
 
 def find_library(where: str) -> Library:
-    """The library to use for a board. Raises WattridgeError, with the remedy, where there is none."""
+    """The library to use for a board. Raises WattridgeError, with the remedy, if there is none."""
     asked = os.environ.get(CHOICE, "")
     if not asked:
         found = usable_libraries()

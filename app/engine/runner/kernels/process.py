@@ -82,8 +82,8 @@ class AskedProcess:
     ) -> Message:
         """Send and wait for the reply. `meanwhile` is called once where that takes longer than a moment.
 
-        Raises KernelFailed where the driver refused, the process ended or the time ran out (it is killed then),
-        InputError where what was asked makes no sense.
+        Raises KernelFailed if the driver refused, the process ended or the time ran out (it is killed then),
+        InputError if what was asked makes no sense.
         """
         return self.exchange(message, blocks, timeout_s=timeout_s, meanwhile=meanwhile)[0]
 

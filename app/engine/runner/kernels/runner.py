@@ -215,7 +215,7 @@ class KernelRunner(Runner):
             self._looked = None
 
     def features(self, rows: Sequence[int], stop: threading.Event | None = None) -> npt.NDArray[np.float64]:
-        """What the rows' images tell: compiled already where they were timed or measured. NaN where one fails."""
+        """What the rows' images tell: compiled already where they were timed or measured. NaN if one fails."""
         waiting: dict[int, tuple[Prepared, Future[Compiled]]] = {}
         for row in rows:
             if row not in self._features:
@@ -368,7 +368,7 @@ class KernelRunner(Runner):
         return min(done, key=list(waiting).index)
 
     def _run(self, candidate: _Candidate, future: Future[Compiled], stop: threading.Event) -> Measurement | None:
-        """Load, check and run one candidate: its failure, or None where it ran or was stopped."""
+        """Load, check and run one candidate: its failure, or None if it ran or was stopped."""
         try:
             compiled = future.result()
             candidate.said = compiled.said
@@ -414,7 +414,7 @@ class KernelRunner(Runner):
         return None
 
     def _wrong(self, candidate: _Candidate, compiled: Compiled, stop: threading.Event) -> str:
-        """What is wrong with the image or with what its first launch wrote; empty where nothing is."""
+        """What is wrong with the image or with what its first launch wrote; empty if nothing is."""
         began = time.monotonic()
         try:
             return (
@@ -427,7 +427,7 @@ class KernelRunner(Runner):
                 self._script.spent(candidate.row, compiled.compiler_s, time.monotonic() - began)
 
     def _load_following(self, candidate: _Candidate) -> bool:
-        """Load the next kernel while this one warms up, where it is compiled; False where that has cost the process.
+        """Load the next kernel while this one warms up, where it is compiled; False if that has cost the process.
 
         Nothing is loaded once the launches that are timed have begun.
         """
@@ -474,7 +474,7 @@ class KernelRunner(Runner):
         return None if wrong or sum(times) < self._enough_s else fmean(times)
 
     def _run_repeats(self, candidate: _Candidate, stop: threading.Event) -> None:
-        """Every repeat's run; `run` stays None where the first was stopped."""
+        """Every repeat's run; `run` stays None if the first was stopped."""
         settle_s = max(self.settle_s, self._guard.settling_s)
         self._gpu.processes.await_spare()
         for _ in range(self._spec.repeats):

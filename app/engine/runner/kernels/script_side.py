@@ -28,7 +28,7 @@ class ScriptSide(Protocol):
         ...
 
     def wrong(self, configuration: Configuration, outputs: Callable[[], Mapping[str, Array]]) -> str:
-        """What is wrong with the outputs of the first launch, in words; empty where nothing is."""
+        """What is wrong with the outputs of the first launch, in words; empty if nothing is."""
         ...
 
     def observe(

@@ -322,7 +322,7 @@ class Worker:
     def _warm(self, loaded: Loaded) -> None:
         """Queue launches that do not count, and return at once: the host may load the next kernel meanwhile.
 
-        None where one takes much longer than that: it is itself long enough for its beginning not to count.
+        None if one takes much longer than that: it is itself long enough for its beginning not to count.
         """
         self._stop_launching()
         if loaded.launch_s < 2 * WARM_S:

@@ -46,7 +46,7 @@ class PoolBoard:
     host: str
     hello: Hello
     limits: DeviceLimits
-    read_only: str = ""  # why its worker sets nothing; empty where it may
+    read_only: str = ""  # why its worker sets nothing; empty if it may
 
     @property
     def info(self) -> GpuInfo:
@@ -69,7 +69,7 @@ class PoolBoard:
         return number if "@" in where and number.isdecimal() else str(self.info.index)
 
     def why_not(self, setting: str) -> str:
-        """Why its worker would not make a setting; empty where it would."""
+        """Why its worker would not make a setting; empty if it would."""
         return self.hello.cannot_set.get(setting) or self.read_only
 
 
@@ -230,7 +230,7 @@ class Pool(Protocol):
         ...
 
     def heard(self, timeout_s: float) -> Heard | None:
-        """The next that happened, waited for so long; None where nothing did."""
+        """The next that happened, waited for so long; None if nothing did."""
         ...
 
     def close(self) -> None:
@@ -285,7 +285,7 @@ class BoardStatus:
 
     @property
     def share(self) -> Share:
-        """Of the time that it was there, the part in which it worked, 0 to 1; NaN where it was not."""
+        """Of the time that it was there, the part in which it worked, 0 to 1; NaN if it was not."""
         return min(1.0, self.worked_s / self.there_s) if self.there_s > 0 else math.nan
 
     @property
@@ -324,13 +324,13 @@ class PoolStatus:
 
     @property
     def share(self) -> float:
-        """Over all boards, the part of their time in which they worked; NaN where there was none."""
+        """Over all boards, the part of their time in which they worked; NaN if there was none."""
         there_s = sum(board.there_s for board in self.boards)
         return min(1.0, sum(board.worked_s for board in self.boards) / there_s) if there_s > 0 else math.nan
 
 
 def status_of_origin(origin: Mapping[str, str]) -> PoolStatus | None:
-    """What the boards of a stored session had done by its end; None where it had one board, or that is damaged."""
+    """What the boards of a stored session had done by its end; None if it had one board, or that is damaged."""
     try:
         documents = json.loads(origin[STATUS])
         return PoolStatus(tuple(from_json(BoardStatus, document) for document in documents[:_MOST_BOARDS]))
@@ -489,7 +489,7 @@ def boards_document(boards: Mapping[str, Mapping[str, str]]) -> str:
 def boards_of_origin(origin: Mapping[str, str]) -> dict[str, dict[str, str]]:
     """The boards that measured a session, by their keys: `label` and how each one's figures are stated.
 
-    Empty where one board did, and where what is stored is damaged.
+    Empty if one board did, and where what is stored is damaged.
     """
     try:
         stored = json.loads(origin.get(ORIGIN, "{}"))

@@ -143,7 +143,7 @@ class PoolRunner(Runner):
         condition: str = "",
         report: Callable[[PoolStatus, str], None] = lambda *_: None,
     ) -> None:
-        """Waits until one board is ready. Raises WattridgeError where none becomes so.
+        """Waits until one board is ready. Raises WattridgeError if none becomes so.
 
         `report` is called with what the boards do, as it changes, and what the user should know of it in one line.
         """
@@ -245,7 +245,7 @@ class PoolRunner(Runner):
         return measurements
 
     def features(self, rows: Sequence[int], stop: threading.Event | None = None) -> npt.NDArray[np.float64]:
-        """What the boards' compilers know of the rows; NaN where none answered."""
+        """What the boards' compilers know of the rows; NaN if none answered."""
         result = np.full((len(rows), len(self.feature_names)), np.nan)
         seats = self._ready()
         size = min(MOST_ROWS, max(1, math.ceil(len(rows) / max(1, len(seats)))))
