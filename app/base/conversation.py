@@ -32,7 +32,7 @@ Heard = TypeVar("Heard")
 
 
 class WireError(Exception):
-    """What came is no frame: the other side is not what it was taken for."""
+    """The received bytes are no frame: the peer is not the expected program."""
 
 
 def send(stream: IO[bytes], message: Message, blocks: Sequence[bytes] = ()) -> None:
@@ -132,7 +132,7 @@ class Conversation(Generic[Heard]):
         return self._process.returncode is not None
 
     def drain(self, timeout_s: float = _JOIN_S) -> None:
-        """Wait until all that an ended process wrote was heard."""
+        """Wait until everything that an ended process wrote has been read."""
         for thread in self._threads:
             if thread is not threading.current_thread():
                 thread.join(timeout_s)
@@ -144,12 +144,12 @@ class Conversation(Generic[Heard]):
         return list(self._errors)
 
     def terminate(self) -> None:
-        """Ask it to end by a signal."""
+        """Send the signal that asks the process to exit."""
         with suppress(OSError):
             self._process.terminate()
 
     def close_input(self) -> None:
-        """Let it end by itself, as processes of ours do at the end of their input."""
+        """Close its input, at the end of which our child processes exit."""
         with suppress(OSError, ValueError):
             self._stdin.close()
 

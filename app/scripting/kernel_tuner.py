@@ -418,7 +418,7 @@ def board_of(gpu: Gpu | str | None, device: Any) -> Iterator[Gpu]:
 
 
 def _run(plan: ReadyPlan, figures: Figures, cache: GrowingCache | None, *, quiet: bool, verbose: bool) -> SessionResult:
-    """The session; its cache grows with it, and failures are said where that was asked for."""
+    """Run the session, extending its cache, and print failures if requested."""
     if not quiet:
         for note in plan.space.notes:
             say(note)

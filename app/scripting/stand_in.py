@@ -174,7 +174,7 @@ def _relation(board: Gpu, n_samples: int) -> Points:
 
 
 def _refuse(**given: object) -> None:
-    """What is not supported, where a script asks for it."""
+    """Raise InputError if any of these unsupported options is used."""
     for name, value in given.items():
         if value:
             raise InputError(f"{name} is not supported", "kernel_tuner.energy", f"leave {name} out")

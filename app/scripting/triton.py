@@ -93,7 +93,7 @@ class Bench:
         _refuse_kept_choices(self)
 
     def __call__(self, kernel_call: Callable[[], Any], quantiles: Sequence[float] | None = None, **_: Any) -> Score:
-        """The score of one configuration, as Triton asks for it.
+        """The score of one configuration, in Triton's interface.
 
         Raises what the launch raises (Triton treats lack of resources as a failure), and WattridgeError if the
         energy is asked for and cannot be known.
@@ -229,7 +229,7 @@ def _asked_by(kernel_call: Callable[[], Any]) -> tuple[Any, str]:
 
 
 def _refuse_kept_choices(hook: Bench) -> None:
-    """Hear of every choice that Triton makes, and refuse one that it read from disk and this hook did not make."""
+    """Listen to Triton's choices, and reject one that was read from disk and not made by this hook."""
     autotuning = _autotuning()
     if autotuning is None:
         return
@@ -253,7 +253,7 @@ def _autotuning() -> Any:
 
 
 class _Listener:
-    """Triton's listener; the one that was there before hears of everything too."""
+    """Triton's listener; the previously installed one is called as well."""
 
     def __init__(self, hooks: list[Bench], before: Callable[..., None] | None) -> None:
         self.hooks = hooks
@@ -286,6 +286,6 @@ def _is_of(hook: Bench, kept: Any) -> bool:
 
 
 def _tuner_above() -> Any:
-    """The tuner that called the listener: Triton does not say which."""
+    """The tuner that called the listener, found on the stack: Triton does not pass it."""
     frame = sys._getframe(2)
     return frame.f_locals.get("self")

@@ -1,4 +1,4 @@
-"""`Tuned`: what came of tuning a callable, for a script, a prompt or a notebook.
+"""`Tuned`: the result of tuning a callable, for a script, a prompt or a notebook.
 
 Figures by the names that Kernel Tuner's scripts use: times in milliseconds, metrics, results as dicts.
 """
@@ -148,7 +148,7 @@ class Figures:
 
     @property
     def names_in_metrics(self) -> frozenset[str]:
-        """What metrics that are text need; what functions do, no one knows."""
+        """The figures that metrics given as text need; those of functions cannot be determined."""
         texts = (metric for metric in self.metrics.values() if isinstance(metric, Expression))
         return frozenset(name for text in texts for name in text.names)
 

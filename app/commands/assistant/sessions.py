@@ -63,7 +63,7 @@ class StartedSession:
         return any(key in self.said for key in _OVER)
 
     def wait(self, seconds: float, stop: threading.Event, *until: str) -> None:
-        """Until it said one of these, or is over, or so long, or nobody wants to know."""
+        """Wait for one of these keys, the end, the timeout, or the caller's stop."""
         end = time.monotonic() + seconds
         with self._changed:
             while not stop.is_set() and not any(key in self._said for key in (*until, *_OVER)):

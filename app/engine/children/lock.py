@@ -36,7 +36,7 @@ class SessionLock:
 
     @staticmethod
     def is_held(path: Path) -> bool:
-        """Whether a process holds the lock of that path, or that cannot be known; nobody else's try fails meanwhile."""
+        """Whether a process holds the lock of that path, or this is unknown; the check takes no lock itself."""
         try:
             descriptor = os.open(path, os.O_RDONLY)
         except OSError as error:

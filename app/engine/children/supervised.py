@@ -42,7 +42,7 @@ class Child:
 
 
 class Supervisor:
-    """Keeps children running until it is closed. `on_line` hears what the user should know of them."""
+    """Keeps children running until it is closed. `on_line` is called with messages for the user."""
 
     def __init__(self, children: Sequence[Child], on_line: Callable[[str], None] = lambda _: None) -> None:
         self.children = tuple(children)

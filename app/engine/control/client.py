@@ -63,7 +63,7 @@ class Helper:
     """One helper process, sent a request every second at least. Thread-safe. `state` is the last one reported."""
 
     def __init__(self, process: subprocess.Popen[bytes], label: str) -> None:
-        """`label` names the board in errors. `hello` has to follow."""
+        """`label` names the board in errors. Call `hello` before any request."""
         assert process.stdin is not None
         assert process.stdout is not None
         self._process = process

@@ -1,4 +1,4 @@
-"""A cache of Kernel Tuner's that a session reads what it knows from, and adds what it measures to.
+"""A Kernel Tuner cache from which a session reads earlier measurements, and to which it appends its own.
 
 What other programs wrote stays as they wrote it. The file is whole at every moment: it is replaced, never rewritten in
 place.

@@ -1,4 +1,4 @@
-"""`Measurement`: what came of one configuration."""
+"""`Measurement`: the outcome of one configuration."""
 
 from __future__ import annotations
 

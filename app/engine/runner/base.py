@@ -1,6 +1,6 @@
 """The `Runner` seam: takes rows of a search space, returns measurements.
 
-In which order to measure rows, so that a service is started, and a board's settings change, as seldom as can be.
+The order in which rows are measured, chosen to minimise restarts of a service and changes of a board's settings.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Runner(ABC):
         return np.full((len(rows), len(self.feature_names)), np.nan)
 
     def expect(self, rows: Sequence[int]) -> None:  # noqa: B027  (nothing is made ahead)
-        """Use the time of a measurement for rows that may be asked for soon, the likeliest first. Returns at once."""
+        """Prepare rows that may be requested next, the likeliest first, during a measurement. Returns at once."""
 
     def restated(self, measurements: Sequence[Measurement]) -> Sequence[Measurement]:
         """State its measurements with what is known of the board by now; those of other origin stay as they are."""

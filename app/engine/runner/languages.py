@@ -1,4 +1,4 @@
-"""Which languages run where: the one place that knows all of them."""
+"""The registry of kernel languages and the boards on which each runs."""
 
 from __future__ import annotations
 

@@ -340,7 +340,7 @@ class ServiceRunner(RowByRow):
     def _doubts(
         self, configuration: Configuration, figures: Figures, found: Look, served: Sequence[Served]
     ) -> Iterator[str]:
-        """What speaks against the figures of a window."""
+        """The reasons why the figures of a window may not hold."""
         spec = self._service.spec
         if not found.steady:
             yield f"throughput or power was not steady within {spec.most_s:g} s"

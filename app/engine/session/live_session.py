@@ -33,11 +33,11 @@ class SessionClock:
         return self._before_s + (time.monotonic() - self._since if self._since is not None else 0.0)
 
     def halt(self) -> None:
-        """Stand still."""
+        """Stop the stopwatch."""
         self._before_s, self._since = self.elapsed_s, None
 
     def go(self) -> None:
-        """Run again."""
+        """Restart the stopwatch."""
         self._since = time.monotonic()
 
     def mark(self, count: int) -> None:

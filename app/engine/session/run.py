@@ -178,9 +178,9 @@ class SessionRun(LiveSession):
             self._attend_to_stop()
 
     def _begin(self) -> None:
-        """Measure what the user begins with, before the strategy says a word. Raises _Ended.
+        """Measure the user's starting configurations before the strategy proposes any. Raises _Ended.
 
-        It hears of them as of all that is known already, once it asks for them.
+        The strategy receives their outcomes when it requests these rows, as with all known rows.
         """
         if self.plan.starts:
             self._outcomes(strategies.Batch(self.plan.starts))

@@ -58,7 +58,7 @@ _RESERVED: Final = frozenset(MEASURED)
 
 @dataclass(frozen=True, slots=True)
 class NewSpecification:
-    """The text, and what the user should know: what was guessed, and what only the user can fill in."""
+    """The text, with remarks for the user: the guesses made, and the values that only the user can supply."""
 
     name: str  # of a file for it, without the suffix
     text: str

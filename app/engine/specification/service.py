@@ -1,4 +1,4 @@
-"""`[service]`: a server that is started or attached to, and who asks it. Read and checked; nothing here starts one."""
+"""The section `[service]`: a server to start or attach to, and its client. Read and checked, not started, here."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _JSON_PATH: Final = re.compile(rf"\$?(?:\.?\w[\w-]*|{_STEP})(?:\.\w[\w-]*|{_STEP
 
 @dataclass(frozen=True, slots=True)
 class ClientSpec:
-    """Who asks the service: the load generator, at a rate or so many at once, or a program whose output has figures."""
+    """The client of the service: the load generator, at a rate or a concurrency, or a program that prints figures."""
 
     rate: str = ""  # requests per second, an expression: open loop, Poisson arrivals
     concurrency: str = ""  # requests under way, an expression: closed loop

@@ -1,4 +1,4 @@
-"""A search space as a box of real numbers, for methods that know nothing else."""
+"""A search space as a box of real numbers, for continuous optimisers."""
 
 from __future__ import annotations
 

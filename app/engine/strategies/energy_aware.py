@@ -402,7 +402,7 @@ class _Knowledge:
         return model.energy_j(self._sample(outcomes))
 
     def test_prior(self) -> str:
-        """Use the prior from the start if energies are predicted better with it; what came of that, in words."""
+        """Use the prior from the start if it improves the predicted energies. Returns the outcome as text."""
         assert self.prior is not None
         with_prior, without = helps(self.prior, self._sample(self._learnt), self._energies())
         figures = f"{100 * with_prior:.1f} % off with what earlier sessions learnt, {100 * without:.1f} % without it"

@@ -1,4 +1,4 @@
-"""What a strategy knows: the evaluated rows with their outcomes, and the moves from there to rows not yet evaluated."""
+"""The evaluated rows with their outcomes, and the moves from them to rows not yet evaluated."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_TOGETHER = 4  # neighbours that a greedy descent measures before it decides
 
 
 class Evaluations:
-    """The memory of one search: row -> outcome, and the random numbers it draws. Asks only for unknown rows.
+    """The memory of one search: row -> outcome, and its random generator. Requests only rows without an outcome.
 
     Evaluated are the rows of which nothing more can be asked; those that were only timed are kept beside them.
     """

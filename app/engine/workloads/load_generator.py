@@ -142,7 +142,7 @@ _WORDS: Final = _TEXT.split()
 
 
 class Garbage(Exception):
-    """The answer is not what the API promises; says why."""
+    """The answer violates the API; the message states how."""
 
 
 class Prompts:

@@ -44,7 +44,7 @@ class ProfiledKernel:
         return cls(spec.kernel.profile, spec.constants, limits)
 
     def prepare(self, configuration: Configuration) -> Load:
-        """What one launch asks of the board. Raises LaunchRefused where a real board would refuse it."""
+        """The load of one launch on the board. Raises LaunchRefused if a real board would refuse it."""
         return load_of(self._profile, configuration, self._constants, self._limits)
 
     def features(self, configuration: Configuration) -> dict[str, float]:

@@ -166,7 +166,7 @@ class Service:
         return {name: configuration[name] for name in self.argument_names if name in configuration}
 
     def load(self, configuration: Configuration) -> ServiceLoad:
-        """What its clients ask for. Raises CommandFailed where that is no rate or number."""
+        """The load that its clients generate. Raises CommandFailed if that is no rate or number."""
         client, scope = self.spec.client, {**self._constants, **configuration}
         key, text = ("rate", client.rate) if client.rate else ("concurrency", client.concurrency)
         number = parse(text, f"{self._where}.client.{key}").number(scope)
@@ -284,7 +284,7 @@ class RunningService:
         return "" if ended is None else with_last_words(ended.how, ended)
 
     def end(self) -> None:
-        """End it with all that it started, where it is ours. Safe to call twice."""
+        """End the server and its children, if it was started here. Safe to call twice."""
         if self.program is not None:
             if not self.why_ended:
                 self._ask_to_end()

@@ -277,7 +277,7 @@ class BackgroundProgram:
         return not self._thread.is_alive()
 
     def end(self) -> None:
-        """Ask it to end, kill it and all that it started where it does not, and wait for that. Safe to call twice."""
+        """Terminate the process; kill it and its children if it does not exit, and wait. Safe to call twice."""
         self._stop.set()
         self._thread.join()
 

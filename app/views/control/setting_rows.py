@@ -55,7 +55,7 @@ class Choices:
 
 
 def choices_of(gpu: Gpu) -> Choices:
-    """Ask the board; may take seconds."""
+    """Query the board, which may take seconds."""
     why_not = {name: why for name in WORDS if (why := why_not_set(gpu, name))}
     profiles, requested = ({}, "") if PROFILE in why_not else (supported_profiles(gpu), requested_profiles(gpu))
     clocks = tuple(gpu.graphics_clocks_mhz()), tuple(gpu.memory_clocks_mhz())

@@ -73,7 +73,7 @@ class EditedSpecification(QObject):
 
     @property
     def place(self) -> Path:
-        """Where it is, or would be: what messages about it name."""
+        """The path of the document, or the path it would have, as messages name it."""
         return self.path if self.path is not None else self.folder / self.title
 
     def open(self, text: str, path: Path) -> None:
@@ -175,7 +175,7 @@ class AskBar(QFrame):
 
     @Slot()
     def end(self) -> None:
-        """There is nothing to ask any more."""
+        """Cancel the pending question."""
         self._then = None
         self.hide()
 
@@ -563,7 +563,7 @@ class SpecificationEditor(QWidget, Ending):
 
     @property
     def _unsaved(self) -> bool:
-        """There is something to lose."""
+        """Whether there are unsaved changes."""
         return self.edited.modified and self.edited.text != START
 
     def _ask_first(self, then: Callable[[], object]) -> None:

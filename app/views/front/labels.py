@@ -216,7 +216,7 @@ class FreePlaces:
 
 
 class LabelLayout(QObject):
-    """Asks its `sources` for wishes, the most important first, and grants them just before the plot is painted."""
+    """Collects label requests from its `sources`, the most important first, and places them just before painting."""
 
     def __init__(self, plot: pg.PlotWidget, cloud: PointCloud) -> None:
         super().__init__(plot)

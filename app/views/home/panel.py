@@ -394,7 +394,7 @@ _REFRESH_MS = 300  # after an event of the engine: several may come at once
 
 
 class HomePanel(Panel):
-    """Asks for things; the window does them. What it shows is found out off Qt's thread."""
+    """Emits requests that the window carries out. Its contents are loaded off Qt's thread."""
 
     watch_asked = Signal()
     example_asked = Signal()  # on the board that is shown now

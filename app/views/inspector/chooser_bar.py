@@ -43,7 +43,7 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What a way is asked for: a number within bounds."""
+    """The parameter of a way of choosing: a number within bounds."""
 
     unit: str
     least: float
@@ -262,7 +262,7 @@ class ChooserBar(QWidget):
 
     @Slot()
     def refresh(self) -> None:
-        """The table has grown, or other values are shown: what was asked for may be another one now."""
+        """Choose again after the table has grown or shows other values."""
         began = time.perf_counter()
         self._known = None
         self.choose()

@@ -469,7 +469,7 @@ class InspectorPanel(PanelInParts):
 
     @Slot()
     def _pins_changed(self) -> None:
-        """What was pinned last is what the user wants to see."""
+        """Bring the measurement that was pinned last into view."""
         if len(self._context.result.pins) > 1:
             self._show_tab(self.pinned, True)
             self.tabs.setCurrentWidget(self.pinned)

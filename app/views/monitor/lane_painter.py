@@ -1,4 +1,4 @@
-"""Paints the monitor's lanes. Knows nothing of widgets: the same strokes go to the window, a PNG and an SVG."""
+"""Paints the monitor's lanes, independently of widgets: the same strokes go to the window, a PNG and an SVG."""
 
 from __future__ import annotations
 

@@ -199,7 +199,7 @@ class LaneView(QWidget):
         self._choose_lanes()
 
     def _look_for_service(self) -> None:
-        """Draw what a service on this board does once a session asks one, in lanes of their own."""
+        """Draw the activity of a service on this board, once a session uses one, in lanes of its own."""
         found = service_trace(self._gpu.info)
         if found is not self._service:
             self._service = found

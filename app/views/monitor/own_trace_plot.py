@@ -37,7 +37,7 @@ _POINTS = 2000
 
 @dataclass(frozen=True, slots=True)
 class OwnTrace:
-    """Times in s, 0 if the window of the measurement opens. A curve that nothing is known of is empty."""
+    """Times in s, 0 at the start of the measurement's window. An unknown curve is empty."""
 
     window_s: float
     margin_s: float

@@ -321,7 +321,7 @@ class TraceMenu(QObject):
 
 
 class RecordButton(QToolButton):
-    """Its menu asks for a file. `recorder` records `info`'s board."""
+    """A button whose menu selects a file. `recorder` records the board of `info`."""
 
     def __init__(self, recorder: Recorder, info: GpuInfo, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -352,7 +352,7 @@ class RecordButton(QToolButton):
 
     @Slot()
     def ask_file(self) -> None:
-        """Ask for a file, and record to it."""
+        """Let the user choose a file, and record to it."""
         save_file(self, "Record", usual_name(self._info, datetime.now()), KINDS, self._start)
 
     def _start(self, path: Path) -> None:

@@ -101,7 +101,7 @@ class RooflineMeasuring(QObject, Ending):
 
     @property
     def busy(self) -> bool:
-        """A sweep of ours is being made."""
+        """Whether a sweep started here is running."""
         return bool(self._waiting)
 
     @property

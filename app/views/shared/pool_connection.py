@@ -1,4 +1,4 @@
-"""`PoolConnection`: the boards that share a session in place of the one that is shown, once the user asked for them."""
+"""`PoolConnection`: the boards that share a session in place of the shown one, once the user selected them."""
 
 from __future__ import annotations
 

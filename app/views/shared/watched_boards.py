@@ -197,7 +197,7 @@ def speed_words(speed: float) -> str:
 
 
 class WatchedBoards(QObject):
-    """Opens and closes boards off Qt's thread. In the order in which they were asked for; there is always one.
+    """Opens and closes boards off Qt's thread, in the order of the requests; there is always one.
 
     Made before the panels, so that in their slots what the engine reported of a board (`allowed`, `holder`,
     `countdown`) is already the new one.

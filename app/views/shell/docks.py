@@ -400,7 +400,7 @@ class Docks(QObject):
         self.changed.emit()
 
     def _pass_focus(self) -> None:
-        """From a dock that another one hides to that one: keys would still press what nobody sees."""
+        """Move the focus from a hidden dock to the one that covers it: keys would act on invisible widgets."""
         focused = self._window.window().focusWidget()
         if focused is None or not lies_behind(focused):
             return

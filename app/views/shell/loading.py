@@ -38,7 +38,7 @@ _SLICE_S = 0.004  # of Qt's thread per turn; all of them take a tenth of a secon
 
 
 def types_to_make() -> Iterator[tuple[object, str]]:
-    """Module and name of each type that was not asked for yet."""
+    """Module and name of each type that has not been requested yet."""
     return ((module, name) for module in _MODULES for name in dir(module) if name not in vars(module))
 
 
@@ -136,7 +136,7 @@ class Panels(QObject):
             self.add(name, maker(self._context))
 
     def _continue(self, name: str, make: Callable[[], None]) -> None:
-        """One that cannot be made is not asked for again."""
+        """Do not retry a panel that could not be made."""
         try:
             make()
         except BaseException:

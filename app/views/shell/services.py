@@ -36,7 +36,7 @@ class Services:
 
     @property
     def store(self) -> Store:
-        """The user's sessions, opened once, by whichever thread asks first.
+        """The user's sessions, opened once by the first thread that needs them.
 
         Raises WattridgeError if they cannot be opened.
         """

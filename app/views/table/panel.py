@@ -87,7 +87,7 @@ class ResultsModel(QAbstractTableModel):
 
     @Slot()
     def refresh(self) -> None:
-        """Show what the table has grown by or knows more of. Sorted rows are merged, which is cheap."""
+        """Show new rows and new values. Sorted rows are merged, which is cheap."""
         if self._table is None:
             return
         length = len(self._table)  # first: columns are filled before the length moves
@@ -370,7 +370,7 @@ class ResultsView(QTableView):
         self.viewport().update()
 
     def selectAll(self) -> None:
-        """Mark every row that is shown; Qt's own way asks for every cell."""
+        """Select every shown row, faster than Qt, which queries every cell."""
         self._result.brush(self.results.indices_at(np.arange(self.results.rowCount())))
 
     @Slot()

@@ -336,7 +336,7 @@ class TunePanel(Panel):
 
     @Slot()
     def _go_elsewhere(self) -> None:
-        """Show the device that runs what is open: it is set up, and started where that was asked for, once it is."""
+        """Show the device that runs the open file; the session is then set up, and started if requested."""
         selector, self._start_when_ready = self._elsewhere
         self._context.pool.leave()  # several boards do not run it either
         self._context.boards.show(selector)

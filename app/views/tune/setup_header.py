@@ -146,11 +146,11 @@ class SetupHeader(QWidget):
         return self.line.text()
 
     def show_text(self, text: str) -> None:
-        """Say what is set up."""
+        """Show the title of what is set up."""
         self.line.setText(text)
 
     def give_way(self) -> None:
-        """A session starts: its results need the room, unless the user wants the form."""
+        """Collapse the form when a session starts, unless the user opened it."""
         if not self._wanted_open:
             self.fold.setChecked(True)
 

@@ -1,4 +1,4 @@
-"""Which library speaks to CUDA's driver: the choice is made here, once, before a runner process starts.
+"""The choice of the library for CUDA's driver, made once, before a runner process starts.
 
 cuda-bindings come first: NVIDIA's own, with wheels for Linux and Windows, and queueing a launch takes less of the host
 (0.80 us, with PyCUDA 1.31 us: `tests/benchmarks/cuda_libraries.py` with the stand-in of the tests for the driver).

@@ -36,7 +36,7 @@ EVERY: Final = 40  # from one look to the next after that; a look costs about as
 
 
 class ReferenceLooks:
-    """Knows when a look is due. One setting of clocks and caps at a time: another one would show the setting."""
+    """Schedules measurements of the reference kernel, all under one setting of clocks and caps: they show drift."""
 
     def __init__(self) -> None:
         self._setting: object = None
@@ -48,7 +48,7 @@ class ReferenceLooks:
         self._seen += 1
 
     def due(self, setting: object) -> bool:
-        """Whether to look now, under that setting. The first setting that asks is the one that counts."""
+        """Whether a measurement is due under that setting. Only the first setting that is passed is used."""
         if self._setting is None:
             self._setting = setting
         return self._seen >= self._due_at and setting == self._setting

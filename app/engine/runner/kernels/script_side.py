@@ -41,7 +41,7 @@ class ScriptSide(Protocol):
         ...
 
     def spent(self, row: int, compiler_s: float, check_s: float) -> None:
-        """Hear what the compiler and the check of the outputs took for that row."""
+        """Record the time that compiling and verifying that row took."""
         ...
 
     def times_s(self, row: int) -> Sequence[float]:

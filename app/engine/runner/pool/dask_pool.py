@@ -184,7 +184,7 @@ class _Sent:
 
 
 class _Client(Client):  # type: ignore[misc]  # Dask has no types
-    """A client that ends when it loses its scheduler: a new one knows all that is to be known there.
+    """A client that ends when it loses its scheduler, instead of reconnecting with stale state.
 
     Dask's own connects again by itself, without its subscriptions and without what it was about to send.
     """
@@ -196,7 +196,7 @@ class _Client(Client):  # type: ignore[misc]  # Dask has no types
 
 
 class DaskPool:
-    """Implements `Pool`. A scheduler that is gone is tried again until it is closed."""
+    """Implements `Pool`. Reconnects to a lost scheduler until closed."""
 
     def __init__(
         self,

@@ -223,7 +223,7 @@ class Answer:
 
 
 class UnknownSession(SensorError):
-    """The worker does not know the session (any more): it is to be opened there."""
+    """The session is not open on the worker, and has to be opened there."""
 
 
 class BoardBusy(SensorError):
@@ -359,7 +359,7 @@ def error_line(number: int, error: Exception) -> bytes:
 
 
 def parse_answer(line: bytes, where: str) -> Answer:
-    """What came back. Raises Garbled."""
+    """Parse a reply. Raises Garbled."""
     message = parse_line(line, LONGEST_ANSWER)
     number = whole_of(message.get("number"), 1 << 62)
     if "error" in message:

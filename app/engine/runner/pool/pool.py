@@ -187,14 +187,14 @@ class Unanswered:
 
 @dataclass(frozen=True, slots=True)
 class Came:
-    """A board that joined the pool, also where it had left: its worker knows nothing of a session then."""
+    """A board that joined or rejoined the pool; no session is open on its worker."""
 
     board: PoolBoard
 
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """A board that is gone; each request that it had is `Unanswered` besides."""
+    """A board that left; each of its pending requests is reported as `Unanswered`."""
 
     board: str
     why: str
@@ -202,7 +202,7 @@ class Left:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """What the user should know of the pool, in one line."""
+    """A one-line message about the pool for the user."""
 
     text: str
 
@@ -222,7 +222,7 @@ class Pool(Protocol):
         ...
 
     def cancel(self, number: int) -> None:
-        """Nobody waits for the answer any more; what has not begun will not begin."""
+        """Cancel a request: its answer is dropped, and it is not started if it has not begun."""
         ...
 
     def end_until(self, session: str, number: int) -> None:
@@ -369,7 +369,7 @@ class _Account:
 
 
 class Ledger:
-    """Hears from the runner what happens. `changed` says that a board does something else than in the last status."""
+    """Receives the runner's events. `changed` is True if a board's activity differs from the last status."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """`clock` gives seconds that only grow."""
@@ -410,7 +410,7 @@ class Ledger:
         self._become(account, Doing.MEASURING)
 
     def prepared(self, key: str, seconds: float) -> None:
-        """It says that so many seconds of its work came before its first row."""
+        """Note the seconds of preparation that preceded the board's first row."""
         self._accounts[key].add(preparing_s=seconds)
 
     def measured(self, key: str, number: int, row: int, *, failed: bool) -> None:

@@ -423,7 +423,7 @@ class NcuProfiler:
         return ended, read_ncu(f"{text}\n{ended.output}\n{ended.errors}")
 
     def _forget_unknown(self, errors: Iterable[str]) -> bool:
-        """Ask no more for metrics that errors name: this version or board does not have them. Whether there are any."""
+        """Drop the metrics that errors name as unavailable on this version or board. Whether any were dropped."""
         named = [name for error in errors if "metric" in error.lower() for name in _NAME.findall(error)]
         before = dict(self._asked)
         for ours, theirs in before.items():

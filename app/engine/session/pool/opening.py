@@ -3,7 +3,7 @@
 For commands and the window. Nothing is connected to, or started, but by a call, and Dask is imported with the first.
 
 A pool has an authority of its own, and one certificate with its key for whoever takes part. The authority's key is not
-kept: nobody can make another certificate for the pool, and whoever is to leave it is left out by making new ones. A
+kept: no further certificate can be issued for the pool, and a member is excluded by issuing new ones to the others. A
 certificate says 'of this pool', not who: all of its holders may do the same.
 """
 
