@@ -66,7 +66,7 @@ class AskedProcess:
         self._until(self._posted, START_S)
 
     def post(self, message: Message, blocks: Sequence[bytes] = ()) -> None:
-        """Send without waiting for the reply; errors, the end of the process included, are raised by the next request."""
+        """Send without waiting for the reply; an error, or the end of the process, is raised by the next request."""
         self._posted += 1
         self._process.send(
             {**message, "number": self._posted}, blocks
