@@ -179,14 +179,31 @@ def tune_kernel(
 ) -> tuple[list[Result], Result]:
     """Tune a kernel in CUDA or OpenCL, or a function in C or Fortran.
 
-    The results of all configurations come as dicts with times in ms; beside them the environment.
+    The parameters are Kernel Tuner's, and `PARAMETERS` says what happens to each; two are added. The session is in the
+    store, and energy is measured with the time: results have `energy_j` and `power_w` too.
 
-    The parameters are Kernel Tuner's, and `PARAMETERS` says what happens to each. Of its own it has `gpu` in place of
-    `device`: what `--gpu` names, or an open board; and `profile`, how a simulated one costs the kernel. The session is
-    in the store, and energy is measured with the time: results have `energy_j` and `power_w` too.
+    Parameters
+    ----------
+    gpu : Gpu or str
+        In place of `device`: what `--gpu` names, or an open board.
+    profile : str
+        How a simulated board costs the kernel.
 
-    Raises InputError for what cannot be used or honoured, WattridgeError if the session fails, KeyboardInterrupt
-    where the user stops it, and what the script's own functions raise.
+    Returns
+    -------
+    results : list of dict
+        One for each configuration, with times in ms.
+    environment : dict
+        Of the session.
+
+    Raises
+    ------
+    InputError
+        For what cannot be used or honoured.
+    WattridgeError
+        If the session fails.
+    KeyboardInterrupt
+        If the user stops it. What the script's own functions raise is passed on.
     """
     began = time.perf_counter()
     source = read_source(kernel_source, lang, compiler)
@@ -295,9 +312,26 @@ def run_kernel(
     *,
     gpu: Gpu | str | None = None,
 ) -> list[Any]:
-    """Launch a kernel, or call a function, once; the arguments as they are afterwards, in their order.
+    """Launch a kernel, or call a function, once.
 
-    Parameters as for `tune_kernel`. Raises InputError for what cannot be used, WattridgeError if the kernel fails.
+    Parameters
+    ----------
+    params : mapping of str to value
+        The configuration.
+    gpu : Gpu or str
+        In place of `device`. All others are those of `tune_kernel`.
+
+    Returns
+    -------
+    list
+        The arguments as they are afterwards, in their order.
+
+    Raises
+    ------
+    InputError
+        For what cannot be used.
+    WattridgeError
+        If the kernel fails.
     """
 
     source = read_source(kernel_source, lang, compiler)

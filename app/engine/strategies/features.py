@@ -91,7 +91,18 @@ class Features:
 
 
 def scaled(values: Floats) -> Floats:
-    """Numbers put on 0..1: by their logarithm where that makes their steps more even (1, 2, 4, 8), else as they are."""
+    """Scale numbers to 0..1, by their logarithm if that makes their steps more even (1, 2, 4, 8).
+
+    Parameters
+    ----------
+    values : (n,) float array
+        A parameter's values, ascending.
+
+    Returns
+    -------
+    (n,) float array
+        From 0 to 1.
+    """
     numbers = np.unique(values)
     if len(numbers) > 2 and numbers[0] > 0 and _unevenness(np.log(numbers)) < _unevenness(numbers):
         values = np.log(values)

@@ -208,10 +208,23 @@ class FrontBaseline(Chance):
 
 
 def chance_to_miss(those: Indices, draws: int, rows: int) -> Floats:
-    """The chance that `draws` different rows drawn at random hold none of k given ones, for each k in `those`.
+    """The probability that `draws` different random rows contain none of k given ones, for each k in `those`.
 
-    k goes from 0 to `rows`. The chance is the product of (rows - draws - i) / (rows - i) over i < k, here as a sum of
-    logarithms.
+    It is the product of (rows - draws - i) / (rows - i) over i < k, computed as a sum of logarithms.
+
+    Parameters
+    ----------
+    those : (n,) int array
+        Values of k, from 0 to `rows`.
+    draws : int
+        Number of rows that are drawn.
+    rows : int
+        Number of all rows.
+
+    Returns
+    -------
+    (n,) float array
+        From 0 to 1.
     """
     with np.errstate(divide="ignore"):
         factors = np.log1p(-np.minimum(1.0, draws / (rows - np.arange(rows))))
@@ -310,20 +323,48 @@ class MeanCurve:
 
 
 def mean_interval(scores: npt.ArrayLike) -> Interval:
-    """The mean over repeats, its interval by bootstrap. `scores` has shape (repeats,)."""
+    """The mean over repeats, with its interval by bootstrap.
+
+    Parameters
+    ----------
+    scores : (repeats,) array_like of float
+
+    Returns
+    -------
+    Interval
+    """
     means, low, high = mean_curve(np.asarray(scores, dtype=np.float64)[:, None])
     return Interval(float(means[0]), float(low[0]), float(high[0]))
 
 
 def mean_curve(advantages: Floats) -> tuple[Floats, Floats, Floats]:
-    """The mean over repeats at each point and its interval. Shape (repeats, points) -> three of (points,)."""
+    """The mean over repeats at each point, with its interval.
+
+    Parameters
+    ----------
+    advantages : (repeats, points) float array
+
+    Returns
+    -------
+    mean, low, high : (points,) float array
+    """
     means = _resampled(advantages)
     low, high = np.percentile(means, _CONFIDENCE, axis=0)
     return advantages.mean(axis=0), low, high
 
 
 def mean_over_spaces(scores: Sequence[npt.ArrayLike]) -> Interval:
-    """The mean over spaces of the mean over repeats; the interval is that of the repeats, the spaces are given."""
+    """The mean over spaces of the mean over repeats; the interval is that of the repeats, the spaces are fixed.
+
+    Parameters
+    ----------
+    scores : sequence of (repeats,) array_like of float
+        One for each space.
+
+    Returns
+    -------
+    Interval
+    """
     columns = [np.asarray(column, dtype=np.float64) for column in scores]
     resampled = np.mean([_resampled(c[:, None], seed)[:, 0] for seed, c in enumerate(columns)], axis=0)
     low, high = np.percentile(resampled, _CONFIDENCE)
@@ -331,7 +372,18 @@ def mean_over_spaces(scores: Sequence[npt.ArrayLike]) -> Interval:
 
 
 def difference(scores: Sequence[npt.ArrayLike], others: Sequence[npt.ArrayLike]) -> Interval:
-    """How far the mean over spaces lies above another's, with its interval; both over the same spaces."""
+    """The difference of two means over the same spaces, with its interval.
+
+    Parameters
+    ----------
+    scores, others : sequence of (repeats,) array_like of float
+        One for each space, in the same order.
+
+    Returns
+    -------
+    Interval
+        Of the mean of `scores` minus that of `others`.
+    """
     paired = [*scores, *others]
     sign = [1.0] * len(scores) + [-1.0] * len(others)
     columns = [np.asarray(column, dtype=np.float64) for column in paired]
@@ -342,10 +394,19 @@ def difference(scores: Sequence[npt.ArrayLike], others: Sequence[npt.ArrayLike])
 
 
 def pairwise_wins(scores: Mapping[str, Mapping[str, npt.ArrayLike]]) -> dict[str, dict[str, int]]:
-    """wins[a][b]: on how many spaces strategy a scores significantly higher than b.
+    """Count the spaces on which strategy a scores significantly higher than b.
 
-    `scores` is space -> strategy -> one score per repeat. Two-sided Mann-Whitney U test at 5 % on each space; with
-    fewer than four repeats each nothing is significant.
+    Two-sided Mann-Whitney U test at 5 % on each space; with fewer than four repeats each nothing is significant.
+
+    Parameters
+    ----------
+    scores : mapping of str to mapping of str to (repeats,) array_like of float
+        space -> strategy -> one score per repeat.
+
+    Returns
+    -------
+    dict of str to dict of str to int
+        ``wins[a][b]``.
     """
     from scipy.stats import mannwhitneyu
 
