@@ -120,7 +120,7 @@ def autotuner(
     candidates : int
         How many are drawn.
     verify : callable
-        Called with what the first call of each configuration returns. Without it, that must be close to what the default
+        Called with what the first call of each configuration returns. Without it that must be close to what the default
         configuration, or the kernel's `autotune_baseline_fn`, returns.
     gpu : Gpu, str or int
         The board whose energy counts, by default GPU 0.
