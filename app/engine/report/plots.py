@@ -1,6 +1,6 @@
 """The charts of a report that the analysis does not describe: clouds with marks, fits with bands, traces.
 
-A session's cloud and its front as one small picture, with its own colours: for notebooks.
+`small_front` draws a session's cloud and front for notebooks, in colours of its own.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ _STYLE = """
 
 
 def small_front(table: ResultTable, objective: Objective, units: Mapping[str, str]) -> str:
-    """HTML with the picture; empty where there are not two goals, or nothing worked."""
+    """HTML with the picture; empty if there are not two goals, or nothing worked."""
     goals = objective.front
     indices = front_indices(table, goals, objective.limits)
     if len(goals) < 2 or not indices:
