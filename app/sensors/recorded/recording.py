@@ -233,7 +233,9 @@ class _Parser:
             memory_mib=_float(self._fact(header, "memory_mib", _NUMBER)),
         )
         recorded_from = self._fact(header, "recorded_from", _TEXT, "")
-        clocks = [tuple(self._fact(header, f"{kind}_clocks_mhz", _COUNTS, [])) for kind in ("graphics", "memory")]
+        graphics_mhz, memory_mhz = (
+            tuple(self._fact(header, f"{kind}_clocks_mhz", _COUNTS, [])) for kind in ("graphics", "memory")
+        )
         time_us, values, sample_us, sample_w = array("q"), array("d"), array("q"), array("d")
         for line in self._lines(text):
             self._number += 1
@@ -255,10 +257,11 @@ class _Parser:
             np.frombuffer(values, np.float64).reshape(len(time_us), len(available)) if available else 0.0
         )
         return Recording(
-            title_of(self._path),
-            info,
-            recorded_from,
-            *clocks,
+            title=title_of(self._path),
+            info=info,
+            recorded_from=recorded_from,
+            graphics_clocks_mhz=graphics_mhz,
+            memory_clocks_mhz=memory_mhz,
             channels=channels,
             time_ns=np.array(time_us, np.int64) * 1000,
             values=table,
