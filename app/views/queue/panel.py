@@ -57,7 +57,7 @@ class QueueModel(RecordModel):
         return self._records[row]
 
     def row_of(self, number: int) -> int | None:
-        """The row of a run; None where it is there no more."""
+        """The row of a run; None if it is there no more."""
         return next((row for row, run in enumerate(self._records) if run.number == number), None)
 
     # --- what the cells say -------------------------------------------------------------------------------------------
@@ -123,7 +123,7 @@ class QueueModel(RecordModel):
         return data
 
     def dropMimeData(self, data: QMimeData, _action: Qt.DropAction, row: int, _column: int, _parent: AnyIndex) -> bool:
-        """The dragged runs, one after the other, before the run of that row; at the end where there is none."""
+        """The dragged runs, one after the other, before the run of that row; at the end if there is none."""
         if not data.hasFormat(_DRAGGED):
             return False
         before = self._records[row].number if 0 <= row < len(self._records) else None
