@@ -32,7 +32,7 @@ def characterise_arguments(parser: ArgumentParser) -> None:
 
 def characterise(arguments: Namespace) -> int:
     """Look at a board's power sources under load, in parts that are kept, or with --show print what is known."""
-    from ..engine.metering.characterisation.describe_sources import describe_characterisation
+    from ..engine.metering.characterisation.sensor_figures import describe_characterisation
     from ..engine.metering.characterisation.store import known_characterisation, to_json
 
     with board_of(arguments) as gpu:

@@ -36,7 +36,7 @@ from ..analysis.describe_over_load import describe_models_over_load, describe_ov
 from ..analysis.over_load import models_over_load
 from ..analysis.peak_share import peak_share
 from ..formats.names import heading, unit_of
-from ..metering.characterisation.describe_sources import describe_characterisation
+from ..metering.characterisation.sensor_figures import describe_characterisation
 from ..models.describe_fits import describe_fit
 from ..models.roofline.describe_sweeps import describe_sweep
 from ..results.chart import Chart
