@@ -16,7 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal, Slot
+from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -47,6 +47,7 @@ from ..shared.context import Context
 from ..shared.countdown import Countdown, apply_command
 from ..shared.label import PlainLabel, plain_tip
 from ..shared.panel import Panel
+from ..shared.record_model import NO_PARENT, AnyIndex, RecordModel
 from ..shared.tasks import LatestTask
 from ..shared.watched_boards import WatchedBoard, beat, shown_reading
 from ..shared.widgets import hbox, save_file, vbox
@@ -54,8 +55,6 @@ from .arming import ACTIONS, SIMULATED, Arming
 from .confirm_bar import answer_buttons
 from .setting_rows import Choices, SettingRows, choices_of
 
-AnyIndex = QModelIndex | QPersistentModelIndex
-_NO_PARENT = QModelIndex()
 KEPT = 200  # changes of each kind
 
 # title, a text as wide as most, what a cell says
@@ -70,62 +69,47 @@ _COLUMNS: tuple[tuple[str, str, Callable[[Change], str]], ...] = (
 COLUMNS = tuple(title for title, _, _ in _COLUMNS)
 
 
-class ChangesModel(QAbstractTableModel):
+class ChangesModel(RecordModel):
     """The newest last."""
 
     def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._changes: list[Change] = []
+        super().__init__(COLUMNS, parent)
+        self._records: list[Change] = []
 
     def add(self, change: Change) -> None:
         """One more; or what was observed of the last one."""
-        last = len(self._changes) - 1
-        if self._changes and self._changes[last].same_as(change):
-            self._changes[last] = change
-            self.dataChanged.emit(self.index(last, 0), self.index(last, len(_COLUMNS) - 1))
+        last = len(self._records) - 1
+        if self._records and self._records[last].same_as(change):
+            self._records[last] = change
+            self._rows_changed(last, last)
             return
-        if len(self._changes) == KEPT:
-            self.beginRemoveRows(_NO_PARENT, 0, 0)
-            del self._changes[0]
+        if len(self._records) == KEPT:
+            self.beginRemoveRows(NO_PARENT, 0, 0)
+            del self._records[0]
             self.endRemoveRows()
-        self.beginInsertRows(_NO_PARENT, len(self._changes), len(self._changes))
-        self._changes.append(change)
+        self.beginInsertRows(NO_PARENT, len(self._records), len(self._records))
+        self._records.append(change)
         self.endInsertRows()
 
     def put_before(self, changes: Sequence[Change]) -> None:
         """Those of before, which were read while newer ones came."""
-        self.beginResetModel()
-        here = {change.time_s for change in self._changes}
-        self._changes = [*(change for change in changes if change.time_s not in here), *self._changes][-KEPT:]
-        self.endResetModel()
+        here = {change.time_s for change in self._records}
+        self._replace([*(change for change in changes if change.time_s not in here), *self._records][-KEPT:])
 
     def clear(self) -> None:
         """Of another board from now on."""
-        self.beginResetModel()
-        self._changes = []
-        self.endResetModel()
+        self._replace([])
 
     def rows(self) -> list[tuple[str, ...]]:
         """The texts of every cell."""
-        return [tuple(text(change) for _, _, text in _COLUMNS) for change in self._changes]
-
-    def rowCount(self, parent: AnyIndex = _NO_PARENT) -> int:
-        return 0 if parent.isValid() else len(self._changes)
-
-    def columnCount(self, parent: AnyIndex = _NO_PARENT) -> int:
-        return 0 if parent.isValid() else len(_COLUMNS)
-
-    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
-            return _COLUMNS[section][0]
-        return None
+        return [tuple(text(change) for _, _, text in _COLUMNS) for change in self._records]
 
     def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         text = _COLUMNS[index.column()][2]
         if role == Qt.ItemDataRole.DisplayRole:
-            return text(self._changes[index.row()])
+            return text(self._records[index.row()])
         if role == Qt.ItemDataRole.ToolTipRole:
-            return plain_tip(text(self._changes[index.row()]))
+            return plain_tip(text(self._records[index.row()]))
         return None
 
 

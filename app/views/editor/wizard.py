@@ -236,8 +236,7 @@ class FromKernel(QWidget):
         self.file.editingFinished.connect(self._file_typed)
         self.kernel.activated.connect(self._say)
         self.table.cellChanged.connect(self._cell_changed)
-        theme.notifier().changed.connect(self._recolour)
-        self._recolour()
+        theme.follow(self._recolour)
 
     @property
     def ready(self) -> bool:

@@ -53,8 +53,7 @@ class LogPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self.region.setZValue(10)
         self.region.sigRegionChangeFinished.connect(self._moved)
         self.plotItem.sigXRangeChanged.connect(self._draw)
-        theme.notifier().changed.connect(self._recolour)
-        self._recolour()
+        theme.follow(self._recolour)
 
     def show_recording(self, recording: Recording) -> None:
         """Draw a recording; the span is the whole of it."""

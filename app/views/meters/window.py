@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QDialog, QLineEdit, QListWid
 from ...base.errors import WattridgeError
 from ...engine.metering.external_meters import BOARD, MeterChoice
 from ...engine.metering.gain import known_gain
-from ..plots.plot import Box
+from ..plots.plot import Box, set_up_axes
 from ..shared import theme
 from ..shared.label import PlainLabel, plain_tip
 from ..shared.panel import Ending
@@ -56,11 +56,7 @@ class MeterWindow(QDialog, Ending):
         self.again = button("&Find again", "Look for meters again", self.look_for_meters)
         self.said = PlainLabel(_HINT, wrap=True, muted=True)
         self.plot = pg.PlotWidget(viewBox=Box(), enableMenu=False)
-        self.plot.hideButtons()
-        self.plot.setLabel("bottom", "Seconds ago")
-        self.plot.setLabel("left", "Power (W)")
-        for axis in ("bottom", "left"):
-            self.plot.getAxis(axis).enableAutoSIPrefix(False)
+        set_up_axes(self.plot, "Seconds ago", "Power (W)")
         self.plot.setXRange(-_SHOWN_S, 0.0)
         self._legend = self.plot.addLegend(offset=(12, 12))
         self._curves: list[pg.PlotCurveItem] = []

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 from ...engine.models.roofline.describe_sweeps import describe_methods
 from ...engine.models.tuning_methods import Methods, methods_of_recording, methods_of_store, methods_of_table
 from ..plots.descriptions import ListingTable
-from ..plots.plot import Box, dress
+from ..plots.plot import Box, dress, set_up_axes
 from ..shared import theme
 from ..shared.context import Context
 from ..shared.label import PlainLabel
@@ -40,15 +40,11 @@ class MethodBars(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, viewBox=Box(), enableMenu=False)
         self._methods: Methods | None = None
-        self.hideButtons()
+        set_up_axes(self, left="Change against race to idle (%)")
         self.setMouseEnabled(x=False, y=False)
-        self.setLabel("left", "Change against race to idle (%)")
         self._legend = self.addLegend(offset=(-8, 4), colCount=2)
-        for axis in ("bottom", "left"):
-            self.getAxis(axis).enableAutoSIPrefix(False)
         self.getAxis("bottom").setStyle(hideOverlappingLabels=False)
-        theme.notifier().changed.connect(self.redraw)
-        self.redraw()
+        theme.follow(self.redraw)
 
     def show_methods(self, methods: Methods | None) -> None:
         """Draw them side by side."""

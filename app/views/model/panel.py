@@ -41,7 +41,7 @@ from ...engine.session import events
 from ..control.apply_button import ApplyButton
 from ..plots.descriptions import rich_text
 from ..plots.overlay_list import OverlayList, colour_of
-from ..plots.plot import Box, dress
+from ..plots.plot import Box, dress, set_up_axes
 from ..shared import theme
 from ..shared.context import Context
 from ..shared.label import PlainLabel
@@ -117,14 +117,8 @@ class CapsPlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph has 
             (self.over_speed, "Speed (% of full)", "Energy per work (% of that at full speed)"),
         ):
             plot.setMenuEnabled(False)
-            plot.hideButtons()
-            if bottom:
-                plot.setLabel("bottom", bottom)
-            plot.setLabel("left", left)
-            for axis in ("bottom", "left"):
-                plot.getAxis(axis).enableAutoSIPrefix(False)
-        theme.notifier().changed.connect(self.redraw)
-        self.redraw()
+            set_up_axes(plot, bottom, left)
+        theme.follow(self.redraw)
 
     def show_fits(self, fits: Sequence[tuple[int, ClockFit]]) -> None:
         """Draw the fits that include power limits."""

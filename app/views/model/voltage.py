@@ -34,8 +34,7 @@ class VoltagePlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no type
         self.setLabel("left", "Voltage over that below the ridge")
         for axis in ("bottom", "left", "right"):
             self.getAxis(axis).enableAutoSIPrefix(False)
-        theme.notifier().changed.connect(self.redraw)
-        self.redraw()
+        theme.follow(self.redraw)
 
     def show_fits(self, fits: Sequence[tuple[int, FrequencyFit]], focus: FrequencyFit | None) -> None:
         """Draw the fits, each with its place; the ridges are those of the one in focus."""

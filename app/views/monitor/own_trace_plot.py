@@ -19,7 +19,7 @@ from PySide6.QtWidgets import QWidget
 from ...base.formatting import duration
 from ...engine.analysis.quantities import format_number
 from ...engine.results.measurement import Measurement
-from ..plots.plot import DENSE, Box, dress
+from ..plots.plot import DENSE, Box, dress, set_up_axes
 from ..shared import theme
 from ..shared.label import PlainLabel
 from ..shared.turns import InParts
@@ -169,10 +169,8 @@ class TracePlots(pg.GraphicsLayoutWidget, InParts):  # type: ignore[misc]  # pyq
         self.ci.layout.setContentsMargins(2, 4, 8, 2)
         self.windows = []
         for plot in (self.power_plot, self.clock_plot):
-            plot.hideButtons()
+            set_up_axes(plot)
             plot.getAxis("left").setWidth(_AXIS_WIDTH)
-            for side in ("left", "bottom"):
-                plot.getAxis(side).enableAutoSIPrefix(False)
             window = pg.LinearRegionItem(movable=False)
             window.setZValue(-10)
             plot.addItem(window, ignoreBounds=True)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtGui import QBrush, QColor, QGuiApplication, QKeyEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QSizePolicy, QTableView, QWidget
 
@@ -16,6 +16,7 @@ from ...sensors.trace.trace import Statistics
 from ..plots.figures import value_text
 from ..shared import theme
 from ..shared.label import PlainLabel, plain_tip
+from ..shared.record_model import NO_PARENT, AnyIndex, RecordModel
 from ..shared.widgets import button, hbox, vbox
 
 NOW, MINIMUM, MEAN, MAXIMUM, CURSOR = 1, 2, 3, 4, 5
@@ -24,15 +25,13 @@ _OF_STATISTICS = {MINIMUM: "minimum", MEAN: "mean", MAXIMUM: "maximum"}
 # of which minimum, mean and maximum say nothing, or are not known
 NO_STATISTICS = frozenset({"event_reasons", "performance_state", "energy_j", "core_voltage_estimated"})
 _MOST_MORE_PX = 60  # that a column of values may be wider than it needs
-AnyIndex = QModelIndex | QPersistentModelIndex
-_NO_PARENT = QModelIndex()
 
 
-class ReadoutModel(QAbstractTableModel):
+class ReadoutModel(RecordModel):
     """Rows in the channels' order, the unavailable ones last, with the reason."""
 
     def __init__(self, channels: Sequence[Channel], parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(_TITLES, parent)
         self.channels: list[Channel] = []
         self.available = 0
         self._sources: dict[str, str] = {}  # of estimates, by channel name
@@ -54,7 +53,7 @@ class ReadoutModel(QAbstractTableModel):
     def add_power_samples(self) -> None:
         """The driver's buffer has answered: it becomes the first row."""
         if POWER_SAMPLES not in self.channels:
-            self.beginInsertRows(QModelIndex(), 0, 0)
+            self.beginInsertRows(NO_PARENT, 0, 0)
             self.channels.insert(0, POWER_SAMPLES)
             self.available += 1
             self.endInsertRows()
@@ -63,7 +62,7 @@ class ReadoutModel(QAbstractTableModel):
         """A figure of a model, below what the board itself reports; `source` says what it is from."""
         self._sources[estimate.name] = source
         if estimate not in self.channels:
-            self.beginInsertRows(QModelIndex(), self.available, self.available)
+            self.beginInsertRows(NO_PARENT, self.available, self.available)
             self.channels.insert(self.available, estimate)
             self.available += 1
             self.endInsertRows()
@@ -105,18 +104,13 @@ class ReadoutModel(QAbstractTableModel):
 
     # --- Qt's side ----------------------------------------------------------------------------------------------------
 
-    def rowCount(self, parent: AnyIndex = _NO_PARENT) -> int:
+    def rowCount(self, parent: AnyIndex = NO_PARENT) -> int:
         return 0 if parent.isValid() else len(self.channels)
 
-    def columnCount(self, parent: AnyIndex = _NO_PARENT) -> int:
-        return 0 if parent.isValid() else len(_TITLES)
-
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
-            return _TITLES[section]
         if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.TextAlignmentRole and section:
             return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        return None
+        return super().headerData(section, orientation, role)
 
     def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         row, column = index.row(), index.column()

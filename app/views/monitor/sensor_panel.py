@@ -19,7 +19,7 @@ from ...engine.metering.characterisation.sensor_figures import (
 from ...engine.metering.characterisation.store import known_characterisation
 from ...sensors.gpu import Gpu, GpuInfo
 from ..plots.descriptions import rich_text
-from ..plots.plot import Box
+from ..plots.plot import Box, set_up_axes
 from ..shared import theme
 from ..shared.label import PlainLabel
 from ..shared.widgets import vbox
@@ -41,15 +41,10 @@ class SensorWindow(QDialog):
         self.text = PlainLabel(wrap=True, selectable=True)
         self.text.setTextFormat(Qt.TextFormat.RichText)
         self.plot = pg.PlotWidget(viewBox=Box(), enableMenu=False)
-        self.plot.hideButtons()
-        self.plot.setLabel("bottom", "Time since a step from rest to load (ms)")
-        self.plot.setLabel("left", "Share of the step that is reported (%)")
-        for axis in ("bottom", "left"):
-            self.plot.getAxis(axis).enableAutoSIPrefix(False)
+        set_up_axes(self.plot, "Time since a step from rest to load (ms)", "Share of the step that is reported (%)")
         self._legend = self.plot.addLegend(offset=(-12, -12))
         vbox(self.text, (self.plot, 1), of=self)
-        theme.notifier().changed.connect(self.look_again)
-        self.look_again()
+        theme.follow(self.look_again)
 
     def show_board(self, gpu: Gpu) -> None:
         """Another board is shown."""

@@ -17,7 +17,7 @@ from ..shared import theme
 from ..shared.label import PlainLabel, axis_title
 from ..shared.widgets import vbox
 from .markers import COLOURS, SHAPES, colour_scale
-from .plot import Box
+from .plot import Box, set_up_axes
 from .scatter import PointCloud
 
 _BAR_SHARE = 0.8  # of a group's room that is bars
@@ -56,11 +56,9 @@ class ChartPlot(QWidget):
         self.chart: Chart | None = None
         self.note = ""
         self.plot = pg.PlotWidget(viewBox=Box(), enableMenu=False)
-        self.plot.hideButtons()
+        set_up_axes(self.plot)
         self.plot.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)  # else its wish is scrolled
         self.plot.setMinimumHeight(_LEAST_PX)
-        for axis in ("bottom", "left"):
-            self.plot.getAxis(axis).enableAutoSIPrefix(False)
         self._cloud = PointCloud(self.plot.getViewBox(), theme.colours())  # of series of very many points
         self.plot.getPlotItem().layout.setContentsMargins(2, 6, 12, 2)
         self._said = PlainLabel(wrap=True)

@@ -2,6 +2,8 @@
 
 `Box`: the inside of every plot. While it has no size, its transform stays one that can be inverted.
 
+`set_up_axes`: labels of a plot's axes, in fixed units.
+
 `dress`: ground, axes and grid of a plot in the theme's colours.
 
 `PlotNote`: words in place of a plot that has nothing to show.
@@ -120,6 +122,15 @@ class Box(pg.ViewBox):  # type: ignore[misc]  # pyqtgraph has no types
         """pyqtgraph's hook."""
         if not self.rect().isEmpty():
             super().updateMatrix(changed)
+
+
+def set_up_axes(plot: pg.PlotWidget | pg.PlotItem, bottom: str = "", left: str = "") -> None:
+    """Label the axes, whose numbers stay in the units of the labels; pyqtgraph's button goes."""
+    plot.hideButtons()
+    for name, label in (("bottom", bottom), ("left", left)):
+        if label:
+            plot.setLabel(name, label)
+        plot.getAxis(name).enableAutoSIPrefix(False)
 
 
 DENSE = 1.6  # numbers, of as many as pyqtgraph has by itself

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Slot
+from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtGui import QColor, QShowEvent
 from PySide6.QtWidgets import QAbstractItemView, QListWidget, QSizePolicy, QTableView, QWidget
 
@@ -25,23 +25,22 @@ from ..shared.context import Context
 from ..shared.label import PlainLabel, plain_tip
 from ..shared.panel import Panel
 from ..shared.pool_connection import PoolConnection
+from ..shared.record_model import NO_PARENT, AnyIndex, RecordModel
 from ..shared.watched_boards import speed_words
 from ..shared.widgets import set_up_table, vbox
 from .runs_on import RunsOn
 
-AnyIndex = QModelIndex | QPersistentModelIndex
-_NO_PARENT = QModelIndex()
 _ORDER: Final = tuple(Doing)
 _OVER: Final = "took part"  # of a session that is stored
 
 
-class BoardModel(QAbstractTableModel):
+class BoardModel(RecordModel):
     """`show_status` puts another moment in place of the last."""
 
     def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+        super().__init__([column.title for column in COLUMNS], parent)
         self._joined: tuple[BoardStatus, ...] = ()
-        self._boards: tuple[BoardStatus, ...] = ()  # in the order of the rows
+        self._records: tuple[BoardStatus, ...] = ()  # in the order of the rows
         self._sorted_by: tuple[int, bool] | None = None  # column, descending
         self._stored = False
         self.words_of_row: Callable[[int], str] = str  # what a row of the space is, for tool tips
@@ -58,26 +57,24 @@ class BoardModel(QAbstractTableModel):
         self._arrange()
 
     def _arrange(self) -> None:
-        before, after = self._boards, self._in_order()
+        before, after = self._records, self._in_order()
         keys, new = [board.key for board in before], [board.key for board in after]
         if keys == new[: len(keys)]:
-            self._boards = after[: len(before)]
-            if before and before != self._boards:
-                self.dataChanged.emit(self.index(0, 0), self.index(len(before) - 1, len(COLUMNS) - 1))
+            self._records = after[: len(before)]
+            if before and before != self._records:
+                self._rows_changed(0, len(before) - 1)
             if len(after) > len(before):
-                self.beginInsertRows(_NO_PARENT, len(before), len(after) - 1)
-                self._boards = after
+                self.beginInsertRows(NO_PARENT, len(before), len(after) - 1)
+                self._records = after
                 self.endInsertRows()
         elif sorted(keys) == sorted(new):
             self.layoutAboutToBeChanged.emit()
             held, rows = self.persistentIndexList(), {key: row for row, key in enumerate(new)}
-            self._boards = after
+            self._records = after
             self.changePersistentIndexList(held, [self.index(rows[keys[i.row()]], i.column()) for i in held])
             self.layoutChanged.emit()
         else:
-            self.beginResetModel()
-            self._boards = after
-            self.endResetModel()
+            self._replace(after)
 
     def _in_order(self) -> tuple[BoardStatus, ...]:
         if self._sorted_by is None:
@@ -87,27 +84,19 @@ class BoardModel(QAbstractTableModel):
 
     def board(self, row: int) -> BoardStatus:
         """The board of a row."""
-        return self._boards[row]
+        return self._records[row]
 
     # --- Qt's side ----------------------------------------------------------------------------------------------------
 
-    def rowCount(self, parent: AnyIndex = _NO_PARENT) -> int:
-        return 0 if parent.isValid() else len(self._boards)
-
-    def columnCount(self, parent: AnyIndex = _NO_PARENT) -> int:
-        return 0 if parent.isValid() else len(COLUMNS)
-
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
-            return COLUMNS[section].title
         if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.ToolTipRole:
             return COLUMNS[section].tip
-        return None
+        return super().headerData(section, orientation, role)
 
     def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if not index.isValid() or index.row() >= len(self._boards):
+        if not index.isValid() or index.row() >= len(self._records):
             return None
-        board, column = self._boards[index.row()], COLUMNS[index.column()]
+        board, column = self._records[index.row()], COLUMNS[index.column()]
         if role == Qt.ItemDataRole.DisplayRole:
             over = self._stored and board.doing is Doing.WAITING and column.text is doing_words
             return _OVER if over else column.text(board)

@@ -11,12 +11,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from PySide6.QtCore import (
-    QAbstractTableModel,
     QItemSelectionModel,
     QMimeData,
     QModelIndex,
     QObject,
-    QPersistentModelIndex,
     Qt,
     Signal,
     Slot,
@@ -31,39 +29,36 @@ from ..shared.bridge import Activity
 from ..shared.context import Context
 from ..shared.label import PlainLabel, plain_tip
 from ..shared.panel import Panel
+from ..shared.record_model import AnyIndex, RecordModel
 from ..shared.widgets import button, hbox, set_up_table, vbox
 
-AnyIndex = QModelIndex | QPersistentModelIndex
-_NO_PARENT = QModelIndex()
 _DRAGGED: Final = "application/x-wattridge-queued-run"
 
 
-class QueueModel(QAbstractTableModel):
+class QueueModel(RecordModel):
     """Finished runs first, then the one that runs, then those that wait. `look_again` after every change."""
 
     def __init__(self, queue: RunQueue, activity: Activity, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+        super().__init__([title for title, _ in COLUMNS], parent)
         self._queue, self._activity = queue, activity
-        self._runs: tuple[QueuedRun, ...] = queue.runs
+        self._records: tuple[QueuedRun, ...] = queue.runs
 
     def look_again(self) -> None:
         """The queue has changed."""
-        self.beginResetModel()
-        self._runs = self._queue.runs
-        self.endResetModel()
+        self._replace(self._queue.runs)
 
     def refresh(self) -> None:
         """What runs is further on, and so the others' times may be better known."""
-        if self._runs:
-            self.dataChanged.emit(self.index(0, 0), self.index(len(self._runs) - 1, len(COLUMNS) - 1))
+        if self._records:
+            self._rows_changed(0, len(self._records) - 1)
 
     def run(self, row: int) -> QueuedRun:
         """The run in a row."""
-        return self._runs[row]
+        return self._records[row]
 
     def row_of(self, number: int) -> int | None:
         """The row of a run; None if it is there no more."""
-        return next((row for row, run in enumerate(self._runs) if run.number == number), None)
+        return next((row for row, run in enumerate(self._records) if run.number == number), None)
 
     # --- what the cells say -------------------------------------------------------------------------------------------
 
@@ -99,19 +94,8 @@ class QueueModel(QAbstractTableModel):
 
     # --- Qt's side ----------------------------------------------------------------------------------------------------
 
-    def rowCount(self, parent: AnyIndex = _NO_PARENT) -> int:
-        return 0 if parent.isValid() else len(self._runs)
-
-    def columnCount(self, parent: AnyIndex = _NO_PARENT) -> int:
-        return 0 if parent.isValid() else len(COLUMNS)
-
-    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
-            return COLUMNS[section][0]
-        return None
-
     def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        run = self._runs[index.row()]
+        run = self._records[index.row()]
         if role == Qt.ItemDataRole.DisplayRole:
             return self._cell(run, index.column())
         if role == Qt.ItemDataRole.ToolTipRole:
@@ -124,7 +108,7 @@ class QueueModel(QAbstractTableModel):
         if not index.isValid():
             return Qt.ItemFlag.ItemIsDropEnabled
         plain = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
-        return plain | Qt.ItemFlag.ItemIsDragEnabled if self._runs[index.row()].waits else plain
+        return plain | Qt.ItemFlag.ItemIsDragEnabled if self._records[index.row()].waits else plain
 
     def supportedDropActions(self) -> Qt.DropAction:
         return Qt.DropAction.MoveAction
@@ -134,7 +118,7 @@ class QueueModel(QAbstractTableModel):
 
     def mimeData(self, indexes: Sequence[QModelIndex]) -> QMimeData:
         data = QMimeData()
-        numbers = dict.fromkeys(self._runs[index.row()].number for index in indexes)
+        numbers = dict.fromkeys(self._records[index.row()].number for index in indexes)
         data.setData(_DRAGGED, ",".join(map(str, numbers)).encode())
         return data
 
@@ -142,7 +126,7 @@ class QueueModel(QAbstractTableModel):
         """The dragged runs, one after the other, before the run of that row; at the end if there is none."""
         if not data.hasFormat(_DRAGGED):
             return False
-        before = self._runs[row].number if 0 <= row < len(self._runs) else None
+        before = self._records[row].number if 0 <= row < len(self._records) else None
         for number in map(int, bytes(data.data(_DRAGGED).data()).split(b",")):
             self._move_before(number, before)
         return True

@@ -205,8 +205,7 @@ class RooflinePlot(pg.GraphicsLayoutWidget, InParts):  # type: ignore[misc]  # p
         self._note = PlotNote(self)
         self.setMinimumHeight(180)
         self.scene().sigMouseClicked.connect(self._clicked)
-        theme.notifier().changed.connect(self.redraw)
-        self.redraw()
+        theme.follow(self.redraw)
 
     @property
     def note(self) -> str:

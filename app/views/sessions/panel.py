@@ -15,11 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import (
-    QAbstractTableModel,
     QItemSelectionModel,
     QModelIndex,
     QObject,
-    QPersistentModelIndex,
     Qt,
     Signal,
     Slot,
@@ -44,6 +42,7 @@ from ..shared.captions import measured_words
 from ..shared.context import Context
 from ..shared.label import PlainLabel, plain_tip
 from ..shared.panel import Panel
+from ..shared.record_model import AnyIndex, RecordModel
 from ..shared.tasks import TaskQueue
 from ..shared.thumbnail import Thumbnail
 from ..shared.turns import timer
@@ -63,8 +62,6 @@ if TYPE_CHECKING:
     from ...engine.formats.any_table import TableColumns
     from ...engine.store.database import Store
 
-AnyIndex = QModelIndex | QPersistentModelIndex
-_NO_PARENT = QModelIndex()
 FAVOURITE, NAME, TAGS = 0, 1, 4
 
 
@@ -107,13 +104,13 @@ def matches(record: SessionRecord, typed: str) -> bool:
     return all(word in words for word in typed.casefold().split())
 
 
-class SessionsModel(QAbstractTableModel):
+class SessionsModel(RecordModel):
     """Newest first until the user sorts."""
 
     def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+        super().__init__([title for title, _, _, _ in _COLUMNS], parent)
         self._all: tuple[SessionRecord, ...] = ()
-        self._shown: list[SessionRecord] = []
+        self._records: list[SessionRecord] = []
         self._typed = ""
         self._sorted: tuple[int, bool] | None = None  # column, descending
 
@@ -134,46 +131,34 @@ class SessionsModel(QAbstractTableModel):
 
     def record(self, row: int) -> SessionRecord:
         """The session in a row."""
-        return self._shown[row]
+        return self._records[row]
 
     def row_of(self, session: int) -> int | None:
         """The row of a session; None if it is not shown."""
-        return next((row for row, record in enumerate(self._shown) if record.id == session), None)
+        return next((row for row, record in enumerate(self._records) if record.id == session), None)
 
     def show_progress(self, progress: Progress) -> None:
         """Where the running session stands."""
         row = self.row_of(progress.session)
         if row is not None:
             changed = replace(
-                self._shown[row], evaluated=progress.evaluated, timed=progress.timed, state=progress.state
+                self._records[row], evaluated=progress.evaluated, timed=progress.timed, state=progress.state
             )
-            self._shown[row] = changed
+            self._records[row] = changed
             self._all = tuple(changed if record.id == changed.id else record for record in self._all)
-            self.dataChanged.emit(self.index(row, 0), self.index(row, len(_COLUMNS) - 1))
+            self._rows_changed(row, row)
 
     def _show(self) -> None:
-        self.beginResetModel()
-        self._shown = [record for record in self._all if matches(record, self._typed)]
+        shown = [record for record in self._all if matches(record, self._typed)]
         if self._sorted is not None:
             column, descending = self._sorted
-            self._shown.sort(key=_COLUMNS[column][3], reverse=descending)
-        self.endResetModel()
+            shown.sort(key=_COLUMNS[column][3], reverse=descending)
+        self._replace(shown)
 
     # --- Qt's side ----------------------------------------------------------------------------------------------------
 
-    def rowCount(self, parent: AnyIndex = _NO_PARENT) -> int:
-        return 0 if parent.isValid() else len(self._shown)
-
-    def columnCount(self, parent: AnyIndex = _NO_PARENT) -> int:
-        return 0 if parent.isValid() else len(_COLUMNS)
-
-    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
-            return _COLUMNS[section][0]
-        return None
-
     def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        record = self._shown[index.row()]
+        record = self._records[index.row()]
         if role == Qt.ItemDataRole.DisplayRole:
             return _COLUMNS[index.column()][2](record)
         if role == Qt.ItemDataRole.ToolTipRole:

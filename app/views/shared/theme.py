@@ -8,6 +8,7 @@ from the ground of the plot, at 3 to 1.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
@@ -185,14 +186,19 @@ def colours() -> Colours:
     return notifier().current
 
 
+def follow(slot: Callable[[], object]) -> None:
+    """Call a slot now, and whenever the colours change."""
+    notifier().changed.connect(slot)
+    slot()
+
+
 class _Style(QObject):
     """A style sheet that follows the colours."""
 
     def __init__(self, widget: QWidget, sheet: str) -> None:
         super().__init__(widget)
         self._widget, self._sheet = widget, sheet
-        notifier().changed.connect(self.apply)
-        self.apply()
+        follow(self.apply)
 
     @Slot()
     def apply(self) -> None:

@@ -323,8 +323,7 @@ class _Pressed(QObject):
         super().__init__(button)
         self._button = button
         button.toggled.connect(self._recolour)
-        theme.notifier().changed.connect(self._recolour)
-        self._recolour()
+        theme.follow(self._recolour)
 
     @Slot()
     def _recolour(self) -> None:

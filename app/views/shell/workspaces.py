@@ -199,8 +199,7 @@ class Rail(QFrame):
             " font-weight: 600; }}",
             "#rail QToolButton:focus {{ border-right: 2px solid {c.accent}; }}",
         )
-        theme.notifier().changed.connect(self._recolour)
-        self._recolour()
+        theme.follow(self._recolour)
 
     def mark(self, name: str) -> None:
         """That workspace is in sight."""

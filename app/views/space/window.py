@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from PySide6.QtCore import QAbstractTableModel, QEvent, QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt, Slot
+from PySide6.QtCore import QAbstractTableModel, QEvent, QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QColor, QGuiApplication, QHelpEvent, QKeySequence, QPainter, QPaintEvent, QShortcut
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -32,6 +32,7 @@ from ...engine.space.search_space import PruningStep, SearchSpace, pruning_steps
 from ...engine.specification.plan import SessionPlan
 from ..shared import theme
 from ..shared.label import PlainLabel, plain_tip
+from ..shared.record_model import NO_PARENT, AnyIndex
 from ..shared.widgets import vbox
 
 _GAP = 10  # pixels between columns
@@ -135,8 +136,6 @@ def _explanation(step: PruningStep) -> str:
     return f"{step.restriction}\n{removed}, {count_text(step.after)} left"
 
 
-AnyIndex = QModelIndex | QPersistentModelIndex
-_NO_PARENT = QModelIndex()
 _PADDING = 16  # pixels around a cell's text
 _MEASURED = 200  # values of a column that are measured for its width
 
@@ -164,10 +163,10 @@ class SpaceModel(QAbstractTableModel):
 
     # --- Qt's side ---------------------------------------------------------------------------------------------------
 
-    def rowCount(self, parent: AnyIndex = _NO_PARENT) -> int:
+    def rowCount(self, parent: AnyIndex = NO_PARENT) -> int:
         return 0 if parent.isValid() or self.space is None else self.space.size
 
-    def columnCount(self, parent: AnyIndex = _NO_PARENT) -> int:
+    def columnCount(self, parent: AnyIndex = NO_PARENT) -> int:
         return 0 if parent.isValid() or self.space is None else len(self._titles)
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:

@@ -19,7 +19,6 @@ from PySide6.QtCore import (
     QItemSelectionModel,
     QItemSelectionRange,
     QModelIndex,
-    QPersistentModelIndex,
     Qt,
     Signal,
     Slot,
@@ -40,11 +39,10 @@ from ..shared.context import Context
 from ..shared.current_result import CurrentResult, ResultCaption
 from ..shared.label import PlainLabel, plain_tip
 from ..shared.panel import Panel
+from ..shared.record_model import NO_PARENT, AnyIndex
 from ..shared.widgets import hbox, set_up_table, vbox
 
 Indices = npt.NDArray[np.int64]
-AnyIndex = QModelIndex | QPersistentModelIndex
-_NO_PARENT = QModelIndex()
 _NUMBER, _STATE = 0, 1  # the two columns before the parameters
 _OVER = "over a limit"  # in place of the state of what worked, and breaks a limit
 _TIMED = "timed"  # in place of the state of what worked, and was only timed
@@ -107,7 +105,7 @@ class ResultsModel(QAbstractTableModel):
                 self._reorder()
         if not len(new):
             return
-        self.beginInsertRows(_NO_PARENT, len(self._order), len(self._order) + len(new) - 1)
+        self.beginInsertRows(NO_PARENT, len(self._order), len(self._order) + len(new) - 1)
         self._order = np.concatenate([self._order, new])
         self.endInsertRows()
         if self._sorted_by is not None:
@@ -177,10 +175,10 @@ class ResultsModel(QAbstractTableModel):
 
     # --- Qt's side ---------------------------------------------------------------------------------------------------
 
-    def rowCount(self, parent: AnyIndex = _NO_PARENT) -> int:
+    def rowCount(self, parent: AnyIndex = NO_PARENT) -> int:
         return 0 if parent.isValid() else len(self._order)
 
-    def columnCount(self, parent: AnyIndex = _NO_PARENT) -> int:
+    def columnCount(self, parent: AnyIndex = NO_PARENT) -> int:
         return 0 if parent.isValid() or self._table is None else 2 + len(self._columns)
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
