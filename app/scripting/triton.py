@@ -93,9 +93,9 @@ class Bench:
         _refuse_kept_choices(self)
 
     def __call__(self, kernel_call: Callable[[], Any], quantiles: Sequence[float] | None = None, **_: Any) -> Score:
-        """The score of one configuration, as Triton asks for it.
+        """The score of one configuration, in Triton's interface.
 
-        Raises what the launch raises (Triton treats lack of resources as a failure), and WattridgeError where the
+        Raises what the launch raises (Triton treats lack of resources as a failure), and WattridgeError if the
         energy is asked for and cannot be known.
         """
         tuner, configuration = _asked_by(kernel_call)
@@ -141,10 +141,28 @@ def bench(
     gpu: Gpu | str | int | None = None,
     target: float = _TARGET,
 ) -> Bench:
-    """A hook for `triton.autotune(..., do_bench=...)` that makes Triton choose by energy, time or power.
+    """A hook for ``triton.autotune(..., do_bench=...)`` that makes Triton choose by energy, time or power.
 
-    `within=0.03` chooses among the configurations that are at most 3 % slower than the fastest. `gpu` is the board
-    whose energy counts, by default GPU 0. Raises InputError.
+    Parameters
+    ----------
+    minimise : str
+        'energy', 'time' or 'power'.
+    within : float
+        Choose among the configurations that are at most by this share slower than the fastest.
+    gpu : Gpu, str or int
+        The board whose energy counts, by default GPU 0.
+    target : float
+        Half of the 95 % interval of the mean time, relative to it, at which a measurement may end.
+
+    Returns
+    -------
+    Bench
+        The hook.
+
+    Raises
+    ------
+    InputError
+        For an argument that cannot be used.
     """
     return Bench(minimise, within, gpu, target)
 
@@ -164,11 +182,40 @@ def tune(
     quiet: bool = False,
     **search: Any,
 ) -> Tuned:
-    """Launch `kernel[grid](*args, **keywords, **config.all_kwargs())` for every configuration, and measure it.
+    """Launch ``kernel[grid](*args, **keywords, **config.all_kwargs())`` for every configuration, and measure it.
 
-    `configs` are `triton.Config`s; `grid` a tuple, or a function of the meta-parameters. `verify` is called without
-    arguments after a first launch of each. The result has the whole table and the front; further keywords are those of
-    `wattridge.tune`, as `strategy` and `max_evaluations`. Raises as that does.
+    Parameters
+    ----------
+    kernel : triton.JITFunction
+    configs : sequence of triton.Config
+    args, keywords : sequence, mapping
+        Of every launch.
+    grid : tuple or callable
+        A tuple, or a function of the meta-parameters.
+    minimise : str
+        As for `wattridge.tune`.
+    within : float
+        Choose among the configurations that are at most by this share slower than the fastest.
+    verify : callable
+        Called without arguments after a first launch of each configuration; a false result marks it as wrong.
+    gpu : Gpu, str or int
+        The board whose energy counts, by default GPU 0.
+    target : float
+        Half of the 95 % interval of the mean time, relative to it, at which a measurement may end.
+    quiet : bool
+        Print nothing.
+    **search
+        Further keywords of `wattridge.tune`, as `strategy` and `max_evaluations`.
+
+    Returns
+    -------
+    Tuned
+        The best configuration, the front and the whole table.
+
+    Raises
+    ------
+    InputError, KeyboardInterrupt
+        As `wattridge.tune`.
     """
     if hasattr(kernel, "configs") and hasattr(kernel, "fn"):
         what = "it has an autotuner of its own, which would choose before anything is measured here"
@@ -229,7 +276,7 @@ def _asked_by(kernel_call: Callable[[], Any]) -> tuple[Any, str]:
 
 
 def _refuse_kept_choices(hook: Bench) -> None:
-    """Hear of every choice that Triton makes, and refuse one that it read from disk and this hook did not make."""
+    """Listen to Triton's choices, and reject one that was read from disk and not made by this hook."""
     autotuning = _autotuning()
     if autotuning is None:
         return
@@ -253,7 +300,7 @@ def _autotuning() -> Any:
 
 
 class _Listener:
-    """Triton's listener; the one that was there before hears of everything too."""
+    """Triton's listener; the previously installed one is called as well."""
 
     def __init__(self, hooks: list[Bench], before: Callable[..., None] | None) -> None:
         self.hooks = hooks
@@ -286,6 +333,6 @@ def _is_of(hook: Bench, kept: Any) -> bool:
 
 
 def _tuner_above() -> Any:
-    """The tuner that called the listener: Triton does not say which."""
+    """The tuner that called the listener, found on the stack: Triton does not pass it."""
     frame = sys._getframe(2)
     return frame.f_locals.get("self")

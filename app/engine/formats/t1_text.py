@@ -145,7 +145,7 @@ def _unwrapped(text: str, tree: ast.expr) -> str:
 
 
 def _as_json(text: str) -> list[Any] | None:
-    """A list as JSON, which most are; None where it is not."""
+    """A list as JSON, which most are; None if it is not."""
     if not text.lstrip().startswith("["):
         return None
     try:

@@ -176,7 +176,7 @@ _STYLE = """
 
 
 def small_front(table: ResultTable, objective: Objective, units: Mapping[str, str]) -> str:
-    """HTML with the picture; empty where there are not two goals, or nothing worked."""
+    """HTML with the picture; empty if there are not two goals, or nothing worked."""
     goals = objective.front
     indices = front_indices(table, goals, objective.limits)
     if len(goals) < 2 or not indices:

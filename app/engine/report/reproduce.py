@@ -28,8 +28,8 @@ from ..results.state import Purpose
 from ..runner.base import setting_names
 from ..runner.pool.pool import SELECTOR
 from ..session.load import load_specification
-from ..session.opening import best_of
 from ..session.planning import own_goals, plan_replay
+from ..session.stored import best_of
 from ..strategies import base as strategies
 
 if TYPE_CHECKING:
@@ -316,7 +316,7 @@ def _budget(plan: SessionPlan, own: Mapping[str, Any]) -> list[str]:
 
 
 def _boards(plan: SessionPlan) -> list[str]:
-    """The board, or the several that share the session. Raises InputError where it is not known which those were."""
+    """The board, or the several that share the session. Raises InputError if it is not known which those were."""
     if plan.pool:
         return list(plan.pool)
     if plan.origin.get("gpu") == SELECTOR:

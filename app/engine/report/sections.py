@@ -291,7 +291,7 @@ def results(content: ReportContent) -> str:
 
 
 def _chart(made: Chart | str) -> str:
-    """A chart with its caption; nothing where there is only a reason why it cannot be drawn."""
+    """A chart with its caption; nothing if there is only a reason why it cannot be drawn."""
     picture = drawn(made) if isinstance(made, Chart) else ""
     return figure(picture, made.caption) if isinstance(made, Chart) and picture else ""
 

@@ -12,7 +12,7 @@ import math
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Final
 
 from ...base.errors import InputError, WattridgeError
@@ -21,8 +21,7 @@ from ...sensors.event_reasons import LIMITING
 from ...sensors.gpu import GpuInfo
 from ..metering.condition import Condition
 from ..metering.confidence import not_negative
-from ..metering.learning import BoardLearning
-from ..metering.thermal import ThermalModel, model_from_json, model_to_json
+from ..metering.thermal import BoardLearning, ThermalModel, model_from_json
 from ..metering.window import Window
 from ..results.measurement import SPREADS, THERMAL_CORRECTION, Measurement, State
 from ..specification.model import Specification, evaluate_metrics
@@ -48,14 +47,14 @@ class Statement:
     model: ThermalModel
 
     def to_origin(self) -> dict[str, str]:
-        """As a session keeps it; nothing where no figure was stated, and no condition is known."""
+        """As a session keeps it; nothing if no figure was stated, and no condition is known."""
         if not self.condition.words:
             return {}
-        return {"condition": self.condition.words, "thermal_model": json.dumps(model_to_json(self.model))}
+        return {"condition": self.condition.words, "thermal_model": json.dumps(asdict(self.model))}
 
     @classmethod
     def of_origin(cls, origin: Mapping[str, str]) -> Statement | None:
-        """What a session keeps; None where its figures are as they were drawn. Raises InputError where damaged."""
+        """What a session keeps; None if its figures are as they were drawn. Raises InputError where damaged."""
         if "thermal_model" not in origin or not origin.get("condition", ""):  # of a session that stated no figure
             return None
         try:
