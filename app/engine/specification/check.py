@@ -1,18 +1,14 @@
-"""From a document to a specification: every key, type, expression and name is checked before anything is built.
+"""Conversion of a document to a specification: keys, types, expressions and names are checked before any build.
 
-Options for the compilers of OpenCL and of the host's languages, checked when a file is read.
-
-An option that names another output, another program to run or a file of options is none that a specification needs;
-what is left, the compiler itself judges.
-
-A specification's [operator]: the kernel, space and goals that follow from a kind and a shape, and what the
-specification says of its own.
+An [operator] is replaced by the kernel, space and goals that follow from its kind and shape. Compiler options for
+OpenCL and the host's languages are refused where they name another output, another program or a file of options, which
+no specification needs; the compiler judges the rest.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,12 +37,11 @@ from .model import (
     KernelSpec,
     Specification,
     VerifySpec,
-    keys_of,
 )
 from .operator_kernels import document_of_operator
 from .operator_shapes import AXES, KINDS, Operator
 from .service import ServiceSpec, read_service
-from .toml_section import Section, as_name, check_places, has_one_group
+from .toml_section import Section, as_name, check_places, has_one_group, keys_of
 
 _WITH_A_WORD: Final = frozenset(("-D", "-U", "-I", "-L", "-l", "-isystem", "-include", "-x", "-gpu"))
 _PASSED_ON: Final = frozenset(("-Xcompiler", "-Xlinker", "-Xptxas"))  # the next word is another program's option
@@ -58,31 +53,36 @@ _MOST: Final = 200
 
 
 def check_options(options: Sequence[str], where: str) -> None:
-    """Raises InputError for the first option that cannot be given."""
-    words = iter(options)
-    if len(options) > _MOST:
-        raise InputError(f"{len(options)} options", where, f"at most {_MOST}")
-    for word in words:
-        if not word.startswith("-"):
+    """Check compiler options. Raises InputError for the first one that is not allowed."""
+    _check_count(options, "options", where, _MOST)
+    remaining = iter(options)
+    for option in remaining:
+        if not option.startswith("-"):
             remedy = "options begin with '-'; more files belong to 'source'"
-            raise InputError(f"'{word[:60]}' is no compiler option", where, remedy)
-        if _REFUSED.fullmatch(word):
+            raise InputError(f"'{option[:60]}' is no compiler option", where, remedy)
+        if _REFUSED.fullmatch(option):
             remedy = "leave it out: Wattridge names the files, and a specification starts no other program this way"
-            raise InputError(f"the compiler option '{word[:60]}' cannot be given", where, remedy)
-        if word in _PASSED_ON:
-            check_options([next(words, "")], where)
-        elif word in _WITH_A_WORD:
-            next(words, None)
+            raise InputError(f"the compiler option '{option[:60]}' cannot be given", where, remedy)
+        if option in _PASSED_ON:
+            check_options([next(remaining, "")], where)
+        elif option in _WITH_A_WORD:
+            next(remaining, None)
+
+
+def _check_count(entries: Sized, noun: str, where: str, most: int) -> None:
+    """Raises InputError for more entries than `most`."""
+    if len(entries) > most:
+        raise InputError(f"{len(entries)} {noun}", where, f"at most {most}")
 
 
 KEYS: Final = ("kind", "shape", "precision", "repeats", "timeout_s")
 
 
 def with_operator(document: Mapping[str, Any], path: Path) -> tuple[Mapping[str, Any], Operator | None]:
-    """The document with what its operator stands for, and the operator; as it is if it has none.
+    """The document with its operator expanded, and the operator; the document unchanged and None without one.
 
-    The document's own parameters replace the operator's of the same name; its restrictions and metrics come after the
-    operator's; its objective, and what it says of the search, replace the operator's. Raises InputError.
+    The document's parameters replace the operator's of the same name; its restrictions and metrics come after the
+    operator's; its objective and its keys of the search replace the operator's. Raises InputError.
     """
     if "operator" not in document:
         return document, None
@@ -94,23 +94,22 @@ def with_operator(document: Mapping[str, Any], path: Path) -> tuple[Mapping[str,
     operator = _operator(section)
     made = document_of_operator(operator)
     more = {key: section.raw(key) for key in ("repeats", "timeout_s") if key in section}
-    own = root.table("parameters")
-    for name in own:
+    parameters = root.table("parameters")
+    for name in parameters:
         if name not in made["parameters"]:
-            known = ", ".join(made["parameters"])
-            raise InputError(f"{operator.kind} has no parameter '{name}'", own.where, f"known: {known}")
+            remedy = f"known: {', '.join(made['parameters'])}"
+            raise InputError(f"{operator.kind} has no parameter '{name}'", parameters.where, remedy)
     constants = root.table("constants")
     for name in constants:
         if name in made["constants"]:
             raise InputError(f"'{name}' follows from the operator's shape", constants.where, "leave it out")
-    metrics = root.table("metrics").as_mapping()
     merged = {
         **{key: value for key, value in document.items() if key != "operator"},
         "kernel": {**made["kernel"], **more},
         "constants": {**made["constants"], **constants.as_mapping()},
-        "parameters": {**made["parameters"], **own.as_mapping()},
+        "parameters": {**made["parameters"], **parameters.as_mapping()},
         "restrictions": [*made["restrictions"], *root.texts("restrictions")],
-        "metrics": {**made["metrics"], **metrics},
+        "metrics": {**made["metrics"], **root.table("metrics").as_mapping()},
         "objective": document.get("objective", made["objective"]),
         "search": {**made["search"], **root.table("search").as_mapping()},
     }
@@ -142,18 +141,8 @@ TYPES = (
 _BY_SUFFIX = {".cl": "OpenCL", ".f90": "Fortran", ".f95": "Fortran", ".f03": "Fortran", ".f": "Fortran"}
 _LIMITS = tuple(limits_of((8, 0)).as_names())
 _SECTIONS = (
-    *(
-        "restrictions",
-        "kernel",
-        "operator",
-        "command",
-        "service",
-        "constants",
-        "parameters",
-        "device_settings",
-        "metrics",
-    ),
-    *("objective", "limits", "search", "metering"),
+    *("restrictions", "kernel", "operator", "command", "service", "constants", "parameters", "device_settings"),
+    *("metrics", "objective", "limits", "search", "metering"),
 )
 _SEARCH_KEYS = ("strategy", "options", "max_evaluations", "max_fraction", "max_seconds", "patience", "seed", "start")
 
@@ -162,7 +151,8 @@ def specification_of(document: Mapping[str, Any], path: Path) -> Specification:
     """The specification in a document of this shape, checked; its files are relative to `path`. Raises InputError."""
     document, operator = with_operator(document, path)
     root = Section(document, str(path), _SECTIONS)
-    constants = _constants(_bounded(root.table("constants")))
+    table = _bounded(root.table("constants"))
+    constants = {as_name(key, table): table.value(key) for key in table}
     parameters = _parameters(root.table("parameters"))
     settings = _device_settings(root.table("device_settings", SETTINGS))
     if not parameters and not settings:
@@ -172,8 +162,7 @@ def specification_of(document: Mapping[str, Any], path: Path) -> Specification:
     _check_parameter_expressions(root, parameters, (*parameters, *constants, *_LIMITS))
     scope = (*tunable, *constants, *_LIMITS)
     restrictions = root.texts("restrictions")
-    if len(restrictions) > MAX_ENTRIES:
-        raise InputError(f"{len(restrictions)} restrictions", root.place("restrictions"), f"at most {MAX_ENTRIES}")
+    _check_count(restrictions, "restrictions", root.place("restrictions"), MAX_ENTRIES)
     for index, text in enumerate(restrictions):
         parse(text, f"{root.place('restrictions')}[{index}]").check_names(scope)
     if len(kinds := [kind for kind in ("kernel", "command", "service") if kind in root]) > 1:
@@ -206,7 +195,7 @@ def specification_of(document: Mapping[str, Any], path: Path) -> Specification:
         objective=_objective(root, (*measured, *metrics), measured),
         limits=_limits(_bounded(root.table("limits")), (*measured, *metrics)),
         strategy=search.text("strategy", "random_sample"),
-        strategy_options=_options(search.table("options")),
+        strategy_options=search.table("options").values(),
         max_evaluations=search.integer("max_evaluations", None, least=1),
         max_fraction=search.number("max_fraction", None, least=0.0),
         max_seconds=search.number("max_seconds", None, least=0.001),
@@ -219,28 +208,21 @@ def specification_of(document: Mapping[str, Any], path: Path) -> Specification:
 
 def _meters(section: Section) -> MeterChoice:
     selectors = section.texts("meters") if "meters" in section else ()
-    if len(selectors) > MAX_METERS:
-        raise InputError(f"{len(selectors)} meters", section.place("meters"), f"at most {MAX_METERS}")
+    _check_count(selectors, "meters", section.place("meters"), MAX_METERS)
     return MeterChoice(selectors, section.text("energy_from", BOARD), section.flag("correct_gain", False))
 
 
 def _starts(search: Section, tunable: Sequence[str]) -> tuple[Configuration, ...]:
-    """What a search begins with: tables of parameters and their values."""
+    """The configurations that a search begins with, from tables of parameters and their values."""
     tables = search.tables("start", tunable)
-    if len(tables) > MAX_STARTS:
-        raise InputError(f"{len(tables)} configurations", search.place("start"), f"at most {MAX_STARTS}")
-    return tuple({name: table.value(name) for name in table} for table in tables)
+    _check_count(tables, "configurations", search.place("start"), MAX_STARTS)
+    return tuple(table.values() for table in tables)
 
 
 def _bounded(section: Section) -> Section:
-    """The table, of at most MAX_ENTRIES entries: what follows compares each with all others."""
-    if len(section.as_mapping()) > MAX_ENTRIES:
-        raise InputError(f"{len(section.as_mapping())} entries", section.where, f"at most {MAX_ENTRIES}")
+    """The table, of at most MAX_ENTRIES entries, as every entry is later compared with all others."""
+    _check_count(section.as_mapping(), "entries", section.where, MAX_ENTRIES)
     return section
-
-
-def _constants(section: Section) -> dict[str, Value]:
-    return {as_name(key, section): section.value(key) for key in section}
 
 
 def _parameters(section: Section) -> dict[str, tuple[Value, ...] | str]:
@@ -254,8 +236,7 @@ def _parameters(section: Section) -> dict[str, tuple[Value, ...] | str]:
         if not values:
             raise section.wrong(key, "at least one value")
         parameters[as_name(key, section)] = values
-    if len(parameters) > MAX_PARAMETERS:
-        raise InputError(f"{len(parameters)} parameters", section.where, f"at most {MAX_PARAMETERS}")
+    _check_count(parameters, "parameters", section.where, MAX_PARAMETERS)
     return parameters
 
 
@@ -288,10 +269,8 @@ def _device_settings(section: Section) -> dict[str, SettingValues]:
     settings: dict[str, SettingValues] = {}
     for key in section:
         given = section.raw(key)
-        if given == "supported":
-            settings[key] = "supported"
-        elif given == "ridge" and key == "graphics_clock_mhz":
-            settings[key] = "ridge"
+        if given == "supported" or (given == "ridge" and key == "graphics_clock_mhz"):
+            settings[key] = given
         elif key == PROFILE:
             settings[key] = _profiles(section, key)
         elif isinstance(given, dict):
@@ -310,7 +289,7 @@ def _device_settings(section: Section) -> dict[str, SettingValues]:
 
 
 def _profiles(section: Section, key: str) -> tuple[Value, ...]:
-    """Workload power profiles by name or number, -1 and 'none' for none; which there are is for the board to say."""
+    """Workload power profiles by name or number, -1 and 'none' for none; the board determines which exist."""
     values = section.items(key)
     sound = [isinstance(value, str) or (type(value) is int and is_setting(key, value)) for value in values]
     if not values or not all(sound):
@@ -366,7 +345,7 @@ def _kernel(section: Section, folder: Path, scope: tuple[str, ...]) -> KernelSpe
 
 
 def _language(section: Section, sources: tuple[str, ...]) -> str:
-    """The language by its usual spelling, however it is written."""
+    """The language in its usual spelling; case is ignored."""
     written = section.text("language", "CUDA")
     language = next((known for known in DESCRIBED if known.lower() == written.lower()), None)
     if language is None:
@@ -380,17 +359,16 @@ def _language(section: Section, sources: tuple[str, ...]) -> str:
 
 
 def _compiler(section: Section, language: str) -> str:
-    """One that is known: a file names no other program to run."""
+    """A compiler from the list for the language, as a file may not name any other program to run."""
     compiler = section.text("compiler", "")
-    known = (*COMPILERS.get(language, ()), *(DEVICE_COMPILERS if language in ("C", "C++") else ()))
-    if compiler and compiler not in known:
-        where = f"one of {', '.join(known)}" if known else "a kernel in C, C++ or Fortran"
-        raise section.wrong("compiler", where)
+    allowed = (*COMPILERS.get(language, ()), *(DEVICE_COMPILERS if language in ("C", "C++") else ()))
+    if compiler and compiler not in allowed:
+        raise section.wrong("compiler", f"one of {', '.join(allowed)}" if allowed else "a kernel in C, C++ or Fortran")
     return compiler
 
 
 def _returns(section: Section, language: str) -> str:
-    """What a function of the host returns."""
+    """The name of the value that a function of the host returns."""
     if "returns" in section and language not in OF_THE_HOST:
         raise InputError(f"a kernel in {language} returns nothing", section.place("returns"), "leave it out")
     returns = section.text("returns", "time_ms")
@@ -406,7 +384,7 @@ def returned_value(kernel: KernelSpec) -> tuple[str, ...]:
 
 
 def _check_programs(kernel: KernelSpec, section: Section, named: tuple[str, ...]) -> None:
-    """The commands of a kernel use names that are there."""
+    """Check that the commands of a kernel use defined names. Raises InputError."""
     arrays = tuple(argument.name for argument in kernel.arguments if argument.value is None)
     check_places(kernel.generator, section.place("generator"), named)
     if kernel.verify is not None:
@@ -475,11 +453,10 @@ def _verify(section: Section, arguments: Iterable[ArgumentSpec]) -> VerifySpec:
     rtol, atol = section.number("rtol", 1e-5, least=0) or 0.0, section.number("atol", 0.0, least=0) or 0.0
     command = section.text("command", "")
     if isinstance(section.raw("reference"), dict):
-        each = section.table("reference", [argument.name for argument in arguments if argument.output])
-        return VerifySpec("", rtol, atol, {output: _reference(each, output) for output in each}, command)
-    if command and "reference" not in section:
-        return VerifySpec("", rtol, atol, command=command)
-    return VerifySpec(_reference(section, "reference"), rtol, atol, command=command)
+        outputs = section.table("reference", [argument.name for argument in arguments if argument.output])
+        return VerifySpec("", rtol, atol, {output: _reference(outputs, output) for output in outputs}, command)
+    reference = "" if command and "reference" not in section else _reference(section, "reference")
+    return VerifySpec(reference, rtol, atol, command=command)
 
 
 def _reference(section: Section, key: str) -> str:
@@ -518,9 +495,8 @@ def _metrics(section: Section, named: tuple[str, ...], measured: tuple[str, ...]
         text = section.texts(name, numbers=True)
         if len(text) != 1:
             raise section.wrong(name, "an expression as text")
-        known = (*named, *measured, *metrics)
         remedy = f"metrics use parameters, constants, earlier metrics and {', '.join(measured)}"
-        parse(text[0], section.place(name)).check_names(known, remedy)
+        parse(text[0], section.place(name)).check_names((*named, *measured, *metrics), remedy)
         metrics[name] = text[0]
     return metrics
 
@@ -559,7 +535,3 @@ def _front_goal(text: str, goal: Goal, measured: tuple[str, ...]) -> Goal:
     if direction in ("max", "min") and name:
         return Goal(name.strip(), direction == "max")
     return goal if text == goal.name else Goal(text, text not in measured)
-
-
-def _options(section: Section) -> dict[str, Any]:
-    return {key: section.value(key) for key in section}

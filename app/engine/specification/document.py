@@ -10,8 +10,9 @@ from typing import Any, Final
 
 from ..metering.external_meters import BOARD, MeterChoice
 from ..results.objectives import Limit
-from .model import ARRAY_FILES, KEYS, ArgumentSpec, Specification
+from .model import ARRAY_FILES, ArgumentSpec, Specification
 from .operator_kernels import document_of_operator
+from .toml_section import KEYS
 
 _SAME: Final = ("restrictions", "kernel", "command", "service", "constants", "parameters", "metrics")
 _SEARCH: Final = ("strategy", "max_evaluations", "max_fraction", "max_seconds", "patience", "seed")

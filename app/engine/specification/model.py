@@ -1,6 +1,6 @@
-"""A specification, checked and frozen, and the metrics calculated from it; nothing here builds or measures.
+"""A specification, checked and frozen: its metrics, and the programs that starting it runs besides its kernels.
 
-What starting a specification runs besides its kernels. Loading, looking at it and building its space run nothing.
+Loading or viewing a specification and building its space run no program.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ COMPILERS: Final = {  # of functions of the host; the first that is there is use
     "Fortran": ("gfortran", "flang", "ifx", "nvfortran"),
 }
 DEVICE_COMPILERS: Final = ("nvcc", "hipcc")  # of C and C++ that holds kernels of its own and launches them
-KEYS: Final = {"sources": "source", "references": "reference"}  # of a document, where they are not a field's name
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +167,7 @@ class Specification(SearchOfAnySize):
         return measured.repeats if measured is not None else 1
 
     def repeated(self, repeats: int) -> Specification:
-        """The same with so many measurements of each configuration."""
+        """A copy with `repeats` measurements of each configuration."""
         if self.kernel is not None:
             return replace(self, kernel=replace(self.kernel, repeats=repeats))
         if self.command is not None:
@@ -183,11 +182,6 @@ class Specification(SearchOfAnySize):
         goals = (self.objective.goal, *self.objective.front) if self.objective else ()
         in_metrics = (name for key, text in self.metrics.items() for name in _parsed(text, f"metrics.{key}").names)
         return frozenset((*in_metrics, *(goal.name for goal in goals), *(limit.name for limit in self.limits)))
-
-
-def keys_of(kind: type[ArgumentSpec | VerifySpec | KernelSpec | CommandSpec | ServiceSpec]) -> tuple[str, ...]:
-    """The keys of the table in a document that describes one of these."""
-    return tuple(dict.fromkeys(KEYS.get(member.name, member.name) for member in fields(kind)))
 
 
 def evaluate_metrics(
@@ -208,7 +202,7 @@ def evaluate_metrics(
 
 
 def names_at_time(spec: Specification, parameters: Sequence[str]) -> frozenset[str]:
-    """What is known of a configuration once it is timed: its time per launch, and the metrics that need no more."""
+    """The values available once a configuration is timed: its time per launch, and the metrics that need no more."""
     scope = {*spec.constants, *parameters, "time_s"}
     for name, text in spec.metrics.items():
         if all(needed in scope for needed in _parsed(text, f"metrics.{name}").names):
@@ -242,10 +236,10 @@ def programs_of(spec: Specification) -> tuple[str, ...]:
     remarks = [f"starting it runs, {when}: {shortened(command, _MOST)}" for when, command in lines]
     if spec.service is not None and not spec.service.client.run:
         client = spec.service.client
-        also = [f"the prompts of {client.prompts}"] if client.prompts is not None else []
-        also += [f"the key that {client.key_from} holds"] if client.key_from else []
-        words = f", with {' and '.join(also)}" if also else ""
-        remarks.append(f"starting it sends requests to {spec.service.attach or spec.service.url}{words}")
+        sent = [f"the prompts of {client.prompts}"] if client.prompts is not None else []
+        sent += [f"the key that {client.key_from} holds"] if client.key_from else []
+        extras = f", with {' and '.join(sent)}" if sent else ""
+        remarks.append(f"starting it sends requests to {spec.service.attach or spec.service.url}{extras}")
     if kernel is not None and kernel.language in OF_THE_HOST:
         remarks.append(f"starting it runs {kernel.name} of its source as a program on this computer")
     return tuple(remarks)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from ...base.errors import InputError
 from ..results.service_figures import OF_EVERY_CLIENT, SERVICE_FIGURES
 from ..space.expression import parse
-from .toml_section import MOST_PATTERN, PLACE, Section, as_name, check_places, groups_of
+from .toml_section import MOST_PATTERN, PLACE, Section, as_name, check_places, groups_of, keys_of
 
 APIS: Final[Mapping[str, str]] = {"completions": "/v1/completions", "chat": "/v1/chat/completions", "http": "/"}
 FREE_PORT: Final = "free_port"  # in braces: a port of this machine that is free when the service is started
@@ -64,14 +64,14 @@ class ServiceSpec:
 
     @property
     def figures(self) -> tuple[str, ...]:
-        """What it reports by itself."""
+        """The figures that the service's client reports."""
         client = self.client
         if not client.run:
             return tuple(SERVICE_FIGURES)
         return tuple(dict.fromkeys((*client.values, *client.json, *OF_EVERY_CLIENT)))
 
     def arguments(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Those of these parameters that are arguments of the server: a change of one starts it again."""
+        """The parameters among `names` that are arguments of the server, which is restarted when one changes."""
         used = set(PLACE.findall(f"{self.start} {self.url} {self.ready} {self.stop}"))
         return tuple(name for name in names if name in used)
 
@@ -81,7 +81,7 @@ def read_service(section: Section, folder: Path, scope: tuple[str, ...], repeats
 
     Raises InputError.
     """
-    client = _client(section.table("client", _keys(ClientSpec)), folder, scope)
+    client = _client(section.table("client", keys_of(ClientSpec)), folder, scope)
     start, attach = section.text("start", ""), section.text("attach", "")
     if bool(start) == bool(attach):
         raise InputError("the service is not clear", section.where, "give either start = COMMAND or attach = URL")
@@ -127,12 +127,12 @@ def read_service(section: Section, folder: Path, scope: tuple[str, ...], repeats
 
 
 def is_url(text: str) -> bool:
-    """Whether a text is meant as a URL, rather than as a regular expression."""
+    """Whether a text is a URL, rather than a regular expression."""
     return text.startswith(("http://", "https://"))
 
 
 def check_url(url: str, where: str) -> None:
-    """Raises InputError for what is no URL of HTTP; a port may be a name in braces."""
+    """Check an HTTP URL, whose port may be a name in braces. Raises InputError."""
     plain = PLACE.sub("1", url)
     try:
         parts = urlsplit(plain)
@@ -226,7 +226,3 @@ def _check_pattern(pattern: str, section: Section, key: str, groups: tuple[int, 
     if groups_of(pattern) not in groups:
         wanted = "one group" if groups == (1,) else "one group at most"
         raise section.wrong(key, f"a regular expression with {wanted}, of at most {MOST_PATTERN} characters,")
-
-
-def _keys(kind: type[ClientSpec]) -> tuple[str, ...]:
-    return tuple(member.name for member in fields(kind))

@@ -1,7 +1,4 @@
-"""Reading a TOML table key by key: unknown keys and wrong types are one clear line that names the place.
-
-Checks that several sections share: names that expressions can use, places in commands, patterns of figures.
-"""
+"""Reader of TOML tables, key by key: an unknown key or a wrong value raises one clear line that names the place."""
 
 from __future__ import annotations
 
@@ -11,8 +8,9 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ...base.errors import InputError
 from ...base.files import check_toml_keys, read_text
@@ -20,6 +18,9 @@ from ...base.text import shortened
 from ..results.measurement import Value
 from ..space.expression import unknown_name
 from ..space.values import is_value
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 MAX_BYTES = 1024 * 1024
 MAX_LIST = 65536
@@ -82,6 +83,7 @@ class Section:
         return InputError(f"'{key}' {what}", self.place(key), f"{wanted} is needed")
 
     def raw(self, key: str) -> Any:
+        """The value of a key, unchecked; None where it is missing."""
         return self._table.get(key)
 
     def text(self, key: str, default: str | None = None) -> str:
@@ -118,6 +120,7 @@ class Section:
         return float(value)
 
     def flag(self, key: str, default: bool) -> bool:
+        """A truth value, or the default."""
         value = self._table.get(key, default)
         if not isinstance(value, bool):
             raise self.wrong(key, "true or false")
@@ -152,14 +155,18 @@ class Section:
 
     def tables(self, key: str, known: Sequence[str] | None = None) -> list[Section]:
         """A list of tables below this one."""
-        found = self._table.get(key, [])
-        if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+        tables = self._table.get(key, [])
+        if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
             raise self.wrong(key, "a list of tables")
-        return [Section(item, f"{self.place(key)}[{index}]", known) for index, item in enumerate(found)]
+        return [Section(table, f"{self.place(key)}[{index}]", known) for index, table in enumerate(tables)]
 
     def value(self, key: str) -> Value:
         """A plain value: number, text, true or false."""
         return self.plain(key, self._table.get(key))
+
+    def values(self) -> dict[str, Value]:
+        """All values of the table, which are plain, by their keys."""
+        return {key: self.value(key) for key in self}
 
     def plain(self, key: str, value: Any) -> Value:
         """That value, checked to be plain and within bounds."""
@@ -170,8 +177,14 @@ class Section:
         raise self.wrong(key, "a finite number, text, true or false")
 
 
+KEYS: Final = {"sources": "source", "references": "reference"}  # of a document, where they are not a field's name
 MOST_PATTERN: Final = 500  # characters of a regular expression
 PLACE: Final = re.compile(r"\{(\w+)\}")
+
+
+def keys_of(kind: type[DataclassInstance]) -> tuple[str, ...]:
+    """The keys of the table in a document that describes a dataclass."""
+    return tuple(dict.fromkeys(KEYS.get(member.name, member.name) for member in fields(kind)))
 
 
 def as_name(key: str, section: Section) -> str:
@@ -182,19 +195,19 @@ def as_name(key: str, section: Section) -> str:
 
 
 def check_places(text: str, where: str, scope: tuple[str, ...]) -> None:
-    """Every `{name}` of a command is a name of the scope. Raises InputError."""
+    """Check that every `{name}` of a command is in the scope. Raises InputError."""
     for used in PLACE.findall(text):
         if used not in scope:
             raise unknown_name(used, text, where, scope, "name a parameter, constant or device setting")
 
 
 def has_one_group(pattern: str) -> bool:
-    """Whether a pattern can find a figure: a regular expression with one group, of at most 500 characters."""
+    """Whether a pattern can capture a figure: a regular expression with one group, of at most 500 characters."""
     return groups_of(pattern) == 1
 
 
 def groups_of(pattern: str) -> int | None:
-    """How many groups a regular expression has; None for what is none, or is too long."""
+    """Number of groups of a regular expression; None where it is invalid or too long."""
     try:
         return re.compile(pattern).groups if len(pattern) <= MOST_PATTERN else None
     except (re.error, RecursionError, OverflowError):
