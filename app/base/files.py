@@ -67,13 +67,13 @@ def _read_pipe(path: Path | str) -> bytes:
                 return bytes(content)
             content += piece or b""
             if len(content) > MAXIMUM_PIPED_BYTES:
-                what = f"the pipe gives more than {MAXIMUM_PIPED_BYTES >> 20} MiB"
+                fault = f"the pipe gives more than {MAXIMUM_PIPED_BYTES >> 20} MiB"
             elif time.monotonic() - began > (PIPED_S if written else WRITER_S):
-                what = f"the pipe did not end within {PIPED_S:g} s" if written else "nobody writes into this pipe"
+                fault = f"the pipe did not end within {PIPED_S:g} s" if written else "nobody writes into this pipe"
             else:
                 time.sleep(0 if piece else 0.005)
                 continue
-            raise InputError(what, str(path), "save it as a file first")
+            raise InputError(fault, str(path), "save it as a file first")
 
 
 MAXIMUM_BYTES = 256 * 2**20  # of text that is kept, after decompression
@@ -168,8 +168,8 @@ def title_of(path: Path) -> str:
 def digest_of(path: Path) -> str:
     """The SHA-256 of a file, or of the JSON files of a folder, in hexadecimal. Raises OSError."""
     if os.path.isdir(path):
-        each = "".join(f"{file.name} {digest_of(file)}\n" for file in sorted(path.glob("*.json")))
-        return hashlib.sha256(each.encode()).hexdigest()
+        listing = "".join(f"{file.name} {digest_of(file)}\n" for file in sorted(path.glob("*.json")))
+        return hashlib.sha256(listing.encode()).hexdigest()
     with open_input(path) as file:
         digest = hashlib.sha256()
         while chunk := file.read(_CHUNK):

@@ -1,15 +1,13 @@
-"""How this copy of Wattridge was installed, and the command that adds an optional part to it or repairs it.
+"""How this copy of Wattridge was installed: the commands that extend or repair it, and how it loads libraries.
 
 pip adds nothing to a program that was frozen into a folder, and is not the way where pipx, uv or apt installed it.
 
-Shared libraries are loaded without holding up the other threads of this process.
+Shared libraries are loaded without blocking the other threads of this process. Python holds its lock while the system
+loads a library, for `ctypes` as for an extension module. Where the file is not cached in memory that takes long: 140 ms
+for the 106 MB of NVRTC, 60 ms for one of SciPy's modules (2 cores, a local disk), in which the window does not respond.
+`ctypes` calls functions without the lock, `dlopen` among them: Python's own call then finds the library loaded.
 
-Python keeps its lock while the system loads a library, for `ctypes` as for an extension module. Where the file is not
-in memory yet that takes long: 140 ms for the 106 MB of NVRTC, 60 ms for one of SciPy's modules (2 cores, a local disk),
-and the window answers nobody meanwhile. A function that `ctypes` calls is called without the lock, and `dlopen` is one:
-what it has loaded, Python's own call finds loaded.
-
-Which of Qt's system libraries are missing, in the words of the package manager. No Qt is imported to find out.
+Qt's missing system libraries are reported as packages of the package manager, without importing Qt.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ from .processes import frozen_folder, is_frozen
 
 DISTRIBUTION: Final = "wattridge"
 _OF_DEBIAN: Final = Path("/usr/lib/wattridge-program")  # where `resources/packaging/debian.py` puts the folder
-_NONE_ADDED: Final = "nothing can be added to this {copy}: {do} installs a Wattridge that has it"
+_NONE_ADDED: Final = "nothing can be added to this {{copy}}: {do} installs a Wattridge that has it"
 
 
 class Way(Enum):
@@ -87,58 +85,52 @@ def can_be_imported(way: Way | None = None) -> bool:
 
 
 def how_to_add(extra: str, way: Way | None = None) -> str:
-    """The command that adds an optional part of Wattridge, as `cuda`, to this copy; where none can, what does."""
+    """Return the command that adds an optional part, as `cuda`, to this copy; where none can, what installs both."""
     way = way or own_way()
-    part = f"'{DISTRIBUTION}[{extra}]'"
-    match way:
-        case Way.DEBIAN | Way.FOLDER:
-            return _NONE_ADDED.format(copy=way.value, do=f"pipx install {part}")
-        case Way.PIPX:
-            return f"pipx install --force {part}"
-        case Way.UV_TOOL:
-            return f"uv tool install {part}"
-        case Way.UV:
-            return f"uv pip install {part}"
-        case Way.CHECKOUT:
-            return f"pip install '.[{extra}]' in the checkout"
-        case Way.PIP:
-            return f"pip install {part}"
+    return _ADD_PART[way].format(program=DISTRIBUTION, extra=extra, copy=way.value)
 
 
 def how_to_add_package(package: str, way: Way | None = None) -> str:
-    """The same for a package of the package index that belongs to none of the optional parts."""
+    """Return the same command for a package of the package index that belongs to none of the optional parts."""
     way = way or own_way()
-    match way:
-        case Way.DEBIAN | Way.FOLDER:
-            do = f"pipx install {DISTRIBUTION} && pipx inject {DISTRIBUTION} {package}"
-            return _NONE_ADDED.format(copy=way.value, do=do)
-        case Way.PIPX:
-            return f"pipx inject {DISTRIBUTION} {package}"
-        case Way.UV_TOOL:
-            return f"uv tool install --with {package} {DISTRIBUTION}"
-        case Way.UV:
-            return f"uv pip install {package}"
-        case Way.CHECKOUT | Way.PIP:
-            return f"pip install {package}"
+    return _ADD_PACKAGE[way].format(program=DISTRIBUTION, package=package, copy=way.value)
 
 
 def how_to_repair(package: str, way: Way | None = None) -> str:
-    """The command that installs a package again that is here and does not load."""
-    way = way or own_way()
-    match way:
-        case Way.DEBIAN:
-            return "install the package of Wattridge again: sudo apt install --reinstall ./wattridge_*.deb"
-        case Way.FOLDER:
-            return "unpack the archive of Wattridge again"
-        case Way.PIPX:
-            return f"pipx reinstall {DISTRIBUTION}"
-        case Way.UV_TOOL:
-            return f"uv tool install --reinstall {DISTRIBUTION}"
-        case Way.UV:
-            return f"uv pip install --reinstall {package}"
-        case Way.CHECKOUT | Way.PIP:
-            return f"install it for this Python: pip install --force-reinstall {package}"
+    """Return the command that reinstalls a package that is installed but does not load."""
+    return _REPAIR[way or own_way()].format(program=DISTRIBUTION, package=package)
 
+
+_NO_PART: Final = _NONE_ADDED.format(do="pipx install '{program}[{extra}]'")
+_NO_PACKAGE: Final = _NONE_ADDED.format(do="pipx install {program} && pipx inject {program} {package}")
+_ADD_PART: Final = {
+    Way.DEBIAN: _NO_PART,
+    Way.FOLDER: _NO_PART,
+    Way.PIPX: "pipx install --force '{program}[{extra}]'",
+    Way.UV_TOOL: "uv tool install '{program}[{extra}]'",
+    Way.UV: "uv pip install '{program}[{extra}]'",
+    Way.CHECKOUT: "pip install '.[{extra}]' in the checkout",
+    Way.PIP: "pip install '{program}[{extra}]'",
+}
+_ADD_PACKAGE: Final = {
+    Way.DEBIAN: _NO_PACKAGE,
+    Way.FOLDER: _NO_PACKAGE,
+    Way.PIPX: "pipx inject {program} {package}",
+    Way.UV_TOOL: "uv tool install --with {package} {program}",
+    Way.UV: "uv pip install {package}",
+    Way.CHECKOUT: "pip install {package}",
+    Way.PIP: "pip install {package}",
+}
+_FORCED: Final = "install it for this Python: pip install --force-reinstall {package}"
+_REPAIR: Final = {
+    Way.DEBIAN: "install the package of Wattridge again: sudo apt install --reinstall ./wattridge_*.deb",
+    Way.FOLDER: "unpack the archive of Wattridge again",
+    Way.PIPX: "pipx reinstall {program}",
+    Way.UV_TOOL: "uv tool install --reinstall {program}",
+    Way.UV: "uv pip install --reinstall {package}",
+    Way.CHECKOUT: _FORCED,
+    Way.PIP: _FORCED,
+}
 
 _PIECE: Final = 1 << 20
 

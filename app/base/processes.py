@@ -138,8 +138,8 @@ def _send_later(number: int) -> None:
 
 def _ending() -> tuple[signal.Signals, ...]:
     """Signals that ask a program to end, without those that it was started to ignore (`nohup`)."""
-    found = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    return tuple(match for match in found if signal.getsignal(match) is not signal.SIG_IGN)
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    return tuple(number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN)
 
 
 @contextmanager

@@ -51,18 +51,18 @@ def analyse_log(path: Path, arguments: Namespace) -> int:
 
     span_s = _span(arguments.span)
     log = read_any(path, None if arguments.interval is None else seconds(arguments.interval, "--interval"))
-    found = [recorded_energy(board, span_s) for board in log.boards]
-    longest_s = max(match.recording_s for match in found)
+    energies = [recorded_energy(board, span_s) for board in log.boards]
+    longest_s = max(energy.recording_s for energy in energies)
     if span_s is not None and span_s[0] >= longest_s:
         raise InputError(f"the log ends after {longest_s:g} s", "--span", "seconds from its beginning, such as 10:20")
     if arguments.json:
-        boards = [document_of(item, board) for item, board in zip(found, log.boards, strict=True)]
+        boards = [document_of(item, board) for item, board in zip(energies, log.boards, strict=True)]
         print_json(LogEnergies(log=str(path), tool=log.tool, notes=log.notes, boards=boards))
         return 0
-    for index, (value, board) in enumerate(zip(found, log.boards, strict=True)):
+    for index, (value, board) in enumerate(zip(energies, log.boards, strict=True)):
         if index:
             show()
-        print_description(describe_energy(value, board, log.notes if index == len(found) - 1 else ()))
+        print_description(describe_energy(value, board, log.notes if index == len(energies) - 1 else ()))
     return 0
 
 
@@ -112,16 +112,16 @@ def analyse(arguments: Namespace) -> int:
     documents = []
     for part in (opened, *parts) if arguments.json else (parts or [opened]):
         objective = objective_of(part, arguments)
-        found = analyse_table(part.table, objective, preferences=preferences_of(arguments), load=load_of(arguments))
-        best = next(iter(by_goal(found.table, objective.goal, objective.limits)), None)
+        analysis = analyse_table(part.table, objective, preferences=preferences_of(arguments), load=load_of(arguments))
+        best = next(iter(by_goal(analysis.table, objective.goal, objective.limits)), None)
         if arguments.json:
-            share = peak_share(part.plan, found.table.measurement(best)) if best is not None else None
-            models = _models(part, found)
+            share = peak_share(part.plan, analysis.table.measurement(best)) if best is not None else None
+            models = _models(part, analysis)
             documents.append(
-                {**_heading(part), **document_of(found), "models_over_load": models, "share_of_peak": share}
+                {**_heading(part), **document_of(analysis), "models_over_load": models, "share_of_peak": share}
             )
         else:
-            _print(part, found, best)
+            _print(part, analysis, best)
     if arguments.json:
         print_json({**documents[0], "kernels": documents[1:]})
     return 0

@@ -219,19 +219,21 @@ def key_value(text: str) -> tuple[str, str]:
     return key, value
 
 
+def goal_of(arguments: Namespace) -> Goal | None:
+    """Return the goal that `--minimise` or `--maximise` names; None where neither is given."""
+    if arguments.maximise:
+        return Goal(arguments.maximise, True)
+    return Goal(arguments.minimise, False) if arguments.minimise else None
+
+
 def search_options(arguments: Namespace, repeats: int | None = None) -> SearchOptions:
-    """What the command line says in place of the specification."""
+    """Return the options that replace those of the specification."""
     from ..engine.specification.plan import SearchOptions
 
-    goal = None
-    if arguments.maximise:
-        goal = Goal(arguments.maximise, True)
-    elif arguments.minimise:
-        goal = Goal(arguments.minimise, False)
     return SearchOptions(
         strategy=arguments.strategy,
         strategy_options=dict(arguments.strategy_option),
-        objective=goal,
+        objective=goal_of(arguments),
         front=parse_front(arguments.front) if arguments.front else None,
         limits=tuple(parse_limit(text) for text in arguments.limit) or None,
         max_evaluations=arguments.max_evaluations,

@@ -12,19 +12,17 @@ from .terminal import print_json, print_table, show
 
 def examples(arguments: Namespace) -> int:
     """Every example by its name, with the first sentence of its own description."""
-    known = by_name()
-    found = [
-        {"name": name, "kind": _kind(known[name]), "about": _about(known[name]), "file": str(known[name])}
-        for name in sorted(known, key=lambda name: (_KINDS.index(_kind(known[name])), name))
+    paths = by_name()
+    rows = [
+        {"name": name, "kind": _kind(paths[name]), "about": _about(paths[name]), "file": str(paths[name])}
+        for name in sorted(paths, key=lambda name: (_KINDS.index(_kind(paths[name])), name))
     ]
     if arguments.json:
-        print_json(found)
+        print_json(rows)
         return 0
-    print_table(
-        [(match["name"], match["kind"], match["about"]) for match in found], ("example", "kind", "what it shows")
-    )
+    print_table([(row["name"], row["kind"], row["about"]) for row in rows], ("example", "kind", "what it shows"))
     show("", "Try one: wattridge tune gemm --gpu simulated:a100. The files, to be copied and read:")
-    show(*sorted({f"  {path.parent}" for path in known.values()}))
+    show(*sorted({f"  {path.parent}" for path in paths.values()}))
     return 0
 
 
@@ -39,9 +37,9 @@ def _kind(path: Path) -> str:
 
 def _about(path: Path) -> str:
     """The first sentence of the file's comment or docstring."""
-    words: list[str] = []
+    comment: list[str] = []
     for line in path.read_text(encoding="utf-8").splitlines():
         if not line.startswith(("#", '"""')):
             break
-        words += line.strip('#" ').split()
-    return " ".join(words).partition(". ")[0].rstrip(".")
+        comment += line.strip('#" ').split()
+    return " ".join(comment).partition(". ")[0].rstrip(".")

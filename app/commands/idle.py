@@ -39,7 +39,7 @@ def idle(arguments: Namespace) -> int:
     load = Load(arguments.idle_hours, arguments.boards, arguments.price, arguments.currency, arguments.carbon)
     program = None
     if arguments.loaded is not None:
-        program = IdleProgram(_words(arguments.loaded), loads_s=arguments.loads)
+        program = IdleProgram(_command_line(arguments.loaded), loads_s=arguments.loads)
     with guarded_board(arguments, by="idle") as (gpu, guard), stop_on_interrupt() as stop:
         study = study_idle(
             gpu,
@@ -50,7 +50,7 @@ def idle(arguments: Namespace) -> int:
             program=program,
             memory_clocks=arguments.memory_clocks,
             stop=stop,
-            progress=lambda words: say(f"looked: {words}"),
+            progress=lambda look: say(f"looked: {look}"),
         )
     if arguments.json:
         print_json(idle_document(study, load))
@@ -59,11 +59,11 @@ def idle(arguments: Namespace) -> int:
     return 0 if study.looks else 1
 
 
-def _words(text: str) -> list[str]:
+def _command_line(text: str) -> list[str]:
     try:
-        words = shlex.split(text)
+        command = shlex.split(text)
     except ValueError as error:
         raise InputError(f"not a command line: {error}", "--with", "close every quote") from None
-    if not words:
+    if not command:
         raise InputError("the command line is empty", "--with", "name a program")
-    return words
+    return command

@@ -105,12 +105,12 @@ def _own_command() -> str:
     if called.name == "wattridge" and os.access(called, os.X_OK):
         return str(called)
     beside = Path(sys.prefix) / "bin" / "wattridge"
-    found = str(beside) if os.access(beside, os.X_OK) else shutil.which("wattridge")
-    if found is None:
+    command = str(beside) if os.access(beside, os.X_OK) else shutil.which("wattridge")
+    if command is None:
         raise WattridgeError(
             "the command wattridge is not installed", "install-desktop", "install the package first, with pipx or pip"
         )
-    return os.path.abspath(found)
+    return os.path.abspath(command)
 
 
 def _exec_word(command: str) -> str:

@@ -61,12 +61,12 @@ def meters(arguments: Namespace) -> int:
 def _list(arguments: Namespace, gpu: Any) -> int:
     from ..sensors.meters.select import FORMS, find_meters
 
-    found = find_meters(gpu)
+    matches = find_meters(gpu)
     if arguments.json:
-        print_json([{"meter": match.selector, "label": match.label} for match in found])
+        print_json([{"meter": match.selector, "label": match.label} for match in matches])
         return 0
-    if found:
-        print_table([[match.selector, match.label] for match in found], ("--meter", "what it seems to be"))
+    if matches:
+        print_table([[match.selector, match.label] for match in matches], ("--meter", "what it seems to be"))
     else:
         say("No meter was found here.")
     say(f"What can be named: {FORMS}.")
@@ -80,12 +80,11 @@ def _describe(meter: SampledMeter, since_ns: int) -> dict[str, Any]:
     for channel in meter.channels:
         watts = columns[channel.name].astype(np.float64)
         watts = watts[np.isfinite(watts)]
-        known = bool(len(watts))
         channels[channel.name] = {
             "label": channel.label,
-            "mean": float(watts.mean()) if known else None,
-            "min": float(watts.min()) if known else None,
-            "max": float(watts.max()) if known else None,
+            "mean": float(watts.mean()) if watts.size else None,
+            "min": float(watts.min()) if watts.size else None,
+            "max": float(watts.max()) if watts.size else None,
         }
     return {
         "meter": meter.info.kind,

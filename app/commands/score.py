@@ -6,8 +6,8 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import InputError, WattridgeError
-from ..engine.results.objectives import Goal, parse_front
-from .arguments import add_goal, key_value, positive_int
+from ..engine.results.objectives import parse_front
+from .arguments import add_goal, goal_of, key_value, positive_int
 from .sources import recording_path
 from .terminal import ProgressBar, print_json, print_table, say, show, stop_on_interrupt
 
@@ -45,7 +45,7 @@ def score(arguments: Namespace) -> int:
         strategies=tuple(dict.fromkeys(named)),
         repeats=arguments.repeats,
         seed=arguments.seed,
-        goal=_goal(arguments),
+        goal=goal_of(arguments),
         front=parse_front(arguments.front) if arguments.front else (),
         over_time=arguments.over_time,
         batch=max(arguments.batch, arguments.boards),
@@ -89,12 +89,6 @@ def document(scores: Scores, plan: Any) -> ScoreDocument:
     }
 
 
-def _goal(arguments: Namespace) -> Goal | None:
-    if arguments.maximise:
-        return Goal(arguments.maximise, True)
-    return Goal(arguments.minimise, False) if arguments.minimise else None
-
-
 def _print(scores: Scores, plan: Any) -> None:
     from ..engine.runner.replay import TIMED_SHARE
 
@@ -107,10 +101,10 @@ def _print(scores: Scores, plan: Any) -> None:
     rows = []
     for name in ranked:
         overall = scores.overall(name)
-        own = [f"{scores.score(space, name).mean:.3f}" for space in scores.advantages]
-        rows.append([name, *own, f"{overall.mean:.3f}", overall.words])
-    what = "hypervolume" if plan.front else "best found"
-    show(f"score by {what} over {scores.unit}, {plan.repeats} repeats: 0 as random search, 1 the optimum at once")
+        on_spaces = [f"{scores.score(space, name).mean:.3f}" for space in scores.advantages]
+        rows.append([name, *on_spaces, f"{overall.mean:.3f}", overall.words])
+    figure = "hypervolume" if plan.front else "best found"
+    show(f"score by {figure} over {scores.unit}, {plan.repeats} repeats: 0 as random search, 1 the optimum at once")
     print_table(rows, header)
     if len(ranked) > 1:
         show("", "on how many spaces the row beats the column significantly (Mann-Whitney, 5 %)")

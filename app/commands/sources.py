@@ -40,11 +40,11 @@ def open_session(source: str | None, columns: TableColumns | None = None) -> Ope
 
 
 def newest_session(store: Store, where: str) -> int:
-    """Its number. Raises InputError, naming the command as `where`, if none is stored."""
-    known = store.sessions()
-    if not known:
+    """Its number. Raises InputError, naming the command as `where`, where none is stored."""
+    sessions = store.sessions()
+    if not sessions:
         raise InputError("no session is stored", where, "run `wattridge tune` or `wattridge demo` first")
-    return known[0].id
+    return sessions[0].id
 
 
 def recording_path(text: str) -> Path:
@@ -67,10 +67,10 @@ def specification_path(text: str) -> Path:
         return path
     if is_operator(text):
         return kept_specification(parse_operator(text))
-    known = examples()
-    if text not in known and path.name == text and not path.suffix:
+    paths = examples()
+    if text not in paths and path.name == text and not path.suffix:
         raise InputError("there is neither a file nor an example of that name", text, "see `wattridge examples`")
-    return known.get(text, path)
+    return paths.get(text, path)
 
 
 def is_specification(text: str) -> bool:
@@ -80,8 +80,8 @@ def is_specification(text: str) -> bool:
 
 def examples() -> dict[str, Path]:
     """The specifications and scripts that come with the program, by the name of their file without its suffix."""
-    found = sorted((resources() / "examples").rglob("*"))
-    return {path.stem: path for path in found if path.suffix in (".toml", ".py")}
+    files = sorted((resources() / "examples").rglob("*"))
+    return {path.stem: path for path in files if path.suffix in (".toml", ".py")}
 
 
 @contextmanager
@@ -127,16 +127,18 @@ def chosen_index(text: str | None, table: ResultTable) -> int | None:
         raise InputError(
             f"'{text}' names no configuration", "--configuration", f"NAME=VALUE of {', '.join(table.space.names)}"
         )
-    found = [
+    matches = [
         index
         for index in range(len(table))
         if all(str(table.measurement(index).configuration[name]) == value for name, value in wanted.items())
     ]
-    repeats = fold(table) if len(found) > 1 else None
-    if repeats is not None and len(set(repeats.index_of[found].tolist())) == 1:
-        return found[0]  # they are repeats of one configuration
-    if len(found) != 1:
+    repeats = fold(table) if len(matches) > 1 else None
+    if repeats is not None and len(set(repeats.index_of[matches].tolist())) == 1:
+        return matches[0]  # they are repeats of one configuration
+    if len(matches) != 1:
         raise InputError(
-            f"{len(found)} measured configurations match '{text}'", "--configuration", "name as many as single one out"
+            f"{len(matches)} measured configurations match '{text}'",
+            "--configuration",
+            "name as many as single one out",
         )
-    return found[0]
+    return matches[0]

@@ -50,8 +50,13 @@ def gpus(arguments: Namespace) -> int:
 
     if arguments.on is not None:
         return _gpus_there(arguments)
-    cuda = _cuda_in_use() if arguments.verbose else None
-    opencl, why_no_opencl = _opencl_devices() if arguments.verbose else ([], "")
+    opencl: list[OpenclDevice] = []
+    cuda, why_no_opencl = None, ""
+    if arguments.verbose:
+        from ..engine.runner.cuda.open import cuda_in_use
+
+        cuda = cuda_in_use()
+        opencl, why_no_opencl = _opencl_devices()
     boards = list_gpus()
     try:
         described = [_describe(gpu) for gpu in boards]
@@ -123,10 +128,10 @@ def _opencl_devices() -> tuple[list[OpenclDevice], str]:
         return [], f"{error.what} ({error.remedy})"
     boards = [(f"that of GPU {index}", uuid, pci_address(uuid)) for index, uuid, _ in real_boards()]
     boards += [(f"that of GPU {AMD}:{index}", uuid, pci_address(uuid)) for index, uuid, _ in amd_boards()]
-    found: list[OpenclDevice] = []
+    rows: list[OpenclDevice] = []
     for device in devices:
         energy = next((words for words, uuid, pci in boards if is_board(device, uuid, pci)), NO_ENERGY)
-        found.append(
+        rows.append(
             {
                 "name": device.name,
                 "kind": device.kind,
@@ -135,21 +140,15 @@ def _opencl_devices() -> tuple[list[OpenclDevice], str]:
                 "energy": energy,
             }
         )
-    return found, "" if found else "it has no devices here"
-
-
-def _cuda_in_use() -> dict[str, Any]:
-    from ..engine.runner.cuda.open import cuda_in_use
-
-    return cuda_in_use()
+    return rows, "" if rows else "it has no devices here"
 
 
 def _cuda_words(cuda: dict[str, Any]) -> str:
     if cuda["why_not"]:
         return f"none can run from here: {cuda['why_not']}"
-    words = f"run by {cuda['library']} and compiled by {cuda['compiler']}"
+    line = f"run by {cuda['library']} and compiled by {cuda['compiler']}"
     others = "".join(f"; WATTRIDGE_CUDA={name} takes {name}" for name in cuda["other_libraries"])
-    return words + others
+    return line + others
 
 
 def _gpus_there(arguments: Namespace) -> int:
@@ -177,7 +176,7 @@ def _describe(gpu: Gpu) -> Board:
     for name, why in cannot_set.items() if info.live else ():  # of simulated boards: under cannot_set
         if name != PROFILE:  # most boards have none: see --verbose
             say(f"{info.label}: the {WORDS[name]} cannot be set: {why}")
-    known = known_characterisation(info)
+    characterised = known_characterisation(info)
     clocks = list(gpu.graphics_clocks_mhz())
     steps = {b - a for a, b in pairwise(clocks)}
     return {
@@ -195,8 +194,8 @@ def _describe(gpu: Gpu) -> Board:
         "memory_clocks_mhz": list(gpu.memory_clocks_mhz()),
         "channels": {c.name: c.unit if c.available else f"not available: {c.unavailable}" for c in gpu.channels},
         "unavailable": {c.name: c.unavailable or "" for c in gpu.channels if not c.available},
-        "power_source": known.words if known else info.power_source,
-        "characterisation": to_json(known, answers=False) if known else None,
+        "power_source": characterised.words if characterised else info.power_source,
+        "characterisation": to_json(characterised, answers=False) if characterised else None,
         "cannot_set": cannot_set,
         "workload_power_profiles": None if PROFILE in cannot_set else _power_profiles(gpu),
         "left_over": left_over,
@@ -207,17 +206,17 @@ def _power_profiles(gpu: Gpu) -> list[PowerProfile]:
     from ..sensors.power_profiles import HasPowerProfiles
 
     assert isinstance(gpu, HasPowerProfiles)
-    found = gpu.power_profiles()
+    profiles = gpu.power_profiles()
     return [
         {
             "number": number,
             "name": profile.name,
             "priority": profile.priority,
             "conflicts_with": list(profile.conflicts),
-            "requested": number in (found.requested or ()),
-            "enforced": number in (found.enforced or ()),
+            "requested": number in (profiles.requested or ()),
+            "enforced": number in (profiles.enforced or ()),
         }
-        for number, profile in found.supported.items()
+        for number, profile in profiles.supported.items()
     ]
 
 
@@ -328,8 +327,8 @@ def _monitor_document(gpu: Gpu, trace: Trace, begun_ns: int) -> dict[str, Any]:
     if trace.power_name == POWER_SAMPLES.name:
         named.insert(0, POWER_SAMPLES)
     for described in named:
-        found = trace.statistics(described.name, begun_ns, end_ns)
-        channels[described.name] = {"unit": described.unit, **as_json(found)}
+        statistics = trace.statistics(described.name, begun_ns, end_ns)
+        channels[described.name] = {"unit": described.unit, **as_json(statistics)}
     spans = trace.event_spans(begun_ns, end_ns)
     energy_of = trace.trapezoid_j if isinstance(gpu, RecordedGpu) else trace.energy_j
     return {

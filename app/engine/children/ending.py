@@ -39,7 +39,7 @@ def prepare_for_the_end() -> None:
 
 
 def end_with_parent() -> None:
-    """To be called in a process of `multiprocessing`: it ends at once where its parent was killed."""
+    """End this process of `multiprocessing` at once when its parent is killed."""
     parent = multiprocessing.parent_process()
     if parent is None:
         return
@@ -52,7 +52,7 @@ def end_with_parent() -> None:
 
 
 class _Reaper:
-    """This process's side of it. Where it does not start, programs run without."""
+    """The connection to the reaper process. Where that does not start, programs run without it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -1,4 +1,4 @@
-"""A lock that a process holds while it runs a session, and that the system lets go of however the process ends."""
+"""A lock that a process holds while it runs a session, and that the system releases however the process ends."""
 
 from __future__ import annotations
 
@@ -89,14 +89,12 @@ else:
         except BlockingIOError:
             return False
         if sys.platform == "linux":
-            with contextlib.suppress(
-                OSError
-            ):  # beside it, where there is one, a lock of the kind that can be looked at
+            with contextlib.suppress(OSError):  # a second lock, of the kind that can be queried without being taken
                 fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, _WHOLE_FILE)
         return True
 
     def _is_locked(descriptor: int) -> bool:
         if sys.platform != "linux":
             return not _lock(descriptor)
-        found: bytes = fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, _WHOLE_FILE)
-        return bool(struct.unpack("h", found[:2])[0] != fcntl.F_UNLCK)
+        holder: bytes = fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, _WHOLE_FILE)
+        return bool(struct.unpack("h", holder[:2])[0] != fcntl.F_UNLCK)

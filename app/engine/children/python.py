@@ -1,4 +1,4 @@
-"""The environment of Python processes that run Wattridge's own modules; `own_modules.py` has their command lines.
+"""The environment of Python processes that run Wattridge's own modules; `base/processes.py` has their command lines.
 
 Nothing is imported from the working directory: the path that the child gets does not name it.
 """

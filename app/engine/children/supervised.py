@@ -1,7 +1,7 @@
-"""Processes that are to run as long as this one does: what dies is started again, and all end with this process.
+"""Processes that run as long as this one does: one that dies is started again, and all end with this process.
 
-A child gets its task as the first frame of the conversation, whose end is the child's, whatever became of this process.
-It answers with a frame that it is ready, or why it cannot be.
+A child receives its task as the first frame of the conversation, and ends when the conversation does, however this
+process ended. It answers with a frame that reports that it is ready, or why it cannot be.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ GIVES_UP: Final = 2  # exit status of a child that would only fail again
 
 @dataclass(slots=True)
 class Child:
-    """One of them."""
+    """One supervised process: its task and its state."""
 
     name: str
     module: str
     task: Mapping[str, Any]
-    ready: Mapping[str, Any] | None = None  # what it said when it was; None until then
+    ready: Mapping[str, Any] | None = None  # the message with which it reported that it was ready; None until then
     failed: str = ""  # why it is not started again
     process: Conversation[Frame] | None = None
     started_s: float = 0.0
@@ -42,7 +42,7 @@ class Child:
 
 
 class Supervisor:
-    """Keeps children running until it is closed. `on_line` is called with messages for the user."""
+    """Keeps children running until it is closed. `on_line` gets the lines that the user should see."""
 
     def __init__(self, children: Sequence[Child], on_line: Callable[[str], None] = lambda _: None) -> None:
         self.children = tuple(children)
@@ -55,7 +55,7 @@ class Supervisor:
         self._thread.start()
 
     def until_ready(self, child: Child, timeout_s: float) -> Mapping[str, Any] | None:
-        """What a child said when it was ready; None if it failed, or took longer."""
+        """Wait for the message with which a child reports that it is ready; None where it failed, or took longer."""
         with self._changed:
             self._changed.wait_for(lambda: child.ready is not None or child.failed, timeout_s)
             return child.ready
