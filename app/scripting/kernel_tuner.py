@@ -1,10 +1,7 @@
 """`tune_kernel` and `run_kernel` with the signature and the meaning of Kernel Tuner 1.5's.
 
 What cannot be honoured is refused in one line and never ignored: `PARAMETERS` says of each parameter what happens.
-
-What is said of a session of a script in which no configuration worked: the reason, and what to do, in one line.
-
-One launch of a script's kernel, in a process of its own, and what it has written.
+`tune_kernel` runs a session; `run_kernel` launches a kernel once, in a process of its own.
 """
 
 from __future__ import annotations
@@ -59,7 +56,7 @@ from .script_side import ScriptOfKernel, read_verify
 from .sources import KernelSource, read_source
 from .strategies import read_strategy
 from .surroundings import run_session_of_script, surroundings
-from .tuned import Figures, Result, read_metrics, read_objective
+from .tuned import Figures, Result, configuration_text, read_metrics, read_objective
 
 _MOST: Final = 200  # characters of the reason
 _ARCHITECTURE: Final = re.compile(r"gpu.arch|sm_\d|compute_\d", re.IGNORECASE)
@@ -322,7 +319,7 @@ def run_kernel(
             timeout_s=_TIMEOUT_S,
         )
         board = stack.enter_context(board_of(gpu, usual_board(source, device, platform)))
-        return run_once(kernel, board, folder, dict(params), quiet=quiet)
+        return _run_once(kernel, board, folder, dict(params), quiet=quiet)
 
 
 # --- inside -----------------------------------------------------------------------------------------------------------
@@ -443,8 +440,10 @@ def _run(plan: ReadyPlan, figures: Figures, cache: GrowingCache | None, *, quiet
                 timed.append(place)
                 continue
             if verbose and measurement.error and isinstance(event, MeasurementsAdded):
-                say(f"{_words(measurement.configuration)}: {measurement.state}: {measurement.error}")
-            _LOG.info("%s: %s %s", _words(measurement.configuration), measurement.state, dict(measurement.values))
+                say(f"{configuration_text(measurement.configuration)}: {measurement.state}: {measurement.error}")
+            _LOG.info(
+                "%s: %s %s", configuration_text(measurement.configuration), measurement.state, dict(measurement.values)
+            )
             if cache is not None and measurement.row not in taken_over:
                 cache.add(measurement, about, figures.more.get(measurement.row, {}) | figures.spent(measurement))
         seen = len(table)
@@ -459,10 +458,6 @@ def _run(plan: ReadyPlan, figures: Figures, cache: GrowingCache | None, *, quiet
     if not quiet and (words := why_none_worked(result.table)):
         say(words)
     return result
-
-
-def _words(configuration: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in configuration.items())
 
 
 def _about(plan: SessionPlan) -> About:
@@ -547,10 +542,7 @@ def _add_totals(results: Sequence[Result], environment: Result, began: float) ->
         environment |= {**totals, "overhead_time": took - math.fsum(totals.values())}
 
 
-__all__ = ["PARAMETERS", "Results", "board_of", "run_kernel", "tune_kernel"]
-
-
-def run_once(
+def _run_once(
     kernel: DescribedKernel, board: Gpu, folder: Path, parameters: Mapping[str, Any], *, quiet: bool
 ) -> list[Any]:
     """All arguments after one launch: arrays as NumPy arrays, scalars as they were.
