@@ -48,7 +48,7 @@ from ..engine.specification.plan import SessionPlan
 from ..engine.workloads.source_kernel import KernelRefused
 from ..sensors.gpu import Gpu
 from ..sensors.select import HOST, OPENCL, open_gpu
-from .described_kernel import DescribedKernel, describe_kernel, scripted_kernel
+from .described_kernel import DescribedKernel, ScriptedKernel, describe_kernel
 from .kernel_planning import NOT_ISOLATED, Wanted, plan_from_cache, plan_on_board, require_language
 from .observers import DECLARED, BenchmarkObserver, NVMLObserver, OutputObserver, RegisterObserver
 from .restrictions import read_restrictions
@@ -482,9 +482,9 @@ def _results(result: SessionResult, figures: Figures, objective: Objective) -> t
     plan, table = result.plan, result.table
     goal = plan.objective.goal
     name = "time" if goal.name == "time_s" else goal.name
-    measured = [each for index in range(len(table)) if (each := table.measurement(index)).final]
+    measured = [m for index in range(len(table)) if (m := table.measurement(index)).final]
     if plan.strategy == "brute_force":  # they come as they are compiled
-        measured.sort(key=lambda each: each.row)
+        measured.sort(key=lambda measurement: measurement.row)
     results = [figures.result(measurement) for measurement in measured]
     rows = [measurement.row for measurement in measured]
     _share_out(result, results, rows)
@@ -510,7 +510,7 @@ def _results(result: SessionResult, figures: Figures, objective: Objective) -> t
             optimal["optimal"] = True
         environment["best_config"] = best
     elif worked:
-        environment["best_config"] = (max if goal.maximise else min)(worked, key=lambda each: each[name])
+        environment["best_config"] = (max if goal.maximise else min)(worked, key=lambda result: result[name])
     return Results(results, rows, result), environment
 
 
@@ -521,14 +521,14 @@ def _share_out(session: SessionResult, results: Sequence[Result], rows: Sequence
     """
     plan, progress = session.plan, session.progress
     known = {item.row for item in plan.known}
-    for each in (result for result, row in zip(results, rows, strict=True) if row in known):
-        each |= dict.fromkeys(COST_MS, 0.0)
+    for from_cache in (result for result, row in zip(results, rows, strict=True) if row in known):
+        from_cache |= dict.fromkeys(COST_MS, 0.0)
     on_this_clock = plan.source not in ("recorded", "simulated")
     spent = math.fsum(element.get(name, 0.0) for element in results for name in COST_MS) if on_this_clock else 0.0
     strategy = progress.strategy_s * 1e3
     rest = max(0.0, progress.elapsed_s * 1e3 - strategy - spent)
-    for each in results:
-        each |= {"strategy_time": strategy / len(results), "framework_time": rest / len(results)}
+    for result in results:
+        result |= {"strategy_time": strategy / len(results), "framework_time": rest / len(results)}
 
 
 def _add_totals(results: Sequence[Result], environment: Result, began: float) -> None:
@@ -565,7 +565,7 @@ def _run_once(
         if not quiet:
             say(f"{spec.name} on {board.info.label}")
         gpu, language = device.gpu, device.language
-        scripted = language.kernel(spec, partial(scripted_kernel, parts=kernel.parts))
+        scripted = language.kernel(spec, partial(ScriptedKernel, parts=kernel.parts))
         loaded = stack.enter_context(closing(LoadedKernels(gpu, language, described.timeout_s, lambda: None)))
         try:
             prepared = scripted.prepare(dict(parameters))

@@ -1,6 +1,6 @@
-"""One entry of a recording, as other programs and this one write it: its configuration and what was measured.
+"""One entry of a recording, of this program or another one: its configuration, and the figures measured of it.
 
-Whether a column holds what was measured or what was chosen, by its name and its values.
+`is_figure` tells figures from parameters, by a column's name and values.
 """
 
 from __future__ import annotations

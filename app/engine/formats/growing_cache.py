@@ -1,9 +1,8 @@
-"""A cache of Kernel Tuner's that a session reads what it knows from, and adds what it measures to.
+"""Kernel Tuner's caches that grow: written by this program (`GrowingCache`) or by another one (`CacheFollower`).
 
-What other programs wrote stays as they wrote it. The file is whole at every moment: it is replaced, never rewritten in
-place.
-
-A Kernel Tuner cache that another program still writes, read as it grows: only what is new is looked at.
+A session reads known measurements from its cache and adds new ones. Entries of other programs stay as they are. The
+file is complete at every moment: it is replaced, never rewritten in place. A cache that another program writes is read
+as it grows, from where the last reading ended.
 """
 
 from __future__ import annotations

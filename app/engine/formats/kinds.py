@@ -1,6 +1,6 @@
-"""What a file is, by its beginning, and which command reads it: the remedy where it was given to another one.
+"""The kind of a file, by its beginning, and the error that names the command which reads it.
 
-The text that the roofline benchmark of gpu-benches prints: one line per board and intensity.
+One kind is read here: the text that the roofline benchmark of gpu-benches prints, one line per board and intensity.
 """
 
 from __future__ import annotations

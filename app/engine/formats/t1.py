@@ -1,4 +1,4 @@
-"""T1, the field's format of tuning problems (JSON): read as a specification, as if it were written in TOML; also written.
+"""T1, the field's format of tuning problems (JSON), read and written: it gives the same specification as TOML.
 
 T1 has no words for constants, device limits, values that depend on other parameters, metrics and objectives. What other
 readers (Kernel Tuner, KTT, the field's benchmarks) need of these is written out in numbers; the specification itself is

@@ -1,11 +1,8 @@
 """Any program as a workload: `{name}` in its command line stands for a parameter, figures are read from its output.
 
-The command line of one of the user's programs: `{name}` in it stands for a value. It never passes a shell.
-
-A user's regular expressions on a program's output, with a time limit.
-
-A pattern such as `(a+)+$` takes exponential time on some texts, and `re` holds the interpreter's lock meanwhile, so
-that neither a time limit nor Ctrl+C would be noticed. The search runs in a child process, which can be ended.
+The command line never passes a shell. The figures are found by the user's regular expressions. A pattern such as
+`(a+)+$` takes exponential time on some texts, and `re` holds the interpreter's lock meanwhile, so that neither a time
+limit nor Ctrl+C would be noticed: the search runs in a child process, which can be ended.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A service as a workload: started or attached to, waited for, asked, and ended. Nothing is started before `start`.
+"""A service as a workload: started or attached to, waited for, put under load, and ended.
 
-The load generator as the session sees it: started with a load, read as `Served`, ended.
+Nothing is started before `start`. `GeneratedLoad` runs the load generator and returns its reports as `Served`.
 """
 
 from __future__ import annotations
