@@ -88,9 +88,7 @@ class AccuracyObserver(OutputObserver):
         self._largest = float("nan")
 
     def process_output(self, answer: Sequence[Any] | None, output: Sequence[Any]) -> None:
-        pairs = (
-            (expected, written) for expected, written in zip(answer or (), output, strict=False) if expected is not None
-        )
+        pairs = (pair for pair in zip(answer or (), output, strict=False) if pair[0] is not None)
         self._largest = max(float(self._error(expected, written)) for expected, written in pairs)
 
     def get_results(self) -> dict[str, float]:

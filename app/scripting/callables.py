@@ -75,15 +75,59 @@ def tune(
 ) -> Tuned:
     """Measure `function(*arguments, **keywords, **configuration)` for configurations of the parameters.
 
-    `parameters` are lists of values, one value, or ranges as text over other parameters; `restrictions` are text or
-    functions. Figures are `time_s`, `energy_j`, `power_w` and the metrics, which are text over parameters and
-    figures, or functions of a dict of them. `limits` must hold, as `{"time_s": "<= 0.002"}`; `within=0.03` chooses
-    among those at most 3 % slower than the fastest, once all are measured. `verify` is asked of what the first call
-    returns. `gpu` is the board whose energy counts, by default GPU 0; without a board there is time only. A
-    configuration whose call raises is a failed one.
+    Figures are `time_s`, `energy_j`, `power_w` and the metrics. A configuration whose call raises is a failed one.
 
-    Raises InputError for what cannot be used, and for an objective of energy where none is known; KeyboardInterrupt
-    where the user stops it: what was measured by then is in the store.
+    Parameters
+    ----------
+    function
+        What is called, in this process.
+    parameters
+        By name a list of values, one value, or a range as text over other parameters.
+    arguments, keywords
+        What every call is given besides the configuration.
+    minimise, maximise
+        The figure that is the objective, at most one of the two: the energy unless named, or the time where no energy
+        is known.
+    front
+        The figures of the Pareto front; time and energy unless named.
+    limits
+        What figures must hold, as `{"time_s": "<= 0.002"}`.
+    within
+        A share: 0.03 chooses among the configurations at most 3 % slower than the fastest, once all are measured.
+    restrictions
+        Text or functions of the parameters.
+    metrics
+        By name text over parameters and figures, or functions of a dict of them.
+    strategy, strategy_options
+        The search, and its options.
+    max_evaluations, max_seconds, patience
+        Where the search ends: after so many configurations, seconds, or configurations without a better one.
+    seed
+        Of the search's random numbers.
+    verify
+        A function of what the first call of a configuration returns.
+    synchronise
+        A function that waits until the device is done.
+    target
+        The half of the 95 % interval of the mean time at which a measurement ends, as a share of the mean.
+    gpu
+        The board whose energy counts, by default GPU 0; without a board there is time only.
+    name
+        The title of the session, by default the function's name.
+    quiet
+        Whether progress and remarks are left out.
+
+    Returns
+    -------
+    Tuned
+        The measured configurations, the best of them and the front.
+
+    Raises
+    ------
+    InputError
+        For what cannot be used, and for an objective of energy where none is known.
+    KeyboardInterrupt
+        Where the user stops it; what was measured by then is in the store.
     """
     if not callable(function):
         raise InputError(f"it is of type {type(function).__name__}", "tune", "pass a function, then its parameters")

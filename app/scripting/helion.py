@@ -107,15 +107,35 @@ def autotuner(
     quiet: bool = False,
     **search: Any,
 ) -> Tuning:
-    """An `autotuner_fn` for `helion.kernel`, which chooses by energy, time or power.
+    """Make an `autotuner_fn` for `helion.kernel`, which chooses by energy, time or power.
 
-    `within=0.03` chooses among the configurations that are at most 3 % slower than the fastest. `configs` are
-    `helion.Config`s; without them `candidates` are drawn by Helion, its default configuration among them. `verify` is
-    asked of what the first call of each returns; without it that must be close to what the default configuration, or
-    the kernel's `autotune_baseline_fn`, returns. `gpu` is the board whose energy counts, by default GPU 0; further
-    keywords are those of `wattridge.tune`, as `strategy` and `max_evaluations`.
+    Parameters
+    ----------
+    minimise
+        `energy_j`, `time_s` or `power_w`.
+    within
+        A share: 0.03 chooses among the configurations that are at most 3 % slower than the fastest.
+    configs
+        The `helion.Config`s; None for those that Helion draws, its default configuration among them.
+    candidates
+        How many configurations Helion draws.
+    verify
+        A function of what the first call of a configuration returns. Without it that must be close to what the default
+        configuration, or the kernel's `autotune_baseline_fn`, returns.
+    gpu
+        The board whose energy counts, by default GPU 0.
+    target, quiet, **search
+        As for `wattridge.tune`; `search` has further keywords of it, as `strategy` and `max_evaluations`.
 
-    Raises InputError.
+    Returns
+    -------
+    Tuning
+        The function for Helion; its `results` hold what was measured.
+
+    Raises
+    ------
+    InputError
+        For a negative share, and for less than one candidate.
     """
     if within is not None and not within >= 0:
         raise InputError(f"it is {within}", "within", "give a share from 0, as 0.03")

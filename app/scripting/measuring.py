@@ -31,11 +31,25 @@ Board = Gpu | str | int | None
 
 
 def measure(gpu: Board | Sequence[Board] = None) -> Measuring:
-    """A context manager that measures one GPU, or several.
+    """Measure the block of a `with` statement on one GPU, or several.
 
-    `gpu` is an index, a UUID, simulated:NAME, recorded:FILE, an open `Gpu`, or a list of these; None is GPU 0, or the
-    simulated A100, with a warning, where no NVIDIA driver answers. Entering raises InputError where there is no such
-    GPU and SensorError where it does not open.
+    Parameters
+    ----------
+    gpu
+        An index, a UUID, simulated:NAME, recorded:FILE, an open `Gpu`, or a list of these; None is GPU 0, or the
+        simulated A100, with a warning, where no NVIDIA driver answers.
+
+    Returns
+    -------
+    Measuring
+        A context manager, whose figures are known once the block has ended.
+
+    Raises
+    ------
+    InputError
+        On entering, where there is no such GPU.
+    SensorError
+        On entering, where the GPU does not open.
     """
     several = isinstance(gpu, Sequence) and not isinstance(gpu, str)
     return Measuring(tuple(gpu) if several else (gpu,))  # type: ignore[arg-type]

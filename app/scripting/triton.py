@@ -141,10 +141,28 @@ def bench(
     gpu: Gpu | str | int | None = None,
     target: float = _TARGET,
 ) -> Bench:
-    """A hook for `triton.autotune(..., do_bench=...)` that makes Triton choose by energy, time or power.
+    """Make a hook for `triton.autotune(..., do_bench=...)`, with which Triton chooses by energy, time or power.
 
-    `within=0.03` chooses among the configurations that are at most 3 % slower than the fastest. `gpu` is the board
-    whose energy counts, by default GPU 0. Raises InputError.
+    Parameters
+    ----------
+    minimise
+        `energy`, `time` or `power`.
+    within
+        A share: 0.03 chooses among the configurations that are at most 3 % slower than the fastest.
+    gpu
+        The board whose energy counts, by default GPU 0.
+    target
+        The half of the 95 % interval of the mean time at which a measurement ends, as a share of the mean.
+
+    Returns
+    -------
+    Bench
+        The hook; its `rows` hold the figures of all that it measured.
+
+    Raises
+    ------
+    InputError
+        For another figure, and a negative share.
     """
     return Bench(minimise, within, gpu, target)
 
@@ -166,9 +184,30 @@ def tune(
 ) -> Tuned:
     """Launch `kernel[grid](*args, **keywords, **config.all_kwargs())` for every configuration, and measure it.
 
-    `configs` are `triton.Config`s; `grid` a tuple, or a function of the meta-parameters. `verify` is called without
-    arguments after a first launch of each. The result has the whole table and the front; further keywords are those of
-    `wattridge.tune`, as `strategy` and `max_evaluations`. Raises as that does.
+    Parameters
+    ----------
+    kernel
+        A function of `triton.jit`, without an autotuner of its own.
+    configs
+        The `triton.Config`s.
+    args, keywords
+        The arguments of the kernel, besides those of a configuration.
+    grid
+        A tuple, or a function of the meta-parameters.
+    verify
+        A function without arguments, called after a first launch of each configuration.
+    minimise, within, gpu, target, quiet, **search
+        As for `wattridge.tune`; `search` has further keywords of it, as `strategy` and `max_evaluations`.
+
+    Returns
+    -------
+    Tuned
+        The whole table, the best configuration and the front.
+
+    Raises
+    ------
+    InputError
+        Where the kernel has an autotuner or there are no configurations, and as `wattridge.tune` does.
     """
     if hasattr(kernel, "configs") and hasattr(kernel, "fn"):
         what = "it has an autotuner of its own, which would choose before anything is measured here"
@@ -178,10 +217,10 @@ def tune(
         raise InputError("there are no configurations", "triton.tune", "list at least one triton.Config")
     names = tuple(dict.fromkeys(name for _, values in listed for name in values))
     rows = [tuple(values.get(name, "default") for name in names) for _, values in listed]
-    found = {row: config for row, (config, _) in zip(rows, listed, strict=True)}
+    config_of = {row: config for row, (config, _) in zip(rows, listed, strict=True)}
 
     def launch(**configuration: Value) -> None:
-        config = found[tuple(configuration[name] for name in names)]
+        config = config_of[tuple(configuration[name] for name in names)]
         given = {**(keywords or {}), **config.all_kwargs()}
         if getattr(config, "pre_hook", None) is not None:  # it sees all arguments by their names, as in Triton
             config.pre_hook({**dict(zip(getattr(kernel, "arg_names", ()), args, strict=False)), **given})
