@@ -332,7 +332,7 @@ def _show_session(session: int, arguments: Namespace) -> int:
     """What a stored session found, for another condition than its own where one is named. The store stays as it is."""
     from ..engine.session.describe_session import describe_session
     from ..engine.session.opened import stored_session
-    from ..engine.session.restating import restated
+    from ..engine.session.stored import restated
     from ..engine.session.summary import session_summary
     from ..engine.store.database import Store
 

@@ -66,7 +66,7 @@ def _tuned(plans: Sequence[Sequence[ReadyPlan]], places: str, *, quiet: bool) ->
     from ..engine.results.state import SessionState
     from ..engine.session.events import EngineFault, MeasurementsAdded, PoolReported, SessionRemark
     from ..engine.session.opened import stored_session
-    from ..engine.session.side_by_side import run_side_by_side
+    from ..engine.session.run import run_side_by_side
     from ..engine.store.database import Store
 
     bar, over = ProgressBar(quiet=quiet), f"{number(len(plans))} {places}"

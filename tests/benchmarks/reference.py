@@ -234,7 +234,7 @@ class Kept:
     def __init__(self) -> None:
         from dataclasses import asdict
 
-        from app.engine.metering.learning import BoardLearning
+        from app.engine.metering.thermal import BoardLearning
 
         self.session = 0
         self.windows: list[dict[str, Any]] = []

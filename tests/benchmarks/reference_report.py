@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from reference import LIMITS, NAMES, configurations, specification_text
 
 from app.engine.metering.condition import Condition
-from app.engine.metering.learning import BoardLearning
+from app.engine.metering.thermal import BoardLearning
 from app.engine.metering.window import Window
 from app.engine.results.measurement import Measurement
 from app.engine.runner.stating import Statement

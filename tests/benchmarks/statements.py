@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import numpy as np  # noqa: E402
 
 from app.engine.metering.condition import Condition  # noqa: E402
-from app.engine.metering.learning import BoardLearning  # noqa: E402
+from app.engine.metering.thermal import BoardLearning  # noqa: E402
 from app.engine.metering.window import Window  # noqa: E402
 from app.engine.runner.kernels.reference import ReferenceLooks  # noqa: E402
 from app.sensors.simulated.gpu import SimulatedGpu  # noqa: E402

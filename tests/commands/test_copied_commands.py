@@ -45,8 +45,8 @@ from app.engine.results.objectives import Goal
 from app.engine.session.events import Fit
 from app.engine.session.follow import with_recording
 from app.engine.session.load import load_specification
-from app.engine.session.opening import best_of
 from app.engine.session.planning import plan_of, plan_replay, plan_resume, plan_roofline, plan_specification
+from app.engine.session.stored import best_of
 from app.engine.specification.plan import SearchOptions, SessionPlan
 from app.engine.store.database import Store
 from app.engine.strategies import base as strategies

@@ -1,6 +1,6 @@
-"""`Helper`: the program's side of the conversation with the helper that has rights.
+"""`Helper`: the program's side of the conversation with the helper with rights, and starting that as root.
 
-Starting the helper with the rights of root, from files that only root can change. Never a prompt unasked.
+It is started from files that only root can change, and the user is prompted for a password on request only.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _KINDS: Final[Mapping[str, tuple[type[WattridgeError], str]]] = {
 
 
 class HelperGone(WattridgeError):
-    """The helper has ended, or no longer answers. `back`: whether the board is known to be as it was before."""
+    """The helper has ended, or no longer answers. `back` is whether the board is known to be as it was before."""
 
     def __init__(self, what: str, where: str, remedy: str, *, back: bool = False) -> None:
         super().__init__(what, where, remedy)
@@ -63,7 +63,7 @@ class Helper:
     """One helper process, sent a request every second at least. Thread-safe. `state` is the last one reported."""
 
     def __init__(self, process: subprocess.Popen[bytes], label: str) -> None:
-        """`label` names the board in errors. `hello` has to follow."""
+        """Hold a process that was started; `label` names the board in errors, and `hello` has to be called next."""
         assert process.stdin is not None
         assert process.stdout is not None
         self._process = process
@@ -88,7 +88,7 @@ class Helper:
         return holder if isinstance(holder, int) else self._process.pid
 
     def hello(self, timeout_s: float, cancel: threading.Event | None = None) -> bool:
-        """Wait until it is ready; False where it ends without a reply (no rights), or too late. Raises its error."""
+        """Wait until it is ready; False where it ends without a reply (no rights) or is late. Raises its error."""
         until = time.monotonic() + timeout_s
         while True:
             try:
@@ -109,9 +109,9 @@ class Helper:
             return self._ask(verb, fields)
 
     def close(self) -> None:
-        """Let it put back what is not confirmed, and end. It is never killed: that is when settings would stay."""
+        """Let it put back what is not confirmed, and end. It is never killed, which would leave settings."""
         self._ending.set()
-        if self._threads[1].ident is not None:  # it has said hello
+        if self._threads[1].ident is not None:  # it answered `hello`
             with self._lock, contextlib.suppress(WattridgeError):
                 self._ask("quit", {})
         with contextlib.suppress(OSError):
@@ -213,7 +213,7 @@ class Asking(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How this process can run a program as root."""
+    """A way in which this process can run a program as root."""
 
     prefix: tuple[str, ...]  # of the command
     prompts: bool = False  # it may ask for a password
@@ -249,7 +249,7 @@ def ways_to_root(asking: Asking) -> Iterator[Way]:
 
 
 def no_rights(where: str, asking: Asking, otherwise: str) -> PermissionRefused:
-    """The error where every way failed; `otherwise` is the remedy where the user could be asked, and was."""
+    """The error where every way failed; `otherwise` is the remedy where the user was asked."""
     remedy = otherwise
     if asking is Asking.NEVER:
         remedy = f"run it as root, or from a terminal or the window, where you can be asked; {otherwise}"
@@ -259,7 +259,7 @@ def no_rights(where: str, asking: Asking, otherwise: str) -> PermissionRefused:
 
 
 def has_python() -> bool:
-    """Whether the Python that an installed helper runs on is here."""
+    """Whether the Python that an installed helper runs on is installed."""
     return os.access(PYTHON, os.X_OK)
 
 
@@ -288,9 +288,9 @@ def helper_command(uuid: str, label: str) -> list[str]:
 
 
 def start_helper(uuid: str, label: str, asking: Asking, cancel: threading.Event | None = None) -> Helper:
-    """A helper that serves that board. Raises PermissionRefused, with the remedy, where there are no rights to be had.
+    """Start a helper that serves a board. Raises PermissionRefused, with the remedy, where no rights can be obtained.
 
-    Without a password first; where one is needed the user is asked as `asking` says, until `cancel` is set.
+    It is tried without a password first; where one is needed the user is asked by `asking`, until `cancel` is set.
     """
     if read_only():
         raise PermissionRefused(f"{READ_ONLY}=1 forbids every setting", label, "unset it to allow control")
@@ -304,7 +304,7 @@ def start_helper(uuid: str, label: str, asking: Asking, cancel: threading.Event 
     if os.environ.get(UNSAFE) == "1":
         print(_WARNING, file=sys.stderr, flush=True)  # noqa: T201  (whatever starts it, the user must see it)
     if os.geteuid() == 0:
-        kept = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}  # root's own to say
+        kept = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}  # root may set it
         helper = _try(command, label, _START_S, environment={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", **kept})
         if helper is None:
             raise PermissionRefused("the helper does not start", label, f"try it by hand: {' '.join(command)}")
@@ -323,8 +323,8 @@ def start_helper(uuid: str, label: str, asking: Asking, cancel: threading.Event 
 def _unsafe_copy() -> str:
     """Why the helper of this copy of Wattridge may not run as root where it lies; empty where it may.
 
-    What it would run: this interpreter with its standard library, the helper and the packages around it, pynvml, and
-    the binding of AMD SMI. Frozen, all of them lie in one folder.
+    It would run this interpreter with its standard library, the helper and the packages around it, pynvml, and the
+    binding of AMD SMI. Frozen, all of them lie in one folder.
     """
     if is_frozen():
         return _unsafe_below(os.path.dirname(os.path.realpath(sys.executable)))
@@ -334,14 +334,14 @@ def _unsafe_copy() -> str:
     around = [path for package in packages for path in (package / "__init__.py", *package.glob("__pycache__/*"))]
     beside = [] if pynvml is None else [pynvml, *pynvml.parent.glob("__pycache__/pynvml*")]
     binding = _HELPER.parents[2] / _BINDING[-1] / "binding.py"
-    for each in (sys.executable, os.path.realpath(sys.executable), library, _HELPER, binding, *around, *beside):
-        if fault := unsafe_link(str(each)):
+    for path in (sys.executable, os.path.realpath(sys.executable), library, _HELPER, binding, *around, *beside):
+        if fault := unsafe_link(str(path)):
             return fault
     return _unsafe_below(library) or _unsafe_below(str(_HELPER))
 
 
 def _unsafe_below(root: str) -> str:
-    """Why what lies in a folder, other packages left out, may not run as root; empty where it may."""
+    """Why the content of a folder, without other packages, may not run as root; empty where it may."""
     if fault := unsafe_link(root):
         return fault
     for parent, folders, files in os.walk(root):
@@ -357,8 +357,8 @@ def _pynvml() -> Path | None:
     """The file that the helper of this copy would import; None where it finds none."""
     environment = Path(sys.executable).parents[1] / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}"
     places = [str(_HELPER.parents[3]), str(environment / "site-packages")]
-    found = importlib.machinery.PathFinder.find_spec("pynvml", places)
-    return None if found is None or found.origin is None else Path(found.origin)
+    spec = importlib.machinery.PathFinder.find_spec("pynvml", places)
+    return None if spec is None or spec.origin is None else Path(spec.origin)
 
 
 def _try(
@@ -370,8 +370,8 @@ def _try(
     cancel: threading.Event | None = None,
     own_terminal: bool = True,
 ) -> Helper | None:
-    """Start it and wait until it is ready; None where it ends without a reply, for want of rights."""
-    with tempfile.TemporaryFile() as errors:  # what sudo says of a missing password is not for the user
+    """Start the helper and wait until it is ready; None where it ends without a reply, for want of rights."""
+    with tempfile.TemporaryFile() as errors:  # sudo's message about a missing password is not for the user
         try:
             process = subprocess.Popen(
                 command,

@@ -1,6 +1,7 @@
-"""What sets a board for a `DeviceGuard`: the board itself where it is simulated, else the helper with rights.
+"""`Control`: what sets a board for a `DeviceGuard`.
 
-`RemoteControl`: sets a board of another machine through its own Wattridge, which puts it back when we are gone.
+A simulated board is set directly, a real one by the helper with rights, and one of another machine by the Wattridge
+there, which puts it back when the connection ends.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from ...base.errors import PermissionRefused, WattridgeError
 from ...base.formatting import finite_or_none
@@ -40,55 +41,57 @@ _GUARDIAN_S = 3.0  # the helper's second process may still be putting the board 
 UNLOCKING = "Whether clocks are locked cannot be read from a board: where they are set, restoring will unlock them."
 
 
-class Control(Protocol):
+class Control:
     """Sets one board, and puts it back to what was in force when it was opened.
 
     Every method may raise WattridgeError with the reason and the remedy.
     """
 
-    def open(self, cancel: threading.Event | None = None) -> tuple[str, ...]:
-        """Get ready, asking for rights where they are needed; notes for the user."""
-        ...
+    def __init__(self, gpu: Gpu) -> None:
+        self._gpu = gpu
+        self._prior: dict[str, float | None] = {}
 
-    def set(self, settings: BoardSettings) -> None: ...
+    def open(self, cancel: threading.Event | None = None) -> tuple[str, ...]:
+        """Get ready, asking for rights where they are needed; return notes for the user."""
+        return ()
+
+    def set(self, settings: BoardSettings) -> None:
+        """Make settings."""
+        raise NotImplementedError
 
     def reset(self, names: Sequence[str]) -> None:
         """Put these settings back."""
-        ...
+        raise NotImplementedError
 
     def restore_prior(self, *, defaults: bool = False) -> None:
-        """Put everything back, what was confirmed included; `defaults` for what no record holds."""
-        ...
+        """Put everything back, confirmed settings included; `defaults` for settings that no record holds."""
+        raise NotImplementedError
 
     def confirm(self) -> None:
-        """What is set stays."""
-        ...
+        """Let the settings in force stay."""
+        self._prior.clear()
 
     def prior(self) -> dict[str, float | None]:
-        """What the settings made here were before; None where that was 'not locked', or is not known."""
-        ...
+        """The values before the settings made here; None where that was 'not locked', or is not known."""
+        return dict(self._prior)
 
     def read_back(self) -> dict[str, float | None]:
-        """What is set now; None where a board does not report it, as none reports a lock."""
-        ...
+        """The values set now; None where a board does not report one, as none reports a lock."""
+        raise NotImplementedError
 
     def close(self) -> None:
         """Put back what was not confirmed, and give up the rights. Safe to call twice."""
-        ...
+        raise NotImplementedError
 
 
-class DirectControl:
+class DirectControl(Control):
     """A simulated board has nothing to protect: it is set directly."""
 
     def __init__(self, gpu: Gpu) -> None:
         if not isinstance(gpu, SettableGpu):
             raise WattridgeError("this board has no settings", gpu.info.label)
-        self._gpu = gpu
+        super().__init__(gpu)
         self._board: SettableGpu = gpu
-        self._prior: dict[str, float | None] = {}
-
-    def open(self, cancel: threading.Event | None = None) -> tuple[str, ...]:
-        return ()
 
     def set(self, settings: BoardSettings) -> None:
         now = self.read_back()
@@ -106,17 +109,11 @@ class DirectControl:
                 del self._prior[name]
 
     def restore_prior(self, *, defaults: bool = False) -> None:
-        """As it began: a simulated board has no clock locked and its default limit."""
+        """Return to the initial state: a simulated board has no clock locked, and its default limit."""
         for name in reversed(SETTINGS):
             if why_not_set(self._gpu, name) is None:
                 self._make(name, None)
         self._prior.clear()
-
-    def confirm(self) -> None:
-        self._prior.clear()
-
-    def prior(self) -> dict[str, float | None]:
-        return dict(self._prior)
 
     def read_back(self) -> dict[str, float | None]:
         now = channels_now(self._gpu)
@@ -134,11 +131,11 @@ class DirectControl:
             self._board.lock_graphics_clock(None if value is None else round(value))
 
 
-class HelperControl:
+class HelperControl(Control):
     """A real board is set by the helper with rights, which is started when it is first needed."""
 
     def __init__(self, gpu: Gpu, asking: Asking) -> None:
-        self._gpu = gpu
+        super().__init__(gpu)
         self._asking = asking
         self._helper: Helper | None = None
 
@@ -156,16 +153,12 @@ class HelperControl:
             what = f"not set, for its settings before are not known: {unreadable}"
             remedy = f"to put back what can be read: wattridge restore; {UNREADABLE_REMEDY}"
             raise PermissionRefused(what, self._gpu.info.label, remedy)
-        notes = [OTHER_VERSION] if (found := installation()).ready and not found.current else []
+        notes = [OTHER_VERSION] if (installed := installation()).ready and not installed.current else []
         if self._helper.state.get("left_over"):
             self._helper.ask("reset", to="start")
             notes.append("Settings that an earlier session left over were put back first.")
-        known = self._helper.state.get("kept", {})
-        if (
-            self._gpu.info.source == "nvml"
-            and has_locks(self._gpu, "graphics_clock_mhz")
-            and "locked_graphics_mhz" not in known
-        ):
+        is_kept = "locked_graphics_mhz" in self._helper.state.get("kept", {})
+        if self._gpu.info.source == "nvml" and has_locks(self._gpu, "graphics_clock_mhz") and not is_kept:
             notes.append(UNLOCKING)
         return tuple(notes)
 
@@ -182,11 +175,11 @@ class HelperControl:
                 raise
 
     def restore_prior(self, *, defaults: bool = False) -> None:
-        """As the protocol says; the record goes.
+        """Put everything back, and remove the record.
 
         `defaults` is for a board whose record cannot be read: what it does not hold is unlocked or gets its default.
         """
-        for last in (False, True):  # where the helper has ended, another one does it
+        for last in (False, True):  # where the helper has ended, a second one does it
             if self._helper is None:
                 self._helper = self._start()
             to = "defaults" if defaults and self._helper.state.get("unreadable") else "prior"
@@ -208,12 +201,12 @@ class HelperControl:
     def read_back(self) -> dict[str, float | None]:
         state = self._ask("state") if self._helper is not None else {}
         applied, by, now = state.get("applied", {}), state.get("by", {}), state.get("now", {})
-        found = {name: setting_of(name, now) for name in (PROFILE, "power_limit_w")}
-        for at, name in enumerate(("memory_clock_mhz", "graphics_clock_mhz")):
+        values = {name: setting_of(name, now) for name in (PROFILE, "power_limit_w")}
+        for place, name in enumerate(("memory_clock_mhz", "graphics_clock_mhz")):
             clocks = now.get("application_clocks_mhz")
             reported = name in applied and by.get(name) == "application_clocks_mhz" and clocks
-            found[name] = float(clocks[at]) if reported else None
-        return found
+            values[name] = float(clocks[place]) if reported else None
+        return values
 
     def close(self) -> None:
         helper, self._helper = self._helper, None
@@ -227,7 +220,7 @@ class HelperControl:
         return start_helper(info.uuid, info.label, self._asking, cancel)
 
     def _ask(self, verb: str, **fields: Any) -> dict[str, Any]:
-        """Raises HelperGone where it has ended; the next question starts another one."""
+        """Send a request. Raises HelperGone where the helper has ended; the next request starts another one."""
         if self._helper is None:
             self.open()
         assert self._helper is not None
@@ -239,9 +232,9 @@ class HelperControl:
             raise HelperGone(f"{gone.what}, and {outcome}", gone.where, gone.remedy, back=back) from None
 
     def _after_its_end(self) -> bool:
-        """Whether the board is known to be back.
+        """Return whether the board is known to be back.
 
-        Where the process behind it was killed too, another one puts back what is left, if no password is needed.
+        Where the guardian process was killed too, another helper puts back what is left, if no password is needed.
         """
         self.close()
         info = self._gpu.info
@@ -252,7 +245,7 @@ class HelperControl:
             finally:
                 helper.close()
         until = time.monotonic() + _GUARDIAN_S
-        while (found := left_over(info.uuid)) is not None and (found.unfinished or found.held_by is not None):
+        while (left := left_over(info.uuid)) is not None and (left.unfinished or left.held_by is not None):
             if time.monotonic() > until:
                 return False
             time.sleep(0.05)
@@ -281,17 +274,18 @@ def _on_the_wire(name: str, value: Setting) -> Any:
 _ANSWER_S: Final = 60.0  # the helper there may need 20 s, and start another one
 
 
-class RemoteControl:
-    """Implements `Control`. What it set holds as long as its connection."""
+class RemoteControl(Control):
+    """A board of another machine: its settings last as long as the connection."""
+
+    _gpu: RemoteGpu
 
     def __init__(self, gpu: RemoteGpu) -> None:
-        self._gpu = gpu
-        self._connection: object = None  # the one on which control was asked for
-        self._prior: dict[str, float | None] = {}
+        super().__init__(gpu)
+        self._connection: object = None  # the one on which control was requested
 
     def open(self, cancel: threading.Event | None = None) -> tuple[str, ...]:
         ours = self._connection is self._gpu.connection and self._gpu.connection.alive
-        if ours or self._prior:  # of settings on a broken connection the next request says what became of them
+        if ours or self._prior:  # where the connection of settings broke, the next request reports it
             return ()
         answer = self._answer("open")
         self._connection = self._gpu.connection
@@ -317,13 +311,10 @@ class RemoteControl:
         self._ask("confirm")
         self._prior.clear()
 
-    def prior(self) -> dict[str, float | None]:
-        return dict(self._prior)
-
     def read_back(self) -> dict[str, float | None]:
         now = self._ask("state").get("now")
-        found = now if isinstance(now, dict) else {}
-        return {name: _figure(found.get(name)) for name in SETTINGS}
+        values = now if isinstance(now, dict) else {}
+        return {name: _figure(values.get(name)) for name in SETTINGS}
 
     def close(self) -> None:
         ours, self._connection = self._connection, None
@@ -334,7 +325,7 @@ class RemoteControl:
     # --- inside -----------------------------------------------------------------------------------------------------
 
     def _ask(self, verb: str, **fields: Any) -> dict[str, Any]:
-        """Raises HelperGone where the connection is not the one on which control was asked for."""
+        """Send a request. Raises HelperGone where the connection is not the one on which control was requested."""
         if self._connection is not self._gpu.connection:
             raise self._gone()
         answer = self._answer(verb, **fields)

@@ -1,4 +1,4 @@
-"""The log of changes: every change of a device is a line that says when, what, by whom and what came back."""
+"""The log of changes of devices: a line for each change, with its time, settings, user and outcome."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Change:
     gpu: str  # its name
     what: str  # the settings, in words
     by: str  # by hand or a session, and who
-    outcome: str  # done, or what the device or the system said
+    outcome: str  # done, or the message of the device or the system
     uuid: str  # the board's
     asked: str = ""  # values with their units, or 'as before'
-    observed: str = ""  # what the device did then; empty where nobody looked
+    observed: str = ""  # the state of the device afterwards; empty where it was not observed
 
     @classmethod
     def now(cls, gpu: GpuInfo, what: str, asked: str, by: str, outcome: str) -> Change:
@@ -38,16 +38,16 @@ class Change:
 
     @property
     def when(self) -> str:
-        """In the user's time zone, to the second."""
+        """The time in the user's time zone, to the second."""
         return datetime.fromtimestamp(self.time_s, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
     @property
     def by_hand(self) -> bool:
-        """Made by the user, not by a session or a sweep."""
+        """Whether the user made it, not a session or a sweep."""
         return self.by.startswith(BY_HAND)
 
     def same_as(self, other: Change) -> bool:
-        """The same change, though one of the two may not know yet what was observed."""
+        """Whether this is the same change, of which one record may lack the observation."""
         return (self.time_s, self.uuid, self.what) == (other.time_s, other.uuid, other.what)
 
     @property
@@ -57,7 +57,7 @@ class Change:
 
 
 def log_file() -> Path:
-    """Where the changes of real boards are kept: one JSON object a line."""
+    """The file that keeps the changes of real boards, one JSON object a line."""
     return data_folder() / "device-log.jsonl"
 
 
@@ -76,19 +76,19 @@ def keep(change: Change) -> None:
 
 
 def changes_of(uuid: str, at_most: int) -> list[Change]:
-    """The newest changes of a board, the oldest first. Lines that make no sense are left out."""
+    """The newest changes of a board, the oldest first. Damaged lines are left out."""
     try:
         lines = log_file().read_text("utf-8", "replace").splitlines()
     except OSError:
         return []
-    found: list[Change] = []
+    changes: list[Change] = []
     for change in map(_change_of, lines):
         if change is None or change.uuid != uuid:
             continue
-        if found and found[-1].same_as(change):
-            found.pop()  # now it is known what was observed
-        found.append(change)
-    return found[-at_most:]
+        if changes and changes[-1].same_as(change):
+            changes.pop()  # the later record has the observation
+        changes.append(change)
+    return changes[-at_most:]
 
 
 def _change_of(line: str) -> Change | None:

@@ -1,6 +1,6 @@
 """`DeviceGuard`: the only door to a setting. Remembers the prior state, applies, reads back, watches, restores.
 
-`SeveralBoards`: the guards of boards that serve together, which are set and put back together.
+`SeveralBoards` sets the boards of one service alike, and puts them back together.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ...base.errors import PermissionRefused, WattridgeError
@@ -43,9 +43,9 @@ class DeviceGuard:
         on_change: Callable[[Change], None] | None = None,
         outer: DeviceGuard | None = None,
     ) -> None:
-        """`asking` says how the user may be asked for the rights; `by` and `on_change` are for the log of changes.
+        """Guard a board; `asking` is how the user may be asked for the rights, `by` and `on_change` are for the log.
 
-        Within an `outer` guard, whose rights it shares, it restores what that one had set.
+        Within an `outer` guard, whose rights it shares, it restores the settings of that one.
         """
         self.gpu = gpu
         self._by = by
@@ -112,7 +112,7 @@ class DeviceGuard:
             self._shared.allowed = False
 
     def open(self, cancel: threading.Event | None = None) -> tuple[str, ...]:
-        """Get ready to set; notes for the user. Raises where the board must not be set."""
+        """Get ready to set; return notes for the user. Raises WattridgeError where the board must not be set."""
         return self._control().open(cancel)
 
     def why_not(self, name: str) -> str | None:
@@ -140,9 +140,9 @@ class DeviceGuard:
 
     @property
     def settle_s(self) -> float:
-        """How long this board takes from a setting until its sensors show it, as characterised."""
-        known = known_characterisation(self.gpu.info) if self._shared.settle_s is None else None
+        """How long this board takes from a setting until its sensors show it, as characterised; s."""
         if self._shared.settle_s is None:
+            known = known_characterisation(self.gpu.info)
             self._shared.settle_s = SETTLE_S if known is None else known.settle_ms / 1e3
         return self._shared.settle_s
 
@@ -165,7 +165,7 @@ class DeviceGuard:
         return DeviceGuard(self.gpu, by=by or self._by, on_change=self.on_change, outer=self)
 
     def beside(self, gpu: Gpu) -> DeviceGuard:
-        """A guard of another board with the same leave, for its own `close`."""
+        """A guard of another board with the same permission, to be closed by itself."""
         leave, asking = self._shared.allowed, self._shared.asking
         return DeviceGuard(gpu, allow_control=leave, asking=asking, by=self._by, on_change=self.on_change)
 
@@ -189,7 +189,7 @@ class DeviceGuard:
         return bool(changes)
 
     def restore(self) -> None:
-        """Put back what was there before the first setting. Safe to call at any time; raises what the board says."""
+        """Put back what was there before the first setting. Safe to call at any time. Raises the driver's error."""
         control = self._shared.control
         mine = [name for name in SETTINGS if name in self._touched]
         if control is None or not mine:
@@ -209,7 +209,7 @@ class DeviceGuard:
         self._settled(self._outer)
 
     def confirm(self) -> None:
-        """What is set stays, also when this program ends; `wattridge restore` undoes it.
+        """Let the settings stay, also when this program ends; `wattridge restore` undoes them.
 
         Raises WattridgeError where that cannot be recorded; then everything has been put back.
         """
@@ -225,7 +225,7 @@ class DeviceGuard:
         self._settled({})
 
     def restore_prior(self, *, defaults: bool = False) -> None:
-        """Everything as it was before this program changed anything, what was confirmed or left over included.
+        """Put back everything that this program ever changed, confirmed and left-over settings included.
 
         Where the record of that cannot be read in full, what can be read is put back and PermissionRefused is raised;
         with `defaults` all other clocks are unlocked, and the power limit is the board's default.
@@ -260,14 +260,7 @@ class DeviceGuard:
     # --- inside -----------------------------------------------------------------------------------------------------
 
     def _control(self, *, putting_back: bool = False) -> Control:
-        """What sets this board. Raises where it must not be set."""
-        self._require_allowed(putting_back=putting_back)
-        if self._shared.control is None:
-            self._shared.control = control_of(self.gpu, self._shared.asking)
-        return self._shared.control
-
-    def _require_allowed(self, *, putting_back: bool = False) -> None:
-        """Raises where no setting may be made, or nothing may be put back."""
+        """What sets this board. Raises WattridgeError where no setting may be made, or nothing may be put back."""
         source, label = self.gpu.info.source, self.gpu.info.label
         if source == "unmetered":
             raise NotSupported("this device has no settings", label, "leave the device settings out")
@@ -280,6 +273,9 @@ class DeviceGuard:
             raise PermissionRefused(
                 "real boards are only looked at", label, "add --allow-control, or switch control on in the window"
             )
+        if self._shared.control is None:
+            self._shared.control = control_of(self.gpu, self._shared.asking)
+        return self._shared.control
 
     def _set(self, changes: BoardSettings) -> None:
         control = self._shared.control
@@ -298,7 +294,7 @@ class DeviceGuard:
         self._show_locks()
 
     def _settled(self, in_force: BoardSettings) -> None:
-        """Nothing of ours is left to be put back."""
+        """Forget what was to be put back: nothing of this guard is left."""
         self._applied, self._outer = dict(in_force), dict(in_force)
         self._touched.clear()
         self._snapped.clear()
@@ -312,7 +308,7 @@ class DeviceGuard:
             raise
 
     def _show_locks(self) -> None:
-        """Have the board's readings show what is locked here, and what was confirmed: no driver reports locks."""
+        """Show the locks made or confirmed here in the board's readings: no driver reports locks."""
         note = getattr(self.gpu, "note_locks", None)
         if note is not None:
             clocks = {**confirmed(self.gpu.info.uuid), **self.applied}
@@ -320,7 +316,7 @@ class DeviceGuard:
 
     @contextmanager
     def _noted(self, names: Iterable[str], asked: str) -> Iterator[None]:
-        """A line in the log of changes, whatever comes of the change. No names: it concerns every setting."""
+        """Log a change, whether it succeeds or not. Without names it concerns every setting."""
         outcome, changed = "done", tuple(names)
         self._unobserved = None
         try:
@@ -328,7 +324,7 @@ class DeviceGuard:
         except WattridgeError as error:
             outcome = str(error)
             if isinstance(error, HelperGone):
-                self._settled({})  # nothing is left that this guard could put back
+                self._settled({})  # this guard can put nothing back any more
             raise
         finally:
             self._shared.changed_ns = self.gpu.clock.now_ns()
@@ -340,7 +336,7 @@ class DeviceGuard:
                 self.on_change(change)
 
     def _note_observed(self, seen: Observation) -> None:
-        """The last line in the log once more, with what the board did."""
+        """Log the last change again, with what the board did."""
         if self._unobserved is None or self.on_change is None:
             return
         (change, names), self._unobserved = self._unobserved, None
@@ -349,20 +345,20 @@ class DeviceGuard:
         self.on_change(replace(change, observed=observed, outcome="done" if seen.obeyed else seen.message))
 
 
+@dataclass(slots=True)
 class _Shared:
-    """What guards of one board have in common."""
+    """The state that nested guards of one board share."""
 
-    def __init__(self, allowed: bool, asking: Asking) -> None:
-        self.allowed = allowed
-        self.asking = asking
-        self.control: Control | None = None
-        self.refused: dict[str, str] = {}  # setting -> what the driver said
-        self.settle_s: float | None = None
-        self.changed_ns: int | None = None  # on the board's clock
+    allowed: bool
+    asking: Asking
+    control: Control | None = None
+    refused: dict[str, str] = field(default_factory=dict)  # setting -> the driver's reason
+    settle_s: float | None = None
+    changed_ns: int | None = None  # on the board's clock
 
 
 class SeveralBoards:
-    """What a runner asks of a guard, of all boards at once. The first guard is its owner's; the others end with it."""
+    """A guard of several boards, as runners use one. The first guard belongs to its owner; the others end with this."""
 
     def __init__(self, first: DeviceGuard, others: Sequence[DeviceGuard]) -> None:
         self._others = tuple(others)
@@ -372,15 +368,15 @@ class SeveralBoards:
     def applied(self) -> dict[str, float | None]:
         """The settings that are in force on every board alike."""
         first, *others = (guard.applied for guard in self._guards)
-        return {name: value for name, value in first.items() if all(each.get(name) == value for each in others)}
+        return {name: value for name, value in first.items() if all(other.get(name) == value for other in others)}
 
     @property
     def settling_s(self) -> float:
-        """How long until the sensors of the last of them show what was set."""
+        """Seconds until the sensors of every board show what was set."""
         return max(guard.settling_s for guard in self._guards)
 
     def open(self) -> None:
-        """Get ready to set all of them, so that what is refused is refused at the beginning. Raises WattridgeError."""
+        """Get ready to set all boards, so that a refusal comes at the beginning. Raises WattridgeError."""
         for guard in self._guards:
             guard.open()
 
@@ -393,22 +389,16 @@ class SeveralBoards:
         return any(made)
 
     def unmet(self) -> str:
-        """As of `DeviceGuard`, with the board that reads back something else."""
-        found = ((guard.gpu.info.label, guard.unmet()) for guard in self._guards)
-        return "; ".join(f"{label}: {words}" for label, words in found if words)
+        """As `DeviceGuard.unmet`, with the name of the board that reads back something else."""
+        return "; ".join(f"{guard.gpu.info.label}: {unmet}" for guard in self._guards if (unmet := guard.unmet()))
 
     def restore(self) -> None:
-        """Put every board back, whatever becomes of the others, and end their helpers. Raises the first error."""
-        _each([*(guard.restore for guard in self._guards), *(guard.close for guard in self._others)])
-
-
-def _each(steps: Sequence[Callable[[], None]]) -> None:
-    """Take every step; the first error is raised after the last."""
-    errors: list[WattridgeError] = []
-    for step in steps:
-        try:
-            step()
-        except WattridgeError as error:
-            errors.append(error)
-    if errors:
-        raise errors[0]
+        """Put every board back, also where one fails, and end the others' helpers. Raises the first error last."""
+        errors: list[WattridgeError] = []
+        for step in (*(guard.restore for guard in self._guards), *(guard.close for guard in self._others)):
+            try:
+                step()
+            except WattridgeError as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]

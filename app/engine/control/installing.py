@@ -35,6 +35,7 @@ from .helper.__main__ import LAUNCHER, MANIFEST, unsafe_tree
 
 _PACKAGE: Final = "wattridge/engine/control/helper"
 _SETUP: Final = Path(__file__).resolve().with_name("root_setup.py")  # read here, and run by root
+_ROOTS_PYTHON: Final = (PYTHON, "-I", "-S", "-B", "-")  # reads the program from its standard input
 MODULES: Final = (
     "__init__", "amd_board", "board", "grammar", "holding", "keeper", "nvml_board", "policy", "record", "serve",
     "watchdog",
@@ -65,7 +66,7 @@ OTHER_VERSION: Final = "The installed helper is of another version than this pro
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """The installed helper as it is now."""
+    """The state of the installed helper."""
 
     installed: bool
     fault: str  # why it does not run as root; empty where it may
@@ -178,24 +179,25 @@ def remove(
 
 
 def _as_root(program: str, do: str, asking: Asking, cancel: threading.Event | None) -> dict[str, list[str]]:
-    """Have root's own Python read the program from a pipe; what it reports."""
+    """Let root's own Python read the program from a pipe; return its report."""
     where = f"helper {do}"
     if os.name != "posix":
         raise PermissionRefused("boards are set on Linux only", where, "nothing needs to be installed here")
     if not has_python():
         raise WattridgeError(f"{PYTHON} is missing", where, "the helper runs on it: install Python 3.9 or later there")
     for way in ways_to_root(asking):
-        output = _piped([*way.prefix, PYTHON, "-I", "-S", "-B", "-"], program, way.prompts, cancel)
+        output = _piped([*way.prefix, *_ROOTS_PYTHON], program, way.prompts, cancel)
         with contextlib.suppress(ValueError, IndexError):
             reply: dict[str, Any] = json.loads(output.splitlines()[-1])
             if "error" in reply:
                 raise WattridgeError(str(reply["error"]), where, "nothing else was changed; fix that and try again")
             return reply
-    raise no_rights(where, asking, f"an administrator can run: wattridge helper {do} --print | sudo {_by_hand()}")
+    by_hand = f"wattridge helper {do} --print | sudo {shlex.join(_ROOTS_PYTHON)}"
+    raise no_rights(where, asking, f"an administrator can run: {by_hand}")
 
 
 def _piped(command: list[str], program: str, prompts: bool, cancel: threading.Event | None) -> str:
-    """Its output; empty where it does not start, or has no rights, or was cancelled."""
+    """The output of a command that reads the program; empty where it does not start, lacks rights or is cancelled."""
     try:
         process = subprocess.Popen(
             command,
@@ -232,10 +234,6 @@ def _feed(stream: IO[str], program: str) -> None:
         stream.write(program)
 
 
-def _by_hand() -> str:
-    return shlex.join([PYTHON, "-I", "-S", "-B", "-"])
-
-
 def _entry(content: bytes, *, executable: bool = False) -> dict[str, Any]:
     return {
         "base64": base64.b64encode(content).decode(),
@@ -247,13 +245,13 @@ def _entry(content: bytes, *, executable: bool = False) -> dict[str, Any]:
 
 
 def _version(manifest: bytes) -> list[bytes]:
-    """The part of a list of files by which versions of the helper differ: not pynvml, which has its own."""
+    """The lines of a manifest in which versions of the helper differ: not pynvml, which has a version of its own."""
     others = (b"  pynvml.py", f"  {PACKAGED}".encode())
     return [line for line in manifest.splitlines() if not line.endswith(others)]
 
 
 def _read(path: Path) -> bytes:
-    """A file of this program, read once: what is checked, sent and installed are the same bytes."""
+    """Read a file of this program, once: the same bytes are checked, sent and installed."""
     try:
         with path.open("rb") as file:
             content = file.read(_MOST_BYTES + 1)

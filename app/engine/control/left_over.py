@@ -1,4 +1,4 @@
-"""What a crash left set: the helper's record, which all may read, against the board as it is now."""
+"""Settings that a crash left: the helper's record, which everybody may read, against the board as it is now."""
 
 from __future__ import annotations
 
@@ -28,56 +28,35 @@ class LeftOver:
     unreadable: str = ""  # why the record cannot be read in full; empty where it can
 
     def differences(self, gpu: Gpu) -> list[str]:
-        """How the board differs from what it was before, as far as it reports that, in words."""
+        """How the board differs from its state before, as far as it reports that, in words."""
         limit_w = gpu.info.power_limit.current_w
-        found, at_rest = [], self.held_by is None and not self.unfinished
+        words, at_rest = [], self.held_by is None and not self.unfinished
         for name, value in self.prior.items():
             kept = self.kept.get(name)
             if name == "power_limit_w" and limit_w is not None:
                 if at_rest and kept is not None and abs(limit_w - kept) > 1.0:
-                    found.append(f"{WORDS[name]} {limit_w:g} W, set elsewhere since {kept:g} W was kept: it stays")
+                    words.append(f"{WORDS[name]} {limit_w:g} W, set elsewhere since {kept:g} W was kept: it stays")
                 elif value is not None and abs(limit_w - value) > 1.0:
-                    found.append(f"{WORDS[name]} {limit_w:g} W, {value:g} before")
+                    words.append(f"{WORDS[name]} {limit_w:g} W, {value:g} before")
             elif name != "power_limit_w":
                 now = "set too" if kept is None else with_unit(name, kept)
                 unknown = "several" if name == PROFILE else "not locked, as far as is known"
                 before = unknown if value is None else with_unit(name, value)
-                found.append(f"{WORDS[name]} {now}, {before} before")
-        return found
+                words.append(f"{WORDS[name]} {now}, {before} before")
+        return words
 
 
 def left_over(uuid: str) -> LeftOver | None:
-    """What is recorded of a board; None where nothing is, as there should not be. A damaged record is one too."""
+    """The record of a board; None where there is none, as is usual. A damaged record counts as one."""
     if os.name != "posix" or not records.is_uuid(uuid) or not os.path.lexists(records.FOLDER):
         return None
     try:
         with records.Records(records.FOLDER, make=False) as folder:
-            found = folder.read(uuid)
+            record = folder.read(uuid)
     except records.RecordError as error:
-        found = records.Record(uuid, open=True, unreadable=str(error))
-    return None if found is None else _left_over_of(found)
-
-
-def confirmed(uuid: str) -> dict[str, float | None]:
-    """The settings of a board that the user confirmed, and that hold until they are put back."""
-    found = left_over(uuid)
-    return {} if found is None else found.kept
-
-
-def all_left_over() -> list[LeftOver]:
-    """Every board of which something is recorded. Raises WattridgeError where the records cannot be listed."""
-    if os.name != "posix" or not os.path.lexists(records.FOLDER):
-        return []
-    try:
-        with records.Records(records.FOLDER, make=False) as folder:
-            uuids = folder.uuids()
-    except records.RecordError as error:
-        remedy = "look at that folder as root: it is root's, with mode 755"
-        raise WattridgeError("what was set before cannot be read", str(error), remedy) from None
-    return [found for found in (left_over(uuid) for uuid in uuids) if found is not None]
-
-
-def _left_over_of(record: records.Record) -> LeftOver:
+        record = records.Record(uuid, open=True, unreadable=str(error))
+    if record is None:
+        return None
     return LeftOver(
         uuid=record.uuid,
         name=record.name,
@@ -90,6 +69,25 @@ def _left_over_of(record: records.Record) -> LeftOver:
     )
 
 
+def confirmed(uuid: str) -> dict[str, float | None]:
+    """The settings of a board that the user confirmed, and that hold until they are put back."""
+    record = left_over(uuid)
+    return {} if record is None else record.kept
+
+
+def all_left_over() -> list[LeftOver]:
+    """The records of all boards. Raises WattridgeError where they cannot be listed."""
+    if os.name != "posix" or not os.path.lexists(records.FOLDER):
+        return []
+    try:
+        with records.Records(records.FOLDER, make=False) as folder:
+            uuids = folder.uuids()
+    except records.RecordError as error:
+        remedy = "look at that folder as root: it is root's, with mode 755"
+        raise WattridgeError("what was set before cannot be read", str(error), remedy) from None
+    return [record for uuid in uuids if (record := left_over(uuid)) is not None]
+
+
 def _by_setting(knobs: Mapping[str, Any]) -> dict[str, float | None]:
-    """Settings that the knobs are about."""
+    """The settings that the knobs of a record make."""
     return {name: setting_of(name, knobs) for name in SETTINGS if not knobs.keys().isdisjoint(records.KNOBS_OF[name])}

@@ -1,4 +1,4 @@
-"""Success does not mean obeyed: what a board was asked for against what it does, in words."""
+"""Whether a board obeys: its settings against its observed state, in words. A call that succeeds does not show it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LOOK_S: Final = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What a board does after a setting."""
+    """The state of a board after a setting."""
 
     observed: dict[str, float | None]  # clocks and power limit, and a profile that was set; None where unknown
     obeyed: bool
@@ -44,7 +44,7 @@ def watch_board(
     settle_s: float,
     stop: threading.Event | None = None,
 ) -> Observation:
-    """Look until the settings are read back and the clock is where it should be, or the board has had its time."""
+    """Poll until the settings read back and the clock is where it should be, or the board has had its time."""
     until_ns = gpu.clock.now_ns() + round(settle_s * 1e9)
     asked = applied.get("graphics_clock_mhz")
     while True:
@@ -70,7 +70,7 @@ def watch_board(
 
 
 def disobeyed(gpu: Gpu, asked_mhz: Setting | None, clock_mhz: float | None, reasons: int) -> str:
-    """How an observed graphics clock differs from the one asked for; empty where it does not, or is unknown.
+    """How an observed graphics clock differs from the one that was set; empty where it does not, or is unknown.
 
     A clock below is explained by a limit that acts, and by a board without work. One supported step either way counts
     as the same.
@@ -87,10 +87,10 @@ def disobeyed(gpu: Gpu, asked_mhz: Setting | None, clock_mhz: float | None, reas
 
 def differences(gpu: Gpu, applied: BoardSettings, read_back: Mapping[str, float | None]) -> list[str]:
     """Settings that read back as something else; one that a board does not report cannot be compared."""
-    found = []
+    problems = []
     for name, value in applied.items():
         now, asked = read_back.get(name), upper(value)
         tolerance = _TOLERANCE_W if name == "power_limit_w" else 0.0 if name == PROFILE else step_mhz(gpu) / 2
         if now is not None and abs(now - asked) > tolerance:
-            found.append(f"not obeyed: the {WORDS[name]} is {with_unit(name, now)} instead of {asked:g}")
-    return found
+            problems.append(f"not obeyed: the {WORDS[name]} is {with_unit(name, now)} instead of {asked:g}")
+    return problems

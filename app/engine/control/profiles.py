@@ -1,4 +1,4 @@
-"""Settings under a name, for one kind of board: kept in the user's data folder, to be applied again later."""
+"""Profiles: named settings for one kind of board, kept in the user's data folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LONGEST_NAME: Final = 60
 
 
 def profiles_of(gpu: str) -> dict[str, dict[str, Setting]]:
-    """The profiles of boards of that name, by their own names. Raises InputError where the file is not as written."""
+    """The profiles of boards of that name, by the profiles' names. Raises InputError for a damaged file."""
     return dict(_all().get(gpu, {}))
 
 
@@ -39,7 +39,7 @@ def save_profile(gpu: str, name: str, settings: BoardSettings) -> None:
 
 
 def delete_profile(gpu: str, name: str) -> None:
-    """Forget a profile; one that is not there already is forgotten. Raises InputError, WattridgeError."""
+    """Delete a profile, if it is there. Raises InputError, WattridgeError."""
     known = _all()
     if known.get(gpu, {}).pop(name, None) is not None:
         _write(known)

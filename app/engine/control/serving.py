@@ -1,8 +1,8 @@
 """`BoardServer`: one board for a Wattridge on another machine, over standard input and output, which ssh connects.
 
-It sends what it reads and answers questions; `sensors/remote/messages.py` has the grammar. Settings go through the same
+It sends readings and answers requests; `sensors/remote/messages.py` has the grammar. Settings go through the same
 `Control` as here, with the rights of this account and under the rules of this machine. When the other end closes, or
-asks nothing for `SILENCE_S`, everything that it did not confirm is put back.
+sends no request for `SILENCE_S`, everything that it did not confirm is put back.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ..results.settings import SETTINGS, Setting, is_setting, supported_profiles
 from .client import Asking, why_read_only
 from .controls import Control, control_of
 
-SILENCE_S: Final = 15.0  # the other end asks every second
+SILENCE_S: Final = 15.0  # the other end sends a request every second
 _DRAIN_S: Final = 0.1
 _RETRY_S: Final = 3.0
 _FASTEST_S: Final = 0.005
@@ -41,7 +41,7 @@ _SLOWEST_S: Final = 60.0
 
 
 def hello_of(gpu: Gpu) -> Hello:
-    """What a board is and can, as another machine hears it first."""
+    """The identity and the abilities of a board, the first message to another machine."""
     try:
         gpu.power_samples(gpu.clock.now_ns())
         buffered = True
@@ -118,7 +118,7 @@ class BoardServer:
             self._sink.flush()
 
     def _send_readings(self) -> None:
-        """Read and send at even times until the end. What the network holds up waits in its buffers."""
+        """Read and send at even times until the end. Messages that the network delays wait in its buffers."""
         gpu, clock = self._gpu, self._gpu.clock
         drained_s, newest_ns, buffered = 0.0, clock.now_ns(), True
         due_s = time.monotonic()
@@ -161,10 +161,10 @@ class BoardServer:
             verb = self._verbs.get(str(request.get("do")))
             if verb is None:
                 raise NotSupported("this version does not know that request")
-            said = {"answer": verb(request)}
+            reply = {"answer": verb(request)}
         except WattridgeError as error:
-            said = {"error": error_document(error)}
-        return {"id": number, "at_ns": self._gpu.clock.now_ns(), **said}
+            reply = {"error": error_document(error)}
+        return {"id": number, "at_ns": self._gpu.clock.now_ns(), **reply}
 
     def _stream_every(self, request: Mapping[str, Any]) -> dict[str, Any]:
         interval_s = request.get("interval_s")
@@ -176,7 +176,7 @@ class BoardServer:
     def _processes(self, _: Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(self._gpu, ListsProcesses):
             raise NotSupported("this board does not list its processes")
-        return {"processes": [process_document(each) for each in self._gpu.processes()]}
+        return {"processes": [process_document(process) for process in self._gpu.processes()]}
 
     # --- settings -----------------------------------------------------------------------------------------------------
 

@@ -1,12 +1,7 @@
-"""Checks of what NVIDIA's boards need: the driver, its device files, CUDA, a compiler, and the counters' rights.
+"""Checks of what boards need: drivers, device files, compilers, the profiler, sensors, and the helper for settings.
 
-What the system itself says is in this machine, without asking any maker's library.
-
-The check of OpenCL: pyopencl loads, and a driver shows a device.
-
-The check of what setting a board needs: the helper with root's rights, and a way to start it.
-
-The check of the boards' sensors: each one is opened as a session would, and read once.
+Whether a board of a vendor is in the machine is read from the system itself, so that a missing driver is only reported
+where there is something to drive.
 """
 
 from __future__ import annotations
@@ -18,6 +13,7 @@ import math
 import os
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -25,7 +21,10 @@ from typing import Any, Final
 
 from ...base.errors import InputError, WattridgeError
 from ...base.installation import how_to_add, how_to_repair
+from ...base.processes import current_stop
 from ...sensors.amd.gpu import AmdGpu
+from ...sensors.amd.gpu import boards as boards_of_amd
+from ...sensors.amd.library import LIBRARY as AMD_LIBRARY
 from ...sensors.gpu import Gpu, NoDriver, SensorError
 from ...sensors.nvml.gpu import NvmlGpu
 from ...sensors.nvml.library import LIBRARY
@@ -36,9 +35,12 @@ from ..control.helper.policy import PolicyError, load
 from ..control.installing import installation, why_install
 from ..runner.cuda.backends import find_library
 from ..runner.cuda.toolchain import find_toolchain
+from ..runner.hip.hiprtc import library_version
+from ..runner.hip.open import NEEDS_HIPRTC, ROCM_REMEDY
+from ..runner.kernels.compiler import once_compiled
 from ..runner.kernels.process import KernelFailed
 from ..runner.profiling.ncu import ADMINISTRATORS_ONLY, OPEN_COUNTERS, counters_refused, find_ncu, version_of
-from .finding import Finding, State, as_missing, as_wrong, missing, ok, wrong
+from .finding import NOT_LOOKED_AT, Finding, State, as_missing, as_wrong, missing, ok, wrong
 
 NVIDIA: Final = "NVIDIA"
 AMD: Final = "AMD"
@@ -48,20 +50,18 @@ _SIGNS: Final = {NVIDIA: ("proc/driver/nvidia", "dev/nvidiactl", "dev/dxg"), AMD
 
 
 def has_board(vendor: str, root: Path = Path("/")) -> bool:
-    """Whether this machine has a GPU of a maker's, or its driver is loaded."""
-    if any(os.path.lexists(root / sign) for sign in _SIGNS[vendor]):
-        return True
-    for device in sorted((root / "sys/bus/pci/devices").glob("*")):
-        if _read(device / "vendor") == _VENDORS[vendor] and _read(device / "class").startswith(_DISPLAY_CLASS):
-            return True
-    return False
+    """Whether this machine has a GPU of a vendor, or its driver is loaded."""
+    return any(os.path.lexists(root / sign) for sign in _SIGNS[vendor]) or any(
+        _read(device / "vendor") == _VENDORS[vendor] and _read(device / "class").startswith(_DISPLAY_CLASS)
+        for device in (root / "sys/bus/pci/devices").glob("*")
+    )
 
 
-def unless_not_needed(found: Finding, vendor: str) -> Finding:
-    """What is missing for boards of a maker's is not needed where there are none."""
-    if found.state is State.MISSING and not has_board(vendor):
-        return ok(f"not needed: no GPU of {vendor}'s is in this machine", absent=found.what, **found.facts)
-    return found
+def _unless_not_needed(finding: Finding, vendor: str) -> Finding:
+    """The finding; where something is missing for boards of a vendor and there are none, that it is not needed."""
+    if finding.state is State.MISSING and not has_board(vendor):
+        return ok(f"not needed: no GPU of {vendor}'s is in this machine", absent=finding.what, **finding.facts)
+    return finding
 
 
 def _read(path: Path) -> str:
@@ -73,7 +73,7 @@ def _read(path: Path) -> str:
 
 SIMULATED: Final = "simulated and recorded boards need none: --gpu simulated:a100"
 _DEVICES: Final = ("/dev/nvidiactl", "/dev/nvidia[0-9]*", "/dev/nvidia-uvm")
-_WSL: Final = "/dev/dxg"
+_AMD_DEVICES: Final = ("/dev/kfd", "/dev/dri/renderD*")
 _CAPABILITIES: Final = ((8, 0), (5, 0), (3, 5))  # for one of these every compiler since CUDA 7 makes code
 _TRIAL: Final = """#include <cuda_fp16.h>
 extern "C" __global__ void trial(float *a) { a[threadIdx.x] = __half2float(__float2half(a[threadIdx.x])); }
@@ -101,9 +101,9 @@ def nvidia_driver() -> Finding:
     refused = {index: why for index in range(count) if (why := _why_no_board(index))}
     facts = {"version": version, "boards": count, "refused": {str(index): why for index, why in refused.items()}}
     if refused:
-        said = "; ".join(f"board {index}: {why}" for index, why in refused.items())
+        reasons = "; ".join(f"board {index}: {why}" for index, why in refused.items())
         remedy = "your user needs access to its device files (ls -l /dev/nvidia*); a lost board needs a reboot"
-        return wrong(f"{len(refused)} of {count} boards cannot be asked: {said}", remedy, **facts)
+        return wrong(f"{len(refused)} of {count} boards cannot be asked: {reasons}", remedy, **facts)
     if not count:
         remedy = "is the board seated and powered (lspci)? In a container, start it with the GPU passed in"
         return wrong(f"driver {version} shows no board", remedy, **facts)
@@ -112,17 +112,17 @@ def nvidia_driver() -> Finding:
 
 def nvidia_devices() -> Finding:
     """The driver's device files are there, and this user may use them."""
-    return devices_of(_DEVICES, NVIDIA, "start a container with the GPU passed in; else: sudo nvidia-modprobe -u")
+    return _devices_of(_DEVICES, NVIDIA, "start a container with the GPU passed in; else: sudo nvidia-modprobe -u")
 
 
 def cuda() -> Finding:
     """A library that launches kernels is installed, loads, and suits the driver."""
     try:
         library = find_library("here")
-    except InputError as error:  # an unknown one is asked for
+    except InputError as error:  # the user chose one that does not exist
         return as_wrong(error)
     except WattridgeError as error:
-        return unless_not_needed(as_missing(error), NVIDIA)
+        return _unless_not_needed(as_missing(error), NVIDIA)
     if library.name == "cuda-bindings":
         try:
             importlib.import_module("cuda.bindings.driver")
@@ -130,7 +130,7 @@ def cuda() -> Finding:
             return wrong(f"{library} does not load: {error}", how_to_repair("cuda-bindings"))
     driver = _cuda_driver()
     if isinstance(driver, Finding):
-        return unless_not_needed(driver, NVIDIA)
+        return _unless_not_needed(driver, NVIDIA)
     release = f"{driver // 1000}.{driver % 1000 // 10}"
     needs = int(str(library.version).split(".")[0]) if library.name == "cuda-bindings" else 0
     if needs > driver // 1000:
@@ -144,21 +144,22 @@ def cuda_compiler() -> Finding:
     try:
         toolchain = find_toolchain()
     except WattridgeError as error:
-        return unless_not_needed(as_missing(error), NVIDIA)
-    said = ""
+        return _unless_not_needed(as_missing(error), NVIDIA)
+    message, stop = "", current_stop()
     for capability in _CAPABILITIES:
-        with closing(toolchain.maker(capability)) as maker:
+        with ThreadPoolExecutor(1) as pool, closing(toolchain.maker(capability)) as maker:
             try:
-                maker.make(_TRIAL, ())
-            except KernelFailed as failed:
-                said = said or failed.what
-            else:
+                once_compiled(pool.submit(maker.make, _TRIAL, ()), stop)
                 return ok(f"{toolchain.version} compiles", compiler=toolchain.version)
-    line = next((each for each in said.splitlines() if "error" in each.lower()), said.splitlines()[0])
-    if "cuda_fp16.h" in said:
-        what = f"{toolchain.version} has no headers of CUDA's: {line.strip()}"
+            except KernelFailed as failed:
+                if stop is not None and stop.is_set():
+                    return NOT_LOOKED_AT
+                message = message or failed.what
+    first_error = next((line for line in message.splitlines() if "error" in line.lower()), message.splitlines()[0])
+    if "cuda_fp16.h" in message:
+        what = f"{toolchain.version} has no headers of CUDA's: {first_error.strip()}"
         return wrong(what, f"{how_to_add('cuda')}, which brings them; or set CUDA_HOME to a toolkit that has them")
-    what = f"{toolchain.version} does not compile: {line.strip()}"
+    what = f"{toolchain.version} does not compile: {first_error.strip()}"
     return wrong(what, f"install it again; or {how_to_add('cuda')}, whose NVRTC needs no compiler of the host")
 
 
@@ -167,7 +168,7 @@ def profiler() -> Finding:
     try:
         tool = version_of(find_ncu("profiler"))
     except WattridgeError as error:
-        return unless_not_needed(as_missing(error), NVIDIA)
+        return _unless_not_needed(as_missing(error), NVIDIA)
     refused = counters_refused()
     if refused:
         return wrong(ADMINISTRATORS_ONLY, OPEN_COUNTERS, tool=tool)
@@ -175,18 +176,48 @@ def profiler() -> Finding:
     return ok(f"{tool}{unknown}", tool=tool)
 
 
+def amd_smi() -> Finding:
+    """AMD SMI loads, and the driver answers it."""
+    try:
+        AMD_LIBRARY.open()
+        names = [name for _, _, name in boards_of_amd()]
+    except NoDriver as error:
+        return as_wrong(error) if has_board(AMD) else _unless_not_needed(as_missing(error), AMD)
+    except SensorError as error:
+        return wrong(error.what, error.remedy or "reboot, or install ROCm again")
+    if not names:
+        remedy = "join the groups render and video, then log in again"
+        return _unless_not_needed(missing("AMD SMI shows no board to this user", remedy), AMD)
+    return ok(f"AMD SMI shows {', '.join(names)}", boards=len(names))
+
+
+def amd_devices() -> Finding:
+    """The device files of amdgpu are there, and this user may use them."""
+    if not has_board(AMD):
+        return ok(f"not needed: no GPU of {AMD}'s is in this machine")
+    return _devices_of(_AMD_DEVICES, AMD, "load the driver: sudo modprobe amdgpu; pass them into a container")
+
+
+def hip() -> Finding:
+    """hipRTC, which compiles kernels for AMD's boards, loads."""
+    version = library_version()
+    if version is None:
+        return _unless_not_needed(missing(NEEDS_HIPRTC, ROCM_REMEDY), AMD)
+    return ok(f"hipRTC {version}", version=version)
+
+
 # --- inside -----------------------------------------------------------------------------------------------------------
 
 
-def devices_of(patterns: tuple[str, ...], vendor: str, remedy: str) -> Finding:
-    """Device files that the driver of a maker needs: they are there, and this user may read and write them."""
+def _devices_of(patterns: tuple[str, ...], vendor: str, remedy: str) -> Finding:
+    """Device files that the driver of a vendor needs: they are there, and this user may read and write them."""
     if os.name != "posix":
         return ok("not needed on this system")
-    there = {pattern: sorted(glob.glob(pattern)) for pattern in patterns}
-    absent = [pattern for pattern, found in there.items() if not found]
+    present = {pattern: sorted(glob.glob(pattern)) for pattern in patterns}
+    absent = [pattern for pattern, paths in present.items() if not paths]
     if absent:
-        return unless_not_needed(missing(f"{', '.join(absent)} not there", remedy), vendor)
-    files = [path for found in there.values() for path in found]
+        return _unless_not_needed(missing(f"{', '.join(absent)} not there", remedy), vendor)
+    files = [path for paths in present.values() for path in paths]
     closed = [path for path in files if not os.access(path, os.R_OK | os.W_OK)]
     if closed:
         group = _group_of(closed[0])
@@ -199,12 +230,12 @@ def _group_of(path: str) -> str:
     """The group that the file belongs to; empty where joining it would not help, or is not wise."""
     import grp
 
-    about = os.stat(path)
+    status = os.stat(path)
     try:
-        name = grp.getgrgid(about.st_gid).gr_name
+        name = grp.getgrgid(status.st_gid).gr_name
     except KeyError:
         return ""
-    return name if about.st_gid and about.st_mode & 0o060 == 0o060 else ""
+    return name if status.st_gid and status.st_mode & 0o060 == 0o060 else ""
 
 
 def _why_no_board(index: int) -> str:
@@ -244,11 +275,8 @@ def opencl() -> Finding:
         return as_wrong(error) if opencl_installed() else as_missing(error)
     if not devices:
         return missing(NO_DEVICE, REMEDY)
-    listed = [{"name": each.name, "platform": each.platform, "driver": each.driver} for each in devices]
-    return ok(", ".join(f"{each.name} ({each.platform})" for each in devices), devices=listed)
-
-
-_FIRST_INSTALL = "wattridge helper install"
+    listed = [{"name": device.name, "platform": device.platform, "driver": device.driver} for device in devices]
+    return ok(", ".join(f"{device.name} ({device.platform})" for device in devices), devices=listed)
 
 
 def helper() -> Finding:
@@ -265,9 +293,8 @@ def helper() -> Finding:
         text = amiss.rstrip(".")
         if found.installed:
             return wrong(text, INSTALL, **facts)
-        found_missing = missing(text, _FIRST_INSTALL, **facts)
-        of_nvidia = unless_not_needed(found_missing, NVIDIA)
-        return found_missing if has_board(AMD) else of_nvidia
+        absent = missing(text, "wattridge helper install", **facts)
+        return absent if has_board(AMD) else _unless_not_needed(absent, NVIDIA)
     if not any(ways_to_root(Asking.TERMINAL)):
         return wrong("neither sudo nor pkexec is here, which would start the helper", "install one of them", **facts)
     note = f"; {READ_ONLY}=1 forbids every setting" if read_only() else ""
@@ -286,21 +313,23 @@ def sensors() -> Finding:
     if not openers:
         return ok("no board answers whose sensors could be read")
     boards = [_look(name, opener) for name, opener in openers]
-    said = "; ".join(f"{board['name']}: {board['says']}" for board in boards)
-    if any(board["amiss"] for board in boards):
-        return wrong(said, _REMEDY, boards=boards)
-    return ok(said, boards=boards)
+    summary = "; ".join(f"{board['name']}: {board['says']}" for board in boards)
+    return (
+        wrong(summary, _REMEDY, boards=boards)
+        if any(board["amiss"] for board in boards)
+        else ok(summary, boards=boards)
+    )
 
 
 def _look(name: str, opener: Callable[[], Gpu]) -> dict[str, Any]:
     """What one board reports, as JSON has it; `amiss` where it does not open or has no power."""
     try:
         with closing(opener()) as gpu:
-            reading = dict(zip((each.name for each in gpu.channels), gpu.read().values, strict=True))
-            absent = {each.name: each.unavailable for each in gpu.channels if not each.available}
-            present = [each for each in reading if each not in absent]
-            powers = [each for each in present if each.startswith("power_") and each.endswith("_w")]
-            power = any(math.isfinite(reading[each]) for each in powers if each != "power_limit_w")
+            reading = dict(zip((channel.name for channel in gpu.channels), gpu.read().values, strict=True))
+            absent = {channel.name: channel.unavailable for channel in gpu.channels if not channel.available}
+            present = [name for name in reading if name not in absent]
+            powers = [name for name in present if name.startswith("power_") and name.endswith("_w")]
+            power = any(math.isfinite(reading[name]) for name in powers if name != "power_limit_w")
     except WattridgeError as error:
         return {"name": name, "says": f"does not open: {error.what}", "amiss": True, "channels": [], "absent": {}}
     says = f"{len(present)} quantities" + (f", not {', '.join(absent)}" if absent else "")

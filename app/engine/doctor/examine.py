@@ -11,13 +11,13 @@ from ...base.records import Count
 from ..children.python import python_command, python_environment
 from ..workloads.subprocesses import Ended, run_process
 from .checks import CHECKS, Check
-from .finding import Finding, State, wrong
+from .finding import NOT_LOOKED_AT, Finding, State, wrong
 
 _AT_ONCE: Final = 4
 _TICK_S: Final = 0.2
-_STOP_S: Final = 5.0  # for a process to end where nobody wants to know any more
+_STOP_S: Final = 5.0  # for a process to end after a stop
 _END_S: Final = 10.0  # from the time limit until a process must have ended
-_LONGEST: Final = 300  # characters of what a child that died said last
+_LONGEST: Final = 300  # characters of the last message of a child that died
 
 Command = Callable[[Check], Sequence[str]]
 
@@ -28,13 +28,13 @@ def examine(
     command: Command | None = None,
     at_once: int = _AT_ONCE,
 ) -> Iterator[tuple[Check, Finding]]:
-    """Each check with what it found, in their order and as soon as it is known; ends early at `stop`.
+    """Yield each check with its finding, in their order and as soon as it is known; end early at `stop`.
 
     `command` stands in for the child's command line in tests.
     """
     stop = stop or threading.Event()
     slots = threading.Semaphore(at_once)
-    looks = [_Look(check, slots, stop, command or _command) for check in checks]
+    looks = [_Look(check, slots, stop, command or _child) for check in checks]
     for look in looks:
         look.start()
     for look in looks:
@@ -61,7 +61,7 @@ class Findings(TypedDict):
 
 
 def to_json(findings: Sequence[tuple[Check, Finding]]) -> Findings:
-    """The document of all of them."""
+    """The findings as the document of `doctor --json`."""
     states = [finding.state for _, finding in findings]
     return {
         "ok": states.count(State.OK),
@@ -85,7 +85,7 @@ def to_json(findings: Sequence[tuple[Check, Finding]]) -> Findings:
 
 
 class _Look(threading.Thread):
-    """One check's child, waited for. Nothing waits for this thread: what hangs in a driver cannot be ended."""
+    """Wait for one check's child. Nothing joins this thread: a process that hangs in a driver cannot be ended."""
 
     def __init__(self, check: Check, slots: threading.Semaphore, stop: threading.Event, command: Command) -> None:
         super().__init__(name=f"doctor: {check.name}", daemon=True)
@@ -104,20 +104,20 @@ class _Look(threading.Thread):
                 self._ended.set()
 
     def result(self) -> Finding:
-        """What was found; that nothing was, where the child cannot be ended. Empty words after a stop."""
+        """The finding; where the child cannot be ended, one that says so, and `NOT_LOOKED_AT` after a stop."""
         while not self._begun.wait(_TICK_S) and not self._stop_looking.is_set():
             pass
         left_s = self.check.limit_s + _END_S
         while not self._ended.wait(_TICK_S) and left_s > 0:
             left_s = min(left_s - _TICK_S, _STOP_S) if self._stop_looking.is_set() else left_s - _TICK_S
         if self._ended.is_set():
-            return self._finding or wrong("not looked at", "look again")
-        self._slots.release()  # those that wait behind it are not held up
+            return self._finding or NOT_LOOKED_AT
+        self._slots.release()  # so that it does not hold up the checks that wait for a slot
         return wrong(f"no answer within {self.check.limit_s:g} s, and its process cannot be ended", "reboot")
 
 
-def _command(check: Check) -> Sequence[str]:
-    return python_command(f"{__package__}.child", check.name)
+def _child(check: Check) -> Sequence[str]:
+    return python_command(f"{__package__}.checks", check.name)
 
 
 def _found(check: Check, stop: threading.Event, command: Command) -> Finding:
@@ -135,7 +135,7 @@ def _found(check: Check, stop: threading.Event, command: Command) -> Finding:
 def _how_it_died(check: Check, ended: Ended) -> str:
     if ended.timed_out:
         return f"no answer within {check.limit_s:g} s"
-    said = [line.strip() for line in ended.errors.splitlines() if line.strip()]
-    telling = next((line for line in said if "could not" in line.lower() or "error" in line.lower()), "")
-    last = telling or (said[-1] if said else "")
+    lines = [line.strip() for line in ended.errors.splitlines() if line.strip()]
+    telling = next((line for line in lines if "could not" in line.lower() or "error" in line.lower()), "")
+    last = telling or (lines[-1] if lines else "")
     return f"what it asks crashed ({ended.how})" + (f": {last[:_LONGEST]}" if last else "")

@@ -1,17 +1,17 @@
-"""`Finding`: what a check found, in one line, with the remedy."""
+"""`Finding`: the result of a check, in one line, with the remedy."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from ...base.errors import WattridgeError
 
 
 class State(StrEnum):
-    """How it stands with one thing."""
+    """Whether what a check is about works."""
 
     OK = "ok"  # it works, or is not needed on this machine
     MISSING = "missing"  # it is not installed: what needs it does not work, all else does
@@ -20,7 +20,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a check found. `facts` are JSON-ready; `remedy` is empty where all is well."""
+    """The result of a check. `facts` are JSON-ready; `remedy` is empty where nothing is wrong."""
 
     state: State
     what: str
@@ -44,10 +44,13 @@ def wrong(what: str, remedy: str, **facts: Any) -> Finding:
 
 
 def as_missing(error: WattridgeError) -> Finding:
-    """An error in the words in which every other command would say it: the thing is not there."""
+    """The finding that something is not there, in the words of the error that every other command would print."""
     return missing(error.what, error.remedy)
 
 
 def as_wrong(error: WattridgeError) -> Finding:
-    """As `as_missing`, of something that is there."""
+    """The finding that something is there and does not work, in the words of the error."""
     return wrong(error.what, error.remedy)
+
+
+NOT_LOOKED_AT: Final = wrong("not looked at", "look again")  # a stop came first

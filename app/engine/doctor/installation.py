@@ -1,8 +1,6 @@
-"""Checks of the program itself: its Python, what is installed with it, and the folder for its data.
+"""Checks of the program itself: its Python, optional packages and data folder, and what its window needs of Qt.
 
-Checks of what the window needs: Qt with its libraries, a display, and fonts. Run in a process of their own.
-
-Qt is asked for by name: nothing in the engine imports it.
+Qt is imported by name, since nothing in the engine may depend on it.
 """
 
 from __future__ import annotations
@@ -17,6 +15,7 @@ import sqlite3
 import sys
 import tempfile
 import tomllib
+from contextlib import closing
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
@@ -50,7 +49,7 @@ def program() -> Finding:
     here = f"Wattridge {__version__} ({way}), Python {platform.python_version()}, {platform.machine()}"
     facts = {"version": __version__, "python": platform.python_version(), "executable": sys.executable}
     facts["installed_by"] = way
-    installed = _installed_version()
+    installed = _installed_version(DISTRIBUTION)
     if installed is not None and installed != __version__:
         what = f"{here}; but {installed} is what is installed in this Python"
         return wrong(what, "remove one of them: pip uninstall wattridge, or leave the folder of the checkout", **facts)
@@ -64,14 +63,14 @@ def extras() -> Finding:
         return ok("nothing says which optional parts there are: this copy was not installed by pip")
     if next(iter(metadata.distributions()), None) is None:
         return ok("this Python does not say which packages it has, so the optional parts are not known")
-    needed = {name: [each for each in needs if not _is_installed(each)] for name, needs in declared.items()}
+    needed = {
+        name: [package for package in needs if _installed_version(package) is None] for name, needs in declared.items()
+    }
     lacking = {name: packages for name, packages in needed.items() if packages}
     complete = [name for name in needed if name not in lacking]
     facts = {"installed": complete, "not_installed": list(lacking), "lacking": lacking}
-    said = f"all packages are here of: {', '.join(complete) or 'none'}"
-    if not lacking:
-        return ok(said, **facts)
-    return ok(f"{said}; not of: {', '.join(lacking)} ({how_to_add('NAME')})", **facts)
+    left_out = f"; not of: {', '.join(lacking)} ({how_to_add('NAME')})" if lacking else ""
+    return ok(f"all packages are here of: {', '.join(complete) or 'none'}{left_out}", **facts)
 
 
 def data() -> Finding:
@@ -81,7 +80,7 @@ def data() -> Finding:
     except WattridgeError as error:
         return as_wrong(error)
     remedy = f"correct that, or set {VARIABLE} to another folder"
-    existing = next(each for each in (folder, *folder.parents) if os.path.lexists(each))
+    existing = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
     facts: dict[str, Any] = {"folder": str(folder), "made": existing == folder}
     if not existing.is_dir():
         return wrong(f"{existing} is not a folder", remedy, **facts)
@@ -108,9 +107,9 @@ def data() -> Finding:
 # --- inside -----------------------------------------------------------------------------------------------------------
 
 
-def _installed_version() -> str | None:
+def _installed_version(package: str) -> str | None:
     try:
-        return metadata.version(DISTRIBUTION)
+        return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
 
@@ -121,18 +120,20 @@ def _declared_extras() -> dict[str, list[str]]:
         requirements = metadata.requires(DISTRIBUTION) or []
     except metadata.PackageNotFoundError:
         return _of_checkout()
-    found: dict[str, list[str]] = {name: [] for name in metadata.metadata(DISTRIBUTION).get_all("Provides-Extra") or []}
+    declared: dict[str, list[str]] = {
+        name: [] for name in metadata.metadata(DISTRIBUTION).get_all("Provides-Extra") or []
+    }
     for requirement in requirements:
         for name in _EXTRA.findall(requirement):
-            found.setdefault(name, []).append(requirement)
-    return _needed(found)
+            declared.setdefault(name, []).append(requirement)
+    return _needed(declared)
 
 
 def _of_checkout() -> dict[str, list[str]]:
     file = Path(__file__).resolve().parents[3] / "pyproject.toml"
     try:
         document = tomllib.loads(file.read_text(encoding="utf-8"))
-        return _needed(dict(document["project"]["optional-dependencies"]))
+        return _needed(document["project"]["optional-dependencies"])
     except (OSError, ValueError, KeyError, TypeError):
         return {}
 
@@ -140,14 +141,14 @@ def _of_checkout() -> dict[str, list[str]]:
 def _needed(extras: dict[str, list[str]]) -> dict[str, list[str]]:
     """The names of packages by extra, of users' extras and for this system."""
     return {
-        name: [found[0] for each in needs if _is_for_this_system(each) and (found := _NAME.match(each))]
+        name: [match[0] for text in needs if _is_for_this_system(text) and (match := _NAME.match(text))]
         for name, needs in extras.items()
         if name not in _OWN_EXTRAS
     }
 
 
 def _is_for_this_system(requirement: str) -> bool:
-    """Whether its marker's conditions on the system hold; all of them, which is how ours are joined."""
+    """Whether all conditions of its marker on the system hold; ours are joined by `and`."""
     here = {
         "sys_platform": sys.platform,
         "platform_system": platform.system(),
@@ -157,24 +158,13 @@ def _is_for_this_system(requirement: str) -> bool:
     return all((here[name] == value) == (how == "==") for name, how, value in _SYSTEM.findall(marker))
 
 
-def _is_installed(name: str) -> bool:
-    try:
-        metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return False
-    return True
-
-
 def _damage(store: Path) -> str:
-    """Why the store does not open, looked at without changing it; empty where it does or is not there."""
+    """Why the store does not open, found without changing it; empty where it does or is not there."""
     if not store.exists():
         return ""
     try:
-        connection = sqlite3.connect(f"{store.as_uri()}?mode=ro", uri=True, timeout=1.0)
-        try:
+        with closing(sqlite3.connect(f"{store.as_uri()}?mode=ro", uri=True, timeout=1.0)) as connection:
             connection.execute("SELECT count(*) FROM sessions").fetchone()
-        finally:
-            connection.close()
     except sqlite3.Error as error:
         return f"it is damaged ({error})" if is_damaged(error) else ""  # busy is not damaged
     return ""
@@ -217,7 +207,7 @@ def display() -> Finding:
     except ImportError as error:
         return missing(f"not tried: {error}", "see the line of Qt")
     application = gui.QGuiApplication([])  # aborts where the display does not answer; the caller sees that
-    screens = [f"{each.size().width()}x{each.size().height()}" for each in application.screens()]
+    screens = [f"{screen.size().width()}x{screen.size().height()}" for screen in application.screens()]
     platform = str(application.platformName())
     if not screens:
         return wrong(f"{platform} shows no screen", "is a screen connected?", platform=platform)
@@ -236,8 +226,8 @@ def fonts() -> Finding:
     library.FcInitLoadConfigAndFonts.restype = ctypes.c_void_p
     library.FcConfigGetFonts.restype = ctypes.POINTER(_FontSet)
     configuration = library.FcInitLoadConfigAndFonts()
-    found = library.FcConfigGetFonts(ctypes.c_void_p(configuration), _SYSTEM_FONTS)
-    count = found[0].count if found else 0
+    fonts = library.FcConfigGetFonts(ctypes.c_void_p(configuration), _SYSTEM_FONTS)
+    count = fonts[0].count if fonts else 0
     if not count:
         return missing("no font is installed: the window would show boxes for letters", _FONTS)
     return ok(f"{count} fonts", count=count)

@@ -1,4 +1,4 @@
-"""`Condition`: how warm a board is, as far as it reports it: two temperatures, and what it drew lately.
+"""`Condition`: how warm a board is, as far as it reports it: two temperatures, and averages of its recent power.
 
 A heat sink, memory and regulators warm more slowly than the die, and no sensor shows them: averages of the power over
 what came before stand for them, weighted exponentially with time constants of 1 and 30 s.
@@ -33,7 +33,7 @@ _PART: Final = re.compile(r"(memory|last second|)\s*(\d+(?:\.\d+)?)\s*°?\s*([CW
 
 
 class PowerHistory:
-    """The two averages of a board's power, as its samples come in. Before the first, the first counts."""
+    """The two averages of a board's power, updated sample by sample. The first stands for all the time before it."""
 
     def __init__(self) -> None:
         self._time_s = math.nan
@@ -41,7 +41,15 @@ class PowerHistory:
         self.slow_w = math.nan
 
     def add(self, time_s: float, power_w: float) -> None:
-        """The power from the sample before until that time, s. What is not later, or no number, does not count."""
+        """Take in a sample.
+
+        Parameters
+        ----------
+        time_s
+            When it ended, s; a sample that is not later than the last does not count.
+        power_w
+            The mean power since the sample before, W; NaN does not count.
+        """
         if math.isnan(self._time_s):
             self._time_s, self.fast_w, self.slow_w = time_s, power_w, power_w
         elif time_s > self._time_s and math.isfinite(power_w):
@@ -54,53 +62,76 @@ class PowerHistory:
 class Condition:
     """A thermal condition: of a window in which something was measured, or one that figures are stated for."""
 
-    gpu_c: float = math.nan  # where not known, it is left out of account
+    gpu_c: float = math.nan  # not known: left out of account
     memory_c: float = math.nan
     fast_w: float = math.nan  # NaN: as much as the kernel itself draws
     slow_w: float = math.nan
 
     @classmethod
     def parse(cls, text: str, where: str) -> Condition:
-        """A condition as `words` has it: '55C,420W', or more exactly '55C, memory 50C, 420W, last second 400W'.
+        """Read a condition as `words` writes it: '55C,420W', or in full '55C, memory 50C, 420W, last second 400W'.
 
-        Raises InputError.
+        Parameters
+        ----------
+        text
+            The condition.
+        where
+            Where it stands, for errors.
+
+        Raises
+        ------
+        InputError
+            For a text that is no condition of a board.
         """
-        found: dict[str, float] = {}
+        values: dict[str, float] = {}
         for part in text.split(","):
             matched = _PART.fullmatch(part.strip())
             named = matched and (matched[3].upper(), matched[1].lower())
             field = next((name for name, described in _PARTS.items() if described == named), None)
-            if matched is None or field is None or field in found:
+            if matched is None or field is None or field in values:
                 remedy = "a GPU temperature and the mean power of the last half minute, as in 55C,420W"
                 raise InputError(f"'{text}' is no thermal condition", where, remedy)
-            found[field] = float(matched[2])
-        if found.get("gpu_c", 0.0) > _HOTTEST_C or found.get("slow_w", 0.0) > _MOST_W:
+            values[field] = float(matched[2])
+        if values.get("gpu_c", 0.0) > _HOTTEST_C or values.get("slow_w", 0.0) > _MOST_W:
             raise InputError(f"'{text}' is no condition of a board", where, "temperatures in °C, powers in W")
-        return cls(**found)
+        return cls(**values)
 
     @property
     def words(self) -> str:
-        """Such as '55 °C, memory 50 °C, 420 W'; `parse` reads it."""
-        known = [(value, *_PARTS[name]) for name, value in self.as_names().items()]
-        return ", ".join(
-            f"{before} {value:.4g} {'°C' if unit == 'C' else unit}".strip() for value, unit, before in known
-        )
+        """The condition such as '55 °C, memory 50 °C, 420 W', which `parse` reads."""
+        parts = [(value, *_PARTS[name]) for name, value in self.as_names().items()]
+        return ", ".join(f"{name} {value:.4g} {'°C' if unit == 'C' else unit}".strip() for value, unit, name in parts)
 
     @property
     def option(self) -> str:
-        """As `--condition` takes it, without what a shell might not print."""
+        """The condition as `--condition` takes it, in ASCII."""
         return self.words.replace(" °C", "C").replace(" W", "W").replace(", ", ",")
 
     def as_names(self) -> dict[str, float]:
-        """What is known of it, by name."""
+        """Return the known values by the names of their fields."""
         named = zip(_PARTS, astuple(self), strict=True)
         return {name: value for name, value in named if not math.isnan(value)}
 
 
 def drawn_lately_w(times_s: Floats, power_w: Floats, at_s: float) -> tuple[float, float]:
-    """The two averages at a time, of samples in their order; NaN without any before it."""
-    known = (times_s <= at_s) & np.isfinite(power_w)
-    times_s, power_w = times_s[known], power_w[known]
+    """Return the two averages of the power at a time.
+
+    Parameters
+    ----------
+    times_s
+        When each sample ended, s, ascending; shape (n,).
+    power_w
+        The mean power of each sample, W; shape (n,).
+    at_s
+        The time, s.
+
+    Returns
+    -------
+    fast_w, slow_w : float
+        The averages, W; NaN without any sample before the time.
+    """
+    valid = (times_s <= at_s) & np.isfinite(power_w)
+    times_s, power_w = times_s[valid], power_w[valid]
     if not len(times_s):
         return math.nan, math.nan
     fast_w, slow_w = (_weighted(times_s, power_w, at_s, average_s) for average_s in (FAST_S, SLOW_S))
@@ -109,7 +140,7 @@ def drawn_lately_w(times_s: Floats, power_w: Floats, at_s: float) -> tuple[float
 
 def _weighted(times_s: Floats, power_w: Floats, at_s: float, average_s: float) -> float:
     since = np.exp((times_s - at_s) / average_s)
-    shares = np.diff(since, prepend=0.0)  # the first counts for all that was before it
+    shares = np.diff(since, prepend=0.0)  # the first stands for all the time before it
     return float(shares @ power_w) / float(since[-1])
 
 
@@ -117,19 +148,19 @@ UNKNOWN: Final = Condition()
 
 
 class SeenConditions:
-    """Those of the windows of a session so far, and the middle of them."""
+    """The conditions of a session's windows so far, and their middle."""
 
     def __init__(self) -> None:
-        self._known: dict[str, list[float]] = {"gpu_c": [], "memory_c": [], "slow_w": []}  # ascending
+        self._values: dict[str, list[float]] = {"gpu_c": [], "memory_c": [], "slow_w": []}  # ascending
         self._count = 0
 
     def __len__(self) -> int:
         return self._count
 
     def add(self, condition: Condition) -> None:
-        """One more window's; what it does not know does not count."""
+        """Take in the condition of a window; unknown values do not count."""
         self._count += 1
-        for name, ascending in self._known.items():
+        for name, ascending in self._values.items():
             value = getattr(condition, name)
             if not math.isnan(value):
                 insort(ascending, value)
@@ -137,7 +168,7 @@ class SeenConditions:
     @property
     def usual(self) -> Condition:
         """A round condition in their middle, of a kernel that runs for seconds: the fast average is its own."""
-        gpu, memory, slow = self._known.values()
+        gpu, memory, slow = self._values.values()
         return Condition(_middle(gpu, 1.0), _middle(memory, 1.0), math.nan, _middle(slow, 10.0))
 
 

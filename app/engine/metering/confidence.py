@@ -1,8 +1,6 @@
-"""How well a mean is known: 95 % confidence by Student's t, and what to add where samples are few or swing.
+"""Means and their 95 % intervals: by Student's t, of few or swinging samples, and of rates that come in waves.
 
-The mean of what a load did in a window, taken smoothly over it, and what that mean may be off by.
-
-What a service does comes in waves: clients that fall in step have all their prompts read, then all their answers
+The work of a service comes in waves: clients that fall in step have all their prompts read, then all their answers
 written. A rate from the two ends of a window is off by a part of a wave, as much as the first and the last of seven are
 of all. The slope of a straight line through the cumulated amount, by least squares, is the mean of the rate with a
 weight of 6 u (1 - u) at the share u of the window [Welch1967]: the ends count for nothing, and the error that k waves
@@ -32,22 +30,35 @@ import numpy.typing as npt
 
 NORMAL_95: Final = 1.96
 PRIOR_DEGREES: Final = 8
-LEAST_SPREAD: Final = 4  # samples of a window, and windows, before a spread is usual
-LIMITED_BLOCK: Final = 10  # samples of the driver's buffer that a swing under a limit is looked at by
+LEAST_SPREAD: Final = 4  # samples of a window, and windows, before a spread counts as usual
+LIMITED_BLOCK: Final = 10  # samples of the driver's buffer that are averaged to see a swing under a limit
 
 Interval = tuple[float, float]
 
 
 @lru_cache(maxsize=256)
 def student_t(degrees: int) -> float:
-    """The 97.5 % quantile with so many degrees of freedom, at least 1."""
+    """Return the 97.5 % quantile of Student's t with so many degrees of freedom, at least 1."""
     from scipy.special import stdtrit  # imported late: the window opens without it
 
     return float(stdtrit(degrees, 0.975))
 
 
 def confidence_interval(values: Sequence[float], independent: int | None = None) -> Interval | None:
-    """95 % confidence of the mean by Student's t, of which `independent` values count (all); None below two."""
+    """Return the 95 % interval of a mean by Student's t.
+
+    Parameters
+    ----------
+    values
+        The values, of any unit.
+    independent
+        How many of them count as independent; all by default.
+
+    Returns
+    -------
+    tuple of float or None
+        The interval; None below two independent values.
+    """
     count = len(values) if independent is None else independent
     if len(values) < 2 or count < 2:
         return None
@@ -56,7 +67,7 @@ def confidence_interval(values: Sequence[float], independent: int | None = None)
 
 
 def not_negative(interval: Interval) -> Interval:
-    """The part of an interval that is possible for what cannot be negative: a time, an energy drawn, a power.
+    """Return the part of an interval that is possible for a quantity that cannot be negative: time, energy, power.
 
     It covers the truth as often as the whole [Mandelkern2002], and reaches down to 0 where two repeats differ by much.
     A logarithmic interval covers as often too, but its upper end runs away: to 100 times the mean and more, where
@@ -66,15 +77,22 @@ def not_negative(interval: Interval) -> Interval:
     return (max(0.0, low), high) if high > 0 else interval
 
 
-def interval_of_repeats(values: Sequence[float], own: Sequence[Interval]) -> Interval | None:
-    """The wider of Student's t over repeats and the mean of their own intervals; None where neither is known.
+def interval_of_repeats(values: Sequence[float], intervals: Sequence[Interval]) -> Interval | None:
+    """Return the wider of Student's t over repeats and the mean of the repeats' intervals; None without either.
 
-    Repeating does not make up for what every one of the repeats may be off by.
+    Repeating does not remove an error that all of the repeats have in common.
+
+    Parameters
+    ----------
+    values
+        The value of each repeat, of any unit.
+    intervals
+        The 95 % intervals of repeats, as far as they are known.
     """
-    found = [] if (over := confidence_interval(values)) is None else [over]
-    if own:
-        found.append((fmean(low for low, _ in own), fmean(high for _, high in own)))
-    return max(found, key=lambda ends: ends[1] - ends[0], default=None)
+    candidates = [] if (over_repeats := confidence_interval(values)) is None else [over_repeats]
+    if intervals:
+        candidates.append((fmean(low for low, _ in intervals), fmean(high for _, high in intervals)))
+    return max(candidates, key=lambda ends: ends[1] - ends[0], default=None)
 
 
 class Spread:
@@ -88,33 +106,50 @@ class Spread:
         self._seen: deque[float] = deque(maxlen=64)  # relative variances
 
     def note(self, powers: Sequence[float]) -> None:
-        """A window that was measured."""
+        """Take in the powers of a window, W."""
         if len(powers) >= LEAST_SPREAD:
             self._seen.append((stdev(powers) / fmean(powers)) ** 2)
 
     def half_w(self, powers: Sequence[float], due: int) -> float:
-        """Half of the 95 % interval of a mean of `due` samples such as these; NaN below two."""
+        """Return half of the 95 % interval of a mean of `due` samples such as these, W; NaN below two."""
         if len(powers) < 2:
             return math.nan
-        degrees, own = len(powers) - 1, variance(powers)
+        degrees, moderated = len(powers) - 1, variance(powers)
         if len(self._seen) >= LEAST_SPREAD:
             usual = median(self._seen) * fmean(powers) ** 2
-            own = (degrees * own + PRIOR_DEGREES * usual) / (degrees + PRIOR_DEGREES)
+            moderated = (degrees * moderated + PRIOR_DEGREES * usual) / (degrees + PRIOR_DEGREES)
             degrees += PRIOR_DEGREES
-        return student_t(degrees) * math.sqrt(own / due)
+        return student_t(degrees) * math.sqrt(moderated / due)
 
 
 def limited_interval(powers: Sequence[float], independent: int, limit_w: float, settled: bool) -> Interval | None:
-    """Where the mean power of a board at a limit lies, W: its samples swing together, so Student's t is too narrow.
+    """Return the interval of the mean power of a board at a limit, whose samples swing together.
 
-    It reaches to the limit as well, and while the board is not settled to the extremes of the swing.
+    Student's t alone is too narrow. The interval reaches to the limit as well, and while the board is not settled to
+    the extremes of the swing.
+
+    Parameters
+    ----------
+    powers
+        The samples, W.
+    independent
+        How many of them count as independent.
+    limit_w
+        The power limit, W; NaN where it is not known.
+    settled
+        Whether the controller of the limit has come to rest.
+
+    Returns
+    -------
+    tuple of float or None
+        The 95 % interval, W; None below two independent samples.
     """
     interval = confidence_interval(powers, independent)
     if interval is None:
         return None
     parts = [*interval] if math.isnan(limit_w) else [*interval, limit_w]
     if not settled:
-        parts.extend(fmean(powers[at : at + LIMITED_BLOCK]) for at in range(0, len(powers), LIMITED_BLOCK))
+        parts.extend(fmean(powers[start : start + LIMITED_BLOCK]) for start in range(0, len(powers), LIMITED_BLOCK))
     return not_negative((min(parts), max(parts)))
 
 
@@ -128,13 +163,13 @@ _MOST_ALIKE: Final = 0.9  # correlation of neighbours that is believed
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """How much each place of a window counts for a mean over it: 1 on average. A place is a share of it, 0 to 1."""
+    """The weight of each place of a window in a mean over it, 1 on average. A place is a share of the window, 0..1."""
 
     at: Callable[[Floats], Floats]
     until: Callable[[Floats], Floats]  # all weight before a place
 
     def between(self, begin: float, end: float) -> float:
-        """The share of all weight that lies there."""
+        """Return the share of all weight between two places."""
         first, last = self.until(np.clip(np.array([begin, end]), 0.0, 1.0))
         return float(last - first)
 
@@ -144,9 +179,23 @@ SMOOTH: Final = Weights(lambda place: 6 * place * (1 - place), lambda place: pla
 
 
 def rates_in_cells(start: float, end: float, times: Floats, amounts: Floats, begin: float = 0.0) -> Floats:
-    """What came for each unit of time, in CELLS cells from `start` to `end`.
+    """Return the rates in equal cells of a window.
 
-    Each amount came evenly between the time before its own and that; the first from `begin` on.
+    Parameters
+    ----------
+    start, end
+        The window.
+    times
+        When each amount was complete, ascending, in the unit of the window; shape (n,).
+    amounts
+        Each came evenly since the time before its own; shape (n,).
+    begin
+        When the first amount began.
+
+    Returns
+    -------
+    ndarray
+        Amount for each unit of time; shape (CELLS,).
     """
     edges = np.linspace(start, end, CELLS + 1)
     done = np.interp(edges, np.concatenate([[begin], times]), np.concatenate([[0.0], np.cumsum(amounts)]))
@@ -155,12 +204,25 @@ def rates_in_cells(start: float, end: float, times: Floats, amounts: Floats, beg
 
 
 def smooth_mean(rates: Floats) -> float:
-    """The mean of the rates of CELLS cells, by `SMOOTH`."""
+    """Return the mean of rates by the weights `SMOOTH`; `rates` has the shape (CELLS,)."""
     return float(_weights()[0] @ rates)
 
 
 def half_width(rates: Floats, scale: float | None = None) -> float:
-    """Half of the 95 % interval of `smooth_mean`, relative to it or to `scale`; inf where that is not above 0."""
+    """Return half of the 95 % interval of `smooth_mean`.
+
+    Parameters
+    ----------
+    rates
+        The rates; shape (CELLS,).
+    scale
+        What the result is relative to; the mean by default.
+
+    Returns
+    -------
+    float
+        The half-width, relative; inf where the scale is not above 0.
+    """
     mean = smooth_mean(rates)
     scale = mean if scale is None else scale
     if not scale > 0:
@@ -168,9 +230,9 @@ def half_width(rates: Floats, scale: float | None = None) -> float:
     apart = rates - mean
     if float(np.abs(apart).max()) <= 1e-9 * scale:
         return 0.0
-    own, others = _weights()
+    of_mean, others = _weights()
     alike = _alike(apart)
-    more = _variance(own[None], alike).mean() / _variance(others, alike).mean()
+    more = _variance(of_mean[None], alike).mean() / _variance(others, alike).mean()
     variance = float(np.mean((others @ apart) ** 2) * more)
     return student_t(PLACES) * math.sqrt(variance) / scale
 
@@ -187,7 +249,7 @@ def _alike(apart: Floats) -> float:
 
 
 def _variance(weights: Floats, alike: float) -> Floats:
-    """Of weighted means of noise whose neighbouring blocks have that correlation; any unit. Shape (n,)."""
+    """The variances of weighted means of noise whose neighbouring blocks have that correlation, shape (n,)."""
     blocks = weights.reshape(len(weights), _BLOCKS, -1).sum(axis=2)
     correlation = alike ** np.abs(np.subtract.outer(np.arange(_BLOCKS), np.arange(_BLOCKS)))
     variances: Floats = np.einsum("ni,ij,nj->n", blocks, correlation, blocks)
@@ -196,11 +258,11 @@ def _variance(weights: Floats, alike: float) -> Floats:
 
 @lru_cache(maxsize=1)
 def _weights() -> tuple[Floats, Floats]:
-    """Of the mean, shape (CELLS,), and of those that show the noise, shape (PLACES, CELLS)."""
-    own = np.diff(SMOOTH.until(np.linspace(0.0, 1.0, CELLS + 1)))
+    """The weights of the mean, shape (CELLS,), and of the means that show the noise, shape (PLACES, CELLS)."""
+    of_mean = np.diff(SMOOTH.until(np.linspace(0.0, 1.0, CELLS + 1)))
     middles = (np.arange(CELLS) + 0.5) / CELLS
     sines = np.sin(np.pi * np.outer(np.arange(1, PLACES + 3), middles))
-    seen = sines @ np.stack([np.ones(CELLS), own], axis=1)
-    blind = np.linalg.svd(seen.T)[2][2:] @ sines  # combinations that neither a constant nor the mean shows in
+    seen = sines @ np.stack([np.ones(CELLS), of_mean], axis=1)
+    blind = np.linalg.svd(seen.T)[2][2:] @ sines  # combinations orthogonal to a constant and to the mean
     others = np.linalg.qr(blind.T)[0].T / math.sqrt(CELLS)
-    return own, others
+    return of_mean, others

@@ -1,9 +1,8 @@
-"""Meters beside a board: opened once for all who measure on it, and what each reports of the same window.
+"""Meters beside a board: opened once for all measurements on it, and read for the same windows as its own sensor.
 
 A window keeps the power of every source by its name: `board` is the board's own sensor. The power that counts, and with
-it `energy_j`, is that of the source the user chose; the gain of the board's sensor is taken out only if asked.
-
-`MeterChoice`: what the user asks of meters beside a board, on the command line, in a specification or the window.
+it `energy_j`, is that of the source that the user chose (`MeterChoice`); the gain of the board's sensor is taken out
+only on request.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ BOARD: Final = "board"  # the board's own sensor, as a source of power
 
 @dataclass(frozen=True, slots=True)
 class MeterChoice:
-    """What the user asks of meters."""
+    """The user's choice of meters, on the command line, in a specification or in the window."""
 
     selectors: tuple[str, ...] = ()  # as `--meter` names them
     energy_from: str = BOARD  # the source that `energy_j` comes from, by its name
@@ -42,8 +41,6 @@ class MeterChoice:
 
 
 NO_METERS: Final = MeterChoice()
-
-
 PATIENCE_S: Final = 0.5  # for a meter's samples of a window that has ended
 MEAN_S: Final = 0.001  # samples that come faster are counted as means of so long,
 MOST_VALUES: Final = 2000  # or longer, so that a window has no more of them
@@ -62,37 +59,47 @@ class Beside:
 
     @property
     def of_the_board(self) -> tuple[str, ...]:
-        """Those that report the power of the board, and not of the host or the node."""
+        """The meters that report the power of the board, and not of the host or the node."""
         return tuple(name for name, meter in self.meters.items() if meter.info.scope == "board")
 
     @property
     def least_s(self) -> float:
-        """That a window should take for the source that counts."""
+        """The least length of a window for the source that counts, s."""
         return 0.0 if self.energy_from == BOARD else self.meters[self.energy_from].info.least_s
 
     def seen(self, start_ns: int, end_ns: int, *, steady: bool) -> dict[str, SourcePower]:
-        """What each meter reports of a window that has ended: waits until its samples have come."""
-        found = {}
+        """Return the power of a window that has ended by each meter, once its samples have come.
+
+        Parameters
+        ----------
+        start_ns, end_ns
+            The window, ns on the board's clock.
+        steady
+            Whether nothing but one load ran in it.
+        """
+        powers = {}
         apart = self.clock is not None and not self.clock.kept_pace  # the board's time is none of the day
         for name, meter in self.meters.items():
             if apart and not meter.info.boards_clock:
                 energy = Energy(np.empty(0), np.empty(0), unknown="the board's clock has not kept pace with real time")
             else:
                 energy = energy_of(meter, start_ns, end_ns, steady=steady)
-            words, seconds = meter.info.label, (end_ns - start_ns) / 1e9
-            said = f"{name}: {energy.unknown}" if energy.unknown else ""
-            if not said and seconds < meter.info.least_s:
-                said = f"{name}: {seconds:.1f} s is short for it, {meter.info.least_s:g} s are recommended"
-            found[name] = SourcePower(energy.mean_power_w, energy.power_interval_w, words, said)
-        return found
+            caution, seconds = "", (end_ns - start_ns) / 1e9
+            if energy.unknown:
+                caution = f"{name}: {energy.unknown}"
+            elif seconds < meter.info.least_s:
+                caution = f"{name}: {seconds:.1f} s is short for it, {meter.info.least_s:g} s are recommended"
+            powers[name] = SourcePower(energy.mean_power_w, energy.power_interval_w, meter.info.label, caution)
+        return powers
 
     def complete(self, window: Window, *, steady: bool = True) -> Window:
-        """A window of the board's own sensor with what the meters report of it; its power is the chosen source's."""
+        """Return a window of the board's own sensor with the meters' powers; its power is that of the chosen source."""
         board_w = window.power_w + window.aftereffect_w
-        own = SourcePower(board_w, window.power_interval_w, window.power_source, "")
-        known = {} if math.isnan(board_w) else {BOARD: own}
-        sources = {**known, **self.seen(*window.window_ns, steady=steady)} if self.meters else {}
-        said = tuple(source.said for source in sources.values() if source.said)
+        sources: dict[str, SourcePower] = {}
+        if self.meters and not math.isnan(board_w):
+            sources[BOARD] = SourcePower(board_w, window.power_interval_w, window.power_source)
+        sources |= self.seen(*window.window_ns, steady=steady)
+        cautions = tuple(source.said for source in sources.values() if source.said)
         if self.energy_from != BOARD:
             chosen = sources[self.energy_from]
             return replace(
@@ -102,11 +109,11 @@ class Beside:
                 power_source=f"{self.energy_from}: {chosen.words}",
                 aftereffect_w=0.0,
                 sources=sources,
-                said=said,
+                said=cautions,
             )
-        said = (*window.said, *said)
+        window = replace(window, sources=sources, said=(*window.said, *cautions))
         if self.gain is None:
-            return replace(window, sources=sources, said=said)
+            return window
         gain, power_w = self.gain, self.gain.corrected(window.power_w)
         ends = window.power_interval_w
         return replace(
@@ -115,20 +122,28 @@ class Beside:
             power_interval_w=None if ends is None else _with_gain(gain, power_w, (ends[1] - ends[0]) / 2),
             power_source=f"{window.power_source}, corrected by its gain of {gain.gain:.4f} against {gain.meter}",
             aftereffect_w=window.aftereffect_w / gain.gain,
-            sources=sources,
-            said=said,
         )
 
 
 def _with_gain(gain: Gain, power_w: float, half_w: float) -> tuple[float, float]:
-    """The interval of a corrected power: its own, and that of the gain."""
+    """The interval of a corrected power, by its own half-width and that of the gain."""
     of_gain = (gain.interval[1] - gain.interval[0]) / 2 / gain.gain
     wide_w = math.hypot(half_w / gain.gain, of_gain * power_w)
     return power_w - wide_w, power_w + wide_w
 
 
 def energy_of(meter: SampledMeter, start_ns: int, end_ns: int, *, steady: bool) -> Energy:
-    """What a meter reports of a window; `steady` where nothing but one load ran in it."""
+    """Return the energy of a window by a meter.
+
+    Parameters
+    ----------
+    meter
+        The meter.
+    start_ns, end_ns
+        The window, ns on the board's clock.
+    steady
+        Whether nothing but one load ran in it.
+    """
     period_s = meter.info.period_s
     came = meter.wait_until(end_ns, PATIENCE_S + 2 * period_s)
     values = _values(meter, start_ns, end_ns)
@@ -155,8 +170,8 @@ def _values(meter: SampledMeter, start_ns: int, end_ns: int) -> tuple[np.ndarray
     if fine is None:  # longer ago than single samples are kept
         columns = record.trace.columns(start_ns, end_ns)
         watts = columns[meter.channels[0].name].astype(np.float64)
-        known = np.isfinite(watts)
-        return columns["time_ns"][known], watts[known], record.mean_s
+        finite = np.isfinite(watts)
+        return columns["time_ns"][finite], watts[finite], record.mean_s
     time_ns, power_w = fine
     mean_s = max(MEAN_S, (end_ns - start_ns) / 1e9 / MOST_VALUES)
     if period_s >= mean_s or not len(time_ns):
@@ -173,12 +188,12 @@ def _values(meter: SampledMeter, start_ns: int, end_ns: int) -> tuple[np.ndarray
 
 _opening = threading.Lock()  # held while a meter opens, which takes its time
 _lock = threading.Lock()
-_opened: dict[tuple[str, str], tuple[SampledMeter, int]] = {}  # with how many use it
+_opened: dict[tuple[str, str], tuple[SampledMeter, int]] = {}  # with the number of its users
 _beside: dict[str, list[Beside]] = {}  # by the board's UUID, the newest last
 
 
 def meters_beside(info: GpuInfo) -> Beside | None:
-    """The meters that are beside a board now; None where there are none."""
+    """Return the meters that are beside a board now; None where there are none."""
     with _lock:
         stack = _beside.get(info.uuid)
         return stack[-1] if stack else None
@@ -186,28 +201,32 @@ def meters_beside(info: GpuInfo) -> Beside | None:
 
 @contextmanager
 def shared_meter(selector: str, gpu: Gpu) -> Iterator[SampledMeter]:
-    """A meter that is open for all who name it in the same way, and closed after the last. Raises as `open_meter`."""
+    """Open a meter once for all that name it in the same way, and close it after the last. Raises as `open_meter`."""
     key = (selector.strip(), gpu.info.uuid)
     with _opening:
-        found, users = _opened.get(key) or (SampledMeter(open_meter(selector, gpu)), 0)
-        _opened[key] = found, users + 1
+        meter, users = _opened.get(key) or (SampledMeter(open_meter(selector, gpu)), 0)
+        _opened[key] = meter, users + 1
     try:
-        yield found
+        yield meter
     finally:
         with _opening:
-            found, users = _opened.pop(key)
+            meter, users = _opened.pop(key)
             if users > 1:
-                _opened[key] = found, users - 1
+                _opened[key] = meter, users - 1
             else:
-                found.close()
+                meter.close()
 
 
 @contextmanager
 def put_beside(gpu: Gpu, choice: MeterChoice) -> Iterator[Beside | None]:
-    """Open meters and put them beside a board, for all that is measured on it meanwhile.
+    """Open meters and put them beside a board, for all measurements on it meanwhile; without a choice change nothing.
 
-    Without a choice nothing changes. Raises InputError where a meter or a source is unknown, and SensorError where a
-    meter does not answer.
+    Raises
+    ------
+    InputError
+        Where a meter or a source is unknown.
+    SensorError
+        Where a meter does not answer.
     """
     if not choice:
         yield meters_beside(gpu.info)
@@ -230,12 +249,12 @@ def put_beside(gpu: Gpu, choice: MeterChoice) -> Iterator[Beside | None]:
 
 
 def named(meters: Sequence[SampledMeter]) -> dict[str, SampledMeter]:
-    """The meters by their names in figures: their kinds, the second of a kind with a number."""
-    found: dict[str, SampledMeter] = {}
+    """Return the meters by their names in figures: their kinds, the second of a kind with a number."""
+    by_name: dict[str, SampledMeter] = {}
     for meter in meters:
-        same = sum(each.info.kind == meter.info.kind for each in found.values())
-        found[meter.info.kind if not same else f"{meter.info.kind}_{same + 1}"] = meter
-    return found
+        same = sum(other.info.kind == meter.info.kind for other in by_name.values())
+        by_name[meter.info.kind if not same else f"{meter.info.kind}_{same + 1}"] = meter
+    return by_name
 
 
 def _gain_of(gpu: Gpu, choice: MeterChoice) -> Gain | None:
@@ -244,8 +263,8 @@ def _gain_of(gpu: Gpu, choice: MeterChoice) -> Gain | None:
     if choice.energy_from != BOARD:
         what = f"the energy comes from {choice.energy_from}, which needs no correction"
         raise InputError(what, "--correct-gain", "leave one of the two out")
-    known = known_gain(gpu.info)
-    if known is None:
+    gain = known_gain(gpu.info)
+    if gain is None:
         remedy = "tune with a meter beside it first: --meter"
         raise InputError("no gain of this board's sensor is known", gpu.info.label, remedy)
-    return known.gain
+    return gain

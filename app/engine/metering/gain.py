@@ -1,10 +1,10 @@
-"""The gain of a board's power sensor against a meter: what it reports over what the meter does, window by window.
+"""The gain of a board's power sensor against a meter: the ratio of the powers that both report, window by window.
 
 NVML's error is proportional to the power, up to 5 % either way [Yang2024]: P_board = g P_meter. Where the windows show
 it, an offset as well: P_board = g P_meter + c, which a meter on other rails than the board's sensor would show. Both
 are fitted to relative residuals, P_board / P_meter = g + c / P_meter, by least squares, with Student's t for the 95 %.
 
-What is learnt of a board is kept for its next session.
+The gain of a board is kept for its next session.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _FILES: Final = BoardFiles("gains", (1,))
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """What a board's sensor reports of what a meter does."""
+    """The gain of a board's sensor: its power over that of a meter."""
 
     meter: str  # by its name in figures
     gain: float
@@ -47,7 +47,7 @@ class Gain:
     range_w: tuple[float, float]  # of the meter's power
 
     def corrected(self, power_w: float) -> float:
-        """The power that the meter would have reported."""
+        """Return the power that the meter would have reported, W."""
         return (power_w - self.offset_w) / self.gain
 
     @property
@@ -59,7 +59,20 @@ class Gain:
 
 
 def fit_gain(meter: str, board_w: Sequence[float], meter_w: Sequence[float]) -> Gain:
-    """The gain by mean powers of the same windows. Raises WattridgeError where they are too few, or do not match."""
+    """Fit the gain to the mean powers of windows.
+
+    Parameters
+    ----------
+    meter
+        The name of the meter in figures.
+    board_w, meter_w
+        The power of each window by the board's sensor and by the meter, W; windows that one of them lacks are NaN.
+
+    Raises
+    ------
+    WattridgeError
+        Where the windows are too few, or the two do not measure the same.
+    """
     board, other = np.asarray(board_w, np.float64), np.asarray(meter_w, np.float64)
     known = np.isfinite(board) & np.isfinite(other) & (board > 0) & (other > 0)
     board, other = board[known], other[known]
@@ -88,49 +101,39 @@ def fit_gain(meter: str, board_w: Sequence[float], meter_w: Sequence[float]) -> 
 
 
 def _least_squares(ratios: Floats, meter_w: Floats, *, offset: bool) -> tuple[list[float], list[float], float]:
-    """Gain and offset, half of the 95 % interval of each, and the scatter that is left."""
+    """Return gain and offset, the half-widths of their 95 % intervals, and the scatter of the residuals."""
     columns = np.column_stack([np.ones(len(ratios)), 1.0 / meter_w][: 1 + offset])
-    found = np.linalg.lstsq(columns, ratios, rcond=None)[0]
+    coefficients = np.linalg.lstsq(columns, ratios, rcond=None)[0]
     degrees = len(ratios) - columns.shape[1]
-    scatter = math.sqrt(float(np.sum((ratios - columns @ found) ** 2)) / degrees)
+    scatter = math.sqrt(float(np.sum((ratios - columns @ coefficients) ** 2)) / degrees)
     errors = scatter * np.sqrt(np.diag(np.linalg.inv(columns.T @ columns)))
     halves = (student_t(degrees) * errors).tolist()
-    return [*found.tolist(), 0.0][:2], [*halves, 0.0][:2], scatter
+    return [*coefficients.tolist(), 0.0][:2], [*halves, 0.0][:2], scatter
 
 
-@dataclass(frozen=True, slots=True)
-class KnownGain:
-    """A gain, and when it was fitted: seconds since the epoch."""
-
-    gain: Gain
-    fitted_s: float
+def known_gain(info: GpuInfo) -> Gain | None:
+    """Return the gain kept of a board; None without one. Another board of the same name has another gain."""
+    return _FILES.read(_FILES.path(info.uuid), lambda document: read_gain(document["gain"]))
 
 
-def known_gain(info: GpuInfo) -> KnownGain | None:
-    """What is kept of that board; None where nothing is. Another board of its name has another gain."""
-    return _FILES.read(_FILES.path(info.uuid), _known_of)
-
-
-def _known_of(document: Any) -> KnownGain | None:
-    fitted_s = float(document["fitted_s"])
-    return KnownGain(read_gain(document["gain"]), fitted_s) if math.isfinite(fitted_s) else None
-
-
-def keep_gain(uuid: str, name: str, gain: Gain, now_s: float | None = None) -> None:
-    """Keep what a session has shown of a board's sensor, in place of what was known before."""
-    fitted_s = time.time() if now_s is None else now_s
-    document = {"uuid": uuid, "name": name, "fitted_s": fitted_s, "gain": as_json(gain)}
+def keep_gain(uuid: str, name: str, gain: Gain) -> None:
+    """Keep the gain that a session has shown of a board's sensor, in place of an earlier one."""
+    document = {"uuid": uuid, "name": name, "fitted_s": time.time(), "gain": as_json(gain)}
     with suppress(WattridgeError):  # a disk that is full or read-only: the session itself still holds it
         _FILES.keep(_FILES.path(uuid), document)
 
 
 def read_gain(document: Any) -> Gain:
-    """Read a gain from its document. Raises ValueError and what damage besides may raise."""
-    found = from_json(Gain, document)
-    intervals = (*found.interval, *(found.offset_interval_w or ()), *found.range_w)
-    every = (found.gain, found.offset_w, found.scatter, *intervals)
-    if not all(map(math.isfinite, every)) or not PLAUSIBLE[0] <= found.gain <= PLAUSIBLE[1]:
+    """Read a gain from its JSON document.
+
+    Raises
+    ------
+    ValueError
+        For a document that is damaged; reading one may raise LookupError, TypeError and AttributeError as well.
+    """
+    gain = from_json(Gain, document)
+    intervals = (*gain.interval, *(gain.offset_interval_w or ()), *gain.range_w)
+    finite = all(map(math.isfinite, (gain.gain, gain.offset_w, gain.scatter, *intervals)))
+    if not (finite and PLAUSIBLE[0] <= gain.gain <= PLAUSIBLE[1] and 0 <= gain.windows < 1 << 53):
         raise ValueError("it is no gain")
-    if not 0 <= found.windows < 1 << 53:
-        raise ValueError("it is no gain")
-    return found
+    return gain

@@ -1,8 +1,8 @@
-"""A board that can run work for us, and the words for one that cannot."""
+"""Boards that can launch loads, and the errors for those that cannot."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
 
 from ...base.errors import WattridgeError
@@ -36,14 +36,14 @@ class BringsLoads(Protocol):
 
 
 def require_here(gpu: Gpu) -> None:
-    """Raises WattridgeError where the board is in another machine: what runs on it is started there."""
+    """Raise WattridgeError where the board is in another machine, which has to start what runs on it."""
     if gpu.info.host:
         remedy = f"start it there: {parse_address(gpu.info.host).login} wattridge ... --gpu {gpu.info.index}"
         raise WattridgeError("a board of another machine can only be watched and set from here", gpu.info.label, remedy)
 
 
 def require_launching(gpu: Gpu) -> LaunchingGpu:
-    """The board, known to run work. Raises WattridgeError, with what to choose instead, where it cannot."""
+    """Return the board, typed as one that launches. Raises WattridgeError with an alternative where it cannot."""
     require_here(gpu)
     if isinstance(gpu, LaunchingGpu):
         return gpu
@@ -57,22 +57,20 @@ def require_launching(gpu: Gpu) -> LaunchingGpu:
 
 
 def lap(gpu: LaunchingGpu, load: Load) -> Execution:
-    """How the launches since `begin` or the last lap went, while launches of `load` go on."""
-    own = getattr(gpu, "lap", None)
-    if own is not None:
-        execution: Execution = own()
-        return execution
+    """Return the execution of the launches since `begin` or the last lap, while launches of `load` go on."""
+    lap_of_board: Callable[[], Execution] | None = getattr(gpu, "lap", None)
+    if lap_of_board is not None:
+        return lap_of_board()
     execution = gpu.end()
     gpu.begin(load)
     return execution
 
 
 def few(gpu: LaunchingGpu, load: Load, seconds: float) -> Execution:
-    """How launches of `load` for about so long go, at least one, after some that do not count. None are left over."""
-    own = getattr(gpu, "few", None)
-    if own is not None:
-        execution: Execution = own(load, seconds)
-        return execution
+    """Return the execution of launches of `load` for about so long, at least one, after a few that do not count."""
+    few_of_board: Callable[[Load, float], Execution] | None = getattr(gpu, "few", None)
+    if few_of_board is not None:
+        return few_of_board(load, seconds)
     gpu.begin(load)
     gpu.clock.wait(seconds)
     return gpu.end()

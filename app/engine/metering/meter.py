@@ -1,9 +1,9 @@
 """`Meter`: time, power and energy of one load on one board, through nothing but its sensors.
 
-Time and power come from the same stretch of back-to-back launches. It opens once the sensor has settled and whatever
-the load before left behind (a limit, a clock on its way) has gone, and it closes when the confidence interval of mean
-power is narrow enough. Where the driver's buffer answers, samples are attributed by their time stamps after the
-fact, so the board may already run something else when they appear.
+Time and power come from the same stretch of back-to-back launches. It opens once the sensor has settled and the effects
+of the load before (a limit, a clock on its way) have gone, and it closes when the confidence interval of mean power is
+narrow enough. Where the driver's buffer answers, samples are attributed by their time stamps after the fact, so the
+board may already run something else when they appear.
 
 A board at its power limit swings: on an H200 the controller lets a kernel exceed the limit for up to 0.7 s, then
 undershoots, so that about one second averages to the limit. A window under a limit is therefore one such period, and
@@ -16,6 +16,8 @@ import math
 import threading
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import reduce
+from operator import or_
 from statistics import fmean
 from typing import Final
 
@@ -48,7 +50,7 @@ AT_LIMIT: Final = (0.985, 1.01)  # mean power over the limit that counts as the 
 BUFFER_PATIENCE_S: Final = 0.5  # the buffer's newest sample is up to about 0.1 s old
 MOVED: Final = 0.01  # change of clock within a window that makes it begin again
 TRIES: Final = 2  # windows at most where the time per launch does not stand still
-AGAIN_S: Final = 0.01  # of launches for a second look at it
+AGAIN_S: Final = 0.01  # of launches to measure it again
 RECOVERED: Final = 0.004  # below the clock before a limit: less than a step of the clock of most boards
 MEMORY_POWER_S: Final = 1.1  # its averaging window, and a refresh
 VOLTAGE_MOST_S: Final = 2.5  # how long a window that needs a voltage waits for one: nvidia-smi is asked once a second
@@ -62,7 +64,7 @@ COLD_AFTER_S: Final = 3.0  # idle for longer: warm up again
 
 
 def least_window_s(sensor: PowerSensor) -> float:
-    """The shortest window worth looking at through these power readings."""
+    """Return the shortest useful window through these power readings, s."""
     if sensor.buffered:
         return BUFFER_WINDOW_S
     return sensor.lead_s + sensor.refresh_s + (sensor.window_s or max(POLLED_WINDOW_S, 10 * sensor.refresh_s))
@@ -74,8 +76,15 @@ class Meter:
     def __init__(self, gpu: LaunchingGpu, *, needs: Collection[str] = (), target: float = TARGET) -> None:
         """Prepare to measure on a board.
 
-        `needs` names figures that windows must be long enough for, where the board reports them: the memory's power is
-        a slow average, and the core voltage of a real board is read about once a second.
+        Parameters
+        ----------
+        gpu
+            The board.
+        needs
+            Names of figures that windows must be long enough for, where the board reports them: the memory's power is
+            a slow average, and the core voltage of a real board is read about once a second.
+        target
+            Half of the 95 % interval of mean power that ends a window, relative.
         """
         self._gpu = gpu
         self._target = target
@@ -96,7 +105,22 @@ class Meter:
         settle_s: float = 0.0,
         window_s: float = 0.0,
     ) -> Window | None:
-        """Run and measure `load`; None when `stop` was set first. Both times are lower bounds, on the board's clock."""
+        """Run and measure a load.
+
+        Parameters
+        ----------
+        load
+            The load.
+        stop
+            Ends the measurement when set.
+        settle_s, window_s
+            How long the load runs before the window, and the length of that; lower bounds, s on the board's clock.
+
+        Returns
+        -------
+        Window or None
+            The figures; None when `stop` was set first.
+        """
         window = None
         for _ in range(TRIES):
             run = self.run(load, stop=stop, settle_s=settle_s, window_s=window_s)
@@ -115,9 +139,9 @@ class Meter:
         return window
 
     def look_again(self, run: Run) -> None:
-        """A second look at the time per launch of what ran, kept in `run`; nothing is measured of its power.
+        """Measure the time per launch of a run again and keep the change in `run`; its power is not measured.
 
-        It shows nothing where a limit held it back, or while a clock that another load's limit held back returns.
+        Nothing is kept where a limit acted on the run, or while a clock that another load's limit lowered returns.
         """
         if self._reasons(run.readings) & LIMITING:
             return
@@ -126,10 +150,22 @@ class Meter:
             run.again = _longer(run, execution)
 
     def warm(self, load: Load, stop: threading.Event | None = None) -> bool:
-        """Run until the temperature stands still; False when stopped. Nothing to do on a warm board.
+        """Run a load until the temperature stands still; a warm board is left alone.
 
         A sweep begins with it. A session does not: its first configurations warm the board, and their figures follow
         from the condition that they were measured in, once that is known.
+
+        Parameters
+        ----------
+        load
+            The load.
+        stop
+            Ends the run when set.
+
+        Returns
+        -------
+        bool
+            False when `stop` was set.
         """
         last, now = self._last_end_ns, self._gpu.clock.now_ns()
         if last is not None and now - last < COLD_AFTER_S * 1e9:
@@ -152,9 +188,23 @@ class Meter:
         return True
 
     def time(self, load: Load, *, stop: threading.Event | None = None, settle_s: float = 0.0) -> float | None:
-        """Seconds per launch of `load` by a few launches, on the board as it is; None when `stop` was set.
+        """Time a few launches of a load, on the board as it is.
 
-        `settle_s` passes first, on the board's clock. A power limit that the load runs into later does not show.
+        A power limit that the load runs into later does not show.
+
+        Parameters
+        ----------
+        load
+            The load.
+        stop
+            Ends the timing when set.
+        settle_s
+            How long the load runs before it is timed, s on the board's clock.
+
+        Returns
+        -------
+        float or None
+            Seconds per launch; None when `stop` was set.
         """
         if settle_s:
             self._begin(load)
@@ -182,9 +232,28 @@ class Meter:
         settle_s: float = 0.0,
         window_s: float = 0.0,
     ) -> Run | None:
-        """Launch `load` and watch until its window holds enough, then end the launches; None when `stop` was set.
+        """Launch a load, watch it until its window holds enough, and end the launches.
 
-        `window` may be called later, while something else runs. Raises WattridgeError where the board reports no power.
+        `window` may be called later, while something else runs.
+
+        Parameters
+        ----------
+        load
+            The load.
+        stop
+            Ends the run when set.
+        settle_s, window_s
+            How long the load runs before the window, and the length of that; lower bounds, s on the board's clock.
+
+        Returns
+        -------
+        Run or None
+            The run; None when `stop` was set.
+
+        Raises
+        ------
+        WattridgeError
+            Where the board reports no power.
         """
         settle_s = max(settle_s, RISE_S, MEMORY_POWER_S if self._wants_memory_power else 0.0)
         beside = meters_beside(self._gpu.info)
@@ -195,14 +264,14 @@ class Meter:
         return run if run is None or not self._keeps_step(run) else self._with_opposite(run, stop)
 
     def _keeps_step(self, run: Run) -> bool:
-        """Its launches keep step with the samples, which show one part of them."""
+        """Whether its launches keep step with the samples, which show one part of them."""
         seconds = (run.ended.end_ns - run.opened_ns) / 1e9 - self._source.sensor.lead_s
         return not self._after_limit and self._in_step(run.ended.time_s, seconds)
 
     def _in_step(self, launch_s: float, seconds: float = 0.0) -> bool:
-        """So do launches of that time, in a window of so many seconds of samples, or a usual one.
+        """Whether launches of that time keep step, in a window of so many seconds of samples, or a usual one.
 
-        Meters beside the board's own see all of every launch, and would see the pause between two windows.
+        Meters beside the board's own measure all of every launch, and would measure the pause between two windows.
         """
         sensor, beside = self._source.sensor, meters_beside(self._gpu.info)
         if beside is not None and beside.meters:
@@ -211,12 +280,12 @@ class Meter:
         return sensor.sees_phase and keeps_step(samples, sensor.refresh_s, launch_s)
 
     def _with_opposite(self, run: Run, stop: threading.Event | None) -> Run | None:
-        """With a second run, of which the samples see the other part of each launch; None when stopped."""
+        """The run with a second one, whose samples see the other part of each launch; None when stopped."""
         sensor, seconds = self._source.sensor, (run.ended.end_ns - run.opened_ns) / 1e9
         least_s = max(OPPOSITE_S, seconds / 2)
         between_s = (seconds - sensor.lead_s) / 2 + RESUME_S + (sensor.lead_s + least_s) / 2
         now_s = (self._gpu.clock.now_ns() - run.ended.end_ns) / 1e9
-        delay_s = min(max(0.0, (run.launched_ns - run.began_ns) / 1e9), RESUME_S)  # until asked-for launches begin
+        delay_s = min(max(0.0, (run.launched_ns - run.began_ns) / 1e9), RESUME_S)  # until the launches begin
         later_s = opposite_s(now_s + delay_s, between_s, sensor.refresh_s, run.ended.time_s)
         if self._gpu.clock.wait(later_s - delay_s - now_s, stop):
             return None
@@ -246,21 +315,24 @@ class Meter:
         return run
 
     def _disturbed(self, run: Run) -> bool:
-        """The time per launch changed within the window, and no limit acted."""
+        """Whether the time per launch changed within the window, and no limit acted."""
         return run.execution is not None and abs(run.execution.change) > STEADY_TIME and not self._after_limit
 
     def window(self, run: Run) -> Window:
-        """The figures of a run that ended; waits until the buffer has reported its samples.
+        """Return the figures of a run that ended, once the buffer has reported its samples.
 
-        Raises WattridgeError without any.
+        Raises
+        ------
+        WattridgeError
+            Without any samples of power.
         """
-        ended = [each.ended for each in run.runs]
+        ended = [part.ended for part in run.runs]
         if self._source.sensor.buffered:
             self._await_samples(ended[-1].end_ns + round(self._source.sensor.lag_s * 1e9))
-        stretches = [Stretch(each.opened_ns, each.ended.end_ns, each.ended.end_ns) for each in run.runs]
-        for each, stretch in zip(run.runs, stretches, strict=True):
+        stretches = [Stretch(part.opened_ns, part.ended.end_ns, part.ended.end_ns) for part in run.runs]
+        for part, stretch in zip(run.runs, stretches, strict=True):
             powers = self._source.powers(stretch.start_ns, stretch.end_ns)
-            if not self._limited(each.readings, powers):
+            if not self._limited(part.readings, powers):
                 self._source.spread.note(powers)
         window = self._describe(run, _together(ended), stretches)
         beside = meters_beside(self._gpu.info)
@@ -303,7 +375,7 @@ class Meter:
         self._source.edge(execution.end_ns)
 
     def _watch(self, run: Run, least_s: float, most_s: float | None, stop: threading.Event | None) -> bool:
-        """Look until the window holds enough, and say in `run` whether the board was at rest; False when stopped.
+        """Poll until the window holds enough, and note in `run` whether the board was at rest; False when stopped.
 
         With `most_s` it is a further window of a load, in which only time and power count.
         """
@@ -338,14 +410,14 @@ class Meter:
                 before = window
                 self._open(run)
             elif not limited and seconds >= least_s and not (whole and self._awaits_voltage(run, seconds)):
-                if in_step and len(powers) < 2:  # nothing of its spread is known yet: the second one shows it as well
+                if in_step and len(powers) < 2:  # its spread is not known yet: the second one shows it as well
                     return True
                 looked_s = look_s * len(run.readings)  # without a power, time alone may pass unseen
                 if self._certain(powers, seconds) or min(seconds, math.inf if powers else looked_s) >= most_s:
                     return True
 
     def _look(self, opened_ns: int) -> Reading:
-        """A reading, in which what follows the clocks is unknown where it was asked for before the window opened."""
+        """A reading without the channels that follow the clocks, where they were read before the window opened."""
         self._drain()
         ages = {name: self._holding.held(name) for name in FOLLOW_CLOCKS} if self._holding is not None else {}
         reading = self._gpu.read()  # after the ages: what it holds is at least as new
@@ -357,7 +429,7 @@ class Meter:
         return Reading(reading.time_ns, tuple(math.nan if i in stale else v for i, v in enumerate(reading.values)))
 
     def _note_power(self) -> None:
-        """What the board draws now and drew lately: how warm it is follows from that, too."""
+        """Take in the board's power now: how warm it is follows from that, too."""
         channel = self._source.sensor.channel
         if channel is None:
             self._drain()
@@ -369,35 +441,35 @@ class Meter:
         return self._wants_voltage and seconds < VOLTAGE_MOST_S and not self._reported(run.readings, "core_voltage_mv")
 
     def _open(self, run: Run) -> Execution:
-        """The window begins now; how the launches before it went."""
+        """Open the window now; the execution of the launches before it."""
         before = lap(self._gpu, run.load)
         run.opened_ns = self._gpu.clock.now_ns()
         run.readings.clear()
         return before
 
     def _left_over(self, run: Run, limited: bool, powers: Sequence[float]) -> bool:
-        """The clock is on its way, or a limit acts that this load does not reach: the one before did."""
+        """Whether the clock is on its way, or a limit acts that this load does not reach: the load before did."""
         moving = limited or self._moved(run.readings) or self._recovering(run.readings[-1])
         if not self._source.sensor.buffered or not moving:
             return False
         return bool(powers) and fmean(powers) < BELOW_LIMIT * self._limit_w(run.readings[-1])
 
     def _recovering(self, reading: Reading) -> bool:
-        """After a limit, the clock is not back where it was before it; it may climb too slowly to be seen moving."""
+        """Whether the clock is still below its value before a limit; it may climb too slowly to be seen moving."""
         return self._after_limit and self._value(reading, "graphics_clock_mhz") < (1.0 - RECOVERED) * self._free_mhz
 
     def _limited(self, readings: Sequence[Reading], powers: Sequence[float]) -> bool:
-        """A limit acts, or will: its controller takes a while to see that it is exceeded."""
+        """Whether a limit acts, or will: its controller takes a while to respond to a power above it."""
         limit_w = self._limit_w(readings[-1])
         return bool(self._reasons(readings) & LIMITING) or (len(powers) >= 4 and fmean(powers) > limit_w)
 
     def _at_limit(self, powers: Sequence[float], reading: Reading) -> bool:
-        """The window's mean is the limit itself: the controller has used up its swing."""
+        """Whether the window's mean is the limit itself: the swing of the controller is over."""
         limit_w = self._limit_w(reading)
         return bool(powers) and AT_LIMIT[0] * limit_w <= fmean(powers) <= AT_LIMIT[1] * limit_w
 
     def _moved(self, readings: Sequence[Reading]) -> bool:
-        clocks = [c for c in (self._value(r, "graphics_clock_mhz") for r in readings) if not math.isnan(c)]
+        clocks = self._reported(readings, "graphics_clock_mhz")
         return bool(clocks) and max(clocks) - min(clocks) > MOVED * max(clocks)
 
     def _certain(self, powers: Sequence[float], seconds: float) -> bool:
@@ -436,7 +508,7 @@ class Meter:
             limit_w = self._limit_w(run.readings[-1])
             interval = limited_interval(powers, self._source.independent(powers), limit_w, run.settled)
         else:
-            aftereffect_w = fmean(self._source.left_behind_w(each.start_ns, power_w) for each in stretches)
+            aftereffect_w = fmean(self._source.left_behind_w(stretch.start_ns, power_w) for stretch in stretches)
             power_w -= aftereffect_w
             interval = interval and not_negative((interval[0] - aftereffect_w, interval[1] - aftereffect_w))
         temperature_c = self._mean(run.readings, "temperature_c")
@@ -461,41 +533,37 @@ class Meter:
         )
 
     def _reasons(self, readings: Sequence[Reading]) -> int:
-        reasons = 0
-        for reading in readings:
-            bits = self._value(reading, "event_reasons")
-            reasons |= 0 if math.isnan(bits) else int(bits)
-        return reasons
+        return reduce(or_, map(int, self._reported(readings, "event_reasons")), 0)
 
     def _limit_w(self, reading: Reading) -> float:
         """The power limit in force; NaN where not known."""
         reported = self._value(reading, "power_limit_w")
-        known = self._gpu.info.power_limit.current_w
-        return reported if not math.isnan(reported) else math.nan if known is None else known
+        at_open_w = self._gpu.info.power_limit.current_w
+        return reported if not math.isnan(reported) else math.nan if at_open_w is None else at_open_w
 
     def _value(self, reading: Reading, name: str) -> float:
-        at = self._channel.get(name)
-        return math.nan if at is None else reading.values[at]
+        place = self._channel.get(name)
+        return math.nan if place is None else reading.values[place]
 
     def _mean(self, readings: Sequence[Reading], name: str) -> float:
-        known = self._reported(readings, name)
-        return fmean(known) if known else math.nan
+        values = self._reported(readings, name)
+        return fmean(values) if values else math.nan
 
     def _reported(self, readings: Sequence[Reading], name: str) -> list[float]:
         return [value for value in (self._value(r, name) for r in readings) if not math.isnan(value)]
 
 
 def _together(parts: Sequence[Execution]) -> Execution:
-    """Of launches in several parts; only the first's tells how they changed, and what they report."""
-    launches = sum(each.launches for each in parts)
+    """The execution of launches in several parts; its change and reports are those of the first alone."""
+    launches = sum(part.launches for part in parts)
     if len(parts) == 1 or not launches:
         return parts[0]
-    time_s = sum(each.launches * each.time_s for each in parts if each.launches) / launches
+    time_s = sum(part.launches * part.time_s for part in parts if part.launches) / launches
     return replace(parts[0], launches=launches, time_s=time_s)
 
 
 def _longer(run: Run, second: Execution) -> float:
-    """How much longer a launch took at a second look than in the window; relative."""
+    """How much longer a launch took afterwards than in the window; relative."""
     first = run.execution
     if first is None or not first.time_s or not second.launches:
         return 0.0

@@ -1,4 +1,4 @@
-"""What boards drew while a program ran, over its runs: means with their spread and 95 % interval."""
+"""Time, energy and power of a program over its runs: means with their spread and 95 % interval."""
 
 from __future__ import annotations
 
@@ -31,13 +31,12 @@ class OverRuns:
         cls, values: Sequence[float], intervals: Sequence[Interval | None] = (), *, signed: bool = False
     ) -> OverRuns:
         """Summarise one value, and the interval of its readings, of each run; a `signed` one can be negative."""
-        known = [value for value in values if not math.isnan(value)]
-        if len(known) < len(values):
+        if any(map(math.isnan, values)):
             return cls(math.nan, None, None, None, None)
-        interval = interval_of_repeats(known, [each for each in intervals if each is not None])
+        interval = interval_of_repeats(values, [ends for ends in intervals if ends is not None])
         if interval is not None and not signed:
             interval = not_negative(interval)
-        return cls(fmean(known), interval, min(known), max(known), stdev(known) if len(known) > 1 else None)
+        return cls(fmean(values), interval, min(values), max(values), stdev(values) if len(values) > 1 else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +88,7 @@ class BoardOverRuns:
 
 @dataclass(frozen=True, slots=True)
 class MeterOverRuns:
-    """What an external meter reports, means over the runs."""
+    """Energy and power by an external meter, means over the runs."""
 
     energy_j: float
     mean_power_w: float
@@ -98,10 +97,10 @@ class MeterOverRuns:
 
     @classmethod
     def of(cls, seen: Sequence[SourcePower], times_s: Sequence[float]) -> MeterOverRuns:
-        """Summarise what the meter showed of each run, and how long that took."""
-        energy_j = fmean(each.power_w * time_s for each, time_s in zip(seen, times_s, strict=True))
-        note = "; ".join(dict.fromkeys(each.said for each in seen if each.said))
-        return cls(energy_j, fmean(each.power_w for each in seen), seen[0].words, note)
+        """Summarise the meter's powers of the runs, which took these times, s."""
+        energy_j = fmean(power.power_w * time_s for power, time_s in zip(seen, times_s, strict=True))
+        note = "; ".join(dict.fromkeys(power.said for power in seen if power.said))
+        return cls(energy_j, fmean(power.power_w for power in seen), seen[0].words, note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +129,7 @@ class ProgramEnergy:
 
     @property
     def repeats(self) -> Count:
-        """How often it ran."""
+        """The number of runs."""
         return len(self.runs)
 
 
@@ -151,7 +150,7 @@ def program_energy(
     idle : tuple of float and interval, or None
         The power of the boards before the first run in W, with its interval.
     by_meters : sequence of mapping
-        Of each run, what each external meter showed.
+        Of each run, its power by each external meter.
     """
     spans = runs[0]
     condition = ", ".join(span.stated_for.words for span in spans if span.stated_for is not None)
@@ -167,11 +166,14 @@ def program_energy(
         **{name: over.get(name) for name in (*over, "energy_at_condition_j", "energy_above_idle_j")},  # type: ignore[arg-type]
         idle_power_w=None if idle is None else idle[0],
         condition=condition,
-        energy_unknown="; ".join(dict.fromkeys(span.unknown for each in runs for span in each if span.unknown)),
+        energy_unknown="; ".join(dict.fromkeys(span.unknown for spans in runs for span in spans if span.unknown)),
         power_source=", ".join(dict.fromkeys(span.power_source for span in spans)),
         gpus=[BoardOverRuns.of(of_board) for of_board in zip(*runs, strict=True)],
         runs=[{name: values[index] for name, (values, _) in figures.items()} for index in range(len(runs))],
-        notes=[*_nothing_drawn(spans), *dict.fromkeys(line for each in runs for span in each for line in span.faults)],
+        notes=[
+            *_nothing_drawn(spans),
+            *dict.fromkeys(line for spans in runs for span in spans for line in span.faults),
+        ],
         meters={
             name: MeterOverRuns.of([seen[name] for seen in by_meters], figures["time_s"][0])
             for name in (by_meters[0] if by_meters else ())
@@ -183,21 +185,21 @@ def _figures(
     runs: Sequence[Sequence[Span]], idle: tuple[float, Interval | None] | None, *, stated: bool
 ) -> Mapping[str, tuple[list[float], Sequence[Interval | None]]]:
     """Of each figure its value in every run and the interval of its readings; `stated`: for a thermal condition too."""
-    times_s = [each[0].time_s for each in runs]
-    of_readings = [sum_interval([span.energy_interval_j for span in each]) for each in runs]
+    times_s = [spans[0].time_s for spans in runs]
+    of_readings = [sum_interval([span.energy_interval_j for span in spans]) for spans in runs]
     figures: dict[str, tuple[list[float], Sequence[Interval | None]]] = {
         "time_s": (times_s, ()),
         "energy_j": (_sums(runs, lambda span: span.energy_j), of_readings),
         "mean_power_w": (
             _sums(runs, lambda span: span.mean_power_w),
-            [sum_interval([span.power_interval_w for span in each]) for each in runs],
+            [sum_interval([span.power_interval_w for span in spans]) for spans in runs],
         ),
-        "peak_power_w": ([_peak_w(each) for each in runs], ()),
+        "peak_power_w": ([_peak_w(spans) for spans in runs], ()),
     }
     if stated:
         figures["energy_at_condition_j"] = (
             _sums(runs, lambda span: span.energy_at_condition_j),
-            [sum_interval([span.energy_at_condition_interval_j for span in each]) for each in runs],
+            [sum_interval([span.energy_at_condition_interval_j for span in spans]) for spans in runs],
         )
     if idle is not None:
         idle_w, interval = idle
@@ -209,11 +211,11 @@ def _figures(
 
 def sum_interval(intervals: Sequence[Interval | None]) -> Interval | None:
     """Return the interval of a sum of independent figures, from theirs; None where one is not known."""
-    known = [each for each in intervals if each is not None]
-    if not known or len(known) < len(intervals):
+    ends = [interval for interval in intervals if interval is not None]
+    if not ends or len(ends) < len(intervals):
         return None
-    middle = sum((low + high) / 2 for low, high in known)
-    half = math.hypot(*((high - low) / 2 for low, high in known))
+    middle = sum((low + high) / 2 for low, high in ends)
+    half = math.hypot(*((high - low) / 2 for low, high in ends))
     return middle - half, middle + half
 
 

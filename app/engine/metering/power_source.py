@@ -4,13 +4,12 @@ A value that appears at time t is the mean over [t - lag - averaging, t - lag]. 
 lies wholly within it: what ran before and after has no part in it. `find_sensor` chooses which of a board's readings
 to use, and how late and how smeared they are: as characterised, else by the board's generation [Yang2024].
 
-Launches that keep step with the driver's samples of power: each sample then sees the same part of a launch.
-
-Power differs between the beginning and the end of one launch, and a sample is not the mean of the whole time since the
-one before, so that samples follow the phase of the launch that they fall into, like a stroboscope. Launches of 20.05 ms
-and samples of 20 ms come out of step within 7 s, and a window of 0.2 s is off by as much as the samples swing: on an
-H200 by 1.4 % (one sigma) against 0.4 % (tests/benchmarks/reference.txt). A second window whose launches begin half a
-launch earlier or later sees the opposite part; in the mean of both the first harmonic is gone.
+Launches may keep step with the samples of the driver's buffer. Power differs between the beginning and the end of one
+launch, and a sample is not the mean of the whole time since the one before, so that samples follow the phase of the
+launch that they fall into, like a stroboscope. Launches of 20.05 ms and samples of 20 ms come out of step within 7 s,
+and a window of 0.2 s is off by as much as the samples swing: on an H200 by 1.4 % (one sigma) against 0.4 %
+(tests/benchmarks/reference.txt). A second window whose launches begin half a launch earlier or later sees the opposite
+part; in the mean of both the first harmonic is gone.
 """
 
 from __future__ import annotations
@@ -37,49 +36,78 @@ from .confidence import NORMAL_95, Interval, Spread, not_negative, student_t
 # and 0.3 % in 24 runs of 6 to 43 ms on another. Shorter launches average out within a sample.
 HARMONICS: Final = (0.007, 0.003)
 SEEN_FROM_S: Final = 0.004
-SECOND_SAMPLE_WORTH: Final = (
-    0.7  # of the first harmonic left in the mean of a window: from here on a second one is worth its time
-)
+SECOND_SAMPLE_WORTH: Final = 0.7  # of the first harmonic left in a window's mean, from which on a second one pays
 
 
 def phases(times_s: Floats, launch_s: float) -> Floats:
-    """Of launches back to back since time 0, at these times; in launches, not wrapped."""
+    """Return the phases of launches back to back since time 0, in launches, not wrapped.
+
+    Parameters
+    ----------
+    times_s
+        The times, s; shape (n,).
+    launch_s
+        The time of one launch, s.
+    """
     return times_s / launch_s
 
 
 def unseen(windows: list[Floats]) -> float:
-    """How far the mean of windows may be off by what their samples see of a launch; relative, one sigma.
+    """Return the error of the mean of windows whose samples see only a part of each launch.
 
-    Each has the phases of its samples, and the windows count alike, however many samples they have.
+    Parameters
+    ----------
+    windows
+        Of each window the phases of its samples, in launches; shape (n,). Windows count alike, whatever their n.
+
+    Returns
+    -------
+    float
+        The error, relative, one sigma.
     """
     orders = np.arange(1, len(HARMONICS) + 1)
-    seen = np.mean([np.exp(2j * np.pi * np.outer(each, orders)).mean(axis=0) for each in windows], axis=0)
+    seen = np.mean([np.exp(2j * np.pi * np.outer(phase, orders)).mean(axis=0) for phase in windows], axis=0)
     return float(np.hypot.reduce(np.asarray(HARMONICS) * np.abs(seen)))
 
 
 def keeps_step(samples: int, refresh_s: float, launch_s: float) -> bool:
-    """Whether the mean of so many samples shows mostly one part of the launches."""
+    """Return whether the mean of so many samples, one each `refresh_s`, shows mostly one part of the launches."""
     if not launch_s >= SEEN_FROM_S or samples < 1:
         return False
-    at = phases(refresh_s * np.arange(samples, dtype=np.float64), launch_s)
-    return abs(complex(np.exp(2j * np.pi * at).mean())) > SECOND_SAMPLE_WORTH
+    phase = phases(refresh_s * np.arange(samples, dtype=np.float64), launch_s)
+    return abs(complex(np.exp(2j * np.pi * phase).mean())) > SECOND_SAMPLE_WORTH
 
 
 def opposite_s(least_s: float, between_s: float, refresh_s: float, launch_s: float) -> float:
-    """From the end of launches until others should begin that are seen half a launch apart, at least `least_s`.
+    """Return the pause between two runs of launches whose samples then see opposite parts of a launch.
 
-    From the middle of the ones' samples to that of the others' passes a number of samples; in launches, without the
-    time in which none ran, it should be half a launch more than whole ones. `between_s` is the time from one middle to
-    the other in which launches ran.
+    From the middle of the first run's samples to that of the second's passes a whole number of samples; counted in
+    launches, without the pause, it should be half a launch more than whole ones.
+
+    Parameters
+    ----------
+    least_s
+        The shortest pause, s.
+    between_s
+        The time from one middle to the other in which launches run, s.
+    refresh_s
+        From one sample to the next, s.
+    launch_s
+        The time of one launch, s.
+
+    Returns
+    -------
+    float
+        From the end of the first run to the begin of the second, s.
     """
     reach = max(refresh_s, launch_s) / 2 * (1 + 1e-9)
     fewest = math.floor((least_s + between_s) / refresh_s)
-    found = []
+    pauses_s = []
     for count in range(fewest, fewest + 3):
         first = math.ceil((between_s - reach) / launch_s - 0.5)
         last = math.floor((between_s + reach) / launch_s - 0.5)
-        found += [count * refresh_s - (whole + 0.5) * launch_s for whole in range(first, last + 1)]
-    return min(each for each in found if each >= least_s)
+        pauses_s += [count * refresh_s - (whole + 0.5) * launch_s for whole in range(first, last + 1)]
+    return min(pause_s for pause_s in pauses_s if pause_s >= least_s)
 
 
 Floats = npt.NDArray[np.float64]
@@ -121,45 +149,59 @@ class PowerSensor:
 
     @property
     def sees_phase(self) -> bool:
-        """Values follow the phase of the launch that they fall into, where launches take milliseconds."""
+        """Whether values follow the phase of the launch that they fall into, where launches take milliseconds."""
         return self.buffered and not self.counted
 
     @property
     def poll_s(self) -> float:
-        """How often to read a polled source, so that it is known when its values appeared."""
+        """The interval of polling that shows when values appeared, s."""
         return max(LEAST_POLL_S, self.refresh_s / (4 if self.window_s is None else 10))
 
     @property
     def splits(self) -> bool:
-        """Values that hold some of what ran before can be freed of it."""
+        """Whether values that hold some of the load before can be freed of it."""
         if self.buffered or self.window_s is None:
             return False
         return 1.5 * self.poll_s + self.margin_s <= SHARP * self.averaging_s
 
     @property
     def lead_s(self) -> float:
-        """From the beginning of a window until a value counts."""
+        """From the beginning of a window until a value counts, s."""
         return self.lag_s + self.margin_s + self.averaging_s * (HALF if self.splits else 1.0)
 
     @property
     def shortest_s(self) -> float:
-        """A window must hold two refreshes, and time for a value that is wholly its own."""
+        """The shortest window: it must hold two refreshes, and time for a value that is wholly its own; s."""
         return self.refresh_s + max(self.refresh_s, self.averaging_s)
 
 
 def find_sensor(gpu: Gpu, known: Characterisation | None, *, buffered: bool) -> PowerSensor | None:
-    """The power readings to count with; None where the board reports none.
+    """Choose the power readings of a board to measure with.
 
-    The source that the characterisation chose, where the board has it; else the driver's buffer if it answers
-    (`buffered`), else instant power, else the average. Refresh, averaging and lag are as characterised, else those of
-    the board's generation.
+    The source that the characterisation chose, where the board has it; else the driver's buffer if it answers, else
+    instant power, else the average. Refresh, averaging and lag are as characterised, else those of the board's
+    generation.
+
+    Parameters
+    ----------
+    gpu
+        The board.
+    known
+        Its characterisation, where there is one.
+    buffered
+        Whether the driver's buffer answers.
+
+    Returns
+    -------
+    PowerSensor or None
+        The readings; None where the board reports no power.
     """
     available = {channel.name for channel in gpu.channels if channel.available}
-    found = [source for source, channel in CHANNEL_OF.items() if channel in available]
-    found = ["buffer", *found] if buffered else found
-    if not found:
+    sources = ["buffer"] if buffered else []
+    sources += [source for source, channel in CHANNEL_OF.items() if channel in available]
+    if not sources:
         return None
-    source = known.chosen if known is not None and known.chosen in found else found[0]
+    source = known.chosen if known is not None and known.chosen in sources else sources[0]
     sensor = _by_generation(source, gpu.info.compute_capability)
     figures = None if known is None else known.sources[source]
     origin = ""
@@ -171,10 +213,10 @@ def find_sensor(gpu: Gpu, known: Characterisation | None, *, buffered: bool) -> 
 
 
 def _as_known(sensor: PowerSensor, known: Characterisation, figures: SourceFigures) -> PowerSensor:
-    """With the figures of a look at this board, or, less sure, of one at another board of its model."""
+    """The sensor with the figures of this board's characterisation, or, less sure, of another board of its model."""
     after = known.aftereffect if sensor.buffered else None
     margin_s = 0.0 if figures.sharp else figures.margin_ms / 1e3
-    found = replace(
+    characterised = replace(
         sensor,
         refresh_s=figures.refresh_ms / 1e3,
         averaging_s=figures.refresh_ms / 1e3 if figures.window_ms is None else figures.window_ms / 1e3,
@@ -183,17 +225,17 @@ def _as_known(sensor: PowerSensor, known: Characterisation, figures: SourceFigur
         window_s=known.measure_ms / 1e3,
         wander=0.0 if after is None else after.wander,
     )
-    if known.prior:  # what the load before leaves behind is another board's: not taken out
+    if known.prior:  # the aftereffect is another board's: not taken out
         differs_s = BUFFERS_DIFFER_S if sensor.buffered else ASSUMED_MARGIN_S
-        wander = math.hypot(found.wander, BOARDS_DIFFER)
-        return replace(found, margin_s=math.hypot(margin_s, differs_s), wander=wander)
+        wander = math.hypot(characterised.wander, BOARDS_DIFFER)
+        return replace(characterised, margin_s=math.hypot(margin_s, differs_s), wander=wander)
     if after is None or abs(after.share) < after.margin:
-        return found
-    return replace(found, aftereffect=after.share)
+        return characterised
+    return replace(characterised, aftereffect=after.share)
 
 
 def _by_generation(source: str, capability: tuple[int, int] | None) -> PowerSensor:
-    """Refresh and averaging of a source: measured on an H200, else [Yang2024]."""
+    """The sensor with refresh and averaging of its generation: measured on an H200, else [Yang2024]."""
     if source == "buffer":
         return PowerSensor("", None, 0.02, 0.02)
     refresh_s, averaging_s = 0.1, 0.1
@@ -221,7 +263,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Energy:
-    """What a board drew in a window. Figures are NaN, and intervals None, where they are not known."""
+    """The energy of a board in a window. Figures are NaN, and intervals None, where they are not known."""
 
     times_s: Floats  # of each value, the middle of what it averages, from the window's start; shape (n,)
     power_w: Floats  # shape (n,)
@@ -239,10 +281,10 @@ class Energy:
 
 
 class PowerSource:
-    """The values that one sensor of a board reported lately. Not thread-safe.
+    """The recent values of one sensor of a board. Not thread-safe.
 
     Values come from the driver's buffer (`add_samples`) or from polls (`poll`). Where it is known when loads begin and
-    end (`edge`), values of a slow average that hold some of what ran before are split: that part is taken off, by the
+    end (`edge`), values of a slow average that hold some of the load before are split: that part is taken off, by the
     levels of power between the edges, which all its values together show.
     """
 
@@ -263,26 +305,32 @@ class PowerSource:
         self._found_w = math.nan  # by the first poll: a value of some time before it
         self._repeats_ns = 0  # from then on the same value counts as a new one
         self._edges: deque[int] = deque(maxlen=4096)
-        self._edges_since_ns: int | None = None  # what ran is known from then on
+        self._edges_since_ns: int | None = None  # the load is known from then on
 
     # --- values in --------------------------------------------------------------------------------------------------
 
     @property
     def newest_ns(self) -> int:
-        """When the newest value was there; 0 before any."""
+        """When the newest value appeared, ns; 0 before any."""
         return self._seen_ns[-1] if self._seen_ns else 0
 
     def add_samples(self, samples: Iterable[tuple[int, float]]) -> None:
-        """What is new in the driver's buffer: (time stamp, W), oldest first."""
+        """Take in what is new in the driver's buffer.
+
+        Parameters
+        ----------
+        samples
+            (time stamp in ns, power in W), oldest first.
+        """
         fresh = list(samples)
-        if fresh and not self._seen_ns:  # what was before is not known: the best guess is as in all of the buffer
+        if fresh and not self._seen_ns:  # the power before is not known: the best guess is the mean of the buffer
             self._history.add(fresh[0][0] / 1e9, fmean(power_w for _, power_w in fresh))
         for time_ns, power_w in fresh:
             self._history.add(time_ns / 1e9, power_w)
             self._add(time_ns, time_ns, power_w)
 
     def poll(self, time_ns: int, power_w: float) -> None:
-        """What was read. A value that is the same a refresh later is a new one; before that it is the old one."""
+        """Take in a reading, in W. A value that is the same a refresh later is a new one; before that, the old one."""
         if math.isnan(power_w):
             return
         self._history.add(time_ns / 1e9, power_w)
@@ -300,7 +348,7 @@ class PowerSource:
         self._polled = time_ns, power_w
 
     def edge(self, time_ns: int) -> None:
-        """A load began or ended."""
+        """Note that a load began or ended at that time."""
         self._edges.append(time_ns)
         if self._edges_since_ns is None:
             self._edges_since_ns = time_ns
@@ -321,47 +369,59 @@ class PowerSource:
     # --- figures out ------------------------------------------------------------------------------------------------
 
     def powers(self, start_ns: int, end_ns: int) -> list[float]:
-        """Mean powers, W, of the window: one for each value that belongs there, oldest first."""
+        """Return the powers of the values that belong to a window, W, oldest first; its ends are in ns."""
         first, last = self._inside(start_ns, end_ns)
         powers = self._power_w[first:last].tolist()
         return [*self._freed(first, start_ns, end_ns)[1], *powers] if self.sensor.splits else powers
 
     def independent(self, values: Sequence[float] | Floats) -> int:
-        """How many of the values are independent of each other."""
+        """Return how many of the values are independent of each other."""
         return round(len(values) * min(1.0, self.sensor.refresh_s / self.sensor.averaging_s))
 
     def steady(self, stretches: Sequence[Stretch], launch_s: float = math.nan) -> Energy:
-        """Of windows in which nothing but one load ran, which count alike: their values' scatter is noise.
+        """Return the energy of windows in which nothing but one load ran: the scatter of their values is noise.
 
-        What their scatter does not show is added: where launches of `launch_s` keep step with the values, all of these
-        are of the same part of a launch.
+        The windows count alike. The error that the scatter does not show is added: where launches keep step with the
+        values, all of these are of the same part of a launch.
+
+        Parameters
+        ----------
+        stretches
+            The windows.
+        launch_s
+            The time of one launch, s; NaN where it does not matter.
         """
         origin_ns = stretches[0].start_ns
-        found: list[tuple[Stretch, Floats, list[float]]] = []
+        parts: list[tuple[Stretch, Floats, list[float]]] = []
         for stretch in stretches:
             first, last = self._inside(stretch.start_ns, stretch.end_ns)
             freed = self._freed(first, stretch.start_ns, stretch.end_ns) if self.sensor.splits else ([], [])
             times_s = np.concatenate([freed[0], self._middles_s(first, last, stretch.start_ns)])
-            if len(times_s) > min(1, len(found)):  # one value alone shows nothing beside another window
-                found.append((stretch, times_s, [*freed[1], *self._power_w[first:last]]))
-        if not found:
+            if len(times_s) > min(1, len(parts)):  # one value alone shows nothing beside another window
+                parts.append((stretch, times_s, [*freed[1], *self._power_w[first:last]]))
+        if not parts:
             return Energy(np.empty(0), np.empty(0), unknown="no power reading fell into the window")
-        mean_w = fmean(fmean(powers) for _, _, powers in found)
-        noise_w = math.hypot(*(self._noise_w(powers) for _, _, powers in found)) / len(found)
-        hidden = self._in_step([(stretch, times_s) for stretch, times_s, _ in found], launch_s)
+        mean_w = fmean(fmean(powers) for _, _, powers in parts)
+        noise_w = math.hypot(*(self._noise_w(powers) for _, _, powers in parts)) / len(parts)
+        hidden = self._in_step([(stretch, times_s) for stretch, times_s, _ in parts], launch_s)
         return self._energy(
-            np.concatenate([times_s + (stretch.start_ns - origin_ns) / 1e9 for stretch, times_s, _ in found]),
-            np.concatenate([powers for _, _, powers in found]),
+            np.concatenate([times_s + (stretch.start_ns - origin_ns) / 1e9 for stretch, times_s, _ in parts]),
+            np.concatenate([powers for _, _, powers in parts]),
             mean_w,
             math.hypot(noise_w, NORMAL_95 * mean_w * hidden),
             sum(stretch.seconds for stretch in stretches),
         )
 
     def energy(self, start_ns: int, end_ns: int) -> Energy:
-        """Of any window, whatever ran in it: each value counts for the time nearer to it than to another.
+        """Return the energy of any window: each value counts for the time nearer to it than to another.
 
         The interval comes from the differences between neighbours, and from the edges, which no value covers. Where
-        polling began with the window, what the first poll found stands for the value before it.
+        polling began with the window, the value of the first poll stands for the one before it.
+
+        Parameters
+        ----------
+        start_ns, end_ns
+            The window, ns on the board's clock.
         """
         first, last = self._inside_probably(start_ns, end_ns)
         time_s = (end_ns - start_ns) / 1e9
@@ -377,16 +437,16 @@ class PowerSource:
         return self._energy(times_s, power_w, float(counts_s @ power_w) / time_s, half_w, time_s)
 
     def left_behind_w(self, start_ns: int, power_w: float) -> float:
-        """What the second before a window still adds to its power; 0 where values do not reach back that far."""
+        """Return what the second before a window still adds to its power, W; 0 where values do not reach that far."""
         history = self.powers(start_ns - round(HISTORY_S * 1e9), start_ns)
         if not self.sensor.aftereffect or len(history) * self.sensor.refresh_s < LEAST_HISTORY * HISTORY_S:
             return 0.0
         return self.sensor.aftereffect * (fmean(history) - power_w)
 
     def drawn_lately_w(self, start_ns: int, end_ns: int) -> tuple[float, float]:
-        """The averages of the power over the last 1 and 30 s, in the mean of a window; NaN without any value."""
+        """Return the averages of the power over the last 1 and 30 s, W, in the mean of a window; NaN without values."""
         first, last = bisect_left(self._seen_ns, start_ns), bisect_right(self._seen_ns, end_ns)
-        if first == last:  # no value came: as it was before
+        if first == last:  # no value came in the window: the one before
             first, last = max(0, last - 1), max(0, last - 1) + 1
         fast_w, slow_w = (averages[first:last] for averages in self._lately_w)
         return (fmean(fast_w), fmean(slow_w)) if fast_w else (math.nan, math.nan)
@@ -394,33 +454,33 @@ class PowerSource:
     # --- which values belong ----------------------------------------------------------------------------------------
 
     def _inside(self, start_ns: int, end_ns: int) -> tuple[int, int]:
-        """Of the first value that surely lies wholly in the window, and behind the last."""
+        """The indices of the first value that surely lies wholly in the window, and behind the last."""
         first = bisect_left(self._before_ns, start_ns + self._averaging_ns + self._lag_ns + self._margin_ns)
         return first, max(first, bisect_right(self._seen_ns, end_ns + self._lag_ns - self._margin_ns))
 
     def _inside_probably(self, start_ns: int, end_ns: int) -> tuple[int, int]:
-        """The same of values that lie in the window if they appeared in the middle of the time in which they did.
+        """As `_inside`, of values taken to have appeared in the middle of the time in which they did.
 
         Leaving out a value near an edge would leave the edge to its neighbour.
         """
         places, slack_ns = range(len(self._seen_ns)), TOLERANCE_S * 1e9
 
-        def appeared_ns(at: int) -> float:
-            return (self._before_ns[at] + self._seen_ns[at]) / 2 - self._lag_ns
+        def appeared_ns(place: int) -> float:
+            return (self._before_ns[place] + self._seen_ns[place]) / 2 - self._lag_ns
 
         first = bisect_left(places, start_ns + self._averaging_ns - slack_ns, key=appeared_ns)
         return first, max(first, bisect_right(places, end_ns + slack_ns, key=appeared_ns))
 
     def _middles_s(self, first: int, last: int, start_ns: int) -> Floats:
-        """Of what each value averages, from the window's start."""
+        """The middle of what each value averages, s from the window's start."""
         before, seen = (np.asarray(times[first:last], dtype=np.int64) for times in (self._before_ns, self._seen_ns))
         middles: Floats = ((before - start_ns) + (seen - start_ns)) / 2e9
         return middles - self.sensor.lag_s - self.sensor.averaging_s / 2
 
     def _freed(self, first: int, start_ns: int, end_ns: int) -> tuple[list[float], list[float]]:
-        """Times and powers of the values before `first` without what they hold of the time before the window.
+        """Times and powers of the values before `first` without their part from before the window.
 
-        None where the power of that time is not known.
+        Empty where the power of that time is not known.
         """
         back = bisect_left(self._before_ns, start_ns - BACK * self._averaging_ns)
         stop = bisect_right(self._seen_ns, end_ns + self._lag_ns)
@@ -437,10 +497,10 @@ class PowerSource:
         window = int(np.searchsorted(edges, start_ns))
         overlap = np.minimum(to_ns[:, None], edges[1:]) - np.maximum(to_ns[:, None] - self._averaging_ns, edges[:-1])
         shares: Floats = np.maximum(0.0, overlap) / self._averaging_ns  # (values, times between edges)
-        known = shares[sharp]
-        levels = np.linalg.lstsq(known, power_w[sharp], rcond=1e-6)[0]
-        errors = np.sqrt(np.maximum(np.diag(np.linalg.pinv(known.T @ known, rcond=1e-9, hermitian=True)), 0.0))
-        unknown = (known.sum(axis=0) < WORTH) | (errors > 1.0 / WORTH)
+        design = shares[sharp]
+        levels = np.linalg.lstsq(design, power_w[sharp], rcond=1e-6)[0]
+        errors = np.sqrt(np.maximum(np.diag(np.linalg.pinv(design.T @ design, rcond=1e-9, hermitian=True)), 0.0))
+        unknown = (design.sum(axis=0) < WORTH) | (errors > 1.0 / WORTH)
         since_ns = math.inf if self._edges_since_ns is None else self._edges_since_ns
         partly &= before - self._lag_ns - self._averaging_ns >= since_ns
         partly &= ~(unknown[:window] & (shares[:, :window] > 1e-3)).any(axis=1)
@@ -462,20 +522,20 @@ class PowerSource:
         return math.nan if independent < 2 else self.spread.half_w(powers, independent)
 
     def _in_step(self, windows: Sequence[tuple[Stretch, Floats]], launch_s: float) -> float:
-        """How far their mean may be off by seeing only some of each launch; relative, one sigma."""
+        """The error of the windows' mean by seeing only a part of each launch; relative, one sigma."""
         if not self.sensor.sees_phase or not launch_s >= SEEN_FROM_S:
             return 0.0
         since_s = (times_s + (stretch.start_ns - stretch.launch_ns) / 1e9 for stretch, times_s in windows)
-        return unseen([phases(each, launch_s) for each in since_s])
+        return unseen([phases(times_s, launch_s) for times_s in since_s])
 
     def _changes_w(self, times_s: Floats, around_w: Sequence[float], from_before: bool, time_s: float) -> float:
-        """The same of values that may differ by more than noise; NaN below two.
+        """Half of the 95 % interval of a mean of values that may differ by more than noise; NaN below two.
 
         `around_w` are their powers and the neighbours before (`from_before`) and after the window. No value is of the
         window's edges alone: the power there may be that of its own first or last value, as is assumed, or, all of the
         time, the neighbour's.
-        What a slow average changes by within a refresh, times the values that overlap, is how much the power at the end
-        of what it averages differs from that at its beginning.
+        The change of a slow average within a refresh, times the number of values that overlap, is the difference of the
+        power at the end of what it averages from that at its beginning.
         """
         steps = np.diff(np.asarray(around_w))
         inner = steps[int(from_before) :][: len(times_s) - 1]
@@ -484,8 +544,8 @@ class PowerSource:
         overlap = self.sensor.averaging_s / self.sensor.refresh_s
         usual_w = math.sqrt(float(np.mean(inner**2)))
         noise_w = student_t(len(inner)) * usual_w / math.sqrt(2 * max(1, self.independent(times_s)))
-        own_s = 0.0 if overlap > OVERLAP else self.sensor.averaging_s / 2
-        gaps_s = (float(times_s[0]) - own_s, time_s - float(times_s[-1]) - own_s)
+        half_s = 0.0 if overlap > OVERLAP else self.sensor.averaging_s / 2
+        gaps_s = (float(times_s[0]) - half_s, time_s - float(times_s[-1]) - half_s)
         edges_w = (
             max(0.0, gap_s) / time_s * max(1.0, overlap) * max(usual_w, abs(float(step_w)))
             for gap_s, step_w in zip(gaps_s, (steps[0], steps[-1]), strict=True)
@@ -493,7 +553,7 @@ class PowerSource:
         return math.hypot(noise_w, *edges_w)
 
     def _why_unknown(self, counts_s: Floats, time_s: float) -> str:
-        """Why the window has no energy; empty where it has. `counts_s` is for how long each value counts."""
+        """Why the window has no energy; empty where it has one. `counts_s` is the time that each value counts for."""
         sensor = self.sensor
         surely_s = sensor.shortest_s + (0.0 if sensor.buffered else 2 * sensor.margin_s + self._poll_s)
         if time_s < sensor.shortest_s or (not len(counts_s) and time_s < surely_s):

@@ -1,4 +1,4 @@
-"""What a board drew and did between two times, from its trace: energy by time stamps, after the fact."""
+"""`Span`: energy, clocks and state of a board between two times, from its trace: by time stamps, after the fact."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ class Span:
     clocks_mhz: Floats  # shape (n,), at the same times
     condition: Condition  # how warm the board was
     stated_for: Condition | None  # that its sessions state their figures for; None before the first
-    energy_at_condition_j: float  # what the same would have drawn there; NaN where that is not known
-    energy_at_condition_interval_j: Interval | None  # 95 %, with what the step there and sessions add
-    faults: tuple[str, ...]  # what the sensors failed to report meanwhile
+    energy_at_condition_j: float  # of the same work there; NaN where that is not known
+    energy_at_condition_interval_j: Interval | None  # 95 %, with the uncertainty of the step there and between sessions
+    faults: tuple[str, ...]  # failures of the sensors meanwhile
 
     @property
     def label(self) -> str:
@@ -61,7 +61,15 @@ class Span:
 
 
 def read_span(watch: Watch, start_ns: int, end_ns: int) -> Span:
-    """What the watched board did between two times on its clock. Waits until the readings of the span have come."""
+    """Return the span of a watched board between two times, once its readings have come.
+
+    Parameters
+    ----------
+    watch
+        The watched board.
+    start_ns, end_ns
+        The times, ns on the board's clock.
+    """
     trace, gpu = watch.trace, watch.gpu
     sensor, energy = _energy(watch, start_ns, end_ns)
     reasons_s: dict[str, float] = {}
@@ -102,13 +110,22 @@ def read_span(watch: Watch, start_ns: int, end_ns: int) -> Span:
 
 
 def window_of(span: Span, window_ns: tuple[int, int], time_s: float) -> Window:
-    """The figures of a span between two times, as a measurement takes them; `time_s` for each unit of its work."""
+    """Return the figures of a span as those of a window.
+
+    Parameters
+    ----------
+    span
+        The span.
+    window_ns
+        Its begin and end, ns on the board's clock.
+    time_s
+        The time of one unit of its work, s.
+    """
     return Window(
         time_s=time_s,
         power_w=span.mean_power_w,
         power_interval_w=span.power_interval_w,
         observed_clock_mhz=span.clock_mhz.mean,
-        memory_power_w=math.nan,
         temperature_c=span.temperature_c,
         core_voltage_mv=span.core_voltage_mv,
         memory_clock_mhz=span.memory_clock_mhz,
@@ -125,7 +142,7 @@ def window_of(span: Span, window_ns: tuple[int, int], time_s: float) -> Window:
 
 
 def _energy(watch: Watch, start_ns: int, end_ns: int) -> tuple[PowerSensor | None, Energy]:
-    """The board's power source, and what it reports of the span once its readings have come."""
+    """The board's power source, and the energy that it reports of the span once its readings have come."""
     trace, interval_s = watch.trace, watch.interval_s
     watch.wait_until(lambda: trace.last_ns >= end_ns, BUFFER_PATIENCE_S)
     sensor = watch.sensor()
@@ -151,9 +168,9 @@ def _energy(watch: Watch, start_ns: int, end_ns: int) -> tuple[PowerSensor | Non
 
 
 def _stated(heat: BoardHeat, energy: Energy, measured: Condition, *, limited: bool) -> tuple[float, Interval | None]:
-    """The energy that the same would have drawn at the board's condition, and its interval; NaN where not known.
+    """The energy of the same work at the board's condition, and its interval; NaN where it is not known.
 
-    At a limit the power is the limit's, so it is what was drawn.
+    At a limit the power is the limit's, so the energy is as it was drawn.
     """
     power_w = energy.mean_power_w
     if heat.condition is None or energy.unknown or not power_w > 0:
@@ -168,7 +185,7 @@ def _stated(heat: BoardHeat, energy: Energy, measured: Condition, *, limited: bo
 
 
 def _condition(watch: Watch, sensor: PowerSensor | None, start_ns: int, end_ns: int) -> Condition:
-    """Of a span, as in its middle."""
+    """The thermal condition in the middle of a span."""
     trace, middle_ns = watch.trace, (start_ns + end_ns) // 2
     since_ns = middle_ns - round(HISTORIES * SLOW_S * 1e9)
     fast_w = slow_w = math.nan

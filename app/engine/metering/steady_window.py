@@ -1,9 +1,10 @@
-"""When to look at a load that does not end by itself: from when it is steady, until its figures are known well enough.
+"""The window over a load that does not end by itself: from when it is steady, until its figures are known well enough.
 
 The beginning is cut off by the marginal standard error rule [White1997]: of all places to begin at, the first after
-which the mean is known nearly as well as at best. It counts as steady once that place lies in the first half of what
-was seen, for throughput and for power. Means and their 95 % intervals are those of `smooth_mean`. Where waves hide a
-slow beginning from that rule, the window begins at the first place whose intervals are less than 3 times the least.
+which the mean is known nearly as well as at best. The load counts as steady once that place lies in the first half of
+the time so far, for throughput and for power. Means and their 95 % intervals are those of `smooth_mean`. Where waves
+hide a slow beginning from that rule, the window begins at the first place whose intervals are less than 3 times the
+least.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ _FAR: Final = 3.0  # times as well known as from the beginning before: chance ha
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """How well the figures of a window are known: half-widths of 95 % intervals, relative; inf where not known."""
+    """The precision of a window's figures: half-widths of 95 % intervals, relative; inf where not known."""
 
     rate_half: float  # of the throughput
     power_half: float  # of the mean power, by its changes alone
-    cost_half: float  # of the energy for a unit of work: what both do together is not in it
+    cost_half: float  # of the energy for a unit of work, without what throughput and power have in common
     smooth_power: float  # the smooth mean of the power, over the plain one
 
 
@@ -47,19 +48,29 @@ class Look:
 
     @property
     def half(self) -> float:
-        """To how much throughput and power are known."""
+        """The wider half-width of throughput and power, relative."""
         return max(self.known.rate_half, self.known.power_half)
 
     def narrow(self, precision: float) -> bool:
-        """Whether throughput and power are known to so much."""
+        """Return whether the load is steady, and throughput and power are known to that precision, relative."""
         return self.steady and self.half <= precision
 
 
 def look(times_s: Floats, work: Floats, power_times_s: Floats, power_w: Floats, end_s: float) -> Look:
-    """The best window over a load that began at 0 and is looked at until `end_s`.
+    """Return the best window over a load that began at 0.
 
-    `work` has what was done until each of `times_s` (ascending, shape (n,)) since the one before, and `power_w` the
-    power at each of `power_times_s`.
+    Parameters
+    ----------
+    times_s
+        When each piece of work was done, s since the load began, ascending; shape (n,).
+    work
+        The work of each piece, of any unit; shape (n,).
+    power_times_s
+        When each power was measured, s, ascending; shape (m,), which may be 0.
+    power_w
+        The powers, W; shape (m,).
+    end_s
+        The time by now, s.
     """
     first = begins_at(_in_blocks(rates_in_cells(0.0, end_s, times_s, work)))
     if len(power_w):
@@ -69,14 +80,22 @@ def look(times_s: Floats, work: Floats, power_times_s: Floats, power_w: Floats, 
         Look(start_s, end_s, first < latest, known_of(start_s, end_s, times_s, work, power_times_s, power_w))
         for start_s in end_s * np.arange(min(first, latest), latest + 1, _STRIDE) / BLOCKS
     ]
-    best = min(each.half for each in looks)
-    return next(each for each in looks if each.half <= _FAR * best)
+    best = min(window.half for window in looks)
+    return next(window for window in looks if window.half <= _FAR * best)
 
 
 def known_of(
     start_s: float, end_s: float, times_s: Floats, work: Floats, power_times_s: Floats, power_w: Floats
 ) -> Known:
-    """How well throughput, power and their ratio are known over a window; as for `look`."""
+    """Return the precision of throughput, power and their ratio over a window.
+
+    Parameters
+    ----------
+    start_s, end_s
+        The window, s since the load began.
+    times_s, work, power_times_s, power_w
+        As for `look`.
+    """
     rate = rates_in_cells(start_s, end_s, times_s, work)
     pieces = int(np.count_nonzero(work[(times_s > start_s) & (times_s <= end_s)]))
     rate_half = half_width(rate) if pieces >= FEWEST else math.inf
@@ -86,20 +105,28 @@ def known_of(
     mean_rate, mean_w, plain_w = smooth_mean(rate), smooth_mean(power), float(power.mean())
     cost_half = math.inf
     if math.isfinite(rate_half) and mean_w > 0:
-        # of a ratio of means by what each place is off it [Cochran1977, eq. 6.13]
+        # of a ratio of means, by the deviation of each place from it [Cochran1977, eq. 6.13]
         cost_half = half_width(power / mean_w - rate / mean_rate, 1.0)
     return Known(rate_half, half_width(power), cost_half, smooth_power=mean_w / plain_w if plain_w > 0 else 1.0)
 
 
 def begins_at(values: Floats) -> int:
-    """The first place from which on the mean of these is known nearly as well as from any [White1997].
+    """Return the first place from which on the mean is known nearly as well as from any [White1997].
 
-    At the latest where FEWEST are left.
+    Parameters
+    ----------
+    values
+        The values, of any unit; shape (n,).
+
+    Returns
+    -------
+    int
+        The index, with at least FEWEST values from there on, as far as there are so many.
     """
     last = max(0, len(values) - FEWEST)
-    errors = [float(np.var(values[at:])) / (len(values) - at) for at in range(last + 1)]
+    errors = [float(np.var(values[place:])) / (len(values) - place) for place in range(last + 1)]
     enough = _NEARLY * min(errors) + (1e-9 * float(np.abs(values).max(initial=0.0))) ** 2
-    return next(at for at, error in enumerate(errors) if error <= enough)
+    return next(place for place, error in enumerate(errors) if error <= enough)
 
 
 def _in_blocks(cells: Floats) -> Floats:
@@ -108,7 +135,22 @@ def _in_blocks(cells: Floats) -> Floats:
 
 
 def power_in_cells(start_s: float, end_s: float, times_s: Floats, power_w: Floats) -> Floats:
-    """W in CELLS cells: each value counts for the time nearer to it than to another."""
+    """Return the power in equal cells of a window; each value counts for the time nearer to it than to another.
+
+    Parameters
+    ----------
+    start_s, end_s
+        The window, s.
+    times_s
+        When each power was measured, s, ascending; shape (n,).
+    power_w
+        The powers, W; shape (n,).
+
+    Returns
+    -------
+    ndarray
+        The mean power in each cell, W; shape (CELLS,).
+    """
     ends = np.concatenate([(times_s[1:] + times_s[:-1]) / 2, [max(end_s, float(times_s[-1]))]])
     lengths = np.diff(ends, prepend=min(0.0, float(times_s[0])))
     return rates_in_cells(start_s, end_s, ends, power_w * lengths, min(0.0, float(times_s[0])))

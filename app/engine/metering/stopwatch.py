@@ -1,15 +1,14 @@
-"""`Stopwatch`: times one load on a device that reports no power. It stands where a `Meter` stands otherwise.
+"""`Stopwatch`: times one load on a device that reports no power, in the place of a `Meter`.
 
-What meters beside the device report of its windows is kept with them.
+The power that meters beside the device report of a window is kept with it.
 """
 
 from __future__ import annotations
 
-import math
 import threading
 from typing import Final
 
-from ...sensors.gpu import Execution, Load
+from ...sensors.gpu import Load
 from .external_meters import meters_beside
 from .launching import LaunchingGpu, lap
 from .window import STEADY_TIME, Run, Window
@@ -26,7 +25,17 @@ class Stopwatch:
     """Times loads on one device. Not thread-safe."""
 
     def __init__(self, gpu: LaunchingGpu, words: str, window_s: float | None = None) -> None:
-        """`words` say in a window why there is no energy; `window_s` is its least length, WINDOW_S by itself."""
+        """Prepare to time loads.
+
+        Parameters
+        ----------
+        gpu
+            The device.
+        words
+            Why a window has no energy, as its power source says it.
+        window_s
+            The least length of a window, s; WINDOW_S by default.
+        """
         self._gpu = gpu
         self._words = words
         self._window_s = WINDOW_S if window_s is None else window_s
@@ -39,9 +48,23 @@ class Stopwatch:
         settle_s: float = 0.0,
         window_s: float = 0.0,
     ) -> Run | None:
-        """Launch `load` back to back for a window; None when `stop` was set. Both times are lower bounds.
+        """Launch a load back to back for a window.
 
         A window in which the time per launch changed is repeated once.
+
+        Parameters
+        ----------
+        load
+            The load.
+        stop
+            Ends the run when set.
+        settle_s, window_s
+            How long the load runs before the window, and the length of that; lower bounds, s.
+
+        Returns
+        -------
+        Run or None
+            The run; None when `stop` was set.
         """
         run = self._run_once(load, stop, settle_s, window_s)
         if run is not None and run.execution is not None and abs(run.execution.change) > STEADY_TIME:
@@ -49,20 +72,10 @@ class Stopwatch:
         return run
 
     def window(self, run: Run) -> Window:
-        """The figures of a run."""
-        execution = run.execution
-        assert execution is not None, "a run that `run` returned has ended"
-        unknown = math.nan
+        """Return the figures of a run."""
+        execution = run.ended
         window = Window(
             time_s=execution.time_s,
-            power_w=unknown,
-            power_interval_w=None,
-            observed_clock_mhz=unknown,
-            memory_power_w=unknown,
-            temperature_c=unknown,
-            core_voltage_mv=unknown,
-            memory_clock_mhz=unknown,
-            event_reasons=0,
             window_ns=(execution.start_ns, execution.end_ns),
             power_source=self._words,
             settled=None,
@@ -73,7 +86,6 @@ class Stopwatch:
 
     def _run_once(self, load: Load, stop: threading.Event | None, settle_s: float, window_s: float) -> Run | None:
         run = Run(load, self._gpu.clock.now_ns())
-        execution: Execution | None = None
         self._gpu.begin(load)
         try:
             if self._gpu.clock.wait(max(settle_s, SETTLE_S), stop):
@@ -82,11 +94,10 @@ class Stopwatch:
             beside = meters_beside(self._gpu.info)
             window_s = window_s if beside is None else max(window_s, beside.least_s, METERED_S)
             run.opened_ns = self._gpu.clock.now_ns()
-            wanted_s = max(window_s, self._window_s, min(MOST_S, LEAST * launch_s))
-            while (self._gpu.clock.now_ns() - run.opened_ns) / 1e9 < wanted_s:
+            least_s = max(window_s, self._window_s, min(MOST_S, LEAST * launch_s))
+            while (self._gpu.clock.now_ns() - run.opened_ns) / 1e9 < least_s:
                 if self._gpu.clock.wait(LOOK_S, stop):
                     return None
         finally:
-            execution = self._gpu.end()
-        run.execution = execution
+            run.execution = self._gpu.end()
         return run

@@ -1,7 +1,7 @@
-"""What a board's history does to its power: the same kernel draws more on a warm board, and by how much is learnt.
+"""The thermal model of a board: the same kernel draws more on a warm board, and by how much is learnt.
 
-A die that is warmer leaks more, and so do the memory and the regulators, which warm more slowly. What the board reports
-of it is two temperatures, and what it has drawn: the power of a kernel is
+A die that is warmer leaks more, and so do the memory and the regulators, which warm more slowly. The board reports two
+temperatures and its power so far, so that the power of a kernel is
 
     log P = a + b . x,   x = (T_gpu - 50 degC, T_memory - 50 degC, (P_fast - P) / P, (P_slow - P) / P)
 
@@ -10,11 +10,11 @@ exponentially with time constants of 1 and 30 s. `b` is found by Bayesian linear
 from kernels that were measured more than once. Boards differ: two of four H200 followed their temperature, the others
 wandered by as much and did not. So the prior is a mixture of normal ones of several widths around zero, weighted by the
 evidence for each: where windows show little, little is corrected. The mixture is kept as the normal distribution of the
-same mean and covariance. What is not known about `b` widens the interval of a power that is stated for another
-condition than that of its measurement.
+same mean and covariance. The uncertainty of `b` widens the interval of a power that is stated for another condition
+than that of its measurement.
 
-What is learnt is kept with the board. Boards of a kind differ: what another of the same name showed is a weak prior.
-What a board showed itself counts for less as it ages.
+The model is kept with the board. Boards of a kind differ: the model of another board of the same name is a weak prior.
+A board's own model counts for less as it ages.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from statistics import median
 from typing import Any, Final
 
@@ -33,8 +33,10 @@ import numpy.typing as npt
 from ...base.board_files import BoardFiles
 from ...base.errors import WattridgeError
 from ...sensors.gpu import GpuInfo
-from .condition import Condition
-from .confidence import student_t
+from .characterisation.store import stored_characterisation
+from .condition import Condition, SeenConditions
+from .confidence import NORMAL_95, student_t
+from .window import Window
 
 Floats = npt.NDArray[np.float64]
 MIDDLE_C: Final = 50.0
@@ -71,7 +73,7 @@ _STEPS: Final = 6  # towards the power at a condition
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The power of a kernel in one window. Its name says which kernel."""
+    """The power of a kernel, identified by its name, in one window."""
 
     kernel: str
     power_w: float
@@ -82,7 +84,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class ThermalModel:
-    """How the power of one board follows its condition. `learn` returns what is known after more windows."""
+    """How the power of one board follows its condition. `learn` returns the model after more windows."""
 
     coefficients: tuple[float, ...] = PRIOR
     precision: tuple[tuple[float, ...], ...] = tuple(
@@ -93,15 +95,15 @@ class ThermalModel:
     wander_degrees: float = WANDER_DEGREES
 
     def learn(self, looks: Iterable[Look]) -> ThermalModel:
-        """The model after these windows, of which those of kernels seen once show nothing."""
+        """Return the model after these windows; those of kernels seen once show nothing."""
         rows, own_sd = _within_kernels(looks)
         if not len(rows):
             return self
         groups, x, y = rows[:, 0], rows[:, 2:], rows[:, 1]
         free = len(y) - len(np.unique(groups))
-        found = self
+        model = self
         for _ in range(_ROUNDS):
-            variance = found.wander**2
+            variance = model.wander**2
             weights = 1.0 / np.maximum(own_sd**2, variance)
             xc, yc = _centred(x, groups, weights), _centred(y[:, None], groups, weights)[:, 0]
             coefficients, covariance = self._mixed(xc, yc, INDEPENDENT * weights)
@@ -109,11 +111,11 @@ class ThermalModel:
             degrees = self.wander_degrees + free
             wander = math.sqrt((self.wander_degrees * self.wander**2 + seen) / degrees)
             precision = np.asarray(np.linalg.inv(covariance), dtype=np.float64)
-            found = ThermalModel(tuple(coefficients.tolist()), _rows(precision), wander, degrees)
-        return found
+            model = ThermalModel(tuple(coefficients.tolist()), _rows(precision), wander, degrees)
+        return model
 
     def _mixed(self, x: Floats, y: Floats, weights: Floats) -> tuple[Floats, Floats]:
-        """Mean and covariance of the coefficients after these windows, over priors of all widths by their evidence."""
+        """Return mean and covariance of the coefficients after these windows, over priors of all widths by evidence."""
         before = np.asarray(self.coefficients)
         information, off = (x * weights[:, None]).T @ x, (x * weights[:, None]).T @ (y - x @ before)
         means, covariances, evidence = [], [], []
@@ -133,7 +135,7 @@ class ThermalModel:
         return before + mean, covariance
 
     def weakened(self, share: float) -> ThermalModel:
-        """With that share of what was learnt: the prior for another time, or for another board of the same kind."""
+        """Return a model with that share of what was learnt: a prior for another time, or another board of its kind."""
         first = ANY_BOARD
         before, now = np.asarray(first.precision), np.asarray(self.precision)
         precision = before + share * (now - before)
@@ -143,17 +145,33 @@ class ThermalModel:
         return ThermalModel(tuple(np.linalg.solve(precision, weighted).tolist()), _rows(precision), wander, degrees)
 
     def without_aftereffect(self) -> ThermalModel:
-        """For powers of which the meter has taken out what the second before left behind, on a board it knows."""
+        """Return the model for powers from which the meter has taken out the excess that the second before left."""
         precision, coefficients = np.array(self.precision), np.asarray(self.coefficients)
         weighted = precision @ coefficients
         precision[2, 2] += 1.0 / TAKEN_OUT_SD**2
-        found = np.linalg.solve(precision, weighted)
-        return ThermalModel(tuple(found.tolist()), _rows(precision), self.wander, self.wander_degrees)
+        solved = tuple(np.linalg.solve(precision, weighted).tolist())
+        return ThermalModel(solved, _rows(precision), self.wander, self.wander_degrees)
 
     def stated(self, power_w: float, measured: Condition, condition: Condition) -> tuple[float, float]:
-        """(power W at `condition`, relative standard deviation of the step there) of what drew `power_w` when measured.
+        """Return the power at another condition.
 
-        What only one of the two conditions knows is left out of account.
+        Quantities that are known of one of the two conditions alone are left out of account.
+
+        Parameters
+        ----------
+        power_w
+            The power as measured, W.
+        measured
+            The condition of the measurement.
+        condition
+            The condition to state the power for.
+
+        Returns
+        -------
+        power_w : float
+            The power at `condition`, W.
+        step_sd : float
+            The relative standard deviation of the step there.
         """
         x, coefficients = _seen(measured, power_w), np.asarray(self.coefficients)
         stated_w, step = power_w, np.zeros_like(x)
@@ -165,15 +183,22 @@ class ThermalModel:
 
     @property
     def repeatability(self) -> float:
-        """By how much short windows of one kernel in one session differ; 95 %, relative."""
+        """How much short windows of one kernel in one session differ; 95 %, relative."""
         return student_t(round(self.wander_degrees)) * self.wander
 
     def uncertainty(self, step_sd: float, sampled: float = 0.0) -> float:
-        """What a stated power may be off by as another process sees it, beyond `sampled`; all of them 95 %, relative.
+        """Return the error of a stated power as another process would see it, beyond `sampled`; 95 %, relative.
 
-        That is what the board wanders by, as far as the samples of the window do not show it already (`sampled` is the
-        half-width of its interval), the step to the condition, and what another process adds, whose buffers lie
-        elsewhere: as much as windows differ by on a board that wanders (three H200).
+        It is composed of the board's wander, as far as the samples of the window do not show it already, the step to
+        the condition, and the difference of another process, whose buffers lie elsewhere: as much as windows differ by
+        on a board that wanders (three H200).
+
+        Parameters
+        ----------
+        step_sd
+            The relative standard deviation of the step to the condition.
+        sampled
+            The half-width of the window's own interval; 95 %, relative.
         """
         within = math.sqrt(max(0.0, self.repeatability**2 - sampled**2))
         return math.hypot(
@@ -181,11 +206,11 @@ class ThermalModel:
         )
 
 
-ANY_BOARD: Final = ThermalModel()  # what is known before anything is learnt
+ANY_BOARD: Final = ThermalModel()  # before anything is learnt
 
 
 def _seen(condition: Condition, power_w: float) -> Floats:
-    """`x` of a kernel that draws `power_w`; shape (4,), NaN where not known."""
+    """`x` of a kernel with that power; shape (4,), NaN where not known."""
     shares = [0.0 if math.isnan(w) else w / power_w - 1.0 for w in (condition.fast_w, condition.slow_w)]
     temperatures = (condition.gpu_c - MIDDLE_C, condition.memory_c - MIDDLE_C)
     return np.array([*temperatures, *(min(MOST_SHARE, share) for share in shares)])
@@ -197,8 +222,8 @@ def _within_kernels(looks: Iterable[Look]) -> tuple[Floats, Floats]:
     for look in looks:
         seen.setdefault(look.kernel, []).append(look)
     rows, own_sd = [], []
-    alike = [_alike(group) for group in seen.values()]
-    for number, group in enumerate(each for each in alike if len(each) > 1):
+    alike = map(_alike, seen.values())
+    for number, group in enumerate(group for group in alike if len(group) > 1):
         for look in group:
             x = np.nan_to_num(_seen(look.condition, look.power_w), nan=0.0)
             rows.append([number, math.log(look.power_w), *x])
@@ -207,7 +232,7 @@ def _within_kernels(looks: Iterable[Look]) -> tuple[Floats, Floats]:
 
 
 def _alike(looks: Sequence[Look]) -> Sequence[Look]:
-    """Those of one kernel in which the same happened, by their power and the time of a launch."""
+    """The looks at one kernel in which the same ran, by their power and the time of a launch."""
     if len(looks) < 2:
         return looks
     power_w, time_s = median(look.power_w for look in looks), median(look.time_s for look in looks)
@@ -215,7 +240,7 @@ def _alike(looks: Sequence[Look]) -> Sequence[Look]:
         look
         for look in looks
         if abs(math.log(look.power_w / power_w)) <= MOST_APART
-        and not abs(look.time_s / time_s - 1.0) > MOST_LONGER  # unknown times say nothing
+        and not abs(look.time_s / time_s - 1.0) > MOST_LONGER  # NaN: not compared
     ]
 
 
@@ -229,7 +254,7 @@ def _centred(values: Floats, groups: Floats, weights: Floats) -> Floats:
 
 
 def _rows(matrix: Floats) -> tuple[tuple[float, ...], ...]:
-    return tuple(tuple(float(each) for each in row) for row in matrix)
+    return tuple(map(tuple, matrix.tolist()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,11 +266,19 @@ class BoardHeat:
 
 
 def known_heat(info: GpuInfo, now_s: float | None = None) -> BoardHeat:
-    """What is kept of that board, else of the newest of its name, weakened by age; the default where nothing is."""
+    """Return what is kept of a board, else of the newest of its name, weakened by age; else the default.
+
+    Parameters
+    ----------
+    info
+        The board.
+    now_s
+        The time to reckon its age from, s since the epoch; now by default.
+    """
     now_s = time.time() if now_s is None else now_s
-    own = _FILES.read(_FILES.path(info.uuid), _heat_of)
-    if own is not None:
-        heat, document = own
+    kept = _FILES.read(_FILES.path(info.uuid), _heat_of)
+    if kept is not None:
+        heat, document = kept
         return BoardHeat(heat.model.weakened(NEXT_SESSION * _left(document, now_s)), heat.condition)
     alike = [other for other in _FILES.all(_heat_of) if other[1].get("name") == info.name]
     if not alike:
@@ -255,39 +288,46 @@ def known_heat(info: GpuInfo, now_s: float | None = None) -> BoardHeat:
 
 
 def keep_heat(info: GpuInfo, heat: BoardHeat, now_s: float | None = None) -> None:
-    """Keep what a session has shown of a board, in place of what was known before."""
+    """Keep what a session has shown of a board, in place of an earlier model.
+
+    Parameters
+    ----------
+    info
+        The board.
+    heat
+        Its model and condition.
+    now_s
+        When it was learnt, s since the epoch; now by default.
+    """
     document = {
         "uuid": info.uuid,
         "name": info.name,
         "learnt_s": time.time() if now_s is None else now_s,
-        "model": model_to_json(heat.model),
+        "model": asdict(heat.model),
         "condition": None if heat.condition is None else heat.condition.as_names(),
     }
     with suppress(WattridgeError):  # a disk that is full or read-only: the next session learns it again
         _FILES.keep(_FILES.path(info.uuid), document)
 
 
-def model_to_json(model: ThermalModel) -> dict[str, Any]:
-    """As it is kept with a board and with a session."""
-    return asdict(model)
-
-
 def model_from_json(document: Any) -> ThermalModel:
-    """The reverse of `model_to_json`. Raises ValueError and what damage besides may raise."""
+    """Read a model from its JSON document, which has its fields.
+
+    Raises
+    ------
+    ValueError
+        For a document that is damaged; reading one may raise LookupError and TypeError as well.
+    """
     size = len(PRIOR)
     coefficients, precision = (np.asarray(document[name], dtype=np.float64) for name in ("coefficients", "precision"))
     wander, degrees = float(document["wander"]), float(document["wander_degrees"])
-    if (
-        coefficients.shape != (size,)
-        or precision.shape != (size, size)
-        or not 0 <= wander < 1
-        or not 1 <= degrees < 1e9
-    ):
+    shapes = coefficients.shape, precision.shape
+    if shapes != ((size,), (size, size)) or not (0 <= wander < 1 and 1 <= degrees < 1e9):
         raise ValueError("it is no thermal model")
     if not (np.abs(precision).max() < _WIDEST and np.abs(coefficients).max() < 1):
         raise ValueError("it is no model of a board")
     np.linalg.cholesky(precision)  # raises LinAlgError, a ValueError, where it is no precision
-    return ThermalModel(tuple(coefficients.tolist()), tuple(map(tuple, precision.tolist())), wander, degrees)
+    return ThermalModel(tuple(coefficients.tolist()), _rows(precision), wander, degrees)
 
 
 def _heat_of(document: Any) -> tuple[BoardHeat, Mapping[str, Any]] | None:
@@ -303,3 +343,74 @@ def _left(document: Mapping[str, Any], now_s: float) -> float:
     """The share of what was learnt that its age leaves."""
     age_s: float = max(0.0, now_s - document["learnt_s"])
     return math.pow(0.5, age_s / HALVED_AFTER_S)
+
+
+GROWTH: Final = 1.05  # of the windows to learn from, until the model is fitted again: one is used after every window
+
+
+class BoardLearning:
+    """The thermal model of a board in one session or sweep, learnt from kernels that are measured more than once."""
+
+    def __init__(self, info: GpuInfo, chosen: Condition | None = None) -> None:
+        """Begin with the model kept of the board; `chosen` is the user's condition to state figures for."""
+        self._info = info
+        known = known_heat(info)
+        characterised = stored_characterisation(info)
+        if characterised is not None and characterised.aftereffect is not None:
+            known = replace(known, model=known.model.without_aftereffect())
+        self._known = known
+        self._chosen = chosen
+        self._looks: dict[str, list[Look]] = {}
+        self._seen = SeenConditions()
+        self._learnt = known.model
+        self._learnt_from = 0  # looks
+        self._repeated = 0  # looks at kernels that were looked at more than once: what can be learnt from
+
+    def note(self, kernel: str, window: Window) -> None:
+        """Take in a window in which that kernel ran. Under a limit it does not show the power of the kernel."""
+        self._seen.add(window.condition)
+        if not window.limited and window.power_w > 0:
+            ends = window.power_interval_w
+            sd = math.nan if ends is None else (ends[1] - ends[0]) / 2 / NORMAL_95 / window.power_w
+            look = Look(kernel, window.power_w, 0.0 if math.isnan(sd) else sd, window.condition, window.time_s)
+            looks = self._looks.setdefault(kernel, [])
+            looks.append(look)
+            self._repeated += 2 if len(looks) == 2 else len(looks) > 2
+
+    @property
+    def condition(self) -> Condition:
+        """The condition to state figures for. A board's first session fixes it at its end: until then it moves."""
+        return self._chosen or self._known.condition or self._seen.usual
+
+    @property
+    def model(self) -> ThermalModel:
+        """The model by now: the last twentieth of the windows may not count yet, until `learn_all`."""
+        if self._repeated >= GROWTH * self._learnt_from:
+            self.learn_all()
+        return self._learnt
+
+    def learn_all(self) -> None:
+        """Learn from every window so far."""
+        if self._repeated == self._learnt_from:
+            return
+        repeated = [look for looks in self._looks.values() if len(looks) > 1 for look in looks]
+        self._learnt, self._learnt_from = self._known.model.learn(repeated), self._repeated
+
+    def stated_w(self, window: Window) -> float:
+        """Return the window's power at the condition, W; at a limit, which sets the power, as it was drawn."""
+        if window.limited or not window.power_w > 0:
+            return window.power_w
+        return self.model.stated(window.power_w, window.condition, self.condition)[0]
+
+    def keep(self, *, fix_condition: bool) -> None:
+        """Keep the model for the board's next session, which begins with it.
+
+        Parameters
+        ----------
+        fix_condition
+            Fix the usual condition of these windows as the board's, where it has none yet.
+        """
+        self.learn_all()
+        if self._seen:
+            condition = self._known.condition or (self._seen.usual if fix_condition else None)
+            keep_heat(self._info, BoardHeat(self._learnt, condition))

@@ -1,7 +1,7 @@
-"""`Watch`: one sampler per board for all who watch it, from any thread, nested or side by side.
+"""`Watch`: one sampler per board for all its users, from any thread, nested or side by side.
 
-The last one to go leaves the sampler running for a second: what was measured is attributed by time stamps after the
-fact, and the driver's buffer publishes its samples about 0.1 s late.
+The sampler runs on for a second after the last release: energy is attributed by time stamps after the fact, and the
+driver's buffer publishes its samples about 0.1 s late.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Final
 
 from ...base.errors import InputError
@@ -33,7 +34,7 @@ Opener = Callable[[str | None], Gpu]
 
 
 class Watch(LiveBoard):
-    """A board that is read for all who measure on it. Made by `watch`, given back by `release`."""
+    """A board that is sampled for all its users. Made by `watch`, given back by `release`."""
 
     def __init__(self, gpu: Gpu, *, owned: bool) -> None:
         self.events: deque[SensorEvent] = deque(maxlen=100)
@@ -42,7 +43,7 @@ class Watch(LiveBoard):
             gpu.power_samples(gpu.clock.now_ns())
             self.buffered = True
         self.characterisation = None
-        with suppress(OSError):  # without a data folder one can measure too
+        with suppress(OSError):  # measuring needs no data folder
             self.characterisation = known_characterisation(gpu.info)
         self._owned = owned
         self._users = 0
@@ -52,36 +53,36 @@ class Watch(LiveBoard):
 
     @property
     def interval_s(self) -> float:
-        """Between two readings, on the board's clock."""
+        """Seconds between two readings, on the board's clock."""
         return self.sampler.interval_s
 
     def heat(self) -> BoardHeat:
-        """How the board's power follows its temperature, as far as sessions have shown by now."""
+        """Return how the board's power follows its temperature, as far as sessions have shown by now."""
         try:
             return known_heat(self.gpu.info)
         except OSError:
             return BoardHeat()
 
     def sensor(self) -> PowerSensor | None:
-        """The power readings to count with, as far as is known by now; None where the board reports none."""
+        """Return the power readings to measure with, as far as is known by now; None where the board reports none."""
         return find_sensor(self.gpu, self.characterisation, buffered=POWER_SAMPLES.name in self.trace.names)
 
     @property
     def ended(self) -> bool:
-        """Nothing more will come into the trace."""
+        """Whether the trace will get no more readings."""
         return self._ended.is_set()
 
-    def wait_until(self, known: Callable[[], bool], patience_s: float) -> bool:
-        """Wait until `known()`; False when that long passed on the board's clock, or nothing more will come."""
+    def wait_until(self, condition: Callable[[], bool], patience_s: float) -> bool:
+        """Wait until `condition()`; False after `patience_s` on the board's clock, or once no more readings come."""
         deadline_ns = self.gpu.clock.now_ns() + round(patience_s * 1e9)
-        while not known():
+        while not condition():
             if self.ended or self.gpu.clock.now_ns() >= deadline_ns:
-                return known()
+                return condition()
             self.gpu.clock.wait(_LOOK_S)
         return True
 
     def release(self) -> None:
-        """End this watch. Once per `watch`."""
+        """End one use of the watch; to be called once for each `watch`."""
         with _lock:
             self._users -= 1
             if self._users == 0:
@@ -118,23 +119,34 @@ _watches: dict[tuple[str, str], Watch] = {}
 
 
 def watch(board: Gpu | str | int | None, opener: Opener | None = None) -> Watch:
-    """Look at a board: one that is open already, or what `--gpu` would name. Give it back with `release`.
+    """Watch a board, to be given back with `release`.
 
-    A board that is named is opened for all who name it, without its voltage, and closed after the last. Raises
-    InputError for what names no board, where there is no such board, and where its clock runs as fast as can be
-    computed; SensorError where it does not open.
+    Parameters
+    ----------
+    board
+        An open board, or the name that `--gpu` would take. A board that is named is opened once for all its users,
+        without its voltage, and closed after the last of them.
+    opener
+        What opens a board by its name.
+
+    Raises
+    ------
+    InputError
+        Where the name is none, there is no such board, or its clock runs as fast as can be computed.
+    SensorError
+        Where the board does not open.
     """
     named = board is None or isinstance(board, str | int)
     key = ("name", "" if board is None else str(board).strip()) if named else ("object", str(id(board)))
     with _lock:
-        found = _watches.get(key)
-        if found is None:
-            found = _watches[key] = _begin(board, opener or _open)
-        found._take()
+        watched = _watches.get(key)
+        if watched is None:
+            watched = _watches[key] = _begin(board, opener or partial(open_gpu, voltage=False))
+        watched._take()
     begun = time.monotonic()
-    while not found.trace.last_ns and time.monotonic() - begun < _FIRST_READING_S:
+    while not watched.trace.last_ns and time.monotonic() - begun < _FIRST_READING_S:
         time.sleep(0.001)
-    return found
+    return watched
 
 
 def _begin(board: Gpu | str | int | None, opener: Opener) -> Watch:
@@ -158,7 +170,3 @@ def _begin(board: Gpu | str | int | None, opener: Opener) -> Watch:
                 gpu.close()
                 return other
     return Watch(gpu, owned=owned)
-
-
-def _open(name: str | None) -> Gpu:
-    return open_gpu(name, voltage=False)

@@ -1,4 +1,4 @@
-"""What a meter measures: a `Run` that was watched, and the `Window` of figures made of it."""
+"""`Run`: a load that ran and was watched; `Window`: the figures of it."""
 
 from __future__ import annotations
 
@@ -14,55 +14,55 @@ from .condition import UNKNOWN, Condition
 
 STEADY: Final = 0.005  # change of clock and time between two windows that counts as standing still
 STEADY_POWER: Final = 0.01
-STEADY_TIME: Final = 0.01  # change of the time per launch within a window, or to a second look, that is worth a word
+STEADY_TIME: Final = 0.01  # change of the time per launch within a window, or to a second look, that is reported
 
 
 @dataclass(frozen=True, slots=True)
 class SourcePower:
-    """What one source of power reports of a window, as it does; NaN where that is not known."""
+    """The power of a window as one source reports it; NaN where it is not known."""
 
     power_w: float
     interval_w: tuple[float, float] | None  # 95 % confidence of the mean
     words: str  # which readings it comes from
-    said: str = ""  # what speaks against it
+    said: str = ""  # a caution about it
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What was measured in one window."""
+    """The figures of one window. One that is not known is NaN, and an interval None."""
 
     time_s: float  # mean time of one launch
-    power_w: float
-    power_interval_w: tuple[float, float] | None  # 95 % confidence of the mean
-    observed_clock_mhz: float
-    memory_power_w: float  # NaN where not reported or the window is shorter than its average
-    temperature_c: float
-    core_voltage_mv: float  # mean of the values asked for within the window; NaN where none was
-    memory_clock_mhz: float  # observed; NaN where the board does not report it
-    event_reasons: int  # every reason seen
     window_ns: tuple[int, int]  # of two that count alike the first
     power_source: str
+    power_w: float = math.nan
+    power_interval_w: tuple[float, float] | None = None  # 95 % confidence of the mean
+    observed_clock_mhz: float = math.nan
+    memory_power_w: float = math.nan  # not reported, or the window is shorter than its average
+    temperature_c: float = math.nan
+    core_voltage_mv: float = math.nan  # mean of the values asked for within the window, where there is one
+    memory_clock_mhz: float = math.nan  # observed, where the board reports it
+    event_reasons: int = 0  # every reason seen
     settled: bool | None = True  # False: a limit acted and the board had not come to rest; None: not looked at
     change: float = 0.0  # of the time of one launch, from one half of the window to the other; relative
-    again: float = 0.0  # the same from the window to a second look at that time, later
+    again: float = 0.0  # the same from the window to a later measurement of that time
     condition: Condition = UNKNOWN  # how warm the board was
     aftereffect_w: float = 0.0  # excess that the load before left behind, already taken out of the power
     sources: Mapping[str, SourcePower] = field(default_factory=dict)  # of every source, where meters are beside
-    said: tuple[str, ...] = ()  # what speaks against one of them
+    said: tuple[str, ...] = ()  # cautions about them
 
     @property
     def energy_j(self) -> float:
-        """Of one launch."""
+        """The energy of one launch, J."""
         return self.power_w * self.time_s
 
     @property
     def limited(self) -> bool:
-        """A limit acted, so that the clock was not the board's own."""
+        """Whether a limit acted, so that the clock was not the board's own."""
         return bool(self.event_reasons & LIMITING)
 
     @property
     def unsteady(self) -> str:
-        """What speaks against the time per launch: it changed within the window, or by more than the interval later."""
+        """Why the time per launch is in doubt: it changed within the window, or by more than the interval after it."""
         low_w, high_w = self.power_interval_w or (self.power_w, self.power_w)
         interval = max(STEADY_TIME, (high_w - low_w) / 2 / self.power_w if self.power_w else 0.0)
         if self.limited:
@@ -92,7 +92,7 @@ class Run:
 
     @property
     def ended(self) -> Execution:
-        """How the launches of the window went."""
+        """The execution of the window's launches."""
         assert self.execution is not None, "a run that `Meter.run` returned has ended"
         return self.execution
 
@@ -103,7 +103,7 @@ class Run:
 
 
 def steady(before: Window | None, after: Window) -> bool:
-    """Whether two windows in a row agree: the controller of the limit has come to rest. One alone does not say."""
+    """Return whether two windows in a row agree: the controller of the limit is at rest. One alone does not show it."""
     if before is None:
         return False
     pairs = (

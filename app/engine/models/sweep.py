@@ -20,8 +20,8 @@ from ...sensors.event_reasons import LIMITING
 from ...sensors.gpu import Gpu, Load
 from ..control.guard import DeviceGuard
 from ..metering.launching import require_launching
-from ..metering.learning import BoardLearning
 from ..metering.meter import Meter
+from ..metering.thermal import BoardLearning
 from ..metering.window import Window
 from .arrays import Floats
 from .fit.points import Points

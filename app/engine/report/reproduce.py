@@ -27,8 +27,8 @@ from ..results.state import Purpose
 from ..runner.base import setting_names
 from ..runner.pool.pool import SELECTOR
 from ..session.load import load_specification
-from ..session.opening import best_of
 from ..session.planning import own_goals, plan_replay
+from ..session.stored import best_of
 from ..strategies import base as strategies
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import math
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Final
 
 from ...base.errors import InputError, WattridgeError
@@ -21,8 +21,7 @@ from ...sensors.event_reasons import LIMITING
 from ...sensors.gpu import GpuInfo
 from ..metering.condition import Condition
 from ..metering.confidence import not_negative
-from ..metering.learning import BoardLearning
-from ..metering.thermal import ThermalModel, model_from_json, model_to_json
+from ..metering.thermal import BoardLearning, ThermalModel, model_from_json
 from ..metering.window import Window
 from ..results.measurement import SPREADS, THERMAL_CORRECTION, Measurement, State
 from ..specification.model import Specification, evaluate_metrics
@@ -51,7 +50,7 @@ class Statement:
         """As a session keeps it; nothing where no figure was stated, and no condition is known."""
         if not self.condition.words:
             return {}
-        return {"condition": self.condition.words, "thermal_model": json.dumps(model_to_json(self.model))}
+        return {"condition": self.condition.words, "thermal_model": json.dumps(asdict(self.model))}
 
     @classmethod
     def of_origin(cls, origin: Mapping[str, str]) -> Statement | None:

@@ -60,10 +60,7 @@ def describe_search(plan: SessionPlan, table: ResultTable, seconds: float = math
         Figure("Combinations", f"{plan.space.cartesian}, of which {plan.space.size} are valid"),
         Figure("Measured", f"{len(table) - timed} ({percent(share)} of the valid ones)"),
         Figure("Failed", failed or "none"),
-        *describe_limits(plan, table),
-        *describe_starts(table),
-        *describe_windows(table),
-        *describe_boards(plan),
+        *_describe_measuring(plan, table),
         *describe_decision(plan, table),
         Figure("Search", f"{plan.strategy}, seed {plan.seed}"),
         Figure("Budget", budget or "none"),
@@ -135,41 +132,29 @@ def describe_energy_search(plan: SessionPlan, table: ResultTable) -> Iterator[Fi
     note = f"k of the last round {log.rounds[-1].k:.2f}" if log.rounds else ""
     yield Figure("Energies measured", f"{log.measured} of {log.offered} candidates, {log.saved} saved", note=note)
     measured = [table.measurement(int(index)).values for index in np.flatnonzero(table.comparable)]
-    known = [(each["energy_j"], each["time_s"]) for each in measured if {"energy_j", "time_s"} <= each.keys()]
-    if known:
-        (energy, time), fastest = min(known), min(known, key=lambda each: each[1])
+    pairs = [(values["energy_j"], values["time_s"]) for values in measured if {"energy_j", "time_s"} <= values.keys()]
+    if pairs:
+        (energy, time), fastest = min(pairs), min(pairs, key=lambda pair: pair[1])
         words = change_words(relative_change(fastest[0], energy), "energy")
         words += f" and {change_words(relative_change(fastest[1], time), 'time')} than the fastest that was measured"
         yield Figure("It gained", words if energy < fastest[0] else "nothing: the fastest needs the least energy")
 
 
-def describe_limits(plan: SessionPlan, table: ResultTable) -> Iterator[Figure]:
-    """The limits, and how many configurations keep them; nothing without any."""
+def _describe_measuring(plan: SessionPlan, table: ResultTable) -> Iterator[Figure]:
+    """What a session has of limits, and of the starts, intervals and boards of a service."""
     limits = plan.objective.limits
     if limits:
         kept = feasible(table, limits)
         worked = len(table) - sum(table.failures().values()) - int(table.timed().sum())
         yield Figure("Limits", "; ".join(map(str, limits)), note=f"kept by {kept.sum()} of {worked} configurations")
-
-
-def describe_starts(table: ResultTable) -> Iterator[Figure]:
-    """How often a service was started, and what that took; nothing of other workloads."""
     count, seconds = starts_of(table)
     if count:
         yield Figure("Server started", f"{count} times" if count > 1 else "once", note=f"{duration(seconds)} in all")
-
-
-def describe_windows(table: ResultTable) -> Iterator[Figure]:
-    """What the intervals of a service under load are of; nothing of other workloads."""
     if {"requests_per_s", "idle_share"} <= set(table.value_names):
         note = "how far another session comes from them, on a host or with a server in another state, is not in them"
         yield Figure("Intervals", "of what changes within a window, 95 %", note=note)
-
-
-def describe_boards(plan: SessionPlan) -> Iterator[Figure]:
-    """The boards of a service whose joules count together; nothing where it has one."""
     if boards := boards_of_service(plan.origin):
-        named = ", ".join(each["name"] for each in boards)
+        named = ", ".join(board["name"] for board in boards)
         yield Figure("Boards of the service", named, note="their energy adds up; settings are made on all of them")
 
 
@@ -177,8 +162,8 @@ def describe_decision(plan: SessionPlan, table: ResultTable) -> Iterator[Figure]
     """The board whose figures were compared; nothing where one board measured the session."""
     if table.decided_on:
         facts = boards_of_origin(plan.origin).get(table.decided_on, {})
-        board = facts.get("label", table.decided_on)
-        yield Figure("Decided on", board, note="it measured the finalists of all boards; only its figures are compared")
+        note = "it measured the finalists of all boards; only its figures are compared"
+        yield Figure("Decided on", facts.get("label", table.decided_on), note=note)
     elif len(table.boards) > 1:
         yield Figure("Decided on", None, unknown="no board: figures of several are compared as each reported them")
 
@@ -232,22 +217,23 @@ def _best(plan: SessionPlan, best: Measurement) -> Iterator[Figure]:
 def describe_references(plan: SessionPlan) -> Iterator[Figure]:
     """What the vendor's library takes for the session's operator, and the roofline's floor; or why it is not known."""
     library, floor = Baseline.of_origin(plan.origin), OperatorFloor.of_origin(plan.origin)
-    known = {each.kind: each for each in references_of(plan)}
-    if (each := known.get(Kind.LIBRARY)) is not None:
-        yield Figure("Vendor library", f"{each.label}: {each.words}", note=each.note)
+    known = {reference.kind: reference for reference in references_of(plan)}
+    if (reference := known.get(Kind.LIBRARY)) is not None:
+        yield Figure("Vendor library", f"{reference.label}: {reference.words}", note=reference.note)
     elif library is not None:
         yield Figure("Vendor library", None, unknown=f"{library.library}: {library.why_not}".removeprefix(": "))
-    if (each := known.get(Kind.FLOOR)) is not None:
-        yield Figure(each.label, each.words, note=each.note)
+    if (reference := known.get(Kind.FLOOR)) is not None:
+        yield Figure(reference.label, reference.words, note=reference.note)
     elif floor is not None:
         yield Figure("Roofline floor", None, unknown=floor.why_not)
 
 
 def describe_standing(plan: SessionPlan, best: Measurement) -> Iterator[Figure]:
     """What the best gains on the library, and how far it is from the floor."""
-    for each in references_of(plan):
-        if words := each.standing(best):
-            yield Figure("Above the floor" if each.kind is Kind.FLOOR else f"Against {each.label}", words)
+    for reference in references_of(plan):
+        if words := reference.standing(best):
+            against = "Above the floor" if reference.kind is Kind.FLOOR else f"Against {reference.label}"
+            yield Figure(against, words)
 
 
 def _repeats(plan: SessionPlan, best: Measurement) -> Listing:

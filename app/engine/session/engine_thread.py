@@ -1,6 +1,6 @@
 """`Tuner`: the engine thread. Commands go in by a queue, immutable events come out by a callback.
 
-`ControlService`: settings made by hand, on the engine thread; those of real boards return unless confirmed.
+Settings made by hand are made on the same thread (`ControlService`); those of real boards return unless confirmed.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ from .run import run_session
 
 
 class ControlService:
-    """Answers commands about one board's settings. For one thread; what goes wrong is raised as WattridgeError."""
+    """Carries out commands about one board's settings, on one thread. Raises WattridgeError."""
 
     def __init__(self, guard: DeviceGuard, on_event: Callable[[Event], None]) -> None:
         """Owns the guard from now on."""
@@ -78,7 +78,11 @@ class ControlService:
         message = ""
         match command:
             case Allow():
-                self._allow(abort)
+                notes: tuple[str, ...] = ()
+                try:
+                    notes = self.guard.allow(Asking.WINDOW, abort)
+                finally:
+                    self.report_control(notes)
                 return
             case Forbid():
                 self._until = None
@@ -95,7 +99,9 @@ class ControlService:
                 self._until = None
                 self._restore_all(command.defaults)
             case Apply():
-                self._apply(command)
+                self.guard.apply(**command.settings)
+                if command.confirm_s is not None:
+                    self._until = time.monotonic() + command.confirm_s
         self._report(abort, message)
 
     def expire(self, abort: threading.Event) -> None:
@@ -121,31 +127,19 @@ class ControlService:
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
-    def _allow(self, abort: threading.Event) -> None:
-        notes: tuple[str, ...] = ()
-        try:
-            notes = self.guard.allow(Asking.WINDOW, abort)
-        finally:
-            self.report_control(notes)
-
     def _confirm(self, abort: threading.Event) -> str:
-        """Keep what is set; what to say of it."""
+        """Keep the settings in force; return the message for the user."""
         self._until = None
         words = in_words(self.guard.in_force)
         try:
             self.guard.confirm()
         except WattridgeError:
-            self._report(abort)  # what could not be confirmed is restored
+            self._report(abort)  # the guard has restored what it could not confirm
             raise
         return f"{words}: kept until everything is put back" if words else ""
 
-    def _apply(self, command: Apply) -> None:
-        self.guard.apply(**command.settings)
-        if command.confirm_s is not None:
-            self._until = time.monotonic() + command.confirm_s
-
     def _restore_all(self, defaults: bool) -> None:
-        """Everything as before, what was confirmed or left over included; read-only windows may do that too.
+        """Put everything back, confirmed and left-over settings included; read-only windows may do that too.
 
         The user is not asked for rights where nothing is recorded that could be restored.
         """
@@ -154,14 +148,14 @@ class ControlService:
             return
         if left_over(self._gpu.info.uuid) is None:
             return
-        own = DeviceGuard(self._gpu, allow_control=True, asking=Asking.WINDOW, on_change=self.guard.on_change)
+        guard = DeviceGuard(self._gpu, allow_control=True, asking=Asking.WINDOW, on_change=self.guard.on_change)
         try:
-            own.restore_prior(defaults=defaults)
+            guard.restore_prior(defaults=defaults)
         finally:
-            own.close()
+            guard.close()
 
     def _report(self, abort: threading.Event, message: str = "") -> None:
-        """Report what the board does now, with `message` unless it does not obey."""
+        """Report the board's present state, with `message` unless the board does not obey."""
         seen = self.guard.watch(abort)
         applied, prior = dict(self.guard.applied), dict(self.guard.prior)
         words = message if message and seen.obeyed else seen.message
@@ -270,7 +264,7 @@ class Tuner:
                 self._control(command.board).handle(command, self._abort)
             case Release(board):
                 self._release(board)
-            case _:  # pause, resume and stop mean nothing while no session runs
+            case _:  # pause, resume and stop have no effect while no session runs
                 pass
 
     def _run(self, plan: ReadyPlan) -> None:
@@ -305,7 +299,7 @@ class Tuner:
                     self._abort.clear()
                     if not sweep_stopped:
                         return False
-                    sweep_stopped = False  # that was its whole effect: the session continues
+                    sweep_stopped = False  # it stopped the sweep alone: the session continues
                 case Pause() if not paused:
                     run.pause()
                     paused = True
@@ -337,7 +331,7 @@ class Tuner:
         return command.sweep and self._abort.is_set()
 
     def _open(self, session: int) -> None:
-        from .opening import open_session  # imported late: planning needs much, and a window may only watch
+        from .stored import open_session  # imported late: planning imports much, and a window may only watch
 
         started, ended = open_session(self._store, session)
         self._remember(started.plan, started.table, session)
@@ -345,7 +339,7 @@ class Tuner:
         self._on_event(ended)
 
     def _show(self, plan: SessionPlan, table: ResultTable) -> None:
-        from .opening import show_recording
+        from .stored import show_recording
 
         started, ended = show_recording(plan, table)
         self._remember(plan, table, started.session)
@@ -353,7 +347,7 @@ class Tuner:
         self._on_event(ended)
 
     def _remember(self, plan: SessionPlan, table: ResultTable, session: int) -> None:
-        """A later fit of the session is made from this; a roofline measures the board, and is none."""
+        """Keep a session for a later fit; a roofline session measures the board, and is not fitted."""
         if plan.purpose is not Purpose.ROOFLINE:
             self._last = (plan, table, session)
 
@@ -397,8 +391,8 @@ class Tuner:
         return FitFinished(fit, source), number, plan.origin.get("gpu", "")
 
     def _profile(self, command: Profile) -> None:
-        from .opening import open_session
         from .profiling import profile_session  # imported late: few windows profile
+        from .stored import open_session
 
         session, words = command.session, ""
         self._on_event(ProfilingProgress(session, 0, 0))
@@ -422,7 +416,7 @@ class Tuner:
     # --- boards -------------------------------------------------------------------------------------------------------
 
     def _control(self, board: str) -> ControlService:
-        """Made when the board's settings are first asked for."""
+        """The service of a board, made at the first command about its settings."""
         if board not in self._controls:
             if self._guard_of is None:
                 raise WattridgeError("there is no GPU", remedy="open one")
@@ -441,6 +435,6 @@ class Tuner:
             self._on_event(BoardReleased(board))
 
     def _restore_unconfirmed(self) -> None:
-        """As before anything else sets a board: nobody counts while it does."""
+        """Restore unconfirmed settings before something else sets a board, while no countdown runs."""
         for control in self._controls.values():
             control.restore_unconfirmed(self._abort, "not confirmed before something else began")

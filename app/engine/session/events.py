@@ -1,4 +1,4 @@
-"""What goes into the engine thread (commands, by a queue) and what comes out (immutable events, by a callback)."""
+"""Commands, which go into the engine thread by a queue, and immutable events, which come out by a callback."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Open:
 
 @dataclass(frozen=True, slots=True)
 class Show:
-    """Show what a recording holds as if its session had just ended. Nothing is measured, and nothing stored."""
+    """Show a recording as if its session had just ended. Nothing is measured, and nothing stored."""
 
     plan: SessionPlan
     table: ResultTable
@@ -84,13 +84,19 @@ class Profile:
 
 
 @dataclass(frozen=True, slots=True)
-class Apply:
+class ForBoard:
+    """A command about the settings of the board of that UUID."""
+
+    board: str
+
+
+@dataclass(frozen=True, slots=True)
+class Apply(ForBoard):
     """Make settings through the DeviceGuard; `reset` restores the prior state.
 
     With `defaults`, `reset` unlocks what an unreadable record does not hold, and sets the default power limit.
     """
 
-    board: str  # UUID
     settings: BoardSettings = field(default_factory=dict)
     reset: bool = False
     defaults: bool = False
@@ -98,35 +104,24 @@ class Apply:
 
 
 @dataclass(frozen=True, slots=True)
-class Confirm:
-    """The answer while settings wait for one: they stay, or what was there before them returns at once."""
+class Confirm(ForBoard):
+    """The answer while settings wait for one: they stay, or the values before them return at once."""
 
-    board: str
     keep: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Allow:
-    """Switch control on; of a real board, the user may be asked for a password."""
-
-    board: str
+class Allow(ForBoard):
+    """Switch control on; for a real board, the user may be asked for a password."""
 
 
-@dataclass(frozen=True, slots=True)
-class Forbid:
+class Forbid(ForBoard):
     """Put everything back and switch control off."""
 
-    board: str
 
-
-@dataclass(frozen=True, slots=True)
-class Release:
+class Release(ForBoard):
     """Put everything back, and let go of a board that is watched no longer; `BoardReleased` answers."""
 
-    board: str
 
-
-ForBoard = Apply | Confirm | Allow | Forbid | Release
 Command = Start | Open | Show | Pause | Resume | Stop | Fit | Profile | ForBoard
 
 # --- events ---------------------------------------------------------------------------------------------------------
@@ -134,15 +129,17 @@ Command = Start | Open | Show | Pause | Resume | Stop | Fit | Profile | ForBoard
 
 @dataclass(frozen=True, slots=True)
 class SessionStarted:
+    """A session began, or is only shown."""
+
     session: int  # 0: it has no number, as it is not stored
     plan: SessionPlan
-    table: ResultTable  # already holds what a resumed session had measured
+    table: ResultTable  # of a resumed session, with the measurements before
     running: bool = True  # False: a stored session that is only shown
 
 
 @dataclass(frozen=True, slots=True)
 class StartFailed:
-    """No session of the plan began; a fault says why, too."""
+    """No session of the plan began; an `EngineFault` gives the reason, too."""
 
     plan: SessionPlan
     reason: str
@@ -150,16 +147,16 @@ class StartFailed:
 
 @dataclass(frozen=True, slots=True)
 class Preparing:
-    """What a runner does once before it measures; it is not part of the session's time."""
+    """The preparation of a runner before it measures; it is not part of the session's time."""
 
     what: str  # in words
     done_s: float
-    total_s: float  # at most; it never grows, and what is done over it never goes back
+    total_s: float  # at most; it never grows, and done / total never falls
 
 
 @dataclass(frozen=True, slots=True)
 class MeasurementsAdded:
-    """The table grew to `length`; sent at most every 50 ms. Every one is on disk already."""
+    """The table grew to `length`; sent at most every 50 ms. All its measurements are on disk already."""
 
     session: int
     length: int
@@ -168,17 +165,17 @@ class MeasurementsAdded:
 
 @dataclass(frozen=True, slots=True)
 class FiguresRestated:
-    """All figures were corrected with what the session has shown of its board, or have counters; on disk already."""
+    """All figures were corrected by what the session has learnt of its board, or got counters; on disk already."""
 
     session: int
-    plan: SessionPlan  # its origin says for which condition they are stated
+    plan: SessionPlan  # its origin has the condition that they are stated for
     table: ResultTable  # in place of the one before, with the same rows
     progress: Progress
 
 
 @dataclass(frozen=True, slots=True)
 class SessionRemark:
-    """What the strategy reports about its search, in words."""
+    """A report of the strategy about its search, in words."""
 
     session: int
     text: str
@@ -186,10 +183,10 @@ class SessionRemark:
 
 @dataclass(frozen=True, slots=True)
 class PoolReported:
-    """What the boards of a pool do for the session, also before it starts; several a second at most."""
+    """The work of a pool's boards for the session, also before it starts; several a second at most."""
 
     status: PoolStatus
-    remark: str = ""  # in one line, what happened that the user should know
+    remark: str = ""  # one line for the user
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,14 +208,16 @@ class FitProgress:
 
 @dataclass(frozen=True, slots=True)
 class FitFinished:
+    """A fit, of a session or a sweep."""
+
     fit: FrequencyFit
-    source: str  # what it was fitted to, in words, with 'simulated' or 'recorded' where it is so
+    source: str  # what it was fitted to, in words, with 'simulated' or 'recorded' where that applies
     caps: CapFit | None = None  # of the same load, where power limits were swept too
 
 
 @dataclass(frozen=True, slots=True)
 class FitFailed:
-    """A fit or its sweep ended without a result; a fault says why."""
+    """A fit or its sweep ended without a result; an `EngineFault` gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,12 +231,16 @@ class ProfilingProgress:
 
 @dataclass(frozen=True, slots=True)
 class ProfilingFinished:
+    """A profiler's pass ended."""
+
     session: int
-    words: str  # what came of it; empty where it failed, and a fault says why
+    words: str  # the outcome; empty where it failed, for the reason in an `EngineFault`
 
 
 @dataclass(frozen=True, slots=True)
 class SettingApplied:
+    """The settings of a board after a command."""
+
     board: str  # UUID
     applied: dict[str, float | None]
     observed: dict[str, float | None]
@@ -253,7 +256,7 @@ class ControlChanged:
 
     board: str
     allowed: bool
-    holder: int | None  # the process that does; None while none does
+    holder: int | None  # their process; None while there is none
     notes: tuple[str, ...] = ()  # what the user should know before the first setting
 
 
@@ -266,21 +269,21 @@ class DeviceChanged:
 
 @dataclass(frozen=True, slots=True)
 class BoardReleased:
-    """Nothing of the engine's uses the board any more: it may be closed."""
+    """The engine does not use the board any more: it may be closed."""
 
     board: str
 
 
 @dataclass(frozen=True, slots=True)
 class EngineFault:
-    """Something failed that the user should know: one line with the remedy."""
+    """A failure that is shown to the user, in one line with the remedy."""
 
     what: str
     remedy: str = ""
 
     @classmethod
     def of(cls, error: WattridgeError) -> EngineFault:
-        """What an error says, with its place."""
+        """The fault of an error, with its place."""
         return cls(f"{error.where}: {error.what}" if error.where else error.what, error.remedy)
 
 

@@ -1,7 +1,4 @@
-"""A cache that another program still writes, shown as a session while it grows, and kept as one when that ends.
-
-Measurements of a file that count as evaluated in a session of a specification.
-"""
+"""Measurements of another program: a cache that grows is shown as a session, and a file counts as evaluated in one."""
 
 from __future__ import annotations
 
@@ -105,7 +102,7 @@ def follow_session(
     """Follow the plan's file until its tuner closes it, or `stop`. Every event is sent from this thread.
 
     Measurements are reported as they appear; the session gets its number, and is on disk, when it ends. A file that is
-    replaced by that of another run ends the session, and the next begins.
+    replaced by that of another run ends the session, and the next one begins.
     """
     assert plan.follow is not None
     follower = CacheFollower(plan.follow)
@@ -125,8 +122,8 @@ def follow_session(
         names = dict.fromkeys(name for entry in waiting for name in entry.facts.values)
         known = all(goal.name in names for goal in (plan.objective.goal, *plan.objective.front))
         kept = SearchOptions(objective=plan.objective.goal, front=plan.objective.front) if known else SearchOptions()
-        found = _plan(plan.follow, follower.header, tuple(names), kept, simulated=_simulated(waiting))
-        run = FollowRun(found, store, on_event)
+        next_plan = _plan(plan.follow, follower.header, tuple(names), kept, simulated=_simulated(waiting))
+        run = FollowRun(next_plan, store, on_event)
 
 
 class FollowRun(LiveSession):
@@ -144,9 +141,9 @@ class FollowRun(LiveSession):
     def follow(
         self, follower: CacheFollower, waiting: list[Entry], stop: threading.Event, attend: Attend | None
     ) -> tuple[SessionState | None, str, list[Entry]]:
-        """Read what appears, beginning with what waits, until the file is closed or the user stops.
+        """Read entries, beginning with those that wait, until the file is closed or the user stops.
 
-        How that ended and why; no state, and the entries that wait, where the file is now that of another run.
+        Returns how that ended and why; no state, and the entries that wait, where the file is now that of another run.
         """
         again = False
         entries, more = waiting, True
@@ -166,7 +163,7 @@ class FollowRun(LiveSession):
             entries, more, again = look.entries, look.more, again or look.restarted
 
     def _others(self, entries: list[Entry], again: bool, follower: CacheFollower) -> list[Entry] | None:
-        """The entries of another run, where the file begins again and is not what it was."""
+        """The entries of another run, where the file begins again with other content."""
         if not again or self._header is None or not entries:
             return None
         same = follower.header is not None and follower.header.is_same_run(self._header)
@@ -209,7 +206,7 @@ class FollowRun(LiveSession):
     # --- at the end -------------------------------------------------------------------------------------------------
 
     def _write_end(self, reason: str) -> None:
-        """Keep what was read as a session like any other."""
+        """Keep the entries as a session like any other."""
         try:
             if self._builder is not None:
                 self._keep(self._builder.finish(), reason)
@@ -235,7 +232,7 @@ class FollowRun(LiveSession):
 
 
 class _Rows:
-    """The configurations so far, in the order in which they appeared: their place there is their row for now."""
+    """The configurations so far, in the order in which they appeared, which is the order of their rows for now."""
 
     def __init__(self, header: CacheHeader) -> None:
         self._names = header.names
@@ -256,13 +253,13 @@ class _Rows:
         if row == len(self._codes):
             self._codes = np.concatenate([self._codes, np.empty_like(self._codes)])
         for axis, value in enumerate(configuration):
-            known = self._values[axis]
-            self._codes[row, axis] = known.setdefault(value, len(known))
+            codes = self._values[axis]
+            self._codes[row, axis] = codes.setdefault(value, len(codes))
         self._row_of[configuration] = row
         return row
 
     def space(self) -> SearchSpace:
-        """The table as it is now. Its rows are not sorted: it is for looking at, not for searching."""
+        """The table by now. Its rows are not sorted: it can be shown, but not searched."""
         parameters = tuple(
             Parameter(name, tuple(values), device_setting=name in SETTING_NAMES)
             for name, values in zip(self._names, self._values, strict=True)
@@ -271,12 +268,12 @@ class _Rows:
 
 
 def _differ(one: Facts, other: Facts) -> bool:
-    """Whether these are two measurements. What is not known (NaN) is not compared."""
+    """Whether these are two measurements; facts that may be unknown (NaN) are not compared."""
     return (one.state, one.values, one.error) != (other.state, other.values, other.error)
 
 
 def with_recording(plan: ReadyPlan, spec: Specification, recording: Recording) -> ReadyPlan:
-    """The plan with what the file holds of its space. Raises InputError where the file is of another board."""
+    """The plan with the file's measurements of its space. Raises InputError where the file is of another board."""
     where = str(recording.path)
     device = recording.device if recording.device != "unknown device" else ""
     if device and device.casefold() != plan.gpu.casefold():
@@ -291,7 +288,7 @@ def with_recording(plan: ReadyPlan, spec: Specification, recording: Recording) -
 
 def _known(plan: SessionPlan, spec: Specification, recording: Recording) -> tuple[tuple[Measurement, ...], str]:
     """The measurements of configurations in the plan's space that have a value of its objective, and a note on them."""
-    found: dict[int, Measurement] = {}
+    by_row: dict[int, Measurement] = {}
     outside = without = 0
     for measurement in recording.in_file_order():
         configuration = _configuration(measurement, plan, spec)
@@ -305,17 +302,17 @@ def _known(plan: SessionPlan, spec: Specification, recording: Recording) -> tupl
             if plan.objective.goal.cost(values) == math.inf:
                 without += 1
                 continue
-        found[row] = replace(measurement, row=row, configuration=plan.space.configuration(row), values=values)
-    notes = [f"{len(found)} of {len(recording)} measurements taken over from {recording.path.name}"]
+        by_row[row] = replace(measurement, row=row, configuration=plan.space.configuration(row), values=values)
+    notes = [f"{len(by_row)} of {len(recording)} measurements taken over from {recording.path.name}"]
     notes += [f"{outside} are of no configuration in this space"] if outside else []
     notes += [f"{without} have no {plan.objective.goal.name}"] if without else []
-    return tuple(found.values()), "; ".join(notes)
+    return tuple(by_row.values()), "; ".join(notes)
 
 
 def _configuration(measurement: Measurement, plan: SessionPlan, spec: Specification) -> dict[str, Value] | None:
     """The configuration in the space's own names; None where it lies outside whatever its values are.
 
-    What the file has as a parameter may be a constant here, and what has one value here may be missing there.
+    A parameter of the file may be a constant here, and one with a single value here may be missing there.
     """
     given = {DEVICE_SETTINGS.get(name, name): value for name, value in measurement.configuration.items()}
     configuration: dict[str, Value] = {}

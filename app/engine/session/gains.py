@@ -1,4 +1,4 @@
-"""Meters in a session: which were beside the board, and the gain of its sensor that the session's windows show."""
+"""Meters in a session: those beside the board, and the gain of its sensor that the session's windows show."""
 
 from __future__ import annotations
 
@@ -22,24 +22,30 @@ _NO_GAIN: Final = "no_gain"
 
 
 def choice_to_origin(choice: MeterChoice, info: GpuInfo) -> dict[str, str]:
-    """What the origin of a session on a board says of its meters; nothing where there are none."""
-    found = {_METERS: json.dumps(choice.selectors)} if choice.selectors else {}
-    found |= {_FROM: choice.energy_from} if choice.energy_from != BOARD else {}
-    known = known_gain(info) if choice.corrected else None
-    return found | ({_CORRECTED: json.dumps(as_json(known.gain))} if known is not None else {})
+    """The meters of a session on a board as its origin keeps them; empty where there are none."""
+    gain = known_gain(info) if choice.corrected else None
+    return {
+        **({_METERS: json.dumps(choice.selectors)} if choice.selectors else {}),
+        **({_FROM: choice.energy_from} if choice.energy_from != BOARD else {}),
+        **({_CORRECTED: json.dumps(as_json(gain))} if gain is not None else {}),
+    }
 
 
 def choice_of_origin(origin: Mapping[str, str]) -> MeterChoice:
-    """The reverse."""
+    """The reverse of `choice_to_origin`."""
     selectors = json.loads(origin.get(_METERS, "[]"))
     return MeterChoice(tuple(map(str, selectors)), origin.get(_FROM, BOARD), _CORRECTED in origin)
 
 
 def fitted_gain(measurements: Sequence[Measurement], meter: str) -> Gain:
     """The gain of the board's sensor by the windows of a session. Raises WattridgeError where they do not show it."""
-    own, other = source_figures(BOARD)[0], source_figures(meter)[0]
-    both = [each.values for each in measurements if each.state is State.OK and {own, other} <= each.values.keys()]
-    return fit_gain(meter, [each[own] for each in both], [each[other] for each in both])
+    of_board, of_meter = source_figures(BOARD)[0], source_figures(meter)[0]
+    both = [
+        measurement.values
+        for measurement in measurements
+        if measurement.state is State.OK and {of_board, of_meter} <= measurement.values.keys()
+    ]
+    return fit_gain(meter, [values[of_board] for values in both], [values[of_meter] for values in both])
 
 
 def gain_of_session(
@@ -47,7 +53,7 @@ def gain_of_session(
 ) -> dict[str, str]:
     """The gain of the board's sensor against the first of these meters, for a session's origin; kept for the board.
 
-    Nothing without a meter.
+    Empty without a meter.
     """
     if not meters:
         return {}

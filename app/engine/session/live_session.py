@@ -1,4 +1,4 @@
-"""`LiveSession`: a session under way: its clock, its state, its best so far and its progress; and how it ended."""
+"""`LiveSession`: a session that runs, with its clock, its state, its best measurement so far and its progress."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from ...base.errors import WattridgeError
+from ..results.objectives import Goal
 from ..results.state import Progress, SessionState
 from ..space.result_table import ResultTable
 from ..specification.plan import SessionPlan
@@ -32,16 +33,16 @@ class SessionClock:
         """Seconds on the wall clock while it ran."""
         return self._before_s + (time.monotonic() - self._since if self._since is not None else 0.0)
 
-    def halt(self) -> None:
-        """Stand still."""
+    def stop(self) -> None:
+        """Stop counting."""
         self._before_s, self._since = self.elapsed_s, None
 
-    def go(self) -> None:
-        """Run again."""
+    def start(self) -> None:
+        """Count on after a stop."""
         self._since = time.monotonic()
 
     def mark(self, count: int) -> None:
-        """Note how many measurements there are now."""
+        """Record the present number of measurements."""
         self._marks.append((self.elapsed_s, count))
 
     @property
@@ -67,7 +68,7 @@ class SessionResult:
 
 
 class LiveSession:
-    """What every session under way has; `SessionRun` measures one, `FollowRun` reads one from a growing file."""
+    """The base of sessions that run: `SessionRun` measures one, `FollowRun` reads one from a growing file."""
 
     def __init__(self, plan: SessionPlan, on_event: Callable[[Event], None], session: int, table: ResultTable) -> None:
         self.plan = plan
@@ -81,22 +82,22 @@ class LiveSession:
 
     def pause(self, reason: str = "") -> None:
         """Stop the session's clock and report it."""
-        self._clock.halt()
+        self._clock.stop()
         self._set_state(SessionState.PAUSED, reason)
 
     def resume(self) -> None:
         """Continue after a pause."""
-        self._clock.go()
+        self._clock.start()
         self._set_state(SessionState.RUNNING)
 
     def end(self, state: SessionState, reason: str) -> SessionResult:
-        """Write the session's end, and report it. A store that fails is an event."""
-        self._clock.halt()
+        """Write the session's end, and report it; a failure of the store is reported as an event."""
+        self._clock.stop()
         self._state = state
         try:
             self._write_end(reason)
         except WattridgeError as error:  # a full disk: the session will be found interrupted, with what was reported
-            if error.what not in reason:  # that is what ended it
+            if error.what not in reason:  # else the same error ended it, and was reported
                 self._on_event(EngineFault(error.what, error.remedy))
         progress = self._progress()
         self._on_event(SessionChanged(progress, reason))
@@ -126,23 +127,32 @@ class LiveSession:
             self._best_cost, self._best_index = cost, index
 
     def _progress(self) -> Progress:
-        length, rate = len(self.table), self._clock.rate_per_s
-        timed = int(self.table.timed().sum())
-        best = self._best_index if 0 <= self._best_index < length else None
-        return Progress(
+        rate_per_s = self._clock.rate_per_s
+        return progress_of(
+            self.table,
+            self.plan.objective.goal,
+            self._best_index if 0 <= self._best_index < len(self.table) else None,
             session=self.session,
             state=self._state,
-            evaluated=length - timed,
-            failed=sum(self.table.failures().values()),
             budget=self._budget(),
             elapsed_s=self._clock.elapsed_s,
-            rate_per_s=rate,
-            eta_s=self._eta_s(rate),
-            best_index=best,
-            best_value=None if best is None else float(self.table.values(self.plan.objective.goal.name)[best]),
-            timed=timed,
+            rate_per_s=rate_per_s,
+            eta_s=self._eta_s(rate_per_s),
             strategy_s=self._strategy_s,
         )
+
+
+def progress_of(table: ResultTable, goal: Goal, best: int | None, **facts: Any) -> Progress:
+    """The progress of a session by its measurements, the index of the best of them, and its other `facts`."""
+    timed = int(table.timed().sum())
+    return Progress(
+        evaluated=len(table) - timed,
+        failed=sum(table.failures().values()),
+        best_index=best,
+        best_value=None if best is None else float(table.values(goal.name)[best]),
+        timed=timed,
+        **facts,
+    )
 
 
 # Called between two measurements when the stop event is set: True continues the session, False ends it.

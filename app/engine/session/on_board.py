@@ -1,4 +1,4 @@
-"""`OneBoard`: what a specification needs of a board before it can be measured: limits, rights, clocks, a runner."""
+"""`OneBoard`: a board that specifications are planned for and measured on: its limits, rights, clocks and runner."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ def limits_on(gpu: Gpu | None) -> DeviceLimits:
     """The limits of a board, else of compute capability 8.0."""
     if gpu is None:
         return limits_of((8, 0))
-    known = getattr(gpu, "limits", None)
-    if isinstance(known, DeviceLimits):
-        return known
+    limits = getattr(gpu, "limits", None)
+    if isinstance(limits, DeviceLimits):
+        return limits
     return limits_of(gpu.info.compute_capability or (8, 0), gpu.info.multiprocessors)
 
 
 def boards_of(gpu: Gpu | TunedBoards, guard: DeviceGuard | None = None) -> TunedBoards:
-    """A board with what may set it, to plan for; several that are one already, as they are."""
+    """A board with its guard, to plan for; several boards that are one already, as they are."""
     return gpu if isinstance(gpu, TunedBoards) else OneBoard(gpu, guard)
 
 
 class OneBoard(TunedBoards):
-    """A board of this machine, or of another that is reached by ssh, with what may set it."""
+    """A board of this machine, or of another one by ssh, with its guard."""
 
     def __init__(self, gpu: Gpu, guard: DeviceGuard | None = None) -> None:
         """Without a `guard` only a simulated board is set."""
@@ -64,8 +64,8 @@ class OneBoard(TunedBoards):
             Command(spec)
             if gpu.clock.speed == math.inf:
                 raise InputError("a program takes real time", gpu.info.label, "choose --speed 1")
-            said = not_its_own(gpu.info.source)
-            return limits_on(gpu), (*((said,) if said else ()), *programs_of(spec))
+            notes = (not_its_own(gpu.info.source), *programs_of(spec))
+            return limits_on(gpu), tuple(filter(None, notes))
         if spec.service is not None:
             return limits_on(gpu), _service_notes(spec, gpu)
         if gpu.info.real:
@@ -110,7 +110,7 @@ class OneBoard(TunedBoards):
         from ...sensors.simulated.profiles import LaunchRefused
         from ..workloads.profiled import ProfiledKernel
 
-        with suppress(LaunchRefused):  # what no configuration can do fails now; a refused launch is a result later
+        with suppress(LaunchRefused):  # a kernel that can never run fails now; a refused launch is a result later
             ProfiledKernel.of(spec, require_launching(self.gpu).limits).prepare(space.configuration(0))
 
     def beside(self, meters: MeterChoice) -> AbstractContextManager[Beside | None]:
@@ -136,15 +136,15 @@ class OneBoard(TunedBoards):
 
 
 def _service_notes(spec: Specification, gpu: Gpu) -> tuple[str, ...]:
-    """What to know of a service before it is started. Raises InputError where it cannot be asked here."""
+    """Notes on a service before it is started. Raises InputError where it cannot run here."""
     from ..runner.command import not_its_own
     from ..workloads.service import Service
 
     modelled = _models_services(gpu)
     service = Service(spec, modelled=modelled is not None)
-    said: list[str] = []
+    notes: list[str] = []
     if modelled is not None:
-        said.append(f"no server is run: {modelled.service_assumptions}")
+        notes.append(f"no server is run: {modelled.service_assumptions}")
     else:
         if gpu.clock.speed != 1:
             if gpu.info.source != "simulated":
@@ -152,15 +152,15 @@ def _service_notes(spec: Specification, gpu: Gpu) -> tuple[str, ...]:
             what = "this simulated GPU has no model of a service, and a real server takes real time"
             remedy = "add --speed 1, or choose one that has a model: --gpu simulated:rtx5090"
             raise InputError(what, gpu.info.label, remedy)
-        said += [line for line in (not_its_own(gpu.info.source, "a service"), *programs_of(spec)) if line]
+        notes += [line for line in (not_its_own(gpu.info.source, "a service"), *programs_of(spec)) if line]
     if service.spec.boards:
         if modelled is not None:
             what = "a service that is modelled runs on one board"
             raise InputError(what, f"{spec.path}: service.boards", "leave the other boards out")
-        said.append("the power of all its boards adds up, and they are set and put back together")
+        notes.append("the power of all its boards adds up, and they are set and put back together")
     if names := service.argument_names:
-        said.append(f"a change of {', '.join(names)} starts the server again; the others do not")
-    return tuple(said)
+        notes.append(f"a change of {', '.join(names)} starts the server again; the others do not")
+    return tuple(notes)
 
 
 def _service_runner(spec: Specification, gpu: Gpu, space: SearchSpace, guard: DeviceGuard) -> Runner:
@@ -178,13 +178,13 @@ def _service_runner(spec: Specification, gpu: Gpu, space: SearchSpace, guard: De
 
 
 def _guards(guard: DeviceGuard, others: Sequence[Gpu], space: SearchSpace) -> DeviceGuard | SeveralBoards:
-    """What sets the boards of a service; the rights for the others are obtained now. Raises WattridgeError."""
+    """The guard of a service's boards; the rights for the others are obtained now. Raises WattridgeError."""
     from ..control.guard import SeveralBoards
 
-    own = guard.nested("session")
+    first = guard.nested("session")
     if not others or not setting_names(space):
-        return own
-    together = SeveralBoards(own, [guard.beside(other) for other in others])
+        return first
+    together = SeveralBoards(first, [guard.beside(other) for other in others])
     try:
         together.open()
     except WattridgeError:

@@ -1,4 +1,4 @@
-"""`Opened`: a session as it is analysed, compared and reported: its plan, its measurements, its objective."""
+"""`Opened`: a session to analyse, compare and report, with its plan, its measurements and its objective."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Opened:
 
     @classmethod
     def of(cls, plan: SessionPlan, table: ResultTable, objective: Objective, record: SessionRecord | None) -> Opened:
-        """A session with the repeats of a configuration, where it has any, averaged."""
+        """Open a session, with the repeats of a configuration averaged where it has any."""
         repeats = fold(table)
         if repeats is None:
             return cls(plan, table, objective, record)
@@ -42,7 +42,7 @@ class Opened:
 
     @property
     def side(self) -> Compared:
-        """As it takes part in a comparison."""
+        """The session as one side of a comparison."""
         from ..analysis.compare import Compared
 
         plan = self.plan

@@ -63,7 +63,7 @@ _PRECISIONS: Final = {"float32": "fp32", "complex64": "fp32", "float64": "fp64",
 
 
 def plan_replay(path: Path, options: SearchOptions | None = None, *, read: Recording | None = None) -> ReadyPlan:
-    """A session that is answered from a recording, which `read` is if it was read already.
+    """A session that is answered from a recording, passed as `read` if it was read already.
 
     Brute force unless a strategy is named. Without an objective the first goal of the front is taken, else the
     recording's own. Raises InputError for a bad file, strategy, option or name of a value.
@@ -141,10 +141,10 @@ def plan_specification(
 ) -> ReadyPlan:
     """A session that measures a specification on a board; the options win over the specification.
 
-    Where a device setting says 'ridge', the board's clocks are swept and fitted first, which takes its time:
-    `on_progress(done, total)` and `stop` are for that. On a real board settings need a `guard` that may set it, and its
-    rights are asked for here; what is not allowed or not supported is left out, and the space's notes say so. Raises
-    InputError for a bad specification, and WattridgeError where the board cannot run it or the rights are refused.
+    Where a device setting is 'ridge', the board's clocks are swept and fitted first, with `on_progress(done, total)`
+    and `stop`. On a real board settings need a `guard` that may set it, and its rights are requested here; settings
+    that are not allowed or not supported are left out, and named in the space's notes. Raises InputError for a bad
+    specification, and WattridgeError where the board cannot run it or the rights are refused.
     """
     options = options or SearchOptions()
     if options.repeats is not None:
@@ -214,27 +214,27 @@ def with_starts(plan: ReadyPlan, spec: Specification) -> ReadyPlan:
     """The plan of a specification with the rows that its search begins with.
 
     The session measures the user's first, in full, whatever the strategy. Suggestions are for strategies that fill a
-    first sample (`strategies.Background`): nobody asked for them by name, so one that fits nowhere is no news.
-    One that the user lists and the space lacks is named among the space's notes. Raises InputError where the budget
-    leaves room for nothing but those listed, so that another would be measured in its place.
+    first sample (`strategies.Background`); one that is not in the space is left out silently. A start that the user
+    lists and the space lacks is named among the space's notes. Raises InputError where the budget leaves room for the
+    listed starts alone, so that another would be measured in its place.
     """
     space = plan.space
-    missing = [_why_no_start(each, space) for each in spec.starts if not len(space.rows_with(each))]
+    missing = [_why_no_start(start, space) for start in spec.starts if not len(space.rows_with(start))]
     if missing and plan.max_evaluations is not None and plan.max_evaluations <= len(spec.starts):
         where = f"{spec.path}: search.start"
         raise InputError(f"{missing[0]}, and no other is to be measured", where, "correct it, or raise max_evaluations")
     notes = (*space.notes, *(f"a start is left out: {why}" for why in missing))
-    starts, suggestions = (start_rows(each, space) for each in (spec.starts, spec.suggestions))
+    starts, suggestions = (start_rows(chosen, space) for chosen in (spec.starts, spec.suggestions))
     return replace(plan, space=replace(space, notes=notes), starts=starts, suggestions=suggestions)
 
 
 def start_rows(configurations: Iterable[Configuration], space: SearchSpace) -> tuple[int, ...]:
-    """Of each configuration a row, unless the space has none.
+    """A row for each configuration that the space has.
 
-    Of what it leaves open the values listed last count, as far as they are valid: of clocks, the highest.
+    Of parameters that it leaves open the last valid values are taken: of clocks, the highest.
     """
-    found = map(space.rows_with, configurations)
-    return tuple(dict.fromkeys(int(rows[-1]) for rows in found if len(rows)))
+    matches = map(space.rows_with, configurations)
+    return tuple(dict.fromkeys(int(rows[-1]) for rows in matches if len(rows)))
 
 
 def _why_no_start(missing: Configuration, space: SearchSpace) -> str:
@@ -246,16 +246,16 @@ def _why_no_start(missing: Configuration, space: SearchSpace) -> str:
 
 
 def own_goals(spec: Specification) -> tuple[Goal | None, tuple[Goal, ...]]:
-    """The goal and the front of a specification where the user asks for none; no goal where it names none."""
-    own = spec.objective
-    return own.goal if own else None, (own.front if own else ()) or _default_front(_figures(spec))
+    """The goal and the front of a specification where the user chooses none; no goal where it names none."""
+    objective = spec.objective
+    front = objective.front if objective else ()
+    return objective.goal if objective else None, front or _default_front(_figures(spec))
 
 
 def plan_roofline(gpu: Gpu, precision: str, guard: DeviceGuard | None = None) -> ReadyPlan:
     """The session that sweeps intensity and occupancy on a board. Raises InputError for an unknown precision."""
-    known = PRECISIONS + TENSOR
-    if precision not in known:
-        raise InputError(f"no roofline in '{precision}'", "roofline", f"one of {', '.join(known)}")
+    if precision not in PRECISIONS + TENSOR:
+        raise InputError(f"no roofline in '{precision}'", "roofline", f"one of {', '.join(PRECISIONS + TENSOR)}")
     capability = gpu.info.compute_capability
     if precision in TENSOR and capability is not None and capability < TENSOR_FROM:
         what = f"compute capability {'.'.join(map(str, capability))} is too low for {precision}"
@@ -269,18 +269,19 @@ def plan_roofline(gpu: Gpu, precision: str, guard: DeviceGuard | None = None) ->
 def space_of(spec: Specification, gpu: Gpu | None = None, stop: Event | None = None) -> SearchSpace:
     """The space of a specification, to look at: on a board, else with the limits of compute capability 8.0.
 
-    Device settings that need a board or its model are left out, and the space's notes say so. Raises
+    Device settings that need a board or its model are left out, and named in the space's notes. Raises
     InputError as `build_space` does, and WattridgeError soon after `stop` is set.
     """
-    needs_model = {name for name, wanted in spec.device_settings.items() if wanted == "ridge"}
-    needs_board = {n for n, wanted in spec.device_settings.items() if not isinstance(wanted, tuple)} - needs_model
-    left_out = [n for n in spec.device_settings if n in needs_model or (gpu is None and n in needs_board)]
-    notes = [
-        f"{name} is left out: it needs {'a fitted model' if name in needs_model else 'a GPU'}" for name in left_out
-    ]
-    kept = {name: wanted for name, wanted in spec.device_settings.items() if name not in left_out}
+    kept, notes = {}, []
+    for name, values in spec.device_settings.items():
+        if values == "ridge":
+            notes.append(f"{name} is left out: it needs a fitted model")
+        elif gpu is None and not isinstance(values, tuple):
+            notes.append(f"{name} is left out: it needs a GPU")
+        else:
+            kept[name] = values
     if gpu is None:
-        listed = {name: tuple(wanted) for name, wanted in kept.items() if isinstance(wanted, tuple)}
+        listed = {name: values for name, values in kept.items() if isinstance(values, tuple)}
         notes.insert(0, "no GPU was named: the limits are those of compute capability 8.0")
         return _space(spec, limits_on(None), listed, tuple(notes), stop)
     settings, snapped = resolve_device_settings(kept, gpu)
@@ -331,12 +332,12 @@ def plan_resume(
     space, spec = loaded.space, as_it_ran(measured_specification(loaded), origin)
     boards.require_settings(setting_names(space))
     boards.require_runnable(spec)
-    said = tuple(line for line in programs_of(spec) if line not in space.notes)
+    notes = tuple(line for line in programs_of(spec) if line not in space.notes)
     others = {loaded.table.measurement(index).board for index in range(len(loaded.table))} - {"", uuid}
     if others and boards.options is None:
         named = ", ".join(sorted(others))
-        said = (*said, f"partly measured on {named}, not on {uuid}: boards of one model differ")
-    space = replace(space, notes=(*space.notes, *said))
+        notes = (*notes, f"partly measured on {named}, not on {uuid}: boards of one model differ")
+    space = replace(space, notes=(*space.notes, *notes))
     boards.require_space(spec, space)
     stated = origin.get("condition", origin.get("chosen_condition"))
     facts |= {
@@ -353,7 +354,7 @@ def plan_resume(
 
 
 def file_of(record: SessionRecord) -> Path:
-    """The file that a session was set up from. Raises InputError where that is gone, or not what it was."""
+    """The file that a session was set up from. Raises InputError where it is gone or has changed."""
     session, path = record.id, Path(record.origin.get("file", ""))
     if record.origin.get("kind") == "script":
         what = "it was run by a Python script, whose functions are not stored"
@@ -371,20 +372,20 @@ def measured_specification(loaded: LoadedSession) -> Specification:
     record = loaded.record
     spec = _with_settings(load_specification(file_of(record)), setting_names(loaded.space))
     sources.require_as_measured(spec, record.origin, record.id)
-    if "repeats" not in record.origin:  # those of the command line; an older session has the file's
+    if "repeats" not in record.origin:  # which older sessions do not have: those of the file
         return spec
     return spec.repeated(int(record.origin["repeats"]))
 
 
 def require_board(record: SessionRecord, gpu: Gpu) -> None:
-    """Raises InputError unless it is a board as the session was measured on."""
+    """Raise InputError unless it is a board as the session was measured on."""
     if gpu.info.label != record.board:
         what = f"session {record.id} was measured on another board, {record.board}"
         raise InputError(what, gpu.info.label, "open that one")
 
 
 def objective_over(own: Objective, names: Sequence[str], options: SearchOptions) -> Objective:
-    """What a session over a recording with values of these names works for: as chosen, else the recording's own.
+    """The objective of a session over a recording with values of these names: the chosen one, else the recording's.
 
     Where the recording holds no value of its own objective, the time; of its own front, time against energy.
     """
@@ -392,15 +393,17 @@ def objective_over(own: Objective, names: Sequence[str], options: SearchOptions)
     goal = options.objective or (front[0] if front else None)
     if goal is None:
         goal = Goal("time_s", maximise=False) if own.goal.name not in names and "time_s" in names else own.goal
-    known = own.front if all(each.name in names for each in own.front) else ()
-    asked = front is not None or (bool(known) and own.front_asked)
-    front = front if front is not None else known or _default_front(names)
-    limits = options.limits if options.limits is not None else tuple(x for x in own.limits if x.name in names)
+    kept = own.front if all(kept_goal.name in names for kept_goal in own.front) else ()
+    asked = front is not None or (bool(kept) and own.front_asked)
+    front = front if front is not None else kept or _default_front(names)
+    limits = options.limits
+    if limits is None:
+        limits = tuple(limit for limit in own.limits if limit.name in names)
     return Objective(goal, front, limits, asked)
 
 
 def check_goals(goals: Iterable[Goal | Limit], names: Sequence[str], where: str) -> None:
-    """Raises InputError for a goal, or a limit, of none of the named values."""
+    """Raise InputError for a goal, or a limit, of none of the named values."""
     for goal in goals:
         if goal.name not in names:
             raise InputError(f"there is no value '{goal.name}'", where, f"known: {', '.join(names)}")
@@ -410,7 +413,7 @@ def check_goals(goals: Iterable[Goal | Limit], names: Sequence[str], where: str)
 
 
 def _objective_of(spec: Specification, options: SearchOptions) -> Objective:
-    """What a session of a specification works for. Raises InputError where nothing says it, or for an unknown name."""
+    """The objective of a session of a specification. Raises InputError without one, or for an unknown name."""
     own, front = spec.objective, options.front
     goal = options.objective or (own.goal if own else None) or (front[0] if front else None)
     if goal is None:
@@ -424,7 +427,7 @@ def _objective_of(spec: Specification, options: SearchOptions) -> Objective:
 
 
 def _objective_without_energy(spec: Specification, objective: Objective, gpu: Gpu) -> Objective:
-    """The same on a device that reports time alone; goals of the front that need more are left out.
+    """The objective on a device that reports time alone; goals of the front that need more are left out.
 
     Raises InputError where the objective itself needs more.
     """
@@ -444,12 +447,12 @@ def _objective_without_energy(spec: Specification, objective: Objective, gpu: Gp
 
 
 def _figures(spec: Specification) -> tuple[str, ...]:
-    """What an objective may name."""
+    """The names that an objective may have."""
     return (*MEASURED, *_reported(spec), *spec.metrics)
 
 
 def _reported(spec: Specification) -> tuple[str, ...]:
-    """Figures that what is run reports by itself."""
+    """The figures that the workload reports by itself."""
     if spec.command is not None:
         return tuple(spec.command.values)
     if spec.service is not None:
@@ -458,7 +461,7 @@ def _reported(spec: Specification) -> tuple[str, ...]:
 
 
 def _with_settings(spec: Specification, names: Collection[str]) -> Specification:
-    """The specification with no other device settings than these."""
+    """The specification with these device settings alone."""
     kept = {name: values for name, values in spec.device_settings.items() if name in names}
     return replace(spec, device_settings=kept)
 
@@ -493,17 +496,17 @@ def _problem_size(spec: Specification) -> str:
 
 
 def _precision(spec: Specification) -> str:
-    """Of the kernel's arithmetic: what a constant names, else the one type of its floating-point arrays; else ''."""
+    """The precision of the kernel: that of a constant, else the one type of its floating-point arrays; else ''."""
     named = spec.constants.get("precision")
     if isinstance(named, str) and named in _NAMED:
         return named
     types = (argument.type for argument in (spec.kernel.arguments if spec.kernel else ()) if argument.shape)
-    found = {_PRECISIONS[kind] for kind in types if kind in _PRECISIONS}
-    return found.pop() if len(found) == 1 else ""
+    precisions = {_PRECISIONS[kind] for kind in types if kind in _PRECISIONS}
+    return precisions.pop() if len(precisions) == 1 else ""
 
 
 def check_search(spec: Specification) -> None:
-    """The specification's own strategy and its options are known. Raises InputError naming the file and the key."""
+    """Raise InputError, with file and key, where the specification's own strategy or one of its options is unknown."""
     key = "strategy"
     try:
         chosen = strategies.get(spec.strategy)

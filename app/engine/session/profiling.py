@@ -1,11 +1,7 @@
-"""A profiler's pass over a stored session: which configurations, profiled once, kept with the session.
+"""A profiler's pass over chosen configurations of a stored session; the counters are kept with the session.
 
 It is never part of a measurement: no session may run on the board meanwhile. The settings of the board stay as they
 are, so configurations that differ in them alone are one kernel, profiled once.
-
-Which of a session's configurations are profiled.
-
-The way to a profiler: which there is for a specification on a board.
 """
 
 from __future__ import annotations
@@ -76,7 +72,7 @@ def open_profiler(spec: Specification, gpu: Gpu, space: SearchSpace) -> Profiler
 
 @dataclass(frozen=True, slots=True)
 class ProfilingResult:
-    """What came of a pass. Rows that had counters before were not profiled again."""
+    """The outcome of a pass. Rows that had counters before were not profiled again."""
 
     session: int
     tool: str
@@ -118,7 +114,7 @@ def profile_session(
     on_progress: Callable[[int, int], None] = lambda done, total: None,
     stop: threading.Event | None = None,
 ) -> ProfilingResult:
-    """Profile what a choice takes of a stored session, on its board, and keep the counters with it.
+    """Profile chosen configurations of a stored session on its board, and keep the counters with it.
 
     Raises InputError where there is nothing to profile, its file or board is another, and WattridgeError where nothing
     can be profiled here, or a session runs on the board.
@@ -170,16 +166,17 @@ class _Kernels:
 
     def __init__(self, table: ResultTable) -> None:
         self._space = table.space
-        other = {*repeat_names(table), *(each.name for each in self._space.parameters if each.device_setting)}
-        self._columns = [at for at, name in enumerate(self._space.names) if name not in other]
+        settings = (parameter.name for parameter in self._space.parameters if parameter.device_setting)
+        other = {*repeat_names(table), *settings}
+        self._columns = [column for column, name in enumerate(self._space.names) if name not in other]
 
     def of(self, row: int) -> bytes:
-        """What is the same for the same kernel."""
+        """A key of the kernel of a row."""
         return bytes(self._space.codes[row, self._columns].tobytes())
 
     def groups(self, rows: Iterable[int]) -> dict[bytes, Sequence[int]]:
         """Rows by their kernels."""
-        found: dict[bytes, list[int]] = {}
+        groups: dict[bytes, list[int]] = {}
         for row in rows:
-            found.setdefault(self.of(row), []).append(row)
-        return dict(found)
+            groups.setdefault(self.of(row), []).append(row)
+        return dict(groups)

@@ -1,4 +1,4 @@
-"""`RunQueue`: sessions that wait until the engine is free, and what became of those that had their turn."""
+"""`RunQueue`: sessions that wait until the engine is free, and the outcome of those that have run."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ class QueuedRun:
 class RunQueue:
     """Hands plans to the engine one after another, in order, whatever boards they are for.
 
-    `start(plan)` hands one over, and `on_change()` follows every change. `note` must hear of every event of the engine,
-    and `expect` of every session that is started by other means; all calls come from one thread. While a session or a
-    sweep runs, or something holds the queue, the runs wait. A session that fails is followed by the next one. One that
-    the user stops pauses the queue: `paused_because` says so. Nothing of it is kept on disk.
+    `start(plan)` hands one over, and `on_change()` follows every change. `note` has to be called with every event of
+    the engine, and `expect` with every session that is started by other means, all from one thread. While a session or
+    a sweep runs, or something holds the queue, the runs wait. A session that fails is followed by the next one. One
+    that the user stops pauses the queue, and `paused_because` gives the reason. Nothing of it is kept on disk.
     """
 
     def __init__(self, start: Callable[[ReadyPlan], None], on_change: Callable[[], None] = lambda: None) -> None:
@@ -65,14 +65,14 @@ class RunQueue:
         self.current: QueuedRun | None = None  # the run of the queue that was handed over and has not ended
         self.paused = False
         self.paused_because = ""  # empty where the user paused it
-        self._asked: ReadyPlan | None = None  # handed to the engine, which has not answered yet
+        self.asked: ReadyPlan | None = None  # handed to the engine, which has not answered yet
         self._running: SessionPlan | None = None  # of the session that runs, the queue's or not
         self._sweeps = False
         self._held = False
         self._pace_s: dict[tuple[str, str], float] = {}  # of one configuration, by kernel and board
         self._made = 0
 
-    # --- what is in it ------------------------------------------------------------------------------------------------
+    # --- contents ----------------------------------------------------------------------------------------------------
 
     @property
     def waiting(self) -> tuple[QueuedRun, ...]:
@@ -81,7 +81,7 @@ class RunQueue:
 
     @property
     def finished(self) -> tuple[QueuedRun, ...]:
-        """Those that had their turn, the oldest first."""
+        """The runs that have ended, the oldest first."""
         return tuple(self._finished)
 
     @property
@@ -90,21 +90,16 @@ class RunQueue:
         current = (self.current,) if self.current is not None else ()
         return (*self._finished, *current, *self._waiting)
 
-    @property
-    def asked(self) -> ReadyPlan | None:
-        """What was handed to the engine, which has not answered yet."""
-        return self._asked
-
     def estimate_s(self, run: QueuedRun) -> float | None:
         """How long a run may take, as the same kernel took on the same board, within its limit of time.
 
         None where neither is known.
         """
         pace_s, limit_s = self._pace_s.get(_measured(run.plan)), run.plan.max_seconds
-        known = [each for each in (None if pace_s is None else pace_s * run.plan.budget, limit_s) if each is not None]
-        return min(known, default=None)
+        by_pace_s = None if pace_s is None else pace_s * run.plan.budget
+        return min((bound_s for bound_s in (by_pace_s, limit_s) if bound_s is not None), default=None)
 
-    # --- what is asked of it ------------------------------------------------------------------------------------------
+    # --- changes ------------------------------------------------------------------------------------------------------
 
     def add(self, plans: Sequence[ReadyPlan]) -> None:
         """Put runs at the end; the first begins at once where the engine is free. Raises InputError for too many."""
@@ -130,10 +125,10 @@ class RunQueue:
 
     def move(self, number: int, place: int) -> None:
         """Put a waiting run at that place among those that wait, 0 for the next one. Others are left alone."""
-        found = next((run for run in self._waiting if run.number == number), None)
-        if found is not None:
-            self._waiting.remove(found)
-            self._waiting.insert(max(0, place), found)
+        run = next((run for run in self._waiting if run.number == number), None)
+        if run is not None:
+            self._waiting.remove(run)
+            self._waiting.insert(max(0, place), run)
             self._changed()
 
     def pause(self, because: str = "") -> None:
@@ -147,19 +142,19 @@ class RunQueue:
         self._changed()
 
     def hold(self, held: bool) -> None:
-        """Something else takes several turns of the engine, and nothing of the queue may come between them."""
+        """Hold the queue while something else uses the engine several times in a row."""
         if held != self._held:
             self._held = held
             self._changed()
 
-    # --- what it hears ------------------------------------------------------------------------------------------------
+    # --- events -------------------------------------------------------------------------------------------------------
 
     def expect(self, plan: ReadyPlan) -> None:
-        """A session was handed to the engine, by the queue or by other means."""
-        self._asked = plan
+        """Note that a session was handed to the engine, by the queue or by other means."""
+        self.asked = plan
 
     def note(self, event: Event) -> None:
-        """Take in what the engine reports."""
+        """Follow an event of the engine."""
         match event:
             case SessionStarted(running=True):
                 self._began(event)
@@ -171,7 +166,7 @@ class RunQueue:
                 self._running = None
                 self._ended(event.progress, event.reason)
             case StartFailed():
-                self._asked = None if event.plan is self._asked else self._asked
+                self.asked = None if event.plan is self.asked else self.asked
                 if self.current is not None and event.plan is self.current.plan:
                     self._end_current(SessionState.FAILED, event.reason)
             case FitProgress():
@@ -190,11 +185,11 @@ class RunQueue:
     # --- inside -------------------------------------------------------------------------------------------------------
 
     def _began(self, event: SessionStarted) -> None:
-        self._asked = None if event.plan is self._asked else self._asked
+        self.asked = None if event.plan is self.asked else self.asked
         self._running = event.plan
         current = self.current
         if current is not None and (event.plan is current.plan or current.session is not None):
-            self.current = replace(current, session=event.session)  # that of a file's which is followed changes
+            self.current = replace(current, session=event.session)  # which changes where a file is followed
 
     def _ended(self, progress: Progress, reason: str) -> None:
         """The session that ran has ended. If the user stopped it, the next one does not start by itself."""
@@ -214,7 +209,7 @@ class RunQueue:
         self._finished = [*self._finished, *runs][-_MOST_FINISHED:]
 
     def _drop(self, board: str) -> None:
-        """A board was let go of: what waits for it cannot run."""
+        """End the runs that wait for a board that was released: they cannot run."""
         gone = [run for run in self._waiting if run.plan.origin.get("gpu") == board]
         self._waiting = [run for run in self._waiting if run not in gone]
         why = "its board is no longer watched"
@@ -227,7 +222,7 @@ class RunQueue:
 
     def _changed(self) -> None:
         """Start the next run where nothing is in its way."""
-        free = not (self._held or self._sweeps) and self._asked is None and self._running is None
+        free = not (self._held or self._sweeps) and self.asked is None and self._running is None
         if free and not self.paused and self._waiting:
             self.current = replace(self._waiting.pop(0), state=SessionState.RUNNING)
             self.expect(self.current.plan)

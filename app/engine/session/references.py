@@ -1,4 +1,4 @@
-"""What stands beside an operator's configurations without being one: the vendor's library and the roofline's floor."""
+"""References that an operator's configurations are compared with: the vendor's library and the roofline's floor."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Plan = TypeVar("Plan", bound=SessionPlan)
 
 
 class Kind(Enum):
-    """What a reference is."""
+    """The kinds of references."""
 
     LIBRARY = "library"
     FLOOR = "floor"
@@ -30,7 +30,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """One of them, with figures named as those of a measurement."""
+    """A reference, with figures named as those of a measurement."""
 
     kind: Kind
     label: str
@@ -41,15 +41,15 @@ class Reference:
     @property
     def words(self) -> str:
         """Its time and energy: '0.0553 ms, 0.0329 J'."""
-        known = [name for name in ("time_s", "energy_j") if math.isfinite(self.values.get(name, math.nan))]
-        return ", ".join(quantity(name).text(self.values[name]) for name in known)
+        finite = [name for name in ("time_s", "energy_j") if math.isfinite(self.values.get(name, math.nan))]
+        return ", ".join(quantity(name).text(self.values[name]) for name in finite)
 
     def standing(self, measurement: Measurement) -> str:
         """How a configuration compares with it, in words; empty where its time or energy is not known."""
-        pairs = [(self.values.get(name), measurement.values.get(name)) for name in ("time_s", "energy_j")]
-        if any(own is None or other is None or not own > 0 for own, other in pairs):
+        time_s, energy_j = (self.values.get(name, math.nan) for name in ("time_s", "energy_j"))
+        to_time_s, to_energy_j = (measurement.values.get(name) for name in ("time_s", "energy_j"))
+        if to_time_s is None or to_energy_j is None or not (time_s > 0 and energy_j > 0):
             return ""
-        (time_s, to_time_s), (energy_j, to_energy_j) = ((float(own or 0), float(other or 0)) for own, other in pairs)
         if self.kind is Kind.FLOOR:
             more, longer = number(to_energy_j / energy_j, 3), number(to_time_s / time_s, 3)
             return f"{more} times its energy in {longer} times its time"
@@ -57,16 +57,16 @@ class Reference:
 
 
 def references_of(plan: SessionPlan) -> tuple[Reference, ...]:
-    """Those of the session whose figures are known; none of what is no operator."""
-    found = []
+    """The references of a session whose figures are known; none where it does not measure an operator."""
+    references = []
     library, floor = Baseline.of_origin(plan.origin), OperatorFloor.of_origin(plan.origin)
     if library is not None and not library.why_not:
         note = "measured on the same operands by the same meter; no configuration"
-        found.append(Reference(Kind.LIBRARY, library.library, library.values, note, library.intervals))
+        references.append(Reference(Kind.LIBRARY, library.library, library.values, note, library.intervals))
     if floor is not None and not floor.why_not:
         note = f"calculated from its work and least traffic, bound by the {floor.bound_by}; by {floor.roofline}"
-        found.append(Reference(Kind.FLOOR, "Roofline floor", floor.values, note))
-    return tuple(found)
+        references.append(Reference(Kind.FLOOR, "Roofline floor", floor.values, note))
+    return tuple(references)
 
 
 def with_floor(plan: Plan, store: Store) -> Plan:

@@ -1,4 +1,4 @@
-"""One session from its first row to its last: strategy x runner x store. Blocking; the caller owns the thread."""
+"""Runs a session from its first row to its last: strategy x runner x store. Blocking; the caller owns the thread."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -70,6 +71,41 @@ def run_session(
         return run.to_the_end(search, chosen.report)
 
 
+def run_side_by_side(
+    boards: Sequence[Sequence[ReadyPlan]],
+    store: Store,
+    on_event: Callable[[Event], None],
+    stop: threading.Event,
+) -> list[SessionResult]:
+    """Run the plans of each board on a thread of its own; the results, board by board, of sessions that could begin.
+
+    Events come from all threads, one at a time. A session that fails ends neither the others of its board nor those of
+    other boards. Setting `stop` ends all of them, with what was measured.
+    """
+    mutex = threading.Lock()
+
+    def report(event: Event) -> None:
+        with mutex:
+            on_event(event)
+
+    def run_all(plans: Sequence[ReadyPlan]) -> list[SessionResult]:
+        results = []
+        for plan in plans:
+            if stop.is_set():
+                break
+            try:
+                results.append(run_session(plan, store, report, stop))
+            except WattridgeError as error:
+                report(EngineFault.of(error))
+            except BaseException:
+                stop.set()
+                raise
+        return results
+
+    with ThreadPoolExecutor(len(boards), "board") as threads:
+        return [result for of_board in threads.map(run_all, boards) for result in of_board]
+
+
 def background_of(runner: Runner, plan: SessionPlan, stop: threading.Event | None = None) -> strategies.Background:
     """What a strategy may know of the runner's rows and, unless it is resumed, of earlier sessions of the kernel."""
     prior = None if plan.resume is not None else lambda: kept_model(plan.board, plan.space.names)
@@ -108,7 +144,7 @@ class SessionRun(LiveSession):
         self._pending: list[Measurement] = []
         fronts = plan.objective.front_asked or strategies.get(plan.strategy).of_front
         self._goals = plan.objective if fronts else replace(plan.objective, front=())  # that the search is about
-        self._known: dict[int, strategies.Outcome] = {}
+        self._known: dict[int, strategies.Outcome] = {}  # by row
         self._evaluated = 0  # of them, those that were measured in full
         self._timing = self._saves_by_timing()
         self._at_once: set[int] = set()  # rows measured in full though their time was asked for
@@ -135,7 +171,7 @@ class SessionRun(LiveSession):
     def to_the_end(self, search: strategies.Search, report: Callable[[], strategies.Report]) -> SessionResult:
         """Drive the strategy until it, the budget, the user or a failure ends the session.
 
-        `report` is what the strategy wants to be kept of its search at the end.
+        `report` returns what the strategy keeps of its search at the end.
         """
         try:
             try:
@@ -143,7 +179,7 @@ class SessionRun(LiveSession):
                 state, reason = SessionState.DONE, "the strategy is done"
             except _Ended as how:
                 state, reason = how.state, how.reason
-            self._clock.halt()
+            self._clock.stop()
             self._keep_report(report())
             self._state_figures()
             if state is SessionState.DONE and (missing := missing_figure(self.table, self.plan.objective.goal.name)):
@@ -159,7 +195,7 @@ class SessionRun(LiveSession):
         return self.end(state, reason)
 
     def _prepare(self, rows: Sequence[int]) -> None:
-        """What the runner has to do once, before it measures these rows first; the session's clock stands meanwhile.
+        """Prepare the runner once, before the first rows are measured; the session's clock does not run meanwhile.
 
         Raises _Ended.
         """
@@ -167,20 +203,20 @@ class SessionRun(LiveSession):
             return
         self._prepared = True
         while True:
-            self._clock.halt()
+            self._clock.stop()
             try:
                 self._runner.prepare(rows, self._stop, lambda *step: self._on_event(Preparing(*step)))
             except PreparationFailed as error:
                 self._on_event(EngineFault(error.what, error.remedy))
-            self._clock.go()
+            self._clock.start()
             if not self._stop.is_set():
                 return
             self._attend_to_stop()
 
     def _begin(self) -> None:
-        """Measure what the user begins with, before the strategy says a word. Raises _Ended.
+        """Measure the user's starts before the strategy begins. Raises _Ended.
 
-        It hears of them as of all that is known already, once it asks for them.
+        The strategy gets them as it gets everything known already, once it yields these rows.
         """
         if self.plan.starts:
             self._outcomes(strategies.Batch(self.plan.starts))
@@ -209,17 +245,17 @@ class SessionRun(LiveSession):
             self._flush()
 
     def _outcomes(self, batch: strategies.Batch) -> list[strategies.Outcome]:
-        """What came of the rows: measured now, or known already. Raises _Ended."""
-        asked = [int(row) for row in batch]
+        """The outcomes of the rows, measured now or known already. Raises _Ended."""
+        rows = [int(row) for row in batch]
         if batch.depth is Depth.TIME and self._timing:
-            self._find_out(asked, Depth.TIME)
-            return [self._as_timed(row) for row in asked]
-        self._find_out(asked)
-        return [self._known[row] for row in asked]
+            self._find_out(rows, Depth.TIME)
+            return [self._as_timed(row) for row in rows]
+        self._find_out(rows)
+        return [self._known[row] for row in rows]
 
-    def _find_out(self, asked: Sequence[int], depth: Depth = Depth.ENERGY) -> None:
-        """Measure what is not known of the rows, or time it as long as there is room for that. Raises _Ended."""
-        missing = self._missing(asked, depth)
+    def _find_out(self, rows: Sequence[int], depth: Depth = Depth.ENERGY) -> None:
+        """Measure the rows that are not known, or time them as long as there is room for that. Raises _Ended."""
+        missing = self._missing(rows, depth)
         while missing or self._stop.is_set():
             self._attend_to_stop()
             if depth is Depth.TIME and self._room_to_time() <= 0:
@@ -227,7 +263,7 @@ class SessionRun(LiveSession):
                 self._at_once.update(missing)
             room = self._room_to_time() if depth is Depth.TIME else self._budget() - self._evaluated
             if missing and room <= 0:
-                whole = len(self._known) >= self.plan.space.size and all(each.final for each in self._known.values())
+                whole = len(self._known) >= self.plan.space.size and all(known.final for known in self._known.values())
                 raise _Ended(SessionState.DONE, "the whole space is measured" if whole else "the budget is used up")
             if missing:
                 self._check_patience()
@@ -238,11 +274,10 @@ class SessionRun(LiveSession):
             if missing and len(missing) == before and not self._stop.is_set():
                 raise WattridgeError(f"the runner gave no result for row {missing[0]}", self.plan.title)
 
-    def _missing(self, asked: Iterable[int], depth: Depth) -> list[int]:
-        """Those rows of which less is known than is asked for."""
-        known = self._known
-        enough = known.keys() if depth is Depth.TIME else {row for row in asked if row in known and known[row].final}
-        return [row for row in dict.fromkeys(asked) if row not in enough]
+    def _missing(self, rows: Iterable[int], depth: Depth) -> list[int]:
+        """The rows that were not measured to this depth."""
+        known, timing = self._known, depth is Depth.TIME
+        return [row for row in dict.fromkeys(rows) if row not in known or not (timing or known[row].final)]
 
     def _room_to_time(self) -> int:
         """How many rows more may be timed. Without a budget of evaluations, the whole space."""
@@ -256,19 +291,18 @@ class SessionRun(LiveSession):
         return "time_s" in timed and not self._goals.names <= timed
 
     def _as_timed(self, row: int) -> strategies.Outcome:
-        """What timing tells of a row, although more may be known: a resumed search hears what it heard before.
+        """The outcome of timing a row, also where more is known: a resumed search gets the same as before.
 
-        Where it was measured at once, as the room to time is used up, all that is known.
+        Everything known of a row that was measured at once, because the room to time was used up.
         """
-        known, timed_values = self._known[row], self._runner.timed
+        known = self._known[row]
         if known.depth is Depth.TIME or row in self._at_once:
             return known
-        goals = self._goals
         if known.state is not State.OK:
             return replace(known, depth=Depth.TIME)
-        values = {name: value for name, value in known.values.items() if name in timed_values}
+        values = {name: value for name, value in known.values.items() if name in self._runner.timed}
         timed = Measurement(row, self.plan.space.configuration(row), State.OK, values, depth=Depth.TIME)
-        return strategies.Outcome.of(timed, goals)
+        return strategies.Outcome.of(timed, self._goals)
 
     def _measure(self, measuring: Iterator[Measurement]) -> None:
         try:
@@ -293,7 +327,7 @@ class SessionRun(LiveSession):
             raise _Ended(SessionState.STOPPED, "stopped")
 
     def _keep_report(self, report: strategies.Report) -> None:
-        """What the strategy says of its search becomes part of the session; those who show it hear of that."""
+        """Store the strategy's report of its search with the session, and announce it."""
         if report.model is not None and self._runner.source != "recorded":
             keep_model(self.plan.board, self.plan.space.names, report.model)
         if report.origin:
@@ -302,18 +336,20 @@ class SessionRun(LiveSession):
             self._on_event(FiguresRestated(self.session, self.plan, self.table, self._progress()))
 
     def _state_figures(self) -> None:
-        """State all figures once more, with what the session has shown of its board by its end. Not for its budget.
+        """State all figures again with what the session has learnt of its board by its end, outside its budget.
 
-        What was taken over from elsewhere stays as it was: it may be of another board, at another condition.
+        Measurements taken over from elsewhere stay as they were: they may be of another board, at another condition.
         """
         if not len(self.table):
             return
         measured = [self.table.measurement(index) for index in range(len(self.table))]
         gain = gain_of_session(self.plan.origin, self.plan.gpu, measured, self._runner.meters)
-        taken_over = {each.row for each in self.plan.known}
-        own = [each for each in measured if each.row not in taken_over]
-        finished = iter(self._runner.finish(own, self._worth_a_second_look(), self.plan.objective, self._stop))
-        stated = [each if each.row in taken_over else self._completed(each, next(finished)) for each in measured]
+        taken_over = {known.row for known in self.plan.known}
+        here = [before for before in measured if before.row not in taken_over]
+        finished = iter(self._runner.finish(here, self._worth_a_second_look(), self.plan.objective, self._stop))
+        stated = [
+            before if before.row in taken_over else self._completed(before, next(finished)) for before in measured
+        ]
         origin = {**self.plan.origin, **self._runner.conclude(), **gain}
         others = [new for old, new in zip(measured, stated, strict=True) if not same(old, new)]
         if not others and origin == self.plan.origin:
@@ -325,7 +361,7 @@ class SessionRun(LiveSession):
         self._on_event(FiguresRestated(self.session, self.plan, self.table, self._progress()))
 
     def _completed(self, measured: Measurement, stated: Measurement) -> Measurement:
-        """What the end of the session made of a measurement, with what was measured where that is not the same."""
+        """A measurement as stated at the end, with the measured values where they differ."""
         if stated is measured:
             return measured
         before = {**measured.values, **measured.as_measured}
@@ -335,28 +371,28 @@ class SessionRun(LiveSession):
         """The first rows that were measured in the setting in force: no clock is changed for them."""
         if not self.plan.looks_again or self._stop.is_set():
             return []
-        settings = [each.name for each in self.plan.space.parameters if each.device_setting]
+        settings = [parameter.name for parameter in self.plan.space.parameters if parameter.device_setting]
         in_force = self.table.measurement(len(self.table) - 1).configuration
         worked = [
-            each.row
-            for each in self._fresh
-            if each.depth is Depth.ENERGY
-            and each.state is State.OK
-            and all(each.configuration[n] == in_force[n] for n in settings)
+            fresh.row
+            for fresh in self._fresh
+            if fresh.depth is Depth.ENERGY
+            and fresh.state is State.OK
+            and all(fresh.configuration[name] == in_force[name] for name in settings)
         ]
         return worked[: min(AGAIN, self._evaluated // AGAIN_SHARE)]
 
     # --- keeping ----------------------------------------------------------------------------------------------------
 
     def _add_known(self) -> float:
-        """What is known of a new session's space already; no time was spent on it."""
+        """Take in what is known of a new session's space already; no time was spent on it."""
         if self.plan.known:
             self._store.append(self.session, self.plan.known)
         self._learn_all(self.plan.known)
         return 0.0
 
     def _reopen(self) -> float:
-        """What a stored session has measured; the seconds it took. Raises InputError where its space is another."""
+        """Take in what a stored session has measured; the seconds it took. Raises InputError for another space."""
         plan, session = self.plan, self.session
         stored = self._store.space(session)
         if stored.parameters != plan.space.parameters or not np.array_equal(stored.codes, plan.space.codes):
@@ -390,7 +426,7 @@ class SessionRun(LiveSession):
         return replace(measurement, board=self.plan.origin.get("gpu", ""))
 
     def _learn(self, measurement: Measurement) -> None:
-        """Know what came of it, before it is written."""
+        """Keep the outcome for the search, before the measurement is written."""
         outcome = strategies.Outcome.of(measurement, self._goals)
         before = self._known.get(measurement.row)
         self._known[measurement.row] = outcome
@@ -400,11 +436,11 @@ class SessionRun(LiveSession):
             self._least_cost, self._best_after = outcome.cost, self._evaluated
 
     def _note_costs(self, indices: Sequence[int]) -> None:
-        """Remember the best of these entries, if it is the best so far; of all of them from scratch."""
+        """Update the best measurement by these entries of the table; by all of them from scratch."""
         if len(indices) == len(self.table):
             self._best_cost, self._best_index = math.inf, -1
         comparable = self.table.comparable
-        for index in (each for each in indices if comparable[each]):
+        for index in (index for index in indices if comparable[index]):
             self._note_cost(strategies.Outcome.of(self.table.measurement(index), self.plan.objective).cost, index)
 
     def _flush(self) -> None:

@@ -1,4 +1,4 @@
-"""The boards that a service runs on: beside the session's, of the specification or of `--gpu 0,1`."""
+"""The boards that a service runs on beside the session's own: those of its specification, or of `--gpu 0,1`."""
 
 from __future__ import annotations
 
@@ -26,36 +26,36 @@ def on_boards(spec: Specification, selectors: Sequence[str]) -> Specification:
 
 
 def require_boards(spec: Specification, gpu: Gpu, settings: Mapping[str, Sequence[Value]]) -> dict[str, str]:
-    """The fact of the session that names its boards, once each is known to take the settings; nothing for one board.
+    """The fact of the session that names its boards, each of which takes the settings; empty for one board.
 
     Raises InputError for a board that is not there or takes other values, and SensorError.
     """
     selectors = () if spec.service is None else spec.service.boards
-    found = {gpu.info.uuid: {"name": gpu.info.label, "selector": ""}}
+    boards = {gpu.info.uuid: {"name": gpu.info.label, "selector": ""}}
     for selector in selectors:
         with closing(open_gpu(selector, voltage=False)) as other:
-            found.setdefault(other.info.uuid, {"name": other.info.label, "selector": selector})
+            boards.setdefault(other.info.uuid, {"name": other.info.label, "selector": selector})
             _require_settings(other, settings, f"{spec.path}: service.boards")
-    if len(found) < 2:
+    if len(boards) < 2:
         return {}
-    return {ORIGIN: json.dumps([{"uuid": uuid, **facts} for uuid, facts in found.items()])}
+    return {ORIGIN: json.dumps([{"uuid": uuid, **facts} for uuid, facts in boards.items()])}
 
 
 def boards_of_service(origin: Mapping[str, str]) -> list[dict[str, str]]:
     """`uuid`, `name` and `selector` of each board of a session's service, its own first; empty where it has one.
 
-    Raises InputError where what is stored is damaged: a session of one board would be another one.
+    Raises InputError where the stored list is damaged: measured on one board, it would be another session.
     """
     try:
         listed = json.loads(origin.get(ORIGIN, "[]"))
-        return [{key: str(each.get(key, "")) for key in ("uuid", "name", "selector")} for each in listed]
+        return [{key: str(board.get(key, "")) for key in ("uuid", "name", "selector")} for board in listed]
     except (ValueError, TypeError, AttributeError, RecursionError):
         raise InputError("the boards of the session's service cannot be read", ORIGIN, "start a new session") from None
 
 
 def as_it_ran(spec: Specification, origin: Mapping[str, str]) -> Specification:
-    """The specification with the boards that `--gpu` had named."""
-    selectors = [each["selector"] for each in boards_of_service(origin)[1:]]
+    """The specification with the boards that `--gpu` named when the session was made."""
+    selectors = [board["selector"] for board in boards_of_service(origin)[1:]]
     return on_boards(spec, selectors) if selectors else spec
 
 
@@ -65,7 +65,7 @@ def _require_settings(gpu: Gpu, settings: Mapping[str, Sequence[Value]], where: 
         remedy = "boards that serve together are set alike: choose what all of them take"
         if why := why_not_set(gpu, name):
             raise InputError(f"{_label(gpu.info)}: the {WORDS[name]} cannot be set: {why}", where, remedy)
-        for value in (float(each) for each in values):
+        for value in map(float, values):
             try:
                 taken = nearest_supported(gpu, name, value)[0] == value
             except (InputError, NotSupported):

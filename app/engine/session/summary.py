@@ -1,4 +1,4 @@
-"""A session in one document: what `tune --json` and `replay --json` print."""
+"""A session as one document, which `tune --json` and `replay --json` print."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def session_summary(
         "limits": [str(limit) for limit in limits],
         "infeasible": int(broken(compared, limits).sum()),
         "nearest": None if closest is None else _nearest(compared, closest, plan),  # where none keeps the limits
-        "front_objective": [str(each) for each in plan.objective.front],
+        "front_objective": [str(goal) for goal in plan.objective.front],
         "title": plan.title,
         "state": state,
         "reason": reason,
@@ -202,8 +202,10 @@ def front_indices(table: ResultTable, goals: tuple[Goal, ...], limits: Sequence[
 
 def _most_frequent_failure(table: ResultTable) -> FrequentFailure | None:
     """The message that failed measurements share most; None where nothing failed with a message."""
-    found = most_frequent(table)
-    return None if found is None else {"state": found[0], "message": found[1], "count": found[2]}
+    if (failure := most_frequent(table)) is None:
+        return None
+    state, message, count = failure
+    return {"state": state, "message": message, "count": count}
 
 
 def _nearest(table: ResultTable, index: int, plan: SessionPlan) -> NearestEntry:

@@ -255,12 +255,12 @@ class MeterWindow(QDialog, Ending):
         self.source.clear()
         self.source.addItems([BOARD, *source_names(meters)])
         self.source.setCurrentText(choice.energy_from)
-        known = known_gain(board.gpu.info)
-        self.corrected.setEnabled(known is not None)
+        gain = known_gain(board.gpu.info)
+        self.corrected.setEnabled(gain is not None)
         self.corrected.setChecked(choice.corrected)
         for blocker in blocked:
             blocker.unblock()
-        words = f"{known.gain.words}, 95 %, against {known.gain.meter}" if known is not None else "not known yet"
+        words = f"{gain.words}, 95 %, against {gain.meter}" if gain is not None else "not known yet"
         self.gain.setText(f"Gain of this board's sensor: {words}. A session with a meter beside the board fits it.")
 
     def _let_go(self) -> None:

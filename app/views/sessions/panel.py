@@ -669,7 +669,7 @@ def _each(do: Callable[[int], None], sessions: Sequence[int]) -> None:
 def _import(store: Store, path: Path, may_be_log: bool, columns: TableColumns | None) -> int | _Met:
     """The session made of a recording, or what the file is instead."""
     from ...engine.formats.read import FileKind, kind_of_file, read_recording  # imported late: few sessions need it
-    from ...engine.session.opening import import_recording
+    from ...engine.session.stored import import_recording
 
     kind = kind_of_file(path) if columns is None else FileKind.TABLE
     if kind is FileKind.SPECIFICATION:

@@ -6,6 +6,8 @@ import errno
 import os
 import shutil
 import sys
+import threading
+import time
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,10 +16,10 @@ from typing import Any, NoReturn
 import pytest
 
 from app.base.installation import how_to_add
+from app.base.processes import stop_on_interrupt
 from app.engine.control import client, installing
 from app.engine.doctor import boards, installation
-from app.engine.doctor.checks import BY_NAME
-from app.engine.doctor.child import found_by
+from app.engine.doctor.checks import BY_NAME, found_by
 from app.engine.doctor.examine import examine
 from app.engine.doctor.finding import Finding, State
 from app.engine.runner.cuda import toolchain as toolchains
@@ -183,6 +185,44 @@ def test_a_compiler_that_fails_is_quoted_and_one_that_works_is_well(monkeypatch:
     _wrong(found_by("cuda_compiler"), "does not compile: fatal error: no host compiler")
     _compiler(monkeypatch, "import sys; open(sys.argv[sys.argv.index('-o') + 1], 'wb').write(b'image')")
     assert found_by("cuda_compiler").state is State.OK
+
+
+def test_a_stop_ends_the_trial_compile(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    _compiler(monkeypatch, f"import pathlib, time; pathlib.Path({str(begun)!r}).touch(); time.sleep(600)")
+    with stop_on_interrupt() as stop:
+
+        def stop_it() -> None:
+            while not begun.exists():
+                time.sleep(0.01)
+            stop.set()
+
+        threading.Thread(target=stop_it, daemon=True).start()
+        _wrong(found_by("cuda_compiler"), "not looked at")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a program by its first line")
+def test_a_stop_ends_the_compiler_of_a_check_and_leaves_no_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    begun, nvcc = tmp_path / "begun", tmp_path / "nvcc"
+    program = (
+        f"import pathlib, sys, time\npathlib.Path({str(begun)!r}).write_text(' '.join(sys.argv))\ntime.sleep(600)\n"
+    )
+    version = "import sys\nif '--version' in sys.argv: sys.exit(print('V12.9.1'))\n"
+    nvcc.write_text(f"#!{sys.executable} -I\n{version}{program}")
+    nvcc.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setenv("WATTRIDGE_CUDA_COMPILER", "nvcc")
+    monkeypatch.delenv("CUDA_HOME", raising=False)
+    stop = threading.Event()
+    checking = threading.Thread(target=lambda: list(examine([BY_NAME["cuda_compiler"]], stop)))
+    checking.start()
+    while not (begun.exists() and begun.read_text()):
+        time.sleep(0.01)
+    stop.set()
+    checking.join()
+    assert not Path(begun.read_text().split()[-1]).parent.exists()
 
 
 def test_bindings_that_are_newer_than_the_driver_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.metering.condition import Condition, SeenConditions
-from app.engine.metering.learning import BoardLearning
-from app.engine.metering.thermal import ThermalModel
+from app.engine.metering.thermal import BoardLearning, ThermalModel
 from app.engine.metering.window import Window
 
 FIGURES = st.floats(0, 700) | st.just(math.nan)

@@ -29,10 +29,10 @@ from app.engine.session.describe_session import describe_session
 from app.engine.session.events import Event, MeasurementsAdded
 from app.engine.session.live_session import SessionResult
 from app.engine.session.load import load_specification
-from app.engine.session.opening import open_session
 from app.engine.session.planning import plan_resume, plan_specification
 from app.engine.session.pool.worker import BoardWork
 from app.engine.session.run import run_session
+from app.engine.session.stored import open_session
 from app.engine.session.summary import session_summary
 from app.engine.space.result_table import ResultTable
 from app.engine.specification.model import Specification

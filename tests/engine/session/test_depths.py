@@ -23,9 +23,9 @@ from app.engine.results.state import SessionState
 from app.engine.runner.stating import seen_again
 from app.engine.session.describe_session import describe_session
 from app.engine.session.live_session import SessionResult
-from app.engine.session.opening import import_recording
 from app.engine.session.planning import plan_replay
 from app.engine.session.run import run_session
+from app.engine.session.stored import import_recording
 from app.engine.session.summary import session_summary
 from app.engine.space.result_table import ResultTable
 from app.engine.space.search_space import SearchSpace

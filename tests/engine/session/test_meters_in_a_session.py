@@ -83,9 +83,7 @@ def test_the_sensors_gain_is_found_within_three_thousandths_kept_and_not_applied
     assert gain is not None
     assert gain.gain == pytest.approx(1 / METER_READS, rel=0.003)
     assert gain.interval[0] < 1 / METER_READS < gain.interval[1] or gain.interval[1] - gain.interval[0] < 0.002
-    known = known_gain(board.info)
-    assert known is not None
-    assert known.gain == gain
+    assert known_gain(board.info) == gain
     [figure] = [
         each for each in describe_session(result.plan, result.table).figures if each.label == "Gain of the sensor"
     ]

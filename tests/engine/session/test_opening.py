@@ -18,8 +18,8 @@ from app.engine.results.state import SessionState
 from app.engine.session.describe_session import describe_session
 from app.engine.session.engine_thread import Tuner
 from app.engine.session.events import EngineFault, FitFinished, Open, SessionChanged, SessionStarted, Show
-from app.engine.session.opening import best_of, import_recording, open_session
 from app.engine.session.planning import plan_of, plan_replay
+from app.engine.session.stored import best_of, import_recording, open_session
 from app.engine.space.result_table import ResultTable
 from app.engine.store.database import Store
 from app.views.shared.captions import provenance

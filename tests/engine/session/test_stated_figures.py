@@ -26,8 +26,8 @@ from app.engine.session.events import Event, FiguresRestated, MeasurementsAdded,
 from app.engine.session.live_session import SessionResult
 from app.engine.session.load import load_specification
 from app.engine.session.planning import plan_replay, plan_resume, plan_specification
-from app.engine.session.restating import restated
 from app.engine.session.run import run_session
+from app.engine.session.stored import restated
 from app.engine.session.summary import session_summary
 from app.engine.specification.plan import SearchOptions, SessionPlan
 from app.engine.store.database import Store

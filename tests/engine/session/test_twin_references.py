@@ -21,8 +21,8 @@ from app.engine.metering.condition import Condition
 from app.engine.results.measurement import Configuration
 from app.engine.session.load import load_specification
 from app.engine.session.planning import plan_specification
-from app.engine.session.restating import restated
 from app.engine.session.run import run_session
+from app.engine.session.stored import restated
 from app.engine.specification.plan import SearchOptions
 from app.engine.store.database import Store
 from app.engine.workloads.profiled import ProfiledKernel

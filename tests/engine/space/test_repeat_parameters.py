@@ -16,7 +16,7 @@ from app.engine.models.fit.points import choose
 from app.engine.models.series import read_series, series_of_table
 from app.engine.results.measurement import Measurement, State
 from app.engine.results.objectives import Goal, Objective
-from app.engine.session.opening import best_of
+from app.engine.session.stored import best_of
 from app.engine.space.build import space_of_table
 from app.engine.space.repeats import fold, is_repeat, repeat_names
 from app.engine.space.result_table import ResultTable

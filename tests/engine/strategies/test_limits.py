@@ -19,9 +19,9 @@ from app.engine.analysis.session_analysis import analyse
 from app.engine.results.measurement import Measurement, State
 from app.engine.results.objectives import Goal, Limit, Objective, parse_bound, parse_limit
 from app.engine.session.describe_session import describe_session
-from app.engine.session.opening import best_of
 from app.engine.session.planning import plan_replay
 from app.engine.session.run import run_session
+from app.engine.session.stored import best_of
 from app.engine.session.summary import session_summary
 from app.engine.space.build import build_space
 from app.engine.space.result_table import ResultTable

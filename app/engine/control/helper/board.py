@@ -1,6 +1,6 @@
-"""One board, whoever made it: what it supports, what is set there now, and the only way to change it.
+"""`Board`: a board of any vendor, with its settings and the only way to change them.
 
-`NvmlBoard` and `AmdBoard` ask the drivers; what is the same for both is here.
+`NvmlBoard` and `AmdBoard` call the drivers; what they have in common is here.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ class Board:
         """`without`: knobs that no such board has, with the reason."""
         self._without = dict(without or {})
 
-    # --- what each maker's does in its own way ------------------------------------------------------------------------
+    # --- different for each vendor -----------------------------------------------------------------------------------
 
     def read(self, knob: str) -> Any:
-        """What a knob is set to now; None of a lock stands for 'not locked'."""
+        """The present value of a knob; None of a lock stands for 'not locked'."""
         raise NotImplementedError
 
     def put(self, knob: str, value: Any) -> None:
@@ -72,11 +72,11 @@ class Board:
         return tuple(left)
 
     def lacks(self, knob: str, why: Failed) -> None:
-        """The driver said, when it was tried, that this board does not have it."""
+        """Note that this board does not have a knob, as the driver refused it."""
         self._without[knob] = str(why)
 
     def check(self, settings: dict[str, Any], memory_mhz: int | None) -> None:
-        """Whether this board supports the values; `memory_mhz` is the memory clock that is set already."""
+        """Raise Failed for values that this board does not support; `memory_mhz` is the memory clock set already."""
         if "power_limit_w" in settings:
             self.require_limit(round(settings["power_limit_w"] * 1000))
         if "workload_power_profile" in settings:

@@ -1,4 +1,4 @@
-"""What may be asked of the helper: five verbs, one JSON object a line, each field within bounds, and nothing else.
+"""The requests to the helper: five verbs, one JSON object a line, each field within bounds, and nothing else.
 
     {"id": 1, "do": "state"}
     {"id": 2, "do": "set", "settings": {"graphics_clock_mhz": [900, 1200], "memory_clock_mhz": 2619}}
@@ -35,7 +35,7 @@ NO_PROFILE, _MOST_PROFILE = -1, 254
 
 
 class Refused(Exception):
-    """The line is none of ours. `number` is its id where one could be read."""
+    """The line is not a request. `number` is its id where one could be read."""
 
     def __init__(self, what: str, number: int | None = None) -> None:
         super().__init__(what)
@@ -43,7 +43,7 @@ class Refused(Exception):
 
 
 class Failed(Exception):
-    """It was not done.
+    """A request was not carried out.
 
     `kind`: refused, policy, not_supported, no_permission, lost, driver, busy, record or unreadable.
     """

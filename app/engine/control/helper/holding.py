@@ -1,8 +1,9 @@
 """Holding a board: the rights, the lock, and two processes of which either puts the board back for the other.
 
-The one that serves talks to the driver and may be killed, crash or hang there; then the other, the guardian, has the
-board put back from the record by another child. When the guardian is killed, the first notices at once and does it
-itself. The guardian never calls the driver: where that hangs for good, the record stays, and the next start reports it.
+The serving process calls the driver and may be killed, crash or hang there; then the other, the guardian, has the board
+put back from the record by another child. When the guardian is killed, the serving process notices at once and puts the
+board back itself. The guardian never calls the driver: where that hangs for good, the record stays, and the next start
+reports it.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _hold(uuid: str, uid: int) -> int:
-    """Serve one board in a process of its own, and see to it that the board is put back however that one ends."""
+    """Serve one board in a process of its own, and have the board put back however that process ends."""
     lock = _lock(uuid, LOCK_S)
     holder = {"pid": os.getpid(), "started": records.started(os.getpid()) or 0, "uid": uid}
     alive, guardian = os.pipe()
@@ -140,7 +141,7 @@ def put_back_by_a_child(uuid: str, holder: dict[str, int], *, forget: bool = Tru
 def _putting_back(
     uuid: str, holder: dict[str, int], order: Sequence[str], forget: bool, report: bool, beat: Callable[[], None]
 ) -> int:
-    """Put back what is left over; nothing to do where nothing is. The exit status."""
+    """Put back the settings that are left over, if any; the exit status."""
     try:
         with records.Records(records.FOLDER, make=True) as folder:
             found = folder.read(uuid)
@@ -159,7 +160,7 @@ def _putting_back(
 
 
 def _restore_all() -> int:
-    """For the start of the machine: every board that has a record and that no helper serves."""
+    """At the start of the machine, put back every board that has a record and that no helper serves."""
     status = 0
     with records.Records(records.FOLDER, make=True) as folder:
         uuids = folder.uuids()
@@ -224,7 +225,7 @@ def _lock(uuid: str, patience_s: float) -> int:
 
 
 def _board(uuid: str, alive: Callable[[], None]) -> Board:
-    """The board of that UUID, through its maker's library. Raises Failed."""
+    """The board of that UUID, through its vendor's library. Raises Failed."""
     if uuid.startswith("AMD-"):
         from . import amd_board
 

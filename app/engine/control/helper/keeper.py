@@ -1,10 +1,10 @@
 """`Keeper`: sets one board, with what was there before on disk first, and puts it back.
 
-Only what was set here is put back, to what was read when it was first set here: between two sessions another tool may
-have set the board. What was confirmed counts as ours as long as the board has it, as far as the board reports that.
+Only settings made here are put back, to the values read when they were first made here: between two sessions another
+tool may have set the board. A confirmed setting counts as ours as long as the board has it, as far as it reports that.
 
-What cannot be recorded is not set, and what cannot be confirmed is put back: the record in memory only ever becomes
-what was written to disk, and nothing is set unless the record on disk is known to cover it.
+A setting that cannot be recorded is not made, and one that cannot be confirmed is put back: the record in memory only
+ever becomes what was written to disk, and nothing is set unless the record on disk is known to cover it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Keeper:
     # --- the verbs ----------------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """What is set now, what was before, and what is in force."""
+        """The present values, those before, and the settings in force."""
         now = {knob: self._board.read_or_none(knob) for knob in KNOBS if not knob.startswith("locked_")}
         return {
             "name": self._board.name,
@@ -128,7 +128,7 @@ class Keeper:
         self._in_force.clear()
 
     def end(self) -> None:
-        """Put back what was set here and not confirmed."""
+        """Put back the settings made here that were not confirmed."""
         if self._touched:
             self.reset("start")
 

@@ -1,7 +1,7 @@
-"""What was there before, on disk before anything is set: one small file per board, written whole or not at all.
+"""The record of a board's prior settings, on disk before anything is set: a small file, written whole or not at all.
 
-It names the start of the machine that it is of: the next one ends every setting. It lies in root's folder of states.
-Everybody may read it; only its owner may have written it, or it does not count.
+It names the boot that it is of: the next one ends every setting. It lies in root's folder of states. Everybody may read
+it; only its owner may have written it, or it does not count.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _BOUND = {"power_limit_mw": 10_000_000, "persistence_mode": 1}
 
 
 class RecordError(Failed):
-    """The folder of records cannot be used, or a record cannot be written; one line with the reason."""
+    """The folder of records cannot be used, or a record cannot be written, for a reason in one line."""
 
     def __init__(self, what: str) -> None:
         super().__init__("record", what)
@@ -161,7 +161,7 @@ class Records:
             os.fsync(self._folder)
 
     def remove(self, uuid: str) -> None:
-        """Nothing is left over any more. Raises RecordError."""
+        """Remove a board's record: nothing is left over any more. Raises RecordError."""
         with _named(self.path):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(uuid + ".json", dir_fd=self._folder)
@@ -222,7 +222,7 @@ def _named(path: str) -> Iterator[None]:
 
 
 def boot() -> str:
-    """Which start of the machine this is: a board forgets its settings between two."""
+    """The id of this boot: a board forgets its settings between two."""
     try:
         with open(_BOOT) as file:
             return file.read(64).strip()

@@ -1,4 +1,4 @@
-"""The conversation: requests in, replies out, and the dead man's switch."""
+"""The conversation with the program: requests, replies, and the dead man's switch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CHUNK = 4096
 
 
 def serve(keeper: Keeper, inward: int, outward: int, *watched: int, alive: Callable[[], None] = lambda: None) -> None:
-    """Answer until `quit`, the input's end, silence, or until one of the `watched` descriptors has something to say.
+    """Answer until `quit`, the input's end, silence, or until one of the `watched` descriptors becomes readable.
 
     `alive` is called at least every second, unless a call of the driver takes longer.
     """

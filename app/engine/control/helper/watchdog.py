@@ -1,7 +1,7 @@
-"""A child process under a watchdog: it reports again and again that it goes on, and is killed when it does not.
+"""A child process under a watchdog: it sends heartbeats, and is killed when they stop.
 
-A process is stuck when the driver does not return from a call, or when it is stopped. What it should have done, its
-parent can then have done by another child. The parent itself never waits for the driver.
+A process is stuck when the driver does not return from a call, or when it is stopped. Its parent can then have the work
+done by another child. The parent itself never waits for the driver.
 """
 
 from __future__ import annotations

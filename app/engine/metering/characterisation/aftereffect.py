@@ -1,10 +1,9 @@
-"""What a board's power still holds of the load before: the die is on its way to its temperature.
+"""The aftereffect of a load on the power of the next: the die is on its way to its temperature.
 
 A light load draws a little more right after a heavy one than when it has run for seconds: a warmer die leaks more. On
-an H200 the excess was about 1.3 % of the difference to the mean power of the last second. How much it is here is looked
-at with a heavy and a light load in turn, and each window compared with its own turn's end, so that what warms slowly
-(the heat sink) does not count. The same record shows how far the mean power of a short window wanders under a load that
-never changes.
+an H200 the excess was about 1.3 % of the difference to the mean power of the last second. It is measured with a heavy
+and a light load in turn, comparing each window with the end of its own turn, so that what warms slowly (the heat sink)
+does not count. The same record shows how far the mean power of a short window wanders under a load that never changes.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from ....sensors.gpu import Load
 from .sensor_figures import Aftereffect, Floats
 from .square_wave import WaveDriver
 
-HISTORY_S: Final = 1.0  # before a window: its mean power is what the window remembers
+HISTORY_S: Final = 1.0  # before a window, whose mean power has an effect on it
 RISE_S: Final = 0.04  # as a meter waits before it opens a window
 WINDOW_S: Final = 0.14  # as long as a meter's shortest
 SAMPLE_S: Final = 0.02  # what a sample of the buffer averages over
@@ -38,7 +37,7 @@ SECONDS: Final = TURNS * (HEAVY_S + LIGHT_S)
 def look_at_aftereffect(
     driver: WaveDriver, heavy: Load, light: Load, stop: threading.Event | None
 ) -> Aftereffect | None:
-    """Run both in turn for 30 s; None where the buffer holds too few samples or both draw alike. Raises Stopped."""
+    """Run both loads in turn for 30 s; None where the buffer has too few samples or both draw alike. Raises Stopped."""
     seen = driver.start()
     for _ in range(TURNS):
         driver.run(heavy, HEAVY_S, stop)
@@ -49,15 +48,25 @@ def look_at_aftereffect(
 
 
 def aftereffect_of(samples: Sequence[PowerSample], spans: Sequence[tuple[float, float]]) -> Aftereffect | None:
-    """From the buffer's samples and the spans (s) of (heavy, light) in turn; None where they are too few.
+    """Fit the aftereffect: the excess of a window over the steady power by share * (history - window), through zero.
 
-    A window's excess over the steady power is least-squares fitted by share * (history - window), W, through zero.
+    Parameters
+    ----------
+    samples
+        The buffer's samples.
+    spans
+        Begin and end of the heavy and the light load in turn, s on the samples' clock.
+
+    Returns
+    -------
+    Aftereffect or None
+        None where there are too few samples.
     """
     time_s = np.asarray([s.time_ns for s in samples], dtype=np.float64) / 1e9
     power_w = np.asarray([s.power_w for s in samples], dtype=np.float64)
 
     def mean(from_s: float, to_s: float) -> float:
-        """Of the samples that lie wholly in that time; NaN where they are few."""
+        """The mean of the samples that lie wholly in that time, W; NaN where they are few."""
         inside = (time_s >= from_s + SAMPLE_S) & (time_s <= to_s)
         return float(power_w[inside].mean()) if inside.sum() >= LEAST else math.nan
 
@@ -67,8 +76,8 @@ def aftereffect_of(samples: Sequence[PowerSample], spans: Sequence[tuple[float, 
         window_w = mean(opened_s, opened_s + WINDOW_S)
         excess.append(window_w - mean(start_s + STEADY_S, end_s))
         difference.append(mean(opened_s - HISTORY_S, opened_s) - window_w)
-    known = np.isfinite(excess) & np.isfinite(difference)
-    x, y = np.asarray(difference)[known], np.asarray(excess)[known]
+    finite = np.isfinite(excess) & np.isfinite(difference)
+    x, y = np.asarray(difference)[finite], np.asarray(excess)[finite]
     if len(x) < LEAST or float(np.abs(x).mean()) < LEAST_DIFFERENCE_W:
         return None
     share = float(x @ y / (x @ x))

@@ -1,6 +1,6 @@
-"""Characterises a board's power sources under a square wave of load, and chooses the one to measure through.
+"""The full characterisation of a board's power sources under a square wave of load, and the choice of one of them.
 
-The full look, part by part: whoever calls may keep each as soon as it is known, and go on from there another time.
+It is made part by part, so that a caller can keep each part at once, and go on from there another time.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from ....base.errors import WattridgeError
@@ -43,7 +44,7 @@ DOING: Final = {  # parts of a look, in the words of its progress
 
 
 def wave_loads(gpu: LaunchingGpu) -> Sequence[Load]:
-    """Loads to drive the wave with, heaviest first. Raises WattridgeError where the board brings none."""
+    """Return loads to drive the wave with, heaviest first. Raises WattridgeError where the board brings none."""
     if isinstance(gpu, BringsLoads):
         return gpu.wave_loads()
     if gpu.info.source != "simulated":
@@ -69,21 +70,50 @@ def characterise(
     before_part: Callable[[], None] | None = None,
     stop: threading.Event | None = None,
 ) -> Characterisation | None:
-    """Refresh, window, lag and cost of every power source of the board, and what its samples hold of the load before.
+    """Find refresh, window, lag and cost of every power source of a board, and the aftereffect of the load before.
 
-    A look goes on where `known` ends, an unfinished one of the same board; `on_part` is given what is known after each
-    part, and `before_part` may wait for a time that suits. Stopped, it returns what is known by then, which is not
-    `complete`; None where that is nothing.
+    Takes 45 s on the board's clock or more, and 30 s more where the driver's buffer is chosen. The wave is driven with
+    the first load under which no limit acts: at a limit the clocks move, and the power with them.
 
-    Takes 45 s on the board's clock or more, and 30 s more where the driver's buffer is chosen. The wave goes on for at
-    most `patience_s` (60 s; 240 s on a virtual clock) while a figure is not known sharply: the lag of a slow average
-    takes longest. It is driven with the first of `loads` (heaviest first) under which no limit acts: at a limit the
-    clocks move, and the power with them. `on_progress` is called with what is done, the seconds done, and those in all
-    at most. Raises WattridgeError where the board reports no power at all, GpuLost when it is gone.
+    Parameters
+    ----------
+    gpu
+        The board.
+    loads
+        Loads that differ in power, heaviest first.
+    known
+        An unfinished characterisation of the same board, to go on from.
+    seed
+        Of the random half-periods of the wave.
+    patience_s
+        How long the wave goes on at most while a figure is not known sharply, s: 60, and 240 on a virtual clock. The
+        lag of a slow average takes longest.
+    on_progress
+        Called with the part in words, the seconds done, and the seconds in all at most.
+    on_part
+        Called with the characterisation after each part.
+    before_part
+        Called before each part; it may wait for a suitable time.
+    stop
+        Ends the characterisation when set.
+
+    Returns
+    -------
+    Characterisation or None
+        Stopped early, an unfinished one; None where nothing is known.
+
+    Raises
+    ------
+    WattridgeError
+        Where the board reports no power at all.
+    GpuLost
+        When the board is gone.
     """
     look = _Look(gpu, loads, seed, on_part, stop)
     look.known = known if known is None or not known.complete else None
-    waves = max(1, round(_patience_s(gpu, patience_s) / WAVE_S))
+    if patience_s is None:
+        patience_s = PATIENCE_S if math.isfinite(gpu.clock.speed) else VIRTUAL_PATIENCE_S
+    waves = max(1, round(patience_s / WAVE_S))
     left = [part for part in PARTS if part not in look.parts]
     waves_left = waves if look.known is None else max(1, waves - look.known.waves)
     most_s = {
@@ -92,6 +122,12 @@ def characterise(
         _WAVE: WARM_S + waves_left * (WAVE_S + FITTING_S) + (waves_left + 1) * (ON_S[1] + OFF_S[1]),
         _AFTEREFFECT: aftereffects.SECONDS + PROBE_S,
     }
+    make: dict[str, Callable[[Estimate], None]] = {
+        _QUICK: look.quick,
+        _STEPS: look.steps,
+        _WAVE: partial(look.wave, waves=waves),
+        _AFTEREFFECT: look.aftereffect,
+    }
     estimate = Estimate(gpu.clock, {DOING[part]: most_s[part] for part in left}, on_progress)
     try:
         for part in left:
@@ -99,14 +135,7 @@ def characterise(
                 with estimate.standing():
                     before_part()
             estimate.begin(DOING[part])
-            if part == _QUICK:
-                look.quick(estimate)
-            elif part == _STEPS:
-                look.steps(estimate)
-            elif part == _WAVE:
-                look.wave(estimate, waves)
-            else:
-                look.aftereffect(estimate)
+            make[part](estimate)
     except Stopped:
         return look.known
     estimate.end()
@@ -114,7 +143,7 @@ def characterise(
 
 
 class _Look:
-    """A full look at one board; `known` is what there is of it by now."""
+    """The characterisation of one board; `known` is its state by now."""
 
     def __init__(
         self,
@@ -133,18 +162,18 @@ class _Look:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """Those that are known."""
+        """The parts that are known."""
         return () if self.known is None else self.known.parts
 
     def quick(self, estimate: Estimate) -> None:
-        """What a session begins with. Raises Stopped."""
-        found = quick_look(self._gpu, self._loads, seed=self._seed, estimate=estimate, stop=self._stop)
-        if found is None:
+        """The part that a session makes do with. Raises Stopped."""
+        result = quick_look(self._gpu, self._loads, seed=self._seed, estimate=estimate, stop=self._stop)
+        if result is None:
             raise Stopped
-        self._keep(found)
+        self._keep(result)
         if self._stop is not None and self._stop.is_set():
             raise Stopped
-        self.known = replace(found, parts=(_QUICK,))  # also where it was held up: the rest shows more
+        self.known = replace(result, parts=(_QUICK,))  # also where it was held up: the rest shows more
 
     def steps(self, estimate: Estimate) -> None:
         """The load that the rest is driven with, and each source's answer to steps of it. Raises Stopped."""
@@ -168,7 +197,7 @@ class _Look:
         driver.wave(load, WARM_S, self._stop)
         observed = Observed(record, self._gpu.clock.now_ns(), self._gpu.info.label)
         answers = {name: figures.answer for name, figures in known.sources.items() if figures is not None}
-        # of the waves before; what a quick look knows sharply is known better after a wave
+        # of the waves before; a figure that is sharp after the quick look is sharper after a wave
         sharp = known.sources if known.waves else {}
         while True:
             driver.wave(load, WAVE_S, self._stop)
@@ -191,17 +220,17 @@ class _Look:
                 break
             self._done(f"{_WAVE} {known.waves + 1}", known, seconds)
             known, begun_s = self._so_far, estimate.seconds
-        words = tuple(f"{WORDS[name]}: window and lag are known only within their margins" for name in loose)
-        self._done(_WAVE, replace(known, notes=(*known.notes, *words)), seconds)
+        notes = (f"{WORDS[name]}: window and lag are known only within their margins" for name in loose)
+        self._done(_WAVE, replace(known, notes=(*known.notes, *notes)), seconds)
 
     def aftereffect(self, estimate: Estimate) -> None:
-        """What the buffer's samples hold of the load before; nothing where another source is chosen. Raises Stopped."""
+        """The aftereffect in the buffer's samples; None where another source is chosen. Raises Stopped."""
         begun_s, known, load = estimate.seconds, self._so_far, self._load
-        found = None
+        aftereffect = None
         if known.chosen == "buffer" and self._loads[-1] != load:
             driver = WaveDriver(self._gpu, self._seed, estimate.report)
-            found = aftereffects.look_at_aftereffect(driver, load, self._loads[-1], self._stop)
-        self._done(_AFTEREFFECT, replace(known, aftereffect=found), estimate.seconds - begun_s)
+            aftereffect = aftereffects.look_at_aftereffect(driver, load, self._loads[-1], self._stop)
+        self._done(_AFTEREFFECT, replace(known, aftereffect=aftereffect), estimate.seconds - begun_s)
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
@@ -212,21 +241,21 @@ class _Look:
 
     @property
     def _load(self) -> Load:
-        """That the wave is driven with, by its name."""
+        """The load of the wave, by its name."""
         name = self._so_far.load
         return next((load for load in self._loads if load.name == name), self._loads[-1])
 
-    def _done(self, part: str, found: Characterisation, seconds: float) -> None:
-        self._keep(replace(found, parts=(*found.parts, part), seconds=found.seconds + seconds))
+    def _done(self, part: str, known: Characterisation, seconds: float) -> None:
+        self._keep(replace(known, parts=(*known.parts, part), seconds=known.seconds + seconds))
 
-    def _keep(self, found: Characterisation) -> None:
-        self.known = replace(found, timestamp_s=time.time())
+    def _keep(self, known: Characterisation) -> None:
+        self.known = replace(known, timestamp_s=time.time())
         if self._on_part is not None:
             self._on_part(self.known)
 
 
 def _answering(figures: SourceFigures, observed: Observed, name: str) -> SourceFigures:
-    """With the source's answer to the steps that were observed."""
+    """The figures with the source's answer to the observed steps."""
     try:
         answer = observed.answer(name)
     except WattridgeError:  # hardly any values in so short a time
@@ -247,9 +276,3 @@ def _choose_load(
             return load, ()
         driver.rest(PROBE_S, stop)
     return loads[-1], (LIMITED,)
-
-
-def _patience_s(gpu: LaunchingGpu, asked_s: float | None) -> float:
-    if asked_s is not None:
-        return asked_s
-    return PATIENCE_S if math.isfinite(gpu.clock.speed) else VIRTUAL_PATIENCE_S

@@ -13,40 +13,40 @@ _GAIN: Final = "the gain of a board's sensor may be off by up to 5 %; only an ex
 _HEADER: Final = ("source", "new every ms", "averages ms", "lags ms", "settles ms", "scatter %", "a read costs µs")
 
 
-def describe_characterisation(found: Characterisation, board: str) -> Description:
-    """How fast and how sharp each power source of a board is, and through which one it is measured."""
+def describe_characterisation(known: Characterisation, board: str) -> Description:
+    """Describe refresh, averaging and lag of each power source of a board, and the one that it is measured through."""
     rows: list[list[Cell]] = []
-    for name, each in found.sources.items():
-        if each is not None:
-            averages = "cumulative" if each.window_ms is None else in_ms(each.window_ms, each.window_margin_ms)
-            lags = in_ms(each.lag_ms, each.lag_margin_ms)
-            figures = (in_ms(each.refresh_ms), averages, lags, in_ms(each.settle_ms))
-            rows.append([WORDS[name], *figures, number(each.noise_percent, 2), number(each.read_us, 3)])
+    for name, source in known.sources.items():
+        if source is not None:
+            averages = "cumulative" if source.window_ms is None else in_ms(source.window_ms, source.window_margin_ms)
+            lags = in_ms(source.lag_ms, source.lag_margin_ms)
+            figures = (in_ms(source.refresh_ms), averages, lags, in_ms(source.settle_ms))
+            rows.append([WORDS[name], *figures, number(source.noise_percent, 2), number(source.read_us, 3)])
     figures_of_board = [
-        Figure("Measures through", found.words, important=True),
-        Figure("Why", found.why or None),
-        Figure("In windows of", found.measure_ms / 1e3, "s", digits=2),
+        Figure("Measures through", known.words, important=True),
+        Figure("Why", known.why or None),
+        Figure("In windows of", known.measure_ms / 1e3, "s", digits=2),
     ]
-    if found.counter_ratio is not None:
-        ratio = f"rises by {100 * found.counter_ratio:.2f} % of the integral of {WORDS[found.chosen]}"
+    if known.counter_ratio is not None:
+        ratio = f"rises by {100 * known.counter_ratio:.2f} % of the integral of {WORDS[known.chosen]}"
         figures_of_board.append(Figure("Energy counter", ratio))
-    buffer = found.sources.get("buffer")
-    remarks = [f"{WORDS[name]}: not available, {why}" for name, why in found.missing.items()]
+    buffer = known.sources.get("buffer")
+    remarks = [f"{WORDS[name]}: not available, {why}" for name, why in known.missing.items()]
     if buffer is not None and buffer.published_ms is not None:
         remarks.append(f"the buffer's samples appear together, about every {buffer.published_ms:.0f} ms")
-    if found.aftereffect is not None:
-        remarks.append(found.aftereffect.words)
-    if found.prior:
+    if known.aftereffect is not None:
+        remarks.append(known.aftereffect.words)
+    if known.prior:
         remarks.append("this is another GPU of the same model: measurements count with how far GPUs of a kind differ")
-    elif not found.complete:
-        left = ", ".join(part for part in PARTS if part not in found.parts)
+    elif not known.complete:
+        left = ", ".join(part for part in PARTS if part not in known.parts)
         remarks.append(f"not looked at yet: {left}; wattridge characterise goes on from here")
-    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(found.timestamp_s))
-    simulated = ", simulated" if found.source == "simulated" else ""
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(known.timestamp_s))
+    simulated = ", simulated" if known.source == "simulated" else ""
     return Description(
         title=f"Power sources of {board}",
-        origin=f"driver {found.driver}, {when}, {found.seconds:.0f} s under {found.load}{simulated}",
+        origin=f"driver {known.driver}, {when}, {known.seconds:.0f} s under {known.load}{simulated}",
         figures=figures_of_board,
         listings=[Listing("", _HEADER, rows)],
-        remarks=[*remarks, _GAIN, *found.notes],
+        remarks=[*remarks, _GAIN, *known.notes],
     )

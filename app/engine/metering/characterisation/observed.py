@@ -1,4 +1,4 @@
-"""`Observed`: what a look has recorded of a board's power sources, and the figures that follow from it."""
+"""`Observed`: the record of a board's power sources under a wave of load, and the figures that follow from it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .response import LEAST_CHANGES, ResponseFit, Spans, fit_response, increment
 from .sensor_figures import SOURCES, Answer, Floats, SourceFigures
 from .square_wave import ON_S, WaveDriver, WaveRecord
 
-BEFORE_S: Final = 0.2  # the step, as the picture shows it
+BEFORE_S: Final = 0.2  # the step, as the plot shows it
 TAIL_S: Final = 0.5  # at the end of a step, in which the final power is read
 SETTLED: Final = 0.03  # a reading within this share of the final one has settled
 RISEN_S: Final = 0.4  # into a step, from when on its power is steady
@@ -34,10 +34,10 @@ class _Series:
 
 
 class Observed:
-    """The record of one wave. Steps are those times under load that are longer than any of a wave."""
+    """The record of one wave. Times under load that are longer than any of a wave are steps."""
 
     def __init__(self, record: WaveRecord, counts_from_ns: int, where: str) -> None:
-        """Values count from that time on: the board's clock, ns."""
+        """Take a record, whose values count from a time on: ns on the board's clock."""
         self._record = record
         self._origin_ns = counts_from_ns
         self._where = where
@@ -49,27 +49,34 @@ class Observed:
         known: Mapping[str, SourceFigures | None] | None = None,
         answers: Mapping[str, Answer] | None = None,
     ) -> tuple[dict[str, SourceFigures | None], dict[str, str]]:
-        """Figures of every source, and why one has none. What is `known` sharply stays as it is.
+        """Return the figures of every source, and why one has none.
 
-        `answers` are to the steps of another record; this one's own are taken where they are not given.
+        Parameters
+        ----------
+        driver
+            What drove the wave.
+        known
+            Figures by source; those that are sharp stay as they are.
+        answers
+            Answers to the steps of another record; those of this one are taken where they are not given.
         """
-        found: dict[str, SourceFigures | None] = dict.fromkeys(SOURCES)
+        by_source: dict[str, SourceFigures | None] = dict.fromkeys(SOURCES)
         missing = dict(driver.missing)
         for name in SOURCES:
             before = (known or {}).get(name)
             if name in missing:
                 continue
             if before is not None and before.sharp:
-                found[name] = before
+                by_source[name] = before
                 continue
             try:
-                found[name] = self._figures(name, driver.read_s[name], (answers or {}).get(name))
+                by_source[name] = self._figures(name, driver.read_s[name], (answers or {}).get(name))
             except WattridgeError as error:
                 missing[name] = error.what
-        return found, missing
+        return by_source, missing
 
     def answer(self, name: str) -> Answer:
-        """The steps laid over each other; none where the record holds no steps. Raises WattridgeError."""
+        """Return the steps laid over each other; empty where the record holds none. Raises WattridgeError."""
         series = self._series(name)
         spans = self._spans
         times, powers, settled_s = [], [], 0.0
@@ -91,7 +98,7 @@ class Observed:
         return Answer(time_s[order], np.concatenate(powers)[order], settled_s)
 
     def counter_ratio(self, chosen: str) -> float | None:
-        """The counter's rise over the integral of the chosen source in the same time; None where one was not fitted."""
+        """Return the counter's rise over the integral of the chosen source; None where one of them was not fitted."""
         if not {"counter", chosen} <= self._fits.keys():
             return None
         counter, best = self._fits["counter"], self._fits[chosen]
@@ -133,17 +140,17 @@ class Observed:
     def _steady_scatter(self, series: _Series) -> float:
         """Relative standard deviation at the end of a step, where nothing but noise is left; inf where it is too short.
 
-        What a fit of a wave leaves is more than that on a board whose power takes its time to rise.
+        The residual of a wave's fit is larger on a board whose power rises slowly.
         """
-        found = math.inf
+        scatter = math.inf
         for start_s, end_s in zip(self._spans.start_s, self._spans.end_s, strict=True):
             steady = (series.time_s >= start_s + RISEN_S) & (series.time_s <= end_s)
             if end_s - start_s <= 2 * ON_S[1] or steady.sum() < LEAST_STEADY:
                 continue
             time_s, power_w = series.time_s[steady], series.power_w[steady]
             line = np.polyval(np.polyfit(time_s, power_w, 1), time_s)  # it warms meanwhile
-            found = min(found, float(np.sqrt(((power_w - line) ** 2).sum() / (len(line) - 2)) / power_w.mean()))
-        return found
+            scatter = min(scatter, float(np.sqrt(((power_w - line) ** 2).sum() / (len(line) - 2)) / power_w.mean()))
+        return scatter
 
     def _series(self, name: str) -> _Series:
         seen = self._record
@@ -160,11 +167,11 @@ class Observed:
         return _Series(rises.time_s, rises.value, ticks.refresh_s, windows_s, ticks.margin_s)
 
     def _published_s(self) -> float:
-        """How often new samples appear in the buffer."""
+        """The interval at which new samples appear in the buffer, s."""
         times = np.asarray([time_ns for time_ns, _ in self._record.drains], dtype=np.float64) / 1e9
         return float(np.median(np.diff(times)))
 
 
 def settle_s(lag_s: float, refresh_s: float, window_s: float, answer: Answer) -> float:
-    """After a step from rest to load, until what is read stays within 3 % of the final value."""
+    """Return the time from a step of load until readings stay within 3 % of the final value, s."""
     return max(lag_s + refresh_s + window_s, answer.settled_s + refresh_s)

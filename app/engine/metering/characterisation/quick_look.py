@@ -1,15 +1,8 @@
-"""The quick look at a board's power sources: at most 8 s, enough to begin to measure with.
+"""The quick characterisation of a board's power sources: at most 8 s, enough to begin to measure with.
 
-A step of load from rest, then a wave of short bursts, all with a load in the middle of what the board can draw: no time
-is spent on finding the heaviest that no limit holds back. What so little shows is kept with its margins, and a source
-that it does not show sharply enough is left to the full look.
-
-`Estimate`: how far something is that is done part by part, without promising what does not hold.
-
-How long a part takes is known only as a bound. So the total is what is done, and the bounds of all that may still come:
-it shrinks where a part proves shorter or needless, and never grows. What is done never goes back.
-
-Whether a board idles: so that a look that has time waits for it, and does not disturb what runs there.
+A step of load from rest, then a wave of short bursts, all with a load in the middle of the board's range of power: no
+time is spent on finding the heaviest that no limit holds back. The figures are kept with their wide margins, and a
+source that is not known sharply enough is left to the full characterisation.
 """
 
 from __future__ import annotations
@@ -27,17 +20,22 @@ from ....sensors.clock import Clock
 from ....sensors.gpu import Gpu, Load
 from ..launching import LaunchingGpu
 from .observed import Observed
-from .sensor_figures import MEASURABLE, PARTS, Characterisation, SourceFigures, choose_source, require_undisturbed
+from .sensor_figures import MEASURABLE, PARTS, Characterisation, choose_source, require_undisturbed
 from .square_wave import Stopped, WaveDriver
 
 OnProgress = Callable[[str, float, float], None]  # what is done, in words; seconds done; seconds in all, at most
 
 
 class Estimate:
-    """Seconds on one clock. `on_progress` is called from the thread that reports."""
+    """Progress of work that is done part by part, in seconds on one clock.
+
+    How long a part takes is known only as a bound. So the total is the time so far and the bounds of everything that
+    may still come: it shrinks where a part proves shorter or needless, and never grows. The time done never goes back.
+    `on_progress` is called from the thread that reports.
+    """
 
     def __init__(self, clock: Clock, parts: Mapping[str, float], on_progress: OnProgress | None) -> None:
-        """`parts` are their words and the seconds that each takes at most, in their order."""
+        """Begin; `parts` has the words of each part and the seconds that it takes at most, in their order."""
         self._clock = clock
         self._begun_ns = self._part_ns = clock.now_ns()
         self._left = dict(parts)
@@ -47,7 +45,7 @@ class Estimate:
 
     @property
     def seconds(self) -> float:
-        """Done by now."""
+        """Seconds done by now."""
         return self._since_s(self._begun_ns)
 
     def begin(self, part: str) -> None:
@@ -60,7 +58,7 @@ class Estimate:
 
     @contextmanager
     def standing(self) -> Iterator[None]:
-        """What happens inside takes no time of it: a wait for something else."""
+        """Leave the time inside out of account, as a wait for something else."""
         begun_ns = self._clock.now_ns()
         try:
             yield
@@ -70,13 +68,13 @@ class Estimate:
             self._part_ns += waited_ns
 
     def end(self) -> None:
-        """Nothing is left to do."""
+        """Report that nothing is left to do."""
         self._left.clear()
         self._most_s = 0.0
         self.report()
 
     def report(self) -> None:
-        """Say how far it is."""
+        """Report the progress."""
         done_s = self.seconds
         left_s = max(0.0, self._most_s - self._since_s(self._part_ns)) + sum(self._left.values())
         self._total_s = min(self._total_s, done_s + left_s)
@@ -89,7 +87,7 @@ class Estimate:
 
 QUICK: Final = PARTS[0]
 QUICK_S: Final = 8.0  # on the board's clock, at most
-FITTING_S: Final = 0.6  # of it, to make figures of what was seen
+FITTING_S: Final = 0.6  # of it, to make figures of the record
 REST_S: Final = 0.5  # before the step
 AGAIN_REST_S: Final = 1.1  # before another step: no average may hold the one before
 STEP_S: Final = 1.3  # longer than the slowest average known, and long enough for a limit to act
@@ -109,11 +107,32 @@ def quick_look(
     estimate: Estimate | None = None,
     stop: threading.Event | None = None,
 ) -> Characterisation | None:
-    """What 8 s show of the board's power sources, with margins. `loads` are heaviest first.
+    """Characterise the board's power sources within 8 s, with margins.
 
-    When stopped, or where the program was kept from polling: what was seen, as a look that is not done; None where that
-    is too little. Raises WattridgeError where the board reports no power, or something else runs on it; GpuLost when it
-    is gone.
+    Parameters
+    ----------
+    gpu
+        The board.
+    loads
+        Loads that differ in power, heaviest first.
+    seed
+        Of the random half-periods of the wave.
+    estimate
+        The progress of a longer look that this is a part of.
+    stop
+        Ends the look when set.
+
+    Returns
+    -------
+    Characterisation or None
+        Stopped early, or where the program was kept from polling, one without the part; None where too little is known.
+
+    Raises
+    ------
+    WattridgeError
+        Where the board reports no power, or something else runs on it.
+    GpuLost
+        When the board is gone.
     """
     estimate = estimate or Estimate(gpu.clock, {QUICK: QUICK_S}, None)
     begun_ns = gpu.clock.now_ns()
@@ -129,7 +148,10 @@ def quick_look(
     sources, missing = observed.figures(driver)
     held_up_s = drive.record.held_up_s
     if held_up_s > HELD_UP_S:
-        sources = {name: figures and _looser(figures, held_up_s * 1e3) for name, figures in sources.items()}
+        sources = {  # the values reported meanwhile are not known
+            name: figures and replace(figures, lag_margin_ms=figures.lag_margin_ms + held_up_s * 1e3)
+            for name, figures in sources.items()
+        }
     usable = {name: figures if figures is not None and figures.usable else None for name, figures in sources.items()}
     try:
         any_usable = any(usable[name] for name in MEASURABLE)
@@ -159,13 +181,8 @@ def quick_look(
     )
 
 
-def _looser(figures: SourceFigures, held_up_ms: float) -> SourceFigures:
-    """Of a source that was not watched for so long: what it reported meanwhile is not known."""
-    return replace(figures, lag_margin_ms=figures.lag_margin_ms + held_up_ms)
-
-
 class _Drive:
-    """The load of a quick look, and the record of what was reported under it."""
+    """The load of a quick look, and the record of the sources under it."""
 
     def __init__(self, driver: WaveDriver, load: Load, begun_ns: int) -> None:
         self.load = load
@@ -175,7 +192,7 @@ class _Drive:
         self.record, self.counts_from_ns = driver.start(), self._clock.now_ns()
 
     def to_the_end(self, lighter: Load, stop: threading.Event | None) -> None:
-        """A step, of the lighter load where a limit acts, and a wave for the time that is left. Raises Stopped."""
+        """Drive a step, of the lighter load where a limit acts, and a wave for the time left. Raises Stopped."""
         self._step(REST_S, stop)
         if self.record.reasons and self.load != lighter:
             self.load = lighter
@@ -196,16 +213,16 @@ _LOOK_S: Final = 0.25
 
 
 def is_busy(gpu: Gpu) -> bool:
-    """Whether anything works on the board now. Raises WattridgeError where it does not report its utilisation."""
-    at = next((i for i, each in enumerate(gpu.channels) if each.name == "utilisation_percent" and each.available), None)
-    if at is None:
+    """Return whether the board is in use now. Raises WattridgeError where it does not report its utilisation."""
+    available = [channel.name if channel.available else "" for channel in gpu.channels]
+    if "utilisation_percent" not in available:
         raise WattridgeError("it does not report whether it idles", gpu.info.label, "leave out --when-idle")
-    percent = gpu.read().values[at]
+    percent = gpu.read().values[available.index("utilisation_percent")]
     return not math.isnan(percent) and percent > 0
 
 
 def await_idle(gpu: Gpu, stop: threading.Event | None) -> None:
-    """Return once nothing has worked on the board for `IDLE_S`, or `stop` was set. Raises WattridgeError."""
+    """Return once the board has idled for `IDLE_S`, or `stop` was set. Raises WattridgeError as `is_busy`."""
     since_ns = gpu.clock.now_ns()
     while gpu.clock.now_ns() - since_ns < IDLE_S * 1e9:
         if is_busy(gpu):

@@ -7,7 +7,7 @@ looked for by direct search [Kolda2003]: a pattern of places moves to the best o
 that was at its edge. All places of all patterns are solved in one call: in few and large steps, NumPy does without
 Python's lock, for which the window would wait.
 
-When a polled source took on its values: it changes at ticks of its own, of which polling sees only the brackets.
+A polled source changes at ticks of its own, of which polling shows only the brackets; `ticks_of` finds them.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ class Spans:
     end_s: Floats
 
     def on_time(self, time_s: Floats) -> Floats:
-        """Seconds under load since the first span's start, up to each time."""
+        """Return the seconds under load since the first span's start, up to each time; shape (n,)."""
         edges = np.column_stack([self.start_s, self.end_s]).ravel()
         done = np.cumsum(self.end_s - self.start_s)
         values = np.column_stack([done - (self.end_s - self.start_s), done]).ravel()
         return np.interp(time_s, edges, values)
 
     def share(self, from_s: Floats, to_s: Floats) -> Floats:
-        """Share of each interval under load, 0..1."""
+        """Return the share of each interval under load, 0..1; shape (n,)."""
         return (self.on_time(to_s) - self.on_time(from_s)) / (to_s - from_s)
 
 
@@ -75,7 +75,7 @@ class ResponseFit:
     _levels: Floats  # shape (2 (DEGREE + 1),): under load, then without
 
     def energy_j(self, spans: Spans, from_s: float, to_s: float) -> float:
-        """Integral of the power that this source saw, by its levels."""
+        """Return the integral of the power by this source's levels, J."""
         edges = np.linspace(from_s, to_s, max(2, round((to_s - from_s) / 1e-3)))
         share = spans.share(edges[:-1], edges[1:])
         middle = (edges[:-1] + edges[1:]) / 2
@@ -84,9 +84,19 @@ class ResponseFit:
 
 
 def fit_response(time_s: Floats, power_w: Floats, spans: Spans, *, windows_s: Floats | None = None) -> ResponseFit:
-    """Window and lag of the readings `power_w` reported at `time_s`, both of shape (n,).
+    """Fit window and lag to readings.
 
-    `windows_s` (n,) are known windows, as a counter's increments have them; then only the lag is looked for.
+    Parameters
+    ----------
+    time_s
+        When each reading appeared, s since the origin of the spans; shape (n,).
+    power_w
+        The readings, W; shape (n,).
+    spans
+        When the load ran.
+    windows_s
+        The windows where they are known, as those of a counter's increments, s; shape (n,). Then only the lag is
+        looked for.
     """
     problem = _Problem(time_s, power_w, spans, windows_s)
     rough = problem
@@ -114,7 +124,7 @@ def fit_response(time_s: Floats, power_w: Floats, spans: Spans, *, windows_s: Fl
 
 
 class _Problem:
-    """The residuals as a function of (ln window, lag / 0.1 s), or of the lag alone, at many such places at once."""
+    """The residuals as a function of (ln window, lag / 0.1 s), or of the lag alone, at many places at once."""
 
     def __init__(self, time_s: Floats, power_w: Floats, spans: Spans, windows_s: Floats | None) -> None:
         self._time_s, self._power_w, self._windows_s = time_s, power_w, windows_s
@@ -129,7 +139,7 @@ class _Problem:
         return float(np.mean(windows_s)), float(lags_s[0, 0])
 
     def grid(self) -> Floats:
-        """Places all over what is possible, shape (places, axes)."""
+        """Places all over the possible range, shape (places, axes)."""
         lags = np.linspace(LEAST_LAG_S, MOST_LAG_S, 24) / 0.1
         if self._windows_s is not None:
             return lags[:, None]
@@ -139,8 +149,8 @@ class _Problem:
     def about(self, places: Floats, moves: Floats) -> Floats:
         """Where moves lead, both of shape (places, moves, axes).
 
-        Readings know when the span begins and ends that they average. So these two are moved, in units of the window:
-        along ln window and lag, the valley is narrow and oblique.
+        Readings determine the begin and the end of the time that they average. So these two are moved, in units of the
+        window: along ln window and lag, the valley is narrow and oblique.
         """
         if places.shape[-1] == 1:
             return np.asarray(places[:, None] + moves)
@@ -178,7 +188,7 @@ class _Problem:
         count = len(self._time_s)
         variance = float(self.costs(at[None])[0]) * count / max(1, count - 2 * (DEGREE + 1) - len(at))
         errors = np.sqrt(variance * np.diag(np.linalg.pinv(jacobian.T @ jacobian)))
-        errors[(jacobian**2).sum(axis=0) < UNSEEN] = np.inf  # no reading depends on it: nothing is known of it
+        errors[(jacobian**2).sum(axis=0) < UNSEEN] = np.inf  # no reading depends on it
         scales, most_s = ([self.unpack(at)[0], 0.1], MOST_MARGINS_S) if len(at) == 2 else ([0.1], MOST_MARGINS_S[1:])
         return [
             min(most, 1.96 * float(error) * scale) for error, scale, most in zip(errors, scales, most_s, strict=True)
@@ -200,13 +210,13 @@ class _Problem:
         to_s = self._time_s - lags_s
         share = self._spans.share(to_s - windows_s, to_s)
         design = _design(share, (self._time_s - self.centre_s) / self.scale_s) * self._weight[:, None]
-        wanted = self._power_w * self._weight
+        target = self._power_w * self._weight
         turned = design.swapaxes(1, 2)
         normal = turned @ design
         diagonal = np.arange(normal.shape[-1])
         normal[:, diagonal, diagonal] += TINY * np.trace(normal, axis1=1, axis2=2)[:, None]  # where load never changes
-        levels = np.linalg.solve(normal, (turned @ wanted)[..., None])
-        return np.asarray((design @ levels)[..., 0] - wanted), np.asarray(levels[..., 0])
+        levels = np.linalg.solve(normal, (turned @ target)[..., None])
+        return np.asarray((design @ levels)[..., 0] - target), np.asarray(levels[..., 0])
 
 
 def _apart(sorted_starts: Floats) -> Floats:
@@ -230,10 +240,10 @@ def _descend(problem: _Problem, starts: Floats) -> Floats:
     for _ in range(STEPS):
         places = problem.about(middles, width[:, None, None] * pattern)
         all_costs = problem.costs(places.reshape(-1, axes)).reshape(len(middles), -1)
-        lowest, each = all_costs.argmin(axis=1), np.arange(len(middles))
-        middles, costs = places[each, lowest], all_costs[each, lowest]
+        lowest, patterns = all_costs.argmin(axis=1), np.arange(len(middles))
+        middles, costs = places[patterns, lowest], all_costs[patterns, lowest]
         width = np.minimum(WIDE, np.where(at_edge[lowest], 2.0 * width, width / 2.0))
-        kept = ~(costs > NO_BETTER * costs.min()) | (width > DEEP_ENOUGH)  # NaN too: figures say so in the end
+        kept = ~(costs > NO_BETTER * costs.min()) | (width > DEEP_ENOUGH)  # NaN too, which the figures show in the end
         middles, costs, width = middles[kept], costs[kept], width[kept]
         if (width < NARROW).all():
             break
@@ -247,7 +257,7 @@ def _design(share: Floats, time: Floats) -> Floats:
 
 
 def spans_of(pairs_ns: Sequence[tuple[int, int]], origin_ns: int) -> Spans:
-    """Spans from (start, end) in ns."""
+    """Return spans from pairs of (start, end), ns on the clock of the origin."""
     table = (np.asarray(pairs_ns, dtype=np.int64).reshape(-1, 2) - origin_ns) / 1e9
     return Spans(table[:, 0], table[:, 1])
 
@@ -256,7 +266,7 @@ LEAST_CHANGES = 8
 
 
 class Change(NamedTuple):
-    """A value that was not there at the poll before."""
+    """A value that was not there at the previous poll."""
 
     before_ns: int  # the last poll with the old value
     seen_ns: int
@@ -273,16 +283,30 @@ class Ticks:
     margin_s: float  # 95 % half-width of where the ticks lie, all of them together
 
     def since(self, time_s: float) -> Ticks:
-        """Those from that time on."""
+        """Return the ticks from that time on."""
         keep = self.time_s >= time_s
         return Ticks(self.time_s[keep], self.value[keep], self.refresh_s, self.margin_s)
 
 
 def ticks_of(changes: Sequence[Change], origin_ns: int, where: str = "") -> Ticks:
-    """The source's own ticks, from the changes that polling saw.
+    """Find a source's own ticks from the changes between polls.
 
     A straight line through the brackets' middles gives the period far better than one bracket; a tick that does not lie
-    on it (the driver was late) is where its bracket says. Raises WattridgeError where the value hardly ever changes.
+    on it (the driver was late) is put to the end of its bracket.
+
+    Parameters
+    ----------
+    changes
+        The changes, ascending.
+    origin_ns
+        The origin of the ticks, ns on the board's clock.
+    where
+        The board, for errors.
+
+    Raises
+    ------
+    WattridgeError
+        Where the value hardly ever changes.
     """
     if len(changes) < LEAST_CHANGES:
         raise WattridgeError("the reading does not change under load", where, "look at it with: wattridge monitor")
@@ -301,7 +325,7 @@ def ticks_of(changes: Sequence[Change], origin_ns: int, where: str = "") -> Tick
 
 
 def increments(counter: Ticks) -> Ticks:
-    """A counter's rises as mean power, W: each value is the mean over the interval that ends with its tick."""
+    """Return a counter's rises as mean power, W: each value is the mean over the interval that ends with its tick."""
     return Ticks(
         counter.time_s[1:], np.diff(counter.value) / np.diff(counter.time_s), counter.refresh_s, counter.margin_s
     )

@@ -1,6 +1,6 @@
-"""What is known of a board's power sources: refresh, averaging, lag, cost of a read, and which one to use.
+"""The figures of a board's power sources (refresh, averaging, lag, cost of a read), and the choice of one of them.
 
-Which power source of a board is measured through: the one that gives a mean power in the least time.
+The source that gives a mean power in the least time is chosen.
 """
 
 from __future__ import annotations
@@ -34,16 +34,23 @@ USABLE: Final = 0.5  # of a refresh: more than that, and hardly a value would su
 
 
 def in_ms(value_ms: float, margin_ms: float | None = None) -> str:
-    """Milliseconds as they are shown, without the unit: '1000', '24.9', '0.05', '24.9 ± 0.1'."""
+    """Return milliseconds as they are shown, without the unit: '1000', '24.9', '0.05', '24.9 ± 0.1'."""
     digits = 0 if abs(value_ms) >= 99.95 else 1 if abs(value_ms) >= 0.995 else 2
     value = f"{round(value_ms, digits) + 0.0:.{digits}f}"  # + 0.0: no minus before a zero
     return value if margin_ms is None else f"{value} ± {margin_ms:.1g}"
 
 
 def source_words(source: str, refresh_ms: float, window_ms: float | None, *, counted: bool = False) -> str:
-    """A source with how often it is new and what it averages, in one line.
+    """Describe a source with its refresh and its averaging in one line.
 
-    `counted`: the buffer's samples are differences of the board's energy counter, as of AMD's boards.
+    Parameters
+    ----------
+    source
+        Its name in SOURCES.
+    refresh_ms, window_ms
+        From one value to the next, and what a value averages, ms; None for a source that is cumulative.
+    counted
+        Whether the buffer's samples are differences of the board's energy counter, as of AMD's boards.
     """
     if source == "buffer" and counted:
         return f"energy counter (read every {refresh_ms:.0f} ms)"
@@ -55,7 +62,7 @@ def source_words(source: str, refresh_ms: float, window_ms: float | None, *, cou
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """How a source answered steps from rest to load: what the sensor's picture shows. Arrays of shape (n,)."""
+    """The answer of a source to steps from rest to load, which the plot of the sensor shows. Arrays of shape (n,)."""
 
     time_s: Floats  # since the step, ascending; several steps laid over each other
     power_w: Floats
@@ -64,7 +71,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class SourceFigures:
-    """One source as it was observed. Margins are half-widths of 95 % confidence."""
+    """The observed figures of one source. Margins are half-widths of 95 % confidence."""
 
     refresh_ms: float  # a new value this often; for the buffer the spacing of its samples
     window_ms: float | None  # each value is the mean of that long; None for the counter, which is cumulative
@@ -79,16 +86,16 @@ class SourceFigures:
 
     @property
     def margin_ms(self) -> float:
-        """How far the end or the beginning of what a value averages may be off; 95 %."""
+        """The error of the begin or the end of what a value averages, ms; 95 %."""
         return math.hypot(self.lag_margin_ms, self.window_margin_ms or 0.0)
 
     @property
     def sharp(self) -> bool:
         """Whether window and lag are known so well that their margins need no account."""
-        known = [(self.lag_ms, self.lag_margin_ms)]
+        figures = [(self.lag_ms, self.lag_margin_ms)]
         if self.window_ms is not None and self.window_margin_ms is not None:
-            known.append((self.window_ms, self.window_margin_ms))
-        return all(margin_ms <= max(SHARP * abs(value_ms), SHARP_MS) for value_ms, margin_ms in known)
+            figures.append((self.window_ms, self.window_margin_ms))
+        return all(margin_ms <= max(SHARP * abs(value_ms), SHARP_MS) for value_ms, margin_ms in figures)
 
     @property
     def usable(self) -> bool:
@@ -96,9 +103,19 @@ class SourceFigures:
         return self.margin_ms <= USABLE * self.refresh_ms
 
     def expected_share(self, time_s: Floats) -> Floats:
-        """The answer to a step by these figures: the share of it reported so long after the step, 0..1; shape (n,).
+        """Return the answer to a step by these figures.
 
         A counter's rise from one value to the next is a mean over its refresh.
+
+        Parameters
+        ----------
+        time_s
+            Times after the step, s; shape (n,).
+
+        Returns
+        -------
+        ndarray
+            The share of the step that is reported by then, 0..1; shape (n,).
         """
         window_ms = self.refresh_ms if self.window_ms is None else self.window_ms
         return np.clip((time_s * 1e3 - self.lag_ms) / max(window_ms, 1e-3), 0.0, 1.0)
@@ -122,7 +139,7 @@ class Aftereffect:
 
 @dataclass(frozen=True, slots=True)
 class Characterisation:
-    """The power sources of one board under one driver, as far as is known: a look is made part by part."""
+    """The power sources of one board under one driver, as far as is known: it is made part by part."""
 
     IN_JSON: ClassVar = ("settle_ms", "complete")
 
@@ -148,29 +165,29 @@ class Characterisation:
 
     @property
     def complete(self) -> bool:
-        """Nothing of a full look is left to do."""
+        """Whether all parts are known."""
         return set(PARTS) <= set(self.parts)
 
     @property
     def waves(self) -> int:
-        """How many waves have been driven so far in a look that is not complete."""
+        """The number of waves driven so far in a characterisation that is not complete."""
         return sum(part.startswith(f"{PARTS[2]} ") for part in self.parts)
 
     @property
     def origin(self) -> str:
-        """Where the figures come from, as every measurement made with them says it."""
+        """Where the figures come from, as every measurement made with them states it."""
         if self.prior:
             return "as of another GPU of this model"
         return "characterised" if self.complete else "after a quick look"
 
     @property
     def settle_ms(self) -> float:
-        """Of the chosen source."""
+        """The settling time of the chosen source, ms."""
         return self.best.settle_ms
 
     @property
     def best(self) -> SourceFigures:
-        """The chosen source."""
+        """The figures of the chosen source."""
         figures = self.sources[self.chosen]
         assert figures is not None
         return figures
@@ -191,7 +208,29 @@ DISTURBED_PERCENT: Final = 15.0  # scatter of the power under one load: somethin
 
 
 def choose_source(sources: Mapping[str, SourceFigures | None], where: str) -> tuple[str, float, str]:
-    """The source's name, the window it needs in s, and why. Raises WattridgeError where the board reports no power."""
+    """Choose the source that gives a mean power in the least time.
+
+    Parameters
+    ----------
+    sources
+        The figures by source; None where the board lacks it.
+    where
+        The board, for errors.
+
+    Returns
+    -------
+    name : str
+        The source.
+    window_s : float
+        The window that it needs, s.
+    why : str
+        The reason.
+
+    Raises
+    ------
+    WattridgeError
+        Where the board reports no power.
+    """
     needs: dict[str, tuple[float, float]] = {}  # seconds in all, of which the window
     for name in MEASURABLE:
         figures = sources[name]
@@ -209,7 +248,7 @@ def choose_source(sources: Mapping[str, SourceFigures | None], where: str) -> tu
 
 
 def require_undisturbed(figures: SourceFigures | None, where: str) -> None:
-    """Raises WattridgeError where so much was seen that is not of the look's own load that its figures mean nothing."""
+    """Raise WattridgeError where the power scatters so much that something other than the look's own load draws it."""
     if figures is not None and figures.noise_percent > DISTURBED_PERCENT:
         scatter = f"the power under one load scattered by {figures.noise_percent:.0f} %"
         raise WattridgeError(f"{scatter}: something else runs on the board", where, "try again when it is free")

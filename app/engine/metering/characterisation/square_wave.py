@@ -1,4 +1,4 @@
-"""Drives a square wave of load on a board and watches every power source it has, as densely as they can be asked."""
+"""Drives a square wave of load on a board, and polls every power source of it as densely as they answer."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ Range = tuple[float, float]
 ON_S: Final[Range] = (0.05, 0.35)
 OFF_S: Final[Range] = (0.1, 0.75)
 READS_TIMED: Final = 15
-SHARE_OF_TIME: Final = 0.25  # that a slow source may be asked
+SHARE_OF_TIME: Final = 0.25  # that polls of a slow source may take
 
 
 @runtime_checkable
 class AsksOneSource(Protocol):
-    """A board that can be asked for one power channel alone."""
+    """A board that can read one power channel alone."""
 
     def ask_power_w(self, channel: str) -> float: ...
 
@@ -42,7 +42,7 @@ class Stopped(Exception):
 
 @dataclass(slots=True)
 class WaveRecord:
-    """What was reported while the wave ran. Times are ns on the board's clock."""
+    """The readings of a wave. Times are ns on the board's clock."""
 
     changes: dict[str, list[Change]] = field(default_factory=dict)  # of instant, average, counter
     samples: list[PowerSample] = field(default_factory=list)  # of the driver's buffer
@@ -71,23 +71,39 @@ class WaveDriver:
         self.start()
 
     def start(self) -> WaveRecord:
-        """A new record, from now on."""
+        """Begin a new record."""
         self.seen = WaveRecord({source: [] for source in (*self._polled, "counter")})
         return self.seen
 
     def wave(
         self, load: Load, seconds: float, stop: threading.Event | None, *, on_s: Range = ON_S, off_s: Range = OFF_S
     ) -> None:
-        """Load on and off in turn; half-periods vary so that the edges meet the sensors at every phase.
+        """Turn a load on and off; half-periods vary so that the edges meet the sensors at every phase.
 
-        The last period may last longer than the seconds given. Raises Stopped, SensorError.
+        Parameters
+        ----------
+        load
+            The load.
+        seconds
+            How long, s; the last period may last longer.
+        stop
+            Ends the wave when set.
+        on_s, off_s
+            The shortest and longest half-period, s.
+
+        Raises
+        ------
+        Stopped
+            When `stop` was set.
+        SensorError
+            Where the board does not answer.
         """
         for busy_s, idle_s in self._half_periods(seconds, on_s, off_s):
             self.run(load, busy_s, stop)
             self.rest(idle_s, stop)
 
     def run(self, load: Load, seconds: float, stop: threading.Event | None) -> None:
-        """Load for that long. Raises Stopped."""
+        """Run a load for so many seconds. Raises Stopped."""
         self.gpu.begin(load)
         try:
             self._poll_for(seconds, stop, under_load=True)
@@ -96,7 +112,7 @@ class WaveDriver:
             self.seen.spans.append((execution.start_ns, execution.end_ns))  # also of one that was stopped
 
     def rest(self, seconds: float, stop: threading.Event | None) -> None:
-        """No load for that long. Raises Stopped."""
+        """Run no load for so many seconds. Raises Stopped."""
         self._poll_for(seconds, stop, under_load=False)
 
     # --- inside -----------------------------------------------------------------------------------------------------
@@ -145,7 +161,7 @@ class WaveDriver:
             self.seen.drains.append((self.gpu.clock.now_ns(), self._newest_ns))
 
     def _is_due(self, source: str) -> bool:
-        """A source that is slow to read is read less often, so that it does not hold up the others."""
+        """Whether to read a source now: a slow one is read less often, so that it does not hold up the others."""
         now_ns = self.gpu.clock.now_ns()
         if now_ns < self._due_ns.get(source, 0):
             return False
@@ -173,7 +189,7 @@ class WaveDriver:
 
 
 def _cost_s(ask: Callable[[], object]) -> float:
-    """The median of several calls, by the wall's clock."""
+    """The median time of several calls on the wall clock, s."""
     took = []
     for _ in range(READS_TIMED):
         before = time.perf_counter()

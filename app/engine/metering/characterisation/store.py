@@ -19,7 +19,7 @@ from ....sensors.gpu import GpuInfo
 from .sensor_figures import PARTS, SOURCES, Characterisation
 
 VERSION: Final = 2
-OF_A_MODEL: Final = 1  # this version did not keep of which board a look was: it counts as another one's
+OF_A_MODEL: Final = 1  # this version did not keep the UUID of the board: it counts as another board's
 _FILES: Final = BoardFiles("characterisations", (VERSION, OF_A_MODEL), most_bytes=4 << 20)
 _MOST_POINTS: Final = 20_000
 _MOST_FILES: Final = 200
@@ -28,81 +28,82 @@ _ANSWER_DIGITS: Final = {"time_s": 5, "power_w": 3}
 _UNFINISHED: Final = ".unfinished"
 
 
-def save_characterisation(found: Characterisation) -> Path:
-    """Keep it in place of an older one of the same board and driver; returns the file.
+def save_characterisation(characterisation: Characterisation) -> Path:
+    """Keep a characterisation in place of an older one of the same board and driver; return the file.
 
     One that is not complete stands beside a complete one, which counts until then.
     """
-    path = _path(found.uuid, found.gpu, found.driver)
+    path = _path(characterisation.uuid, characterisation.gpu, characterisation.driver)
     unfinished = _unfinished(path)
-    written = _FILES.keep(path if found.complete else unfinished, to_json(found))
-    if found.complete:
+    written = _FILES.keep(path if characterisation.complete else unfinished, to_json(characterisation))
+    if characterisation.complete:
         with suppress(OSError):
             unfinished.unlink(missing_ok=True)
     return written
 
 
 def stored_characterisation(info: GpuInfo) -> Characterisation | None:
-    """What is kept of that very board under its driver; None where nothing is, or nothing that can be read.
+    """Return what is kept of that very board under its driver; None where nothing is, or nothing that can be read.
 
-    One that was found when the board reported another power source (a driver that lost its buffer, a changed simulated
+    One that was made when the board reported another power source (a driver that lost its buffer, a changed simulated
     board) does not count.
     """
     try:
         path = _path(info.uuid, info.name, info.driver)
-    except InputError:  # no folder to look into: who writes there says so
+    except InputError:  # there is no folder, which is reported when something is kept
         return None
-    return _of(info, _read(path)) or _of(info, _read(_unfinished(path)))
+    return _read(info, path) or _read(info, _unfinished(path))
 
 
 def unfinished_characterisation(info: GpuInfo) -> Characterisation | None:
-    """What is kept of a full look at that board that was begun and not ended: it can go on from there."""
-    return _of(info, _read(_unfinished(_path(info.uuid, info.name, info.driver))))
+    """Return what is kept of a characterisation of that board that was begun and not ended, to go on from."""
+    return _read(info, _unfinished(_path(info.uuid, info.name, info.driver)))
 
 
 def known_characterisation(info: GpuInfo) -> Characterisation | None:
-    """What is kept of that board, else, as a prior, the newest complete one of another board of its model and driver.
+    """Return what is kept of a board, else, as a prior, the newest complete one of its model and driver.
 
-    Boards of a kind differ: a prior says so in its words, and what is measured with it has wider intervals.
+    Boards of a kind differ: a prior is named as one, and measurements with it have wider intervals.
     """
-    own = stored_characterisation(info)
-    if own is not None:
-        return own
+    stored = stored_characterisation(info)
+    if stored is not None:
+        return stored
     alike = [
-        found
-        for found in _all_kept()
-        if found.complete
-        and (found.gpu, found.driver, found.declared) == (info.name, info.driver, info.power_source)
-        and found.uuid != info.uuid
+        other
+        for other in _all_kept()
+        if other.complete
+        and (other.gpu, other.driver, other.declared) == (info.name, info.driver, info.power_source)
+        and other.uuid != info.uuid
     ]
-    newest = max(alike, key=lambda found: found.timestamp_s, default=None)
+    newest = max(alike, key=lambda other: other.timestamp_s, default=None)
     return None if newest is None else replace(newest, prior=True)
 
 
 def latest_characterisation(gpu: str, driver: str, uuid: str = "") -> Characterisation | None:
-    """The newest of that board under that driver, complete ones first; else of all of its name, which then says so.
+    """Return the newest characterisation of a board under a driver, complete ones first; None where nothing is kept.
 
-    None where nothing is kept. Without a UUID, as for a recording, of all boards of that name.
+    Without one of that board, or without a UUID, as for a recording, the newest of all boards of that name; its notes
+    state that.
     """
-    alike = [found for found in _all_kept() if (found.gpu, found.driver) == (gpu, driver)]
-    own = [found for found in alike if uuid and found.uuid == uuid]
-    newest = max(own or alike, key=lambda found: (found.complete, found.timestamp_s), default=None)
-    if newest is None or own:
+    alike = [kept for kept in _all_kept() if (kept.gpu, kept.driver) == (gpu, driver)]
+    of_board = [kept for kept in alike if uuid and kept.uuid == uuid]
+    newest = max(of_board or alike, key=lambda kept: (kept.complete, kept.timestamp_s), default=None)
+    if newest is None or of_board:
         return newest
     if uuid and newest.uuid:
         return replace(newest, notes=(*newest.notes, "this is a look at another GPU of this model"))
-    if len({found.uuid for found in alike}) == 1:
+    if len({kept.uuid for kept in alike}) == 1:
         return newest
     return replace(newest, notes=(*newest.notes, "several GPUs of this model were looked at; this is the newest look"))
 
 
 @contextmanager
 def one_look(info: GpuInfo) -> Iterator[bool]:
-    """Whether this process may look at the board now: one at a time, since two would see each other's load."""
+    """Yield whether this process may characterise the board now: two at a time would measure each other's load."""
     from ...children.lock import SessionLock  # of the system's own kind
 
     lock, taken = None, False
-    with suppress(OSError):  # without a data folder one can look, too
+    with suppress(OSError):  # a characterisation needs no data folder
         lock = SessionLock.acquire(_path(info.uuid, info.name, info.driver).with_suffix(".lock"))
         taken = lock is None
     try:
@@ -112,9 +113,9 @@ def one_look(info: GpuInfo) -> Iterator[bool]:
             lock.release()
 
 
-def to_json(found: Characterisation, *, answers: bool = True) -> dict[str, Any]:
-    """As `characterise --json` prints it and as it is kept, with the answers to the steps or without."""
-    document: dict[str, Any] = {"version": VERSION, **records.as_json(found)}
+def to_json(characterisation: Characterisation, *, answers: bool = True) -> dict[str, Any]:
+    """Return the document of `characterise --json` and of the file, with the answers to the steps or without."""
+    document: dict[str, Any] = {"version": VERSION, **records.as_json(characterisation)}
     for figures in document["sources"].values():
         if figures is not None and answers:
             for name, digits in _ANSWER_DIGITS.items():
@@ -125,31 +126,31 @@ def to_json(found: Characterisation, *, answers: bool = True) -> dict[str, Any]:
 
 
 def from_json(document: Any, where: str) -> Characterisation:
-    """The reverse of `to_json`. Raises InputError."""
+    """Read the document of `to_json`. Raises InputError, which names `where`, for a damaged one."""
     if not isinstance(document, dict) or document.get("version") not in (OF_A_MODEL, VERSION):
         raise InputError("not a characterisation of this version", where, "run: wattridge characterise")
     if document["version"] == OF_A_MODEL:
         document = {**document, "uuid": "", "parts": PARTS}
     try:
-        found = records.from_json(Characterisation, document)
-        figures = [each for each in found.sources.values() if each is not None]
-        _require_plausible(found, *figures, *([found.aftereffect] if found.aftereffect else []))
-        for answer in (each.answer for each in figures):
+        read = records.from_json(Characterisation, document)
+        figures = [source for source in read.sources.values() if source is not None]
+        _require_plausible(read, *figures, *([read.aftereffect] if read.aftereffect else []))
+        for answer in (source.answer for source in figures):
             if answer.time_s.ndim != 1 or answer.time_s.shape != answer.power_w.shape:
                 raise ValueError("times and powers of an answer do not match")
             if len(answer.time_s) > _MOST_POINTS:
                 raise ValueError("an answer has too many points")
             if not np.isfinite([answer.time_s, answer.power_w]).all():
                 raise ValueError("an answer is a list of numbers")
-        if found.sources[found.chosen] is None or found.chosen == "counter":
+        if read.sources[read.chosen] is None or read.chosen == "counter":
             raise ValueError("the chosen source is not there")
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"a damaged characterisation: {error}", where, "run: wattridge characterise") from None
-    return replace(found, sources={name: found.sources.get(name) for name in SOURCES})
+    return replace(read, sources={name: read.sources.get(name) for name in SOURCES})
 
 
 def _require_plausible(*figures: Any) -> None:
-    """Raises ValueError where a figure of one of these records is not finite, or below what it can be."""
+    """Raise ValueError where a figure of one of these records is not finite, or below its least value."""
     for record in figures:
         for name in (field.name for field in fields(record)):
             value = getattr(record, name)
@@ -157,15 +158,12 @@ def _require_plausible(*figures: Any) -> None:
                 raise ValueError(f"{name} = {value} is not what it can be")
 
 
-def _of(info: GpuInfo, found: Characterisation | None) -> Characterisation | None:
-    """What was found, where it is of that board as it is now."""
-    if found is None or (found.uuid, found.gpu, found.driver) != (info.uuid, info.name, info.driver):
+def _read(info: GpuInfo, path: Path) -> Characterisation | None:
+    """The characterisation in a file, where it is of that board as it is now."""
+    kept = _FILES.read(path, lambda document: from_json(document, str(path)))
+    if kept is None or (kept.uuid, kept.gpu, kept.driver) != (info.uuid, info.name, info.driver):
         return None
-    return found if found.declared == info.power_source else None
-
-
-def _read(path: Path) -> Characterisation | None:
-    return _FILES.read(path, lambda document: from_json(document, str(path)))
+    return kept if kept.declared == info.power_source else None
 
 
 def _all_kept() -> list[Characterisation]:

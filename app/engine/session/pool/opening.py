@@ -1,10 +1,10 @@
-"""Getting hold of several boards: a pool's address and certificates, the pool of this machine, and those of schedulers.
+"""Opening a pool of boards: its address and certificates, the pool of this machine, and those of schedulers.
 
-For commands and the window. Nothing is connected to, or started, but by a call, and Dask is imported with the first.
+Importing this connects to nothing and starts nothing; Dask is imported by the first call that needs it.
 
-A pool has an authority of its own, and one certificate with its key for whoever takes part. The authority's key is not
-kept: nobody can make another certificate for the pool, and whoever is to leave it is left out by making new ones. A
-certificate says 'of this pool', not who: all of its holders may do the same.
+A pool has an authority of its own, and one certificate with its key for all its members. The authority's key is not
+kept, so that no other certificate can be made for the pool; a member is excluded by making new ones for the others. A
+certificate identifies the pool, not the member: all members have the same rights.
 """
 
 from __future__ import annotations
@@ -40,40 +40,39 @@ _REMEDY: Final = "HOST:PORT or tls://HOST:PORT, as `wattridge pool scheduler` pr
 
 
 def parse_pool_address(text: str) -> str:
-    """A scheduler's address as Dask has it. Raises InputError, also for one without TLS."""
-    found = _ADDRESS.match(text.strip())
-    if found is None or int(found["port"] or DEFAULT_PORT) >= 1 << 16:
+    """A scheduler's address in the form of Dask. Raises InputError, also for one without TLS."""
+    address = _ADDRESS.match(text.strip())
+    if address is None or int(address["port"] or DEFAULT_PORT) >= 1 << 16:
         raise InputError(f"'{text}' is no address of a scheduler", "pool", _REMEDY)
-    if (found["scheme"] or "tls") != "tls":
+    if (address["scheme"] or "tls") != "tls":
         remedy = "start its scheduler with `wattridge pool scheduler`, and name it by tls://HOST:PORT"
-        raise InputError(f"a pool speaks TLS only, not {found['scheme']}", text, remedy)
-    return f"tls://{found['host']}:{found['port'] or DEFAULT_PORT}"
-
-
-def default_folder() -> Path:
-    """Where the certificates of a user's pool are looked for. Raises WattridgeError."""
-    return private_folder("pool")
+        raise InputError(f"a pool speaks TLS only, not {address['scheme']}", text, remedy)
+    return f"tls://{address['host']}:{address['port'] or DEFAULT_PORT}"
 
 
 def find_certificates(folder: Path | None = None) -> Certificates:
-    """The certificates in a folder. Raises InputError where they are not there, or others can read the key."""
-    found = Certificates(folder if folder is not None else default_folder())
-    missing = [path.name for path in found.files if not path.is_file()]
+    """The certificates in a folder, the user's own by default. Raises InputError where they are not there, or others
+    can read the key."""
+    certificates = Certificates(folder or private_folder("pool"))
+    missing = [path.name for path in certificates.files if not path.is_file()]
     if missing:
         remedy = "make them with `wattridge pool certificates`, and copy them to all machines of the pool"
-        raise InputError(f"{', '.join(missing)} of a pool's certificates is missing", str(found.folder), remedy)
+        raise InputError(f"{', '.join(missing)} of a pool's certificates is missing", str(certificates.folder), remedy)
     if os.name == "posix":
-        status = os.stat(found.key)
+        status = os.stat(certificates.key)
         if status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-            raise InputError("others can read the key of the pool", str(found.key), f"chmod 600 {found.key}")
+            raise InputError(
+                "others can read the key of the pool", str(certificates.key), f"chmod 600 {certificates.key}"
+            )
         if status.st_uid != os.getuid():
-            raise InputError("the key of the pool belongs to someone else", str(found.key), "copy it with your account")
-    return found
+            what = "the key of the pool belongs to someone else"
+            raise InputError(what, str(certificates.key), "copy it with your account")
+    return certificates
 
 
 def make_certificates(folder: Path | None = None) -> Certificates:
     """A new authority and the certificate of a new pool. Raises InputError where there are some, and WattridgeError."""
-    made = Certificates(folder if folder is not None else default_folder())
+    made = Certificates(folder or private_folder("pool"))
     present = [path for path in made.files if os.path.lexists(path)]
     if present:
         remedy = "remove them first, or name another folder: the machines that have the old ones leave the pool"
@@ -117,7 +116,7 @@ def _signed() -> tuple[bytes, bytes, bytes]:
             decipher_only=False,
         )
 
-    signing, own = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
+    signing, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     begun = (
         x509.CertificateBuilder().issuer_name(name("Wattridge pool authority")).not_valid_before(now - _SKEW)
     ).not_valid_after(now + _VALID)
@@ -134,7 +133,7 @@ def _signed() -> tuple[bytes, bytes, bytes]:
     certificate = (
         begun.subject_name(name("Wattridge pool"))
         .serial_number(x509.random_serial_number())
-        .public_key(own.public_key())
+        .public_key(key.public_key())
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(usage(signs_certificates=False), critical=True)
         .add_extension(
@@ -144,7 +143,7 @@ def _signed() -> tuple[bytes, bytes, bytes]:
         .sign(signing, hashes.SHA256())
     )
     pem = serialization.Encoding.PEM
-    private = own.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     return authority.public_bytes(pem), certificate.public_bytes(pem), private
 
 
@@ -185,7 +184,7 @@ def worker_children(
 
 
 class LocalPool:
-    """Runs until it is closed; what dies of it is started again."""
+    """The scheduler and the workers of this machine until `close`; a process of them that dies is started again."""
 
     def __init__(
         self,
@@ -244,7 +243,7 @@ class LocalPool:
 
 
 def _free_port() -> int:
-    """A port of loopback that is free now: a scheduler that is started again has the same one."""
+    """A port of loopback that is free now, which a scheduler keeps when it is started again."""
     import socket
 
     with socket.socket() as probe:
@@ -259,7 +258,7 @@ WAIT_S: Final = 20.0  # for the boards of a pool
 
 
 class OpenedPool:
-    """A pool that is there until it is closed, with the processes that were started for it."""
+    """An open pool, with the processes that were started for it."""
 
     def __init__(
         self,
@@ -269,9 +268,9 @@ class OpenedPool:
         end: Callable[[], None] = lambda: None,
         connect: Callable[[], Pool] | None = None,
     ) -> None:
-        """`where` names it in words, `options` are those of a command that uses it; `end` ends what was started.
+        """Hold a pool; `where` names it in words, `options` are those of a command that uses it.
 
-        `connect` gives one more connection to it.
+        `end` ends the processes that were started, and `connect` makes one more connection.
         """
         self.pool, self.where, self.options = pool, where, tuple(options)
         self.connect = connect
@@ -279,7 +278,7 @@ class OpenedPool:
         self._others: list[Pool] = []
 
     def by_model(self, model: str | None = None) -> list[tuple[Pool, Sequence[PoolBoard]]]:
-        """The boards of that model, or of each one, with a connection that is theirs: each has one session at a time.
+        """The boards of a model, or of each model, with a connection of their own: one has one session at a time.
 
         Raises WattridgeError and InputError as `chosen_model`, and where a further connection cannot be made.
         """
@@ -292,14 +291,14 @@ class OpenedPool:
         return list(zip((self.pool, *self._others), models.values(), strict=True))
 
     def close(self) -> None:
-        """Leave it, and end what was started for it. Safe to call twice."""
+        """Leave the pool, and end the processes that were started for it. Safe to call twice."""
         for pool in (*self._others, self.pool):
             pool.close()
         self._end()
 
 
 def require_dask() -> None:
-    """Raises WattridgeError where Dask is not installed."""
+    """Raise WattridgeError where Dask is not installed."""
     if find_spec("distributed") is None:
         raise WattridgeError("several boards need Dask", "pool", how_to_add("pool"))
 
@@ -307,9 +306,9 @@ def require_dask() -> None:
 def open_scheduler_pool(
     scheduler: str, certificates: Path | None, *, boards: int = 1, stop: threading.Event | None = None
 ) -> OpenedPool:
-    """The pool of a scheduler, once so many boards are there, or soon after; its certificates lie in that folder.
+    """The pool of a scheduler, once so many boards are there, or after a while; its certificates lie in that folder.
 
-    Raises InputError for an address or certificates that are none, and WattridgeError where nobody answers.
+    Raises InputError for a wrong address or wrong certificates, and WattridgeError where no scheduler answers.
     """
     require_dask()
     from ...runner.pool.dask_pool import DaskPool
@@ -341,7 +340,7 @@ def open_local_pool(
 ) -> OpenedPool:
     """A pool of these boards of this machine, which runs until it is closed.
 
-    `seed` and `speed` are of simulated boards; `on_line` hears, on any thread, what becomes of the pool's processes.
+    `seed` and `speed` are of simulated boards; `on_line` is called, on any thread, with lines about the processes.
     Raises InputError and WattridgeError where one of the boards does not open.
     """
     require_dask()
@@ -356,7 +355,7 @@ def open_local_pool(
 
 
 def chosen_model(pool: Pool, model: str | None) -> Sequence[PoolBoard]:
-    """The boards of the model that is asked for, or of the only one. Raises WattridgeError and InputError."""
+    """The boards of a model, or of the only one. Raises WattridgeError without boards, and InputError."""
     models = models_of(pool.boards())
     if not models:
         raise WattridgeError("the pool has no boards", "pool", "on a machine with boards: wattridge worker SCHEDULER")
@@ -370,8 +369,8 @@ def chosen_model(pool: Pool, model: str | None) -> Sequence[PoolBoard]:
 
 def listed_boards(text: str) -> list[str]:
     """The selectors of a comma-separated list. Raises InputError where one is empty, or a real board is named twice."""
-    selectors = [each.strip() for each in text.split(",")]
-    real = [each.lower() for each in selectors if not each.lower().startswith("simulated:")]
+    selectors = [selector.strip() for selector in text.split(",")]
+    real = [selector.lower() for selector in selectors if not selector.lower().startswith("simulated:")]
     if not all(selectors) or len(set(real)) < len(real):
         raise InputError(f"'{text}' is no list of boards", "--gpu", "as in 0,1,2,3")
     return selectors

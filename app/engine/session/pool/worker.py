@@ -1,8 +1,8 @@
-"""The worker of a board of a pool: `BoardWork`, what is asked of the board and how it is answered, and its process.
+"""The worker of a pool's board: `BoardWork` answers the requests for the board, and `_main` is its process.
 
 A board has one session at a time, with the same runner as a session on this machine would have: kernels run in a
-process of their own, so that a fault costs that process. What it is sent is data; it starts no programs. Run as a
-module, it serves a board, or the scheduler of the pool that this machine has to itself.
+process of their own, so that a fault costs that process. Requests are data, and no program is started for them. Run as
+a module, it serves a board, or is the scheduler of a pool of this machine alone.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from typing import Any, Final
 
 from ....base.conversation import Message, Parent
 from ....base.errors import InputError, WattridgeError
+from ....base.formatting import finite_or_none
 from ....base.processes import say, use_one_core
 from ....sensors.gpu import Gpu, GpuLost
 from ....sensors.remote.messages import Garbled, line_of
@@ -72,28 +73,28 @@ Ready = Callable[[Mapping[str, Any]], None]
 
 @dataclass(slots=True)
 class Coming:
-    """A request, and where what comes of it is said."""
+    """A request for rows, its results, and where they are published."""
 
     request: Request
     say: Say
     left: list[int]  # of its rows
-    found: list[Measurement] = field(default_factory=list)
+    measured: list[Measurement] = field(default_factory=list)
 
 
 class Measuring:
     """Rows of one depth that a runner measures without a break, whichever requests they came with.
 
     The next request's rows are handed to the runner while it is at those before: they compile and load meanwhile, and
-    the board does not rest between two requests. Each row is reported under the number of its own request. It goes on
-    with whatever request drives it: one thread at a time.
+    the board does not rest between two requests. Each row is reported under the number of its own request. One thread
+    at a time drives it, for any of the requests.
     """
 
     def __init__(
         self, runner: Runner, first: Coming, stop: threading.Event, following: Callable[[], Sequence[Coming]]
     ) -> None:
-        """`following` gives requests of the same kind that wait for their turn; the runner hears of each once.
+        """Begin with a request; `following` returns requests of the same depth that wait, each of them once.
 
-        `stop` ends all of it.
+        `stop` ends all of them.
         """
         self.depth, self.stop = first.request.depth, stop
         self._following = following
@@ -105,19 +106,19 @@ class Measuring:
         return number in self._requests
 
     def measure(self, number: int) -> list[Measurement]:
-        """Go on until all of that request is known, or it was stopped: what came of it."""
-        own = self._requests[number]
-        while own.left or not any(each.left for each in self._requests.values()):
+        """Go on until all rows of a request are measured, or it was stopped; its measurements."""
+        coming = self._requests[number]
+        while coming.left or not any(other.left for other in self._requests.values()):
             measured = next(self._measuring, None)
             if measured is None:
                 break
             self._take(measured)
         del self._requests[number]
-        return own.found
+        return coming.measured
 
     @property
     def is_over(self) -> bool:
-        """Whether nobody will ask for anything of it any more."""
+        """Whether no request is left."""
         return not self._requests
 
     def close(self) -> None:
@@ -128,18 +129,18 @@ class Measuring:
 
     def _more(self) -> list[int]:
         rows: list[int] = []
-        for each in self._following():
-            self._requests[each.request.number] = each
-            rows += each.left
-            each.say(begun_line(each.request.number))  # a worker that dies may do so of these
+        for coming in self._following():
+            self._requests[coming.request.number] = coming
+            rows += coming.left
+            coming.say(begun_line(coming.request.number))  # these rows may be what a worker dies of
         return rows
 
     def _take(self, measured: Measurement) -> None:
-        for number, each in self._requests.items():
-            if measured.row in each.left:
-                each.left.remove(measured.row)
-                each.found.append(measured)
-                each.say(measured_line(number, measured))
+        for number, coming in self._requests.items():
+            if measured.row in coming.left:
+                coming.left.remove(measured.row)
+                coming.measured.append(measured)
+                coming.say(measured_line(number, measured))
                 return
 
 
@@ -166,13 +167,13 @@ class _Session:
 
 
 class BoardWork:
-    """Answers requests, one after the other, each on a thread of the caller's; `end_until` and `doing` on any.
+    """Answers requests, one after the other, each on a thread of the caller; `end_until` may be called on any thread.
 
     The rows of a request that waits for its turn may be measured before that comes, so that the board never rests.
     """
 
     def __init__(self, gpu: Gpu, guard: DeviceGuard, *, host: str, key: str = "") -> None:
-        """`key` stands for the board in its pool: its UUID where none is given."""
+        """Serve a board; `key` identifies it in its pool, its UUID by default."""
         self._gpu, self._guard = gpu, guard
         self.board = PoolBoard(
             key=key or gpu.info.uuid,
@@ -200,27 +201,14 @@ class BoardWork:
         }
 
     @property
-    def key(self) -> str:
-        return self.board.key
-
-    @property
-    def label(self) -> str:
-        return self.board.label
-
-    @property
     def announcement(self) -> str:
-        """How the board is announced to the pool, as one line."""
+        """The announcement of the board to the pool, as one line."""
         return line_of(board_message(self.board)).decode("ascii")
-
-    @property
-    def doing(self) -> str:
-        """In a word: what it does now."""
-        return "measures" if self._now is not None else "waits"
 
     def answer(self, line: bytes, say: Say, client: str = "") -> bytes:
         """The answer to a request; `say` publishes the parts that come before it.
 
-        A client has one session at a time, so that a new one of the same client ends the one before.
+        A client has one session at a time: a new one of the same client ends the one before.
         """
         number = 0
         try:
@@ -254,7 +242,7 @@ class BoardWork:
             self._now = None
 
     def _is_at(self, request: Request, stop: threading.Event) -> None:
-        """That request is answered now; `stop` ends it early."""
+        """Note that a request is answered now; `stop` ends it early."""
         with self._mutex:
             self._waiting.pop(request.number, None)
             self._now = (request.session, request.number, stop)
@@ -265,20 +253,20 @@ class BoardWork:
         return request.session == self._ended[0] and request.number <= self._ended[1]
 
     def end_until(self, session: str, number: int) -> None:
-        """Requests of the session up to that number end early."""
+        """End requests of a session up to that number early."""
         with self._mutex:
             self._ended = (session, number)
             if self._now is not None and self._now[0] == session and self._now[1] <= number:
                 self._now[2].set()
 
     def abandon(self) -> None:
-        """Nobody waits for the request that is answered now: it ends early."""
+        """End the request that is answered now early: its client is gone."""
         with self._mutex:
             if self._now is not None:
                 self._now[2].set()
 
     def let_go_where_idle(self) -> None:
-        """End a session that has asked for nothing for long: whoever has it opens it again."""
+        """End a session without requests for long; its client opens it again."""
         if self._one_at_a_time.acquire(blocking=False):
             try:
                 if time.monotonic() - self._asked_at > IDLE_S:
@@ -287,7 +275,7 @@ class BoardWork:
                 self._one_at_a_time.release()
 
     def close(self) -> None:
-        """Put the board back. It may be closed then."""
+        """Put the board back, after which it may be closed."""
         with self._one_at_a_time:
             self._let_go()
         self._guard.close()
@@ -303,8 +291,8 @@ class BoardWork:
     def _open(self, request: Request, say: Say, stop: threading.Event) -> dict[str, Any]:
         assert request.work is not None, "the request was checked"
         if self._session is not None and self._session.name != request.session:
-            own = self._client != "" and self._client == self._owner
-            if not own and time.monotonic() - self._asked_at < IDLE_S:
+            is_owner = self._client != "" and self._client == self._owner
+            if not is_owner and time.monotonic() - self._asked_at < IDLE_S:
                 raise BoardBusy("it is busy with another session", self.board.label, "wait for that to end")
             self._let_go()
         if self._session is None:
@@ -318,8 +306,8 @@ class BoardWork:
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
             spec = load_specification(work.bundle.unpack(folder)).repeated(work.repeats)
             if spec.kernel is None or (programs := programs_of(spec)):
-                said = programs[0] if spec.kernel is not None else "this is no kernel"
-                raise WattridgeError(f"a pool starts no programs: {said}", spec.name, "run it on one board")
+                why = programs[0] if spec.kernel is not None else "this is no kernel"
+                raise WattridgeError(f"a pool starts no programs: {why}", spec.name, "run it on one board")
             board = OneBoard(self._gpu, self._guard)
             board.require_runnable(spec)
             if setting_names(work.space):
@@ -367,32 +355,30 @@ class BoardWork:
         measuring = session.measuring
         self._is_at(request, measuring.stop)
         try:
-            found = measuring.measure(request.number)
+            measured = measuring.measure(request.number)
         except BaseException:
             session.end_measuring()
             raise
         if measuring.is_over:
             session.measuring = None
-        self.measured += len(found)
-        return {"measured": rows_of(found), "preparing_s": preparing_s}
+        self.measured += len(measured)
+        return {"measured": rows_of(measured), "preparing_s": preparing_s}
 
     def _measuring(self, session: _Session, first: Coming, stop: threading.Event) -> Measuring:
         """Raises WattridgeError."""
 
         def following() -> list[Coming]:
+            measuring = session.measuring
             with self._mutex:
                 alike = [
-                    each
-                    for each in self._waiting.values()
-                    if (each.request.session, each.request.depth) == (session.name, first.request.depth)
-                    and each.request.number > first.request.number
-                    and not session_has(each.request.number)
-                    and not self._is_ended(each.request)
+                    coming
+                    for coming in self._waiting.values()
+                    if (coming.request.session, coming.request.depth) == (session.name, first.request.depth)
+                    and coming.request.number > first.request.number
+                    and not (measuring is not None and measuring.has(coming.request.number))
+                    and not self._is_ended(coming.request)
                 ]
-            return [each for each in alike if all(row < session.space.size for row in each.left)]
-
-        def session_has(number: int) -> bool:
-            return session.measuring is not None and session.measuring.has(number)
+            return [coming for coming in alike if all(row < session.space.size for row in coming.left)]
 
         if first.request.depth is Depth.TIME and not session.runner.timed:
             raise WattridgeError("it cannot time rows", self.board.label)
@@ -400,13 +386,13 @@ class BoardWork:
 
     def _features(self, request: Request, say: Say, stop: threading.Event) -> dict[str, Any]:
         session, rows = self._rows(request)
-        found = session.runner.features(rows, stop).tolist()
-        return {"features": [[each if math.isfinite(each) else None for each in row] for row in found]}
+        features = session.runner.features(rows, stop).tolist()
+        return {"features": [[finite_or_none(value) for value in row] for row in features]}
 
     def _restate(self, request: Request, say: Say, stop: threading.Event) -> dict[str, Any]:
         session = self._known(request)
         source = self._gpu.info.source
-        measurements = [parse_measurement(each, session.space, "", source) for each in request.measurements]
+        measurements = [parse_measurement(text, session.space, "", source) for text in request.measurements]
         return {"measurements": rows_of(session.runner.restated(measurements))}
 
     def _conclude(self, request: Request, say: Say, stop: threading.Event) -> dict[str, Any]:
@@ -422,7 +408,7 @@ class BoardWork:
 
 
 def _main() -> int:
-    """Do the task that the parent gives until that closes our standard input; the exit status."""
+    """Do the task of the parent until that closes our standard input; the exit status."""
     use_one_core()
     parent = Parent(_END_S)
     frame = parent.inbox.get()
@@ -452,7 +438,7 @@ def _main() -> int:
 
 
 def _until_closed(parent: Parent, loop: asyncio.AbstractEventLoop, end: asyncio.Event) -> None:
-    """When the parent closes our input, or is gone, end in order; `Parent` ends us where that takes too long."""
+    """Wait until the parent closes our input or is gone, then end in order; `Parent` kills us where that hangs."""
     while parent.inbox.get() is not None:
         pass
     with suppress(RuntimeError):
@@ -460,7 +446,7 @@ def _until_closed(parent: Parent, loop: asyncio.AbstractEventLoop, end: asyncio.
 
 
 async def _serve(task: Mapping[str, Any], end: asyncio.Event, ready: Ready) -> None:
-    """Do what the task names until the parent is gone: serve a board, else schedule. Raises WattridgeError."""
+    """Do a task until the parent is gone: serve a board, else be the scheduler. Raises WattridgeError."""
     from ...runner.pool.dask_pool import settle, start_scheduler
 
     settle()
@@ -475,7 +461,7 @@ async def _serve(task: Mapping[str, Any], end: asyncio.Event, ready: Ready) -> N
 
 
 async def _serve_board(task: Mapping[str, Any], certificates: Certificates, end: asyncio.Event, ready: Ready) -> None:
-    """Offer a board to the scheduler, whenever that is there. Raises WattridgeError where it does not open."""
+    """Offer a board to the scheduler whenever that answers. Raises WattridgeError where the board does not open."""
     host = platform.node() or "a machine without a name"
     _keep_to_share(task["number"], task["workers"])
     with closing(open_gpu(task["gpu"], seed=task["seed"], speed=task["speed"])) as gpu:
@@ -495,9 +481,9 @@ async def _serve_board(task: Mapping[str, Any], certificates: Certificates, end:
 def _keep_to_share(number: int, workers: int) -> None:
     """Use this worker's share of the cores: each compiles on as many as it finds, and must not disturb the others."""
     if hasattr(os, "sched_setaffinity"):
-        own = sorted(os.sched_getaffinity(0))[number::workers]
-        if len(own) > 1:
-            os.sched_setaffinity(0, own)
+        share = sorted(os.sched_getaffinity(0))[number::workers]
+        if len(share) > 1:
+            os.sched_setaffinity(0, share)
 
 
 async def _offer(
@@ -511,11 +497,11 @@ async def _offer(
     from ...runner.pool.dask_pool import PoolWorker
 
     folder = scratch_folder()
-    name = f"{work.key} {secrets.token_hex(4)}"
+    name = f"{work.board.key} {secrets.token_hex(4)}"
     worker = PoolWorker(work, scheduler, certificates, name=name, local_directory=str(folder))
     try:
         if await _has_started(worker, scheduler, end):
-            ready({"board": work.label, "address": worker.address})
+            ready({"board": work.board.label, "address": worker.address})
             await _until_over(worker, work, end)
     finally:
         work.abandon()
@@ -527,9 +513,10 @@ async def _offer(
 async def _has_started(worker: Any, scheduler: str, end: asyncio.Event) -> bool:
     """Wait until the scheduler has taken the worker; False where the parent is gone before. Raises OSError.
 
-    Dask tries again by itself for as long as nobody answers, or whoever does has certificates of another pool.
+    Dask tries again by itself while nothing answers, or a scheduler with certificates of another pool does.
     """
-    starting, ended = asyncio.create_task(_started(worker)), asyncio.create_task(end.wait())
+    starting: asyncio.Future[Any] = asyncio.ensure_future(worker)
+    ended = asyncio.create_task(end.wait())
     try:
         done, _ = await asyncio.wait((starting, ended), timeout=_SAY_S, return_when=asyncio.FIRST_COMPLETED)
         if not done:
@@ -543,17 +530,13 @@ async def _has_started(worker: Any, scheduler: str, end: asyncio.Event) -> bool:
         ended.cancel()
 
 
-async def _started(worker: Any) -> None:
-    await worker
-
-
 async def _until_over(worker: Any, work: BoardWork, end: asyncio.Event) -> None:
     ended = [asyncio.create_task(worker.finished()), asyncio.create_task(end.wait())]
-    while not any(each.done() for each in ended):
+    while not any(task.done() for task in ended):
         await asyncio.wait(ended, timeout=_IDLE_LOOK_S, return_when=asyncio.FIRST_COMPLETED)
         await asyncio.to_thread(work.let_go_where_idle)
-    for each in ended:
-        each.cancel()
+    for task in ended:
+        task.cancel()
 
 
 if __name__ == "__main__":
