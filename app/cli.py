@@ -37,7 +37,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _nearest(word: str, known: Iterable[str]) -> str:
-    """The known word that `word` resembles, as the end of a message; empty where none does."""
+    """The known word that `word` resembles, as the end of a message; empty if none does."""
     near = difflib.get_close_matches(word, list(known), 1)
     return f"; did you mean '{near[0]}'?" if near else ""
 
@@ -106,7 +106,7 @@ def _run(words: list[str]) -> int:
 
 
 def _refuse(left: Sequence[str], arguments: argparse.Namespace) -> NoReturn:
-    """Say which words no option takes, and what was probably meant. Raises InputError."""
+    """Name the unrecognised arguments and the most similar options. Raises InputError."""
     command: str = arguments.command_name or ""
     if command == "measure" and not left[0].startswith("-"):
         remedy = f"a program stands after --: wattridge measure -- {' '.join(left)}"
@@ -118,7 +118,7 @@ def _refuse(left: Sequence[str], arguments: argparse.Namespace) -> NoReturn:
 
 
 def _failed(error: WattridgeError, as_json: bool = False) -> int:
-    """Say what failed, where it can still be said; the exit status."""
+    """Print what failed, if output is still possible, and return the exit status."""
     try:
         if as_json:
             print_json(error.as_json())

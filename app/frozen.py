@@ -17,7 +17,7 @@ _OF_THE_LOADER = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "LIBPATH")
 
 
 def main() -> int:
-    """Run what the command line asks for; the exit status."""
+    """Run the command line; returns the exit status."""
     _give_back_environment()
     multiprocessing.freeze_support()  # a process of a pool is called in a way of its own, and ends here
     if sys.argv[1:2] != [RUN]:

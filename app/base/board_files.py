@@ -32,7 +32,7 @@ class BoardFiles:
         return data_folder() / self.folder / f"{plain[: 80 if key else 60]}-{digest}{suffix}.json"
 
     def read(self, path: Path, parse: Callable[[Any], T | None]) -> T | None:
-        """What `parse` makes of a file's document; None where there is none, or it raises what damage raises."""
+        """What `parse` makes of a file's document; None if there is none, or it raises what damage raises."""
         try:
             document = json.loads(read_text(path, self.most_bytes))
             return parse(document) if document["version"] in self.versions else None
@@ -46,6 +46,6 @@ class BoardFiles:
                 yield value
 
     def keep(self, path: Path, document: dict[str, Any], indent: int | None = 1) -> Path:
-        """Write a document in place of an older one. Raises WattridgeError where the disk is full or read-only."""
+        """Write a document in place of an older one. Raises WattridgeError if the disk is full or read-only."""
         text = json.dumps({"version": self.versions[0], **document}, indent=indent, allow_nan=False, ensure_ascii=False)
         return write_text(path, text + "\n", overwrite=True)

@@ -32,11 +32,11 @@ Heard = TypeVar("Heard")
 
 
 class WireError(Exception):
-    """What came is no frame: the other side is not what it was taken for."""
+    """The received bytes are no frame: the peer is not the expected program."""
 
 
 def send(stream: IO[bytes], message: Message, blocks: Sequence[bytes] = ()) -> None:
-    """Write one frame and flush. Raises OSError where the other side has gone."""
+    """Write one frame and flush. Raises OSError if the other side has gone."""
     header = json.dumps({**message, "blocks": [len(block) for block in blocks]}).encode()
     stream.write(_LENGTH.pack(len(header)))
     stream.write(header)
@@ -132,7 +132,7 @@ class Conversation(Generic[Heard]):
         return self._process.returncode is not None
 
     def drain(self, timeout_s: float = _JOIN_S) -> None:
-        """Wait until all that an ended process wrote was heard."""
+        """Wait until everything that an ended process wrote has been read."""
         for thread in self._threads:
             if thread is not threading.current_thread():
                 thread.join(timeout_s)
@@ -144,17 +144,17 @@ class Conversation(Generic[Heard]):
         return list(self._errors)
 
     def terminate(self) -> None:
-        """Ask it to end by a signal."""
+        """Send the signal that asks the process to exit."""
         with suppress(OSError):
             self._process.terminate()
 
     def close_input(self) -> None:
-        """Let it end by itself, as processes of ours do at the end of their input."""
+        """Close its input, at the end of which our child processes exit."""
         with suppress(OSError, ValueError):
             self._stdin.close()
 
     def end(self, grace_s: float) -> None:
-        """Close its input, and kill it where it does not end by itself within that time. Safe to call twice."""
+        """Close its input, and kill it if it does not end by itself within that time. Safe to call twice."""
         self.close_input()
         if not self.wait(grace_s):
             self._process.kill()
@@ -215,7 +215,7 @@ class Parent:
         threading.Thread(target=_listen, args=(inward, receive, self._heard), name="parent", daemon=True).start()
 
     def send(self, message: Message, blocks: Sequence[bytes] = ()) -> None:
-        """Answer with a frame. Raises OSError where the parent has gone."""
+        """Answer with a frame. Raises OSError if the parent has gone."""
         send(self._outward, message, blocks)
 
     def _heard(self, frame: Frame | None) -> None:

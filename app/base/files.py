@@ -91,7 +91,7 @@ _FORMATS = frozenset(("csv", "gz", "json", "jsonl", "ndjson", "parquet", "part",
 def read_text(path: Path, maximum_bytes: int = MAXIMUM_BYTES) -> str:
     """The text of a plain or gzipped UTF-8 file of at most `maximum_bytes` (decompressed).
 
-    Raises InputError where the file is missing, unreadable, too large, damaged or not UTF-8.
+    Raises InputError if the file is missing, unreadable, too large, damaged or not UTF-8.
     """
     return "".join(text_chunks(path, maximum_bytes))
 
@@ -193,7 +193,7 @@ def free_name(path: Path) -> Path:
 
 
 def refuse_taken(path: Path, *, force: bool = False) -> None:
-    """Raises WattridgeError where a file lies that the user has not asked to be replaced."""
+    """Raises WattridgeError if a file lies that the user has not asked to be replaced."""
     if not force and os.path.isfile(path):
         raise WattridgeError("the file exists already", str(path), "--force replaces it; or choose another name")
 
@@ -201,7 +201,7 @@ def refuse_taken(path: Path, *, force: bool = False) -> None:
 def write_text(path: Path, text: str | Iterable[str], *, overwrite: bool = False, executable: bool = False) -> Path:
     """Write UTF-8 text, or pieces of it, so that a reader sees the old file or the new one, never half of it.
 
-    Returns the path. Raises WattridgeError where the file exists and `overwrite` is false, or the folder refuses it.
+    Returns the path. Raises WattridgeError if the file exists and `overwrite` is false, or the folder refuses it.
     """
     folder = path.parent
     rights = 0o777 if executable else 0o666  # less what the umask takes

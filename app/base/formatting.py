@@ -25,12 +25,12 @@ _WHOLE_FROM, _WHOLE_BELOW = 1e3, 1e7  # figures written without decimals
 
 
 def finite_or_none(value: float | None) -> float | None:
-    """The value; None where it is NaN or infinite, which JSON does not have."""
+    """The value; None if it is NaN or infinite, which JSON does not have."""
     return value if value is not None and math.isfinite(value) else None
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """A figure with `digits` significant digits: '0.01235', '12.35', '123456'; a dash where it is unknown.
+    """A figure with `digits` significant digits: '0.01235', '12.35', '123456'; a dash if it is unknown.
 
     Whole numbers, and figures from a thousand to ten million, are written out.
     """
@@ -56,7 +56,7 @@ def counted(count: int, one: str, many: str = "") -> str:
 
 
 def name_and_unit(name: str) -> tuple[str, str]:
-    """A name without its unit, and the unit: ('power_limit', 'W') for 'power_limit_w', (name, '') where it has none."""
+    """A name without its unit, and the unit: ('power_limit', 'W') for 'power_limit_w', (name, '') if it has none."""
     for ending, unit in UNITS_OF_ENDINGS.items():
         if name.endswith(ending) and len(name) > len(ending):
             return name.removesuffix(ending), unit
@@ -69,17 +69,17 @@ def unit_of_name(name: str) -> str:
 
 
 def percent(share: float | None, decimals: int = 1) -> str:
-    """A share as '12.3 %'; a dash where it is unknown."""
+    """A share as '12.3 %'; a dash if it is unknown."""
     return UNKNOWN if share is None or not math.isfinite(share) else f"{100 * share:.{decimals}f} %"
 
 
 def change(ratio: float | None, decimals: int = 1) -> str:
-    """A ratio as the change it makes: 0.82 is '-18.0 %'; a dash where it is unknown."""
+    """A ratio as the change it makes: 0.82 is '-18.0 %'; a dash if it is unknown."""
     return UNKNOWN if ratio is None or not math.isfinite(ratio) else f"{100 * (ratio - 1):+.{decimals}f} %"
 
 
 def duration(seconds: float | None) -> str:
-    """A length of time: '350 ms', '12.4 s', '3 min 05 s', '2 h 07 min'; a dash where it is unknown."""
+    """A length of time: '350 ms', '12.4 s', '3 min 05 s', '2 h 07 min'; a dash if it is unknown."""
     if seconds is None or not math.isfinite(seconds):
         return UNKNOWN
     if seconds < 1.0:

@@ -43,7 +43,7 @@ def resources() -> Path:
 def data_folder() -> Path:
     """The user's data folder (sessions, characterisations), which may not be there yet. `WATTRIDGE_DATA` overrides it.
 
-    Raises InputError where that names a file, or where it is not set and there is no home folder.
+    Raises InputError if that names a file, or where it is not set and there is no home folder.
     """
     override = os.environ.get(VARIABLE)
     if override:
@@ -62,7 +62,7 @@ def data_folder() -> Path:
 def private_folder(*parts: str) -> Path:
     """The data folder, or a folder in it, made where missing; only the user can read it.
 
-    Raises WattridgeError where it cannot be made.
+    Raises WattridgeError if it cannot be made.
     """
     top = data_folder()
     try:

@@ -1,4 +1,4 @@
-"""The command lines of child processes that run this program's own modules; nothing else knows how one is called.
+"""The command lines of child processes that run this program's own modules, all built here.
 
 Nothing is imported from the working directory: it may be a folder of kernels that holds an `app.py` or a `numpy.py`.
 Python has `-P` for that, or `-I`. A program frozen into a folder has no Python to call: it calls itself with `RUN` and
@@ -41,7 +41,7 @@ def is_frozen() -> bool:
 
 
 def frozen_folder() -> Path | None:
-    """The folder of what the frozen program is made of; None where it is not frozen."""
+    """The folder of what the frozen program is made of; None if it is not frozen."""
     return Path(sys._MEIPASS) if is_frozen() and hasattr(sys, "_MEIPASS") else None
 
 
@@ -144,7 +144,7 @@ def _ending() -> tuple[signal.Signals, ...]:
 
 @contextmanager
 def _handling(numbers: Sequence[signal.Signals], handle: Callable[[int], None]) -> Iterator[None]:
-    """Python hears of signals on the main thread only; elsewhere nothing is changed."""
+    """Handlers are installed on the main thread only, the one on which Python runs them."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

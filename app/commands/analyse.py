@@ -129,8 +129,7 @@ def analyse(arguments: Namespace) -> int:
 
 def _print(opened: Opened, analysis: Analysis, best: int | None) -> None:
     """Every finding; `best` is the index of the best by the objective."""
-    from ..engine.analysis.describe_analysis import MOST_POINTS, describe_analysis
-    from ..engine.analysis.describe_over_load import describe_models_over_load
+    from ..engine.analysis.describe_analysis import MOST_POINTS, describe_analysis, describe_models_over_load
     from ..engine.analysis.peak_share import peak_share
     from ..engine.results.description import Description, Figure
 

@@ -32,7 +32,7 @@ def characterise_arguments(parser: ArgumentParser) -> None:
 
 def characterise(arguments: Namespace) -> int:
     """Look at a board's power sources under load, in parts that are kept, or with --show print what is known."""
-    from ..engine.metering.characterisation.describe_sources import describe_characterisation
+    from ..engine.metering.characterisation.sensor_figures import describe_characterisation
     from ..engine.metering.characterisation.store import known_characterisation, to_json
 
     with board_of(arguments) as gpu:
@@ -53,7 +53,7 @@ def characterise(arguments: Namespace) -> int:
 
 
 def _run(gpu: Gpu, arguments: Namespace) -> tuple[Characterisation, str]:
-    """The look, and the file where it is kept. Raises WattridgeError where it was stopped before its end."""
+    """The look, and the file where it is kept. Raises WattridgeError if it was stopped before its end."""
     from ..engine.metering.characterisation.characterise import characterise as drive
     from ..engine.metering.characterisation.characterise import wave_loads
     from ..engine.metering.characterisation.store import one_look, save_characterisation, unfinished_characterisation
@@ -100,7 +100,7 @@ def _await_idle(gpu: Gpu, stopped: Stop) -> None:
 
 @contextmanager
 def _board(gpu: Gpu) -> Iterator[LaunchingGpu]:
-    """The board, able to run loads. Raises WattridgeError where it cannot."""
+    """The board, able to run loads. Raises WattridgeError if it cannot."""
     from ..engine.metering.launching import require_launching
 
     if not gpu.info.live:

@@ -149,7 +149,7 @@ def _apply(arguments: Namespace, gpu: Gpu, guard: DeviceGuard, chosen: BoardSett
 
 
 def _require_board(found_on: SessionRecord, gpu: Gpu, named: BoardSettings) -> None:
-    """Raises InputError where a session's settings were found on another model; says where on another board of it.
+    """Raises InputError if a session's settings were found on another model; says where on another board of it.
 
     A simulated board is another model: it has the name of a real one.
     """
@@ -270,7 +270,7 @@ def _write(arguments: Namespace, gpu: Gpu, chosen: BoardSettings) -> int:
 def _service_of(session: int, configuration: str | None) -> tuple[str, list[str], list[str]] | None:
     """The title of a session, the command that its service was started with, and which boards it had beside its own.
 
-    None where it started none.
+    None if it started none.
     """
     from ..base.files import is_input
     from ..engine.session.load import load_specification
@@ -442,7 +442,7 @@ def _shown(settings: dict[str, Any], name: str) -> Any:
 
 
 def describe_left_over(gpu: Gpu) -> tuple[LeftOver | None, str]:
-    """What is recorded of a board, and that in one line with the remedy; empty where nothing is."""
+    """What is recorded of a board, and that in one line with the remedy; empty if nothing is."""
     from ..engine.control.client import UNREADABLE_REMEDY
     from ..engine.control.left_over import left_over
 

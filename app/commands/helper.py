@@ -23,7 +23,7 @@ def helper_arguments(parser: ArgumentParser) -> None:
 
 
 def helper(arguments: Namespace) -> int:
-    """Show, install or remove the helper; 0 where it is ready, or the work is done."""
+    """Show, install or remove the helper; 0 if it is ready, or the work is done."""
     if os.name != "posix":
         raise PermissionRefused("boards are set on Linux only", "helper", "nothing needs to be installed here")
     if arguments.do == "show":

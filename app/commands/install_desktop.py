@@ -32,7 +32,7 @@ def install_desktop_arguments(parser: ArgumentParser) -> None:
 def install_desktop(arguments: Namespace) -> int:
     """Write the entry, the icons and the file types for this user, or remove them.
 
-    Raises WattridgeError where the program's own command is not found, OSError where nothing can be written.
+    Raises WattridgeError if the program's own command is not found, OSError if nothing can be written.
     """
     if not sys.platform.startswith("linux"):
         raise WattridgeError("desktop entries are of Linux", "install-desktop", "pin the program to the menu by hand")

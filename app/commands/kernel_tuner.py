@@ -42,7 +42,7 @@ def kernel_tuner_arguments(parser: ArgumentParser) -> None:
 
 
 def kernel_tuner(arguments: Namespace, run: Run | None = None) -> int:
-    """Run the script; its exit status. Raises InputError where there is none, and what this program refuses.
+    """Run the script; its exit status. Raises InputError if there is none, and what this program refuses.
 
     `run` is who runs its sessions, where that is a window.
     """

@@ -129,7 +129,7 @@ def _spans(watches: Sequence[Watch], ended: Ended) -> list[Span]:
 def _idle(watches: Sequence[Watch]) -> tuple[float, Interval | None]:
     """What the boards draw together before the program starts, W, with its interval.
 
-    Raises WattridgeError where that is not known.
+    Raises WattridgeError if that is not known.
     """
     from ..engine.metering.over_runs import sum_interval
     from ..engine.metering.span import read_span

@@ -156,7 +156,7 @@ def worker(arguments: Namespace) -> int:
 
 
 def boards_here() -> list[str]:
-    """The selectors of this machine's boards. Raises InputError where there are none."""
+    """The selectors of this machine's boards. Raises InputError if there are none."""
     from ..sensors.select import amd_boards, real_boards
 
     results = [uuid for _, uuid, _ in (*real_boards(), *amd_boards())]
@@ -178,7 +178,7 @@ def add_pool(parser: ArgumentParser) -> None:
 
 
 def is_pooled(arguments: Namespace) -> bool:
-    """Whether several boards are asked for. Raises InputError where they are named in two ways."""
+    """Whether several boards are asked for. Raises InputError if they are named in two ways."""
     several = selectors_of(arguments.gpu) is not None
     if arguments.pool is not None and arguments.gpu is not None:
         raise InputError("both --pool and --gpu", "usage", "leave --gpu out: the pool has its boards")
@@ -186,7 +186,7 @@ def is_pooled(arguments: Namespace) -> bool:
 
 
 def selectors_of(text: str | None) -> list[str] | None:
-    """The boards of a comma-separated list; None where it names one. Raises InputError for one named twice."""
+    """The boards of a comma-separated list; None if it names one. Raises InputError for one named twice."""
     if text is None or "," not in text or is_there(Path(text)):
         return None
     from ..engine.session.pool.opening import listed_boards
@@ -205,7 +205,7 @@ def pooled_gpus(arguments: Namespace, speed: float) -> Iterator[list[PooledGpu]]
 
 @contextmanager
 def pooled_gpu(arguments: Namespace, speed: float) -> Iterator[PooledGpu]:
-    """The boards of one model that are asked for, as one. Raises InputError where there are several models."""
+    """The boards of one model that are asked for, as one. Raises InputError if there are several models."""
     from ..engine.runner.pool.pooled_gpu import PooledGpu
     from ..engine.session.pool.opening import chosen_model
 

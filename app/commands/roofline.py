@@ -103,7 +103,7 @@ def _on_file() -> list[Sweep]:
 
 
 def _documents(sweeps: list[Sweep], kernel: PlacedKernel | None) -> list[dict[str, Any]]:
-    """One per board and source. Raises InputError where no sweep gives a fit."""
+    """One per board and source. Raises InputError if no sweep gives a fit."""
     from ..engine.models.roofline.points import published_to_json, to_json
 
     boards: dict[tuple[str, str], dict[str, Any]] = {}

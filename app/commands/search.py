@@ -163,7 +163,7 @@ def _resume(arguments: Namespace, session: int) -> int:
 
 
 def _runs_program(origin: Mapping[str, str]) -> bool:
-    """Whether a session runs a program, which takes real time; False where its file is gone."""
+    """Whether a session runs a program, which takes real time; False if its file is gone."""
     from ..engine.session.load import load_specification
 
     path = Path(origin.get("file", ""))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def measured_sessions(sources: Sequence[str], arguments: Namespace) -> list[Opened]:
     """Tune these specifications on every board of --gpu, all boards at once; the sessions, board by board.
 
-    Raises InputError where no boards are named, or one twice, and WattridgeError where a session fails.
+    Raises InputError if no boards are named, or one twice, and WattridgeError if a session fails.
     """
     from ..engine.session.load import load_specification
     from ..engine.session.planning import plan_specification
@@ -48,7 +48,7 @@ def measured_sessions(sources: Sequence[str], arguments: Namespace) -> list[Open
 def tuned_by_models(specification: Specification, models: Sequence[PooledGpu], arguments: Namespace) -> list[Opened]:
     """Tune it on the boards of each model of a pool, all models at once; the sessions, one for each.
 
-    Raises InputError for what is for one session alone, and WattridgeError where a session fails.
+    Raises InputError for what is for one session alone, and WattridgeError if a session fails.
     """
     from ..engine.session.planning import plan_specification
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def open_session(source: str | None, columns: TableColumns | None = None) -> Opened:
     """A stored session by its number (None: the newest), or a recording by its file, whose `columns` may be said.
 
-    Raises InputError where there is neither.
+    Raises InputError if there is neither.
     """
     with _collector_at_rest():
         number = None if source is None else session_number(source)
@@ -40,7 +40,7 @@ def open_session(source: str | None, columns: TableColumns | None = None) -> Ope
 
 
 def newest_session(store: Store, where: str) -> int:
-    """Its number. Raises InputError, naming the command as `where`, where none is stored."""
+    """Its number. Raises InputError, naming the command as `where`, if none is stored."""
     known = store.sessions()
     if not known:
         raise InputError("no session is stored", where, "run `wattridge tune` or `wattridge demo` first")

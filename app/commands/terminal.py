@@ -186,6 +186,6 @@ def _blocks(widths: Sequence[int], room: int | None) -> Iterator[list[int]]:
 
 
 def _elided(text: str, room: int) -> str:
-    """The text, without its middle where it is too long."""
+    """The text, without its middle if it is too long."""
     kept = room - 1
     return text if len(text) <= room else f"{text[: kept - kept // 2]}…{text[len(text) - kept // 2 :]}"[:room]

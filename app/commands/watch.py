@@ -355,7 +355,7 @@ def _clock_there(gpu: Gpu) -> dict[str, float] | None:
 
 
 def _counter_difference(trace: Trace, begun_ns: int, end_ns: int) -> float:
-    """What the board's own energy counter rose by, in J; NaN where it has none."""
+    """What the board's own energy counter rose by, in J; NaN if it has none."""
     counter = trace.statistics("energy_j", begun_ns, end_ns)
     return counter.maximum - counter.minimum if counter.samples else math.nan
 

@@ -47,7 +47,7 @@ class Tunable(UserDict[Any, Any]):
         self.param_key = param_key
 
     def select_for_configuration(self, params: Mapping[str, Any]) -> Any:
-        """The argument for these parameters. Raises KeyError where there is none for the value."""
+        """The argument for these parameters. Raises KeyError if there is none for the value."""
         key = self.param_key
         if callable(key):
             option = key(params)

@@ -73,61 +73,60 @@ def tune(
     name: str | None = None,
     quiet: bool = False,
 ) -> Tuned:
-    """Measure `function(*arguments, **keywords, **configuration)` for configurations of the parameters.
+    """Measure ``function(*arguments, **keywords, **configuration)`` for configurations of the parameters.
 
-    Figures are `time_s`, `energy_j`, `power_w` and the metrics. A configuration whose call raises is a failed one.
+    A configuration whose call raises is a failed one.
 
     Parameters
     ----------
-    function
-        What is called, in this process.
-    parameters
-        By name a list of values, one value, or a range as text over other parameters.
-    arguments, keywords
-        What every call is given besides the configuration.
-    minimise, maximise
-        The figure that is the objective, at most one of the two: the energy unless named, or the time where no energy
-        is known.
-    front
-        The figures of the Pareto front; time and energy unless named.
-    limits
-        What figures must hold, as `{"time_s": "<= 0.002"}`.
-    within
-        A share: 0.03 chooses among the configurations at most 3 % slower than the fastest, once all are measured.
-    restrictions
-        Text or functions of the parameters.
-    metrics
-        By name text over parameters and figures, or functions of a dict of them.
-    strategy, strategy_options
-        The search, and its options.
-    max_evaluations, max_seconds, patience
-        Where the search ends: after so many configurations, seconds, or configurations without a better one.
-    seed
+    function : callable
+        What is measured.
+    parameters : mapping of str to sequence or str
+        Of each keyword argument of `function` its values: a list, one value, or a range as text over other parameters.
+    arguments, keywords : sequence, mapping
+        Further arguments of every call.
+    minimise, maximise : str
+        The figure to optimise: ``time_s``, ``energy_j``, ``power_w``, a metric, or a parameter.
+    front : sequence of str
+        Figures of the Pareto front.
+    limits : mapping of str to str
+        Bounds that hold for the choice, as ``{"time_s": "<= 0.002"}``.
+    within : float
+        Choose among the configurations that are at most by this share slower than the fastest, once all are measured.
+    restrictions : str, callable, or a list of these
+        Which configurations are valid.
+    metrics : mapping of str to str or callable
+        Further figures: text over parameters and figures, or a function of a dict of them.
+    strategy, strategy_options : str, mapping
+        How to search, as `wattridge strategies` lists them.
+    max_evaluations, max_seconds, patience : int, float, int
+        Limits of the search: measurements, seconds, measurements without an improvement.
+    seed : int
         Of the search's random numbers.
-    verify
-        A function of what the first call of a configuration returns.
-    synchronise
-        A function that waits until the device is done.
-    target
-        The half of the 95 % interval of the mean time at which a measurement ends, as a share of the mean.
-    gpu
+    verify : callable
+        Called with what the first call of each configuration returns; a false result marks it as wrong.
+    synchronise : callable
+        Waits until the device has finished; by default that of the library in use.
+    target : float
+        Half of the 95 % interval of the mean time, relative to it, at which a measurement may end.
+    gpu : Gpu, str or int
         The board whose energy counts, by default GPU 0; without a board there is time only.
-    name
-        The title of the session, by default the function's name.
-    quiet
-        Whether progress and remarks are left out.
+    name : str
+        Of the session in the store, by default the function's.
+    quiet : bool
+        Print nothing.
 
     Returns
     -------
     Tuned
-        The measured configurations, the best of them and the front.
+        The best configuration, the front and the whole table.
 
     Raises
     ------
     InputError
-        For what cannot be used, and for an objective of energy where none is known.
+        For an argument that cannot be used, and for an objective of energy if no energy is known.
     KeyboardInterrupt
-        Where the user stops it; what was measured by then is in the store.
+        If the user stops it; what was measured by then is in the store.
     """
     if not callable(function):
         raise InputError(f"it is of type {type(function).__name__}", "tune", "pass a function, then its parameters")
@@ -257,9 +256,19 @@ class TunedFunction(Generic[P, R]):
 def tunable(
     parameters: Mapping[str, Sequence[Any] | str], **options: Any
 ) -> Callable[[Callable[P, R]], TunedFunction[P, R]]:
-    """A decorator: `@tunable({"block": [32, 64]}, minimise="energy_j")`, then `function.tune(x)` and `function(x)`.
+    """Decorate a function that is tuned by ``function.tune(x)``, and then called with its best configuration.
 
-    The options are those of `tune`.
+    Parameters
+    ----------
+    parameters : mapping of str to sequence or str
+        As for `tune`: ``@tunable({"block": [32, 64]}, minimise="energy_j")``.
+    **options
+        Those of `tune`.
+
+    Returns
+    -------
+    callable
+        The decorator; what it returns is called as the function.
     """
     return lambda function: TunedFunction(function, parameters, options)
 
@@ -292,7 +301,7 @@ def _space(parameters: Mapping[str, Sequence[Any] | str], restrictions: Any) -> 
 
 
 def _check_call(function: Callable[..., Any], arguments: Sequence[Any], keywords: Mapping[str, Any]) -> None:
-    """Raise InputError where the function cannot be called in this way, as far as its signature is known."""
+    """Raise InputError if the function cannot be called in this way, as far as its signature is known."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # a builtin

@@ -77,7 +77,7 @@ class ScriptedKernel(SourceKernel):
         return replace(launch, shared_byte=shared), math.prod(sizes)
 
     def _grid(self, parameters: Parameters, sizes: Sequence[int], least: int) -> Launch:
-        """Raises KernelRefused where a size is less than the least, or nothing can be divided by its divisor."""
+        """Raises KernelRefused if a size is less than the least, or nothing can be divided by its divisor."""
         parts = self._parts
         by = [
             math.prod(self._amount(value, parameters, f"grid_div_{axis}") for value in self._several(given, parameters))
@@ -191,7 +191,7 @@ def to_numpy(value: Any, where: str) -> Any:
 def write_back(value: Any, host: Array, where: str) -> bool:
     """Copy to an array that `to_numpy` read, of CuPy, PyCUDA, Numba or PyTorch, what a kernel has made of it.
 
-    False where its library lets nobody write to it, as JAX. Raises InputError where it does, but not to this one.
+    False if its library lets nobody write to it, as JAX. Raises InputError if it does, but not to this one.
     """
     try:
         if hasattr(value, "detach") and hasattr(value, "copy_"):  # PyTorch
@@ -207,7 +207,7 @@ def write_back(value: Any, host: Array, where: str) -> bool:
 
 
 def is_page_locked(value: Any) -> bool:
-    """Whether an array of the host was made page-locked, by PyCUDA, CuPy or PyTorch: kernels may use it where it is."""
+    """Whether an array of the host was made page-locked, by PyCUDA, CuPy or PyTorch: kernels may use it if it is."""
     if hasattr(value, "is_pinned"):  # PyTorch
         return bool(value.is_pinned())
     while value is not None:
@@ -290,7 +290,7 @@ def describe_kernel(
     profile: str = "",
     timeout_s: float = 10.0,
 ) -> DescribedKernel:
-    """Arrays are written to `folder`, which must outlast the measurements; None where no kernel will run.
+    """Arrays are written to `folder`, which must outlast the measurements; None if no kernel will run.
 
     `compare` False leaves the check to a function. Raises InputError naming what cannot be used.
     """
@@ -525,7 +525,7 @@ def _argument(folder: Path | None, name: str, value: Any, *, output: bool = Fals
 
 
 def _kept(folder: Path | None, name: str, array: Any) -> str:
-    """The path of a file with the array; zeros where none is needed."""
+    """The path of a file with the array; zeros if none is needed."""
     if folder is None:
         return "zeros"
     path = folder / f"{name}.npy"

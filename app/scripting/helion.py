@@ -39,7 +39,7 @@ class Autotuner:
     def autotune(self, *, skip_cache: bool = False) -> Any:
         """The best configuration; nothing is kept on disk but the session, so there is no cache to be skipped.
 
-        Raises InputError, WattridgeError where no configuration works, and KeyboardInterrupt.
+        Raises InputError, WattridgeError if no configuration works, and KeyboardInterrupt.
         """
         tuning = self._tuning
         found = dict(tuning.candidates(self._kernel))
@@ -107,35 +107,39 @@ def autotuner(
     quiet: bool = False,
     **search: Any,
 ) -> Tuning:
-    """Make an `autotuner_fn` for `helion.kernel`, which chooses by energy, time or power.
+    """An `autotuner_fn` for ``helion.kernel``, which chooses by energy, time or power.
 
     Parameters
     ----------
-    minimise
-        `energy_j`, `time_s` or `power_w`.
-    within
-        A share: 0.03 chooses among the configurations that are at most 3 % slower than the fastest.
-    configs
-        The `helion.Config`s; None for those that Helion draws, its default configuration among them.
-    candidates
-        How many configurations Helion draws.
-    verify
-        A function of what the first call of a configuration returns. Without it that must be close to what the default
+    minimise : str
+        As for `wattridge.tune`.
+    within : float
+        Choose among the configurations that are at most by this share slower than the fastest.
+    configs : sequence of helion.Config
+        Without them `candidates` are drawn by Helion, its default configuration among them.
+    candidates : int
+        How many are drawn.
+    verify : callable
+        Called with what the first call of each configuration returns. Without it that must be close to what the default
         configuration, or the kernel's `autotune_baseline_fn`, returns.
-    gpu
+    gpu : Gpu, str or int
         The board whose energy counts, by default GPU 0.
-    target, quiet, **search
-        As for `wattridge.tune`; `search` has further keywords of it, as `strategy` and `max_evaluations`.
+    target : float
+        Half of the 95 % interval of the mean time, relative to it, at which a measurement may end.
+    quiet : bool
+        Print nothing.
+    **search
+        Further keywords of `wattridge.tune`, as `strategy` and `max_evaluations`.
 
     Returns
     -------
     Tuning
-        The function for Helion; its `results` hold what was measured.
+        To be passed to Helion.
 
     Raises
     ------
     InputError
-        For a negative share, and for less than one candidate.
+        For an argument that cannot be used.
     """
     if within is not None and not within >= 0:
         raise InputError(f"it is {within}", "within", "give a share from 0, as 0.03")

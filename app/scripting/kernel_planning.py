@@ -69,7 +69,7 @@ def plan_on_board(
     side: Callable[[DescribedKernel, Gpu], ScriptOfKernel],
     cache: GrowingCache | None,
 ) -> ReadyPlan:
-    """Raises InputError and WattridgeError where it cannot be run there, before anything is measured."""
+    """Raises InputError and WattridgeError if it cannot be run there, before anything is measured."""
     spec = kernel.spec
     assert spec.kernel is not None
     metered = gpu.info.source != "unmetered"
@@ -147,7 +147,7 @@ def require_language(language: str) -> None:
 
 
 def _require_time_only(wanted: Wanted, gpu: Gpu) -> None:
-    """Raises InputError where a script asks for figures that a device without sensors does not report."""
+    """Raises InputError if a script asks for figures that a device without sensors does not report."""
     goals = (wanted.objective.goal, *wanted.objective.front)
     for name in (*(goal.name for goal in goals), *wanted.figures.observed):
         if our_name(name) in _OF_A_BOARD:
@@ -156,7 +156,7 @@ def _require_time_only(wanted: Wanted, gpu: Gpu) -> None:
 
 
 def plan_from_cache(kernel: DescribedKernel, wanted: Wanted, cache: GrowingCache) -> ReadyPlan:
-    """A search that is answered from the file. Raises InputError where it lacks a configuration of the space."""
+    """A search that is answered from the file. Raises InputError if it lacks a configuration of the space."""
     recording = cache.recording
     if recording is None:
         raise InputError(

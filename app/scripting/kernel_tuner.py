@@ -70,7 +70,7 @@ _NO_SUCH_BOARD: Final = "leave -arch out of compiler_options, or name an archite
 
 
 def why_none_worked(table: ResultTable) -> str:
-    """Empty where one worked, or where nothing was measured."""
+    """Empty if one worked, or where nothing was measured."""
     failed = sum(table.failures().values())
     if not failed or failed < len(table) or (found := most_frequent(table)) is None:
         return ""
@@ -176,14 +176,31 @@ def tune_kernel(
 ) -> tuple[list[Result], Result]:
     """Tune a kernel in CUDA or OpenCL, or a function in C or Fortran.
 
-    The results of all configurations come as dicts with times in ms; beside them the environment.
+    The parameters are Kernel Tuner's, and `PARAMETERS` says what happens to each; two are added. The session is in the
+    store, and energy is measured with the time: results have `energy_j` and `power_w` too.
 
-    The parameters are Kernel Tuner's, and `PARAMETERS` says what happens to each. Of its own it has `gpu` in place of
-    `device`: what `--gpu` names, or an open board; and `profile`, how a simulated one costs the kernel. The session is
-    in the store, and energy is measured with the time: results have `energy_j` and `power_w` too.
+    Parameters
+    ----------
+    gpu : Gpu or str
+        In place of `device`: what `--gpu` names, or an open board.
+    profile : str
+        How a simulated board costs the kernel.
 
-    Raises InputError for what cannot be used or honoured, WattridgeError where the session fails, KeyboardInterrupt
-    where the user stops it, and what the script's own functions raise.
+    Returns
+    -------
+    results : list of dict
+        One for each configuration, with times in ms.
+    environment : dict
+        Of the session.
+
+    Raises
+    ------
+    InputError
+        For what cannot be used or honoured.
+    WattridgeError
+        If the session fails.
+    KeyboardInterrupt
+        If the user stops it. What the script's own functions raise is passed on.
     """
     began = time.perf_counter()
     source = read_source(kernel_source, lang, compiler)
@@ -292,9 +309,26 @@ def run_kernel(
     *,
     gpu: Gpu | str | None = None,
 ) -> list[Any]:
-    """Launch a kernel, or call a function, once; the arguments as they are afterwards, in their order.
+    """Launch a kernel, or call a function, once.
 
-    Parameters as for `tune_kernel`. Raises InputError for what cannot be used, WattridgeError where the kernel fails.
+    Parameters
+    ----------
+    params : mapping of str to value
+        The configuration.
+    gpu : Gpu or str
+        In place of `device`. All others are those of `tune_kernel`.
+
+    Returns
+    -------
+    list
+        The arguments as they are afterwards, in their order.
+
+    Raises
+    ------
+    InputError
+        For what cannot be used.
+    WattridgeError
+        If the kernel fails.
     """
 
     source = read_source(kernel_source, lang, compiler)
@@ -352,7 +386,7 @@ class _Observers:
 
 
 def _made(given: Any, at: int, known: Mapping[str, Any]) -> Any:
-    """An observer as it is; what a class or a function makes of what is known, or of nothing where it takes nothing."""
+    """An observer as it is; what a class or a function makes of what is known, or of nothing if it takes nothing."""
     made = given
     while callable(made) and not (hasattr(made, "get_results") and not isinstance(made, type)):
         try:
@@ -415,7 +449,7 @@ def board_of(gpu: Gpu | str | None, device: Any) -> Iterator[Gpu]:
 
 
 def _run(plan: ReadyPlan, figures: Figures, cache: GrowingCache | None, *, quiet: bool, verbose: bool) -> SessionResult:
-    """The session; its cache grows with it, and failures are said where that was asked for."""
+    """Run the session, extending its cache, and print failures if requested."""
     if not quiet:
         for note in plan.space.notes:
             say(note)
@@ -547,7 +581,7 @@ def _run_once(
 ) -> list[Any]:
     """All arguments after one launch: arrays as NumPy arrays, scalars as they were.
 
-    Raises InputError where it cannot run on that board, WattridgeError where it fails.
+    Raises InputError if it cannot run on that board, WattridgeError if it fails.
     """
     if not board.info.real:
         raise InputError(f"a {board.info.source} GPU runs no kernels", board.info.label, "choose a real GPU")

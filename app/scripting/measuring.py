@@ -35,21 +35,21 @@ def measure(gpu: Board | Sequence[Board] = None) -> Measuring:
 
     Parameters
     ----------
-    gpu
-        An index, a UUID, simulated:NAME, recorded:FILE, an open `Gpu`, or a list of these; None is GPU 0, or the
-        simulated A100, with a warning, where no NVIDIA driver answers.
+    gpu : int, str, Gpu, or a sequence of these
+        An index, a UUID, ``simulated:NAME``, ``recorded:FILE`` or an open board. None is GPU 0, or the simulated A100,
+        with a warning, if no NVIDIA driver answers.
 
     Returns
     -------
     Measuring
-        A context manager, whose figures are known once the block has ended.
+        Its figures are those of the block, in s, J and W.
 
     Raises
     ------
     InputError
-        On entering, where there is no such GPU.
+        On entering, if there is no such GPU.
     SensorError
-        On entering, where the GPU does not open.
+        On entering, if the GPU cannot be opened.
     """
     several = isinstance(gpu, Sequence) and not isinstance(gpu, str)
     return Measuring(tuple(gpu) if several else (gpu,))  # type: ignore[arg-type]
@@ -180,7 +180,7 @@ class Measuring:
 
     @property
     def unknown(self) -> str:
-        """Why the energy is not known; empty where it is."""
+        """Why the energy is not known; empty if it is."""
         several = len(self.boards) > 1
         return "; ".join(f"{s.gpu}: {s.unknown}" if several else s.unknown for s in self.boards if s.unknown)
 

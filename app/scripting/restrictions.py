@@ -72,7 +72,7 @@ _AT_ONCE = 4096  # configurations
 
 
 def filtered(space: SearchSpace, accepts: Callable[[Configuration], object], name: str, where: str) -> SearchSpace:
-    """The rows that `accepts`; its calls are in the order of the rows. Raises InputError where none is left.
+    """The rows that `accepts`; its calls are in the order of the rows. Raises InputError if none is left.
 
     `name` is what the restriction is called among those that removed something.
     """

@@ -54,10 +54,30 @@ def get_frequency_power_relation_fp32(
     cache: str | None = None,
     simulation_mode: bool | None = None,
 ) -> tuple[Floats, Floats]:
-    """Observed clocks in MHz and power in W of a full load at about so many locked clocks, each of shape (clocks,).
+    """Measure the power of a full load at about `n_samples` locked clocks.
 
-    `use_locked_clocks` has no effect: clocks are locked wherever the board allows it. Raises InputError for what is not
-    supported, and WattridgeError where clocks cannot be set here.
+    Parameters
+    ----------
+    device : int
+        The board.
+    n_samples : int
+        How many clocks, about.
+    nvidia_smi_fallback, use_locked_clocks, cache, simulation_mode
+        Kernel Tuner's. `use_locked_clocks` has no effect: clocks are locked wherever the board allows it.
+
+    Returns
+    -------
+    clocks : (clocks,) float array
+        As observed, in MHz.
+    power : (clocks,) float array
+        In W.
+
+    Raises
+    ------
+    InputError
+        For what is not supported.
+    WattridgeError
+        If clocks cannot be set here.
     """
     _refuse(nvidia_smi_fallback=nvidia_smi_fallback, cache=cache, simulation_mode=simulation_mode)
     with board_of(None, device) as board:
@@ -66,7 +86,22 @@ def get_frequency_power_relation_fp32(
 
 
 def estimated_voltage(clocks: npt.ArrayLike, clock_threshold: float, voltage_scale: float) -> Floats:
-    """v of clocks above the lowest one, in MHz."""
+    """Relative voltage at clocks above the lowest one.
+
+    Parameters
+    ----------
+    clocks : (n,) array_like
+        In MHz above the lowest one.
+    clock_threshold : float
+        Where the voltage begins to rise, in the same unit.
+    voltage_scale : float
+        Slope above it, per GHz.
+
+    Returns
+    -------
+    (n,) float array
+        Dimensionless.
+    """
     above = np.maximum(0.0, np.asarray(clocks, dtype=np.float64) - clock_threshold)
     return np.asarray(1.0 + 1e-3 * voltage_scale * above)
 
@@ -74,16 +109,48 @@ def estimated_voltage(clocks: npt.ArrayLike, clock_threshold: float, voltage_sca
 def estimated_power(
     clocks: npt.ArrayLike, clock_threshold: float, voltage_scale: float, clock_scale: float, power_max: float
 ) -> Floats:
-    """P of clocks above the lowest one, in MHz; relative to the least power."""
+    """Relative power at clocks above the lowest one.
+
+    Parameters
+    ----------
+    clocks : (n,) array_like
+        In MHz above the lowest one.
+    clock_threshold, voltage_scale : float
+        As of `estimated_voltage`.
+    clock_scale : float
+        Relative power per GHz and squared relative voltage.
+    power_max : float
+        The highest, relative to the least.
+
+    Returns
+    -------
+    (n,) float array
+        Relative to the least power.
+    """
     voltage = estimated_voltage(clocks, clock_threshold, voltage_scale)
     free = 1.0 + 1e-3 * clock_scale * np.asarray(clocks, dtype=np.float64) * voltage**2
     return np.asarray(np.minimum(power_max, free))
 
 
 def fit_power_frequency_model(freqs: npt.ArrayLike, nvml_power: npt.ArrayLike) -> Fitted:
-    """The ridge in MHz, the parameters of `estimated_power`, and what clocks and powers are relative to.
+    """Fit the model of `estimated_power` by least squares, started from several ridges.
 
-    By least squares from several ridges. Raises InputError for fewer than five clocks.
+    Parameters
+    ----------
+    freqs : (n,) array_like
+        Clocks in MHz, at least five.
+    nvml_power : (n,) array_like
+        Power in W.
+
+    Returns
+    -------
+    Fitted
+        The ridge in MHz, the parameters, and the clock and power to which they are relative.
+
+    Raises
+    ------
+    InputError
+        For fewer than five clocks.
     """
     return _fitted(freqs, nvml_power)
 
@@ -122,10 +189,26 @@ def create_power_frequency_model(
     cache: str | None = None,
     simulation_mode: bool | None = None,
 ) -> tuple[int, Floats, Floats, Parameters, Scales]:
-    """The settable clock nearest to the ridge, clocks and power as they were measured, and the model of them.
+    """Measure and fit power over clock. Clocks are restored.
 
-    Clocks are restored. `use_locked_clocks` has no effect: they are locked wherever the board allows it. Raises as
-    `get_frequency_power_relation_fp32` and `fit_power_frequency_model` do.
+    Parameters
+    ----------
+    device, n_samples, verbose, nvidia_smi_fallback, use_locked_clocks, cache, simulation_mode
+        Kernel Tuner's; as of `get_frequency_power_relation_fp32`.
+
+    Returns
+    -------
+    ridge : int
+        The settable clock nearest to the ridge, in MHz.
+    clocks, power : (n,) float array
+        As measured, in MHz and W.
+    parameters, scales : tuple
+        Of `estimated_power`, and what clocks and power are relative to.
+
+    Raises
+    ------
+    InputError, WattridgeError
+        As `get_frequency_power_relation_fp32` and `fit_power_frequency_model`.
     """
     from ..engine.models.fit.frequency import fit_points
 
@@ -151,7 +234,26 @@ def get_frequency_range_around_ridge(
     number_of_freqs: Any,
     verbose: bool = False,
 ) -> list[float]:
-    """Those of all clocks that are nearest to so many, evenly spread within so many per cent of the ridge."""
+    """Choose clocks around the ridge.
+
+    Parameters
+    ----------
+    ridge_frequency : float
+        In MHz.
+    all_frequencies : (n,) array_like
+        Settable clocks in MHz.
+    freq_range : float
+        In per cent of the ridge, to either side.
+    number_of_freqs : int
+        How many points are spread evenly in that range.
+    verbose : bool
+        Print the choice.
+
+    Returns
+    -------
+    list of float
+        The settable clocks nearest to these points, in MHz.
+    """
     share, known = int(freq_range) / 100.0, np.asarray(all_frequencies)
     wanted = np.linspace((1 - share) * ridge_frequency, (1 + share) * ridge_frequency, int(number_of_freqs))
     chosen: list[float] = np.unique([known[np.argmin(np.abs(known - value))] for value in wanted]).tolist()
@@ -172,7 +274,7 @@ def _relation(board: Gpu, n_samples: int) -> Points:
 
 
 def _refuse(**given: object) -> None:
-    """What is not supported, where a script asks for it."""
+    """Raise InputError if any of these unsupported options is used."""
     for name, value in given.items():
         if value:
             raise InputError(f"{name} is not supported", "kernel_tuner.energy", f"leave {name} out")
@@ -303,7 +405,7 @@ def get_config_string(
 def get_best_config(
     results: Sequence[Mapping[str, Any]], objective: str, objective_higher_is_better: bool = False
 ) -> Mapping[str, Any]:
-    """The best of the results that worked. Raises InputError where none did."""
+    """The best of the results that worked. Raises InputError if none did."""
     worked = [result for result in results if "__error__" not in result and objective in result]
     if not worked:
         raise InputError(f"no result has a {objective}", "get_best_config", "look at the errors in the results")

@@ -31,9 +31,23 @@ _MOST_BYTES: Final = 1 << 26
 def store_output_file(
     output_filename: str | Path, results: Sequence[Mapping[str, Any]], tune_params: Any = None, objective: str = "time"
 ) -> None:
-    """Write results of `tune_kernel` in the format T4; the suffix .json is added where it is missing.
+    """Write results of `tune_kernel` in the format T4.
 
-    Raises InputError where they are not as it returned them, all of them.
+    Parameters
+    ----------
+    output_filename : str or Path
+        The suffix .json is added if it is missing.
+    results : sequence of mapping
+        All that `tune_kernel` returned.
+    tune_params : mapping
+        Not needed: the results have them.
+    objective : str
+        The figure that is marked as the objective.
+
+    Raises
+    ------
+    InputError
+        If the results are not as `tune_kernel` returned them.
     """
     if not isinstance(results, Results) or len(results) != len(results.by_row):
         raise InputError("these are no results of tune_kernel", "store_output_file", "pass what it returned, as it is")
@@ -73,9 +87,30 @@ def store_results(
     objective: str | None = None,
     objective_higher_is_better: bool | None = None,
 ) -> None:
-    """Write the results within `top` per cent of the best, for this board and problem size beside what the file holds.
+    """Write the results within `top` per cent of the best, for this board and problem size.
 
-    Raises InputError where the file is of another kernel, and where there is no such result.
+    Entries of the file for other boards and problem sizes stay.
+
+    Parameters
+    ----------
+    results_filename : str or Path
+    kernel_name, kernel_string : str, object
+        The kernel and its source.
+    tune_params : mapping
+    problem_size : int, tuple or str
+    results : sequence of mapping
+        All that `tune_kernel` returned.
+    env : mapping
+        The environment that `tune_kernel` returned.
+    top : float
+        In per cent of the best.
+    objective, objective_higher_is_better : str, bool
+        By default those of the results.
+
+    Raises
+    ------
+    InputError
+        If the file is of another kernel, and if there is no such result.
     """
     name = objective or "time"
     maximise = read_objective(name, objective_higher_is_better, None, (name,)).goal.maximise
@@ -119,7 +154,18 @@ def create_device_targets(
 
     They are those that most problem sizes have among their best, and of several such those with the least, or the most,
     in sum. `TARGET_` and the board's name select a board; without, they are chosen so from the entries of all boards.
-    The objective is the file's: raises InputError where another one is named.
+
+    Parameters
+    ----------
+    header_filename, results_filename : str or Path
+        The header to write, and the file to read.
+    objective, objective_higher_is_better : str, bool
+        Those of the file.
+
+    Raises
+    ------
+    InputError
+        If another objective is named than the file's.
     """
     document = _document(Path(results_filename))
     name, maximise = str(document["objective"]), bool(document["objective_higher_is_better"])

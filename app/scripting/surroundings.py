@@ -70,7 +70,7 @@ def running_with(chosen: Surroundings) -> Iterator[None]:
 
 
 def run_session_of_script(plan: ReadyPlan, on_event: Callable[[Event], None], quiet: bool) -> SessionResult:
-    """Run a plan to its end. Raises WattridgeError where it failed, KeyboardInterrupt where the user stopped it.
+    """Run a plan to its end. Raises WattridgeError if it failed, KeyboardInterrupt where the user stopped it.
 
     What was measured by then is in the store.
     """

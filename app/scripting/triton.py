@@ -93,9 +93,9 @@ class Bench:
         _refuse_kept_choices(self)
 
     def __call__(self, kernel_call: Callable[[], Any], quantiles: Sequence[float] | None = None, **_: Any) -> Score:
-        """The score of one configuration, as Triton asks for it.
+        """The score of one configuration, in Triton's interface.
 
-        Raises what the launch raises (Triton treats lack of resources as a failure), and WattridgeError where the
+        Raises what the launch raises (Triton treats lack of resources as a failure), and WattridgeError if the
         energy is asked for and cannot be known.
         """
         tuner, configuration = _asked_by(kernel_call)
@@ -141,28 +141,28 @@ def bench(
     gpu: Gpu | str | int | None = None,
     target: float = _TARGET,
 ) -> Bench:
-    """Make a hook for `triton.autotune(..., do_bench=...)`, with which Triton chooses by energy, time or power.
+    """A hook for ``triton.autotune(..., do_bench=...)`` that makes Triton choose by energy, time or power.
 
     Parameters
     ----------
-    minimise
-        `energy`, `time` or `power`.
-    within
-        A share: 0.03 chooses among the configurations that are at most 3 % slower than the fastest.
-    gpu
+    minimise : str
+        'energy', 'time' or 'power'.
+    within : float
+        Choose among the configurations that are at most by this share slower than the fastest.
+    gpu : Gpu, str or int
         The board whose energy counts, by default GPU 0.
-    target
-        The half of the 95 % interval of the mean time at which a measurement ends, as a share of the mean.
+    target : float
+        Half of the 95 % interval of the mean time, relative to it, at which a measurement may end.
 
     Returns
     -------
     Bench
-        The hook; its `rows` hold the figures of all that it measured.
+        The hook.
 
     Raises
     ------
     InputError
-        For another figure, and a negative share.
+        For an argument that cannot be used.
     """
     return Bench(minimise, within, gpu, target)
 
@@ -182,32 +182,40 @@ def tune(
     quiet: bool = False,
     **search: Any,
 ) -> Tuned:
-    """Launch `kernel[grid](*args, **keywords, **config.all_kwargs())` for every configuration, and measure it.
+    """Launch ``kernel[grid](*args, **keywords, **config.all_kwargs())`` for every configuration, and measure it.
 
     Parameters
     ----------
-    kernel
-        A function of `triton.jit`, without an autotuner of its own.
-    configs
-        The `triton.Config`s.
-    args, keywords
-        The arguments of the kernel, besides those of a configuration.
-    grid
+    kernel : triton.JITFunction
+    configs : sequence of triton.Config
+    args, keywords : sequence, mapping
+        Of every launch.
+    grid : tuple or callable
         A tuple, or a function of the meta-parameters.
-    verify
-        A function without arguments, called after a first launch of each configuration.
-    minimise, within, gpu, target, quiet, **search
-        As for `wattridge.tune`; `search` has further keywords of it, as `strategy` and `max_evaluations`.
+    minimise : str
+        As for `wattridge.tune`.
+    within : float
+        Choose among the configurations that are at most by this share slower than the fastest.
+    verify : callable
+        Called without arguments after a first launch of each configuration; a false result marks it as wrong.
+    gpu : Gpu, str or int
+        The board whose energy counts, by default GPU 0.
+    target : float
+        Half of the 95 % interval of the mean time, relative to it, at which a measurement may end.
+    quiet : bool
+        Print nothing.
+    **search
+        Further keywords of `wattridge.tune`, as `strategy` and `max_evaluations`.
 
     Returns
     -------
     Tuned
-        The whole table, the best configuration and the front.
+        The best configuration, the front and the whole table.
 
     Raises
     ------
-    InputError
-        Where the kernel has an autotuner or there are no configurations, and as `wattridge.tune` does.
+    InputError, KeyboardInterrupt
+        As `wattridge.tune`.
     """
     if hasattr(kernel, "configs") and hasattr(kernel, "fn"):
         what = "it has an autotuner of its own, which would choose before anything is measured here"
@@ -268,7 +276,7 @@ def _asked_by(kernel_call: Callable[[], Any]) -> tuple[Any, str]:
 
 
 def _refuse_kept_choices(hook: Bench) -> None:
-    """Hear of every choice that Triton makes, and refuse one that it read from disk and this hook did not make."""
+    """Listen to Triton's choices, and reject one that was read from disk and not made by this hook."""
     autotuning = _autotuning()
     if autotuning is None:
         return
@@ -292,7 +300,7 @@ def _autotuning() -> Any:
 
 
 class _Listener:
-    """Triton's listener; the one that was there before hears of everything too."""
+    """Triton's listener; the previously installed one is called as well."""
 
     def __init__(self, hooks: list[Bench], before: Callable[..., None] | None) -> None:
         self.hooks = hooks
@@ -325,6 +333,6 @@ def _is_of(hook: Bench, kept: Any) -> bool:
 
 
 def _tuner_above() -> Any:
-    """The tuner that called the listener: Triton does not say which."""
+    """The tuner that called the listener, found on the stack: Triton does not pass it."""
     frame = sys._getframe(2)
     return frame.f_locals.get("self")

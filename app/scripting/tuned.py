@@ -1,4 +1,4 @@
-"""The results of tuning, for scripts, prompts and notebooks: `Tuned` of a callable, and those of `tune_kernel`.
+"""`Tuned`: the result of tuning a callable, for a script, a prompt or a notebook.
 
 `Figures` gives results as dicts with the names that Kernel Tuner's scripts use: times in milliseconds, metrics.
 """
@@ -38,7 +38,7 @@ class Tuned:
 
     @property
     def best(self) -> dict[str, Value]:
-        """The best configuration by the objective. Raises WattridgeError where none worked."""
+        """The best configuration by the objective. Raises WattridgeError if none worked."""
         return dict(self.best_measurement.configuration)
 
     @property
@@ -149,7 +149,7 @@ class Figures:
 
     @property
     def names_in_metrics(self) -> frozenset[str]:
-        """What metrics that are text need; what functions do, no one knows."""
+        """The figures that metrics given as text need; those of functions cannot be determined."""
         texts = (metric for metric in self.metrics.values() if isinstance(metric, Expression))
         return frozenset(name for text in texts for name in text.names)
 
@@ -219,7 +219,7 @@ def read_metrics(given: Any) -> dict[str, Expression | Callable[[Result], Any]]:
 def read_objective(objective: Any, higher: Any, objectives: Any, metrics: Sequence[str]) -> Objective:
     """What the search works for, by our names; of several objectives the first, and the front of all.
 
-    Raises InputError where the direction of one is neither given nor known.
+    Raises InputError if the direction of one is neither given nor known.
     """
     if objectives is not None:
         if not isinstance(objectives, Mapping) or not objectives:

@@ -109,7 +109,7 @@ def load_allowed(text: str, folders: Folders, *, amd: bool = False) -> Specifica
 
 
 def why_refused(specification: Specification, folders: Folders, *, amd: bool = False) -> str:
-    """Why an assistant may not run a specification; empty where it may."""
+    """Why an assistant may not run a specification; empty if it may."""
     kernel = specification.kernel
     if specification.command is not None:
         return "it runs a program ([command])"

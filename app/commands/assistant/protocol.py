@@ -84,7 +84,7 @@ class Server:
         self._initialised = False
 
     def run(self) -> None:
-        """Read until the input ends, or nobody reads the answers any more."""
+        """Read until the input ends or the client stops reading the answers."""
         with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="tool") as pool:
             try:
                 while (line := self._line()) is not None:
@@ -246,7 +246,7 @@ def _no_number(text: str) -> NoReturn:
 
 
 def _is_response(message: Mapping[str, Any]) -> bool:
-    """Whether it answers a request of ours, of which there are none."""
+    """Whether the message is a response; the server sends no requests, so that it is ignored."""
     whole = message.get("jsonrpc") == "2.0" and isinstance(message.get("id"), str | int)
     return whole and "method" not in message and ("result" in message) != ("error" in message)
 

@@ -15,7 +15,7 @@ _TYPES: Final[dict[str, Callable[[Any], bool]]] = {
 
 
 def why_not_valid(arguments: Any, schema: Mapping[str, Any]) -> str:
-    """Why arguments do not fit; empty where they do."""
+    """Why arguments do not fit; empty if they do."""
     if not isinstance(arguments, dict):
         return "arguments is no object"
     known = schema["properties"]

@@ -34,7 +34,7 @@ _EVERY_S: Final = 0.2  # between two frames of progress
 
 
 class _Teller:
-    """Tells the server what happens."""
+    """Sends the session's events to the server."""
 
     def __init__(self, parent: Parent) -> None:
         self._parent = parent
@@ -44,7 +44,7 @@ class _Teller:
         self._parent.send(as_json(message))
 
     def on_event(self, event: Event) -> None:
-        """The events that an assistant is told of."""
+        """Forward the events that are part of an assistant's progress."""
         if isinstance(event, SessionStarted):
             space = event.plan.space
             self.tell(started={"session": event.session, "valid": space.size, "notes": list(space.notes)})
@@ -61,7 +61,7 @@ class _Teller:
 
 
 def main() -> int:
-    """Run the job. 0 where there was a session, however it ended."""
+    """Run the job. 0 if there was a session, however it ended."""
     use_one_core()
     parent = Parent()
     teller = _Teller(parent)

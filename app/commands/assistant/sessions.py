@@ -30,7 +30,7 @@ class StartedSession:
     """One process. What it said last is kept; it is ended when it takes too long."""
 
     def __init__(self, job: Mapping[str, Any], longest_s: float) -> None:
-        """Raises WattridgeError where it does not start."""
+        """Raises WattridgeError if it does not start."""
         prepare_for_the_end()
         self._said: dict[str, Any] = {}
         self._changed = threading.Condition()
@@ -63,7 +63,7 @@ class StartedSession:
         return any(key in self.said for key in _OVER)
 
     def wait(self, seconds: float, stop: threading.Event, *until: str) -> None:
-        """Until it said one of these, or is over, or so long, or nobody wants to know."""
+        """Wait for one of these keys, the end, the timeout, or the caller's stop."""
         end = time.monotonic() + seconds
         with self._changed:
             while not stop.is_set() and not any(key in self._said for key in (*until, *_OVER)):
@@ -77,7 +77,7 @@ class StartedSession:
         self._process.send({"stop": True})
 
     def close(self) -> None:
-        """Stop it, and end it where it does not."""
+        """Stop it, and end it if it does not."""
         self._process.close_input()
         self._process.wait(_END_S)
         self._kill()

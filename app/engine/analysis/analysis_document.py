@@ -8,12 +8,12 @@ from typing import NotRequired, TypedDict
 import numpy as np
 
 from ...base.records import Count, Source, Values
+from ..models.arrays import Floats
 from ..results.measurement import Configuration
 from ..space.result_table import ResultTable
 from .choosers import Choice, WeightRange, weight_ranges
 from .convergence import steps, thinned
 from .correlations import Correlation, Split
-from .costs import Floats
 from .difficulty import Difficulty
 from .drift import DriftOf
 from .failures import FailuresOf
@@ -28,17 +28,23 @@ _MOST_STEPS = 1000  # points of a curve over evaluations
 
 
 class Point(TypedDict):
+    """A measurement: its index in the table, its configuration and its values."""
+
     index: int
     configuration: Configuration
     values: Values
 
 
 class CountAndShare(TypedDict):
+    """A number of configurations, and its share in per cent."""
+
     count: Count
     percent: float
 
 
 class QuadrantCounts(TypedDict):
+    """The quadrants of the plane, with the points and lines that cut them."""
+
     x: str
     y: str
     best_x: Point
@@ -54,6 +60,8 @@ class QuadrantCounts(TypedDict):
 
 
 class SpreadAtBest(TypedDict):
+    """The range of one figure where the other is held at its best."""
+
     held: str
     at: float
     of: str
@@ -63,11 +71,15 @@ class SpreadAtBest(TypedDict):
 
 
 class OverEvaluations(TypedDict):
+    """A curve over the number of evaluations, at the points where it changes."""
+
     evaluations: list[int]
     values: list[float]
 
 
 class WayToChoose(Point):
+    """A choice with its changes against the fastest configuration, as shares."""
+
     label: str
     time_change: float | None
     energy_change: float | None
@@ -76,6 +88,8 @@ class WayToChoose(Point):
 
 
 class DifficultyCurve(TypedDict):
+    """The proportion of centrality over p, and the local minima."""
+
     p: Sequence[float]
     proportion_of_centrality: Sequence[float]
     minima: Count
@@ -83,6 +97,8 @@ class DifficultyCurve(TypedDict):
 
 
 class AnalysisDocument(TypedDict):
+    """The analysis of one table."""
+
     objective: str
     limits: list[str]  # NAME <= NUMBER or NAME >= NUMBER; front and choosers keep all of them
     infeasible: list[int]  # indices of the measurements that worked and break a limit
@@ -113,6 +129,8 @@ class AnalysisDocument(TypedDict):
 
 
 class RepeatsOfConfigurations(TypedDict):
+    """How often configurations were repeated, and by how much their figures scatter."""
+
     parameters: list[str]
     least: int
     most: int
@@ -120,6 +138,8 @@ class RepeatsOfConfigurations(TypedDict):
 
 
 class AnalysisOfSession(AnalysisDocument):
+    """The analysis of a session or file, with its origin."""
+
     session: int | None
     title: str
     gpu: str

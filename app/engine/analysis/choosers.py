@@ -12,50 +12,119 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from ...base.records import Finite, figure
+from ..models.arrays import Floats, Indices, Mask
 from ..results.pareto import front
 from .costs import Costs
 from .plane import lower_hull
 from .tradeoff import Load, Tradeoff, Yearly, percent_words, tradeoff, yearly
 
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 _ROUNDING = 1e-12  # a limit is met by what lies this share beyond it
 
 
 def fastest(time_s: Floats, energy_j: Floats) -> int | None:
-    """The least time; it needs no energy."""
+    """Choose the least time; a configuration needs no known energy.
+
+    Parameters
+    ----------
+    time_s, energy_j
+        Time in s and energy in J of each configuration, shape (n,); NaN where unknown. Only ratios count.
+
+    Returns
+    -------
+    int or None
+        Index of the choice; None where there is none.
+    """
     return _least(time_s, energy_j)
 
 
 def least_energy(time_s: Floats, energy_j: Floats) -> int | None:
-    """The least energy; it needs no time."""
+    """Choose the least energy; a configuration needs no known time.
+
+    Parameters
+    ----------
+    time_s, energy_j
+        Time in s and energy in J of each configuration, shape (n,); NaN where unknown. Only ratios count.
+
+    Returns
+    -------
+    int or None
+        Index of the choice; None where there is none.
+    """
     return _least(energy_j, time_s)
 
 
 def least_edp(time_s: Floats, energy_j: Floats, exponent: float = 1.0) -> int | None:
-    """The least energy-delay product E t, or E t^exponent (E t^2 with 2)."""
+    """Choose the least energy-delay product E t, or E t^exponent.
+
+    Parameters
+    ----------
+    time_s, energy_j
+        Time in s and energy in J of each configuration, shape (n,); NaN where unknown. Only ratios count.
+    exponent
+        Power of the time: 2 for E t^2.
+
+    Returns
+    -------
+    int or None
+        Index of the choice; None where there is none.
+    """
     return _least(energy_j * time_s**exponent, time_s)
 
 
 def at_most_slower(time_s: Floats, energy_j: Floats, share: float) -> int | None:
-    """The least energy among those at most `share` slower than the fastest: 0.05 is 5 % more time."""
+    """Choose the least energy among the configurations at most a share slower than the fastest.
+
+    Parameters
+    ----------
+    time_s, energy_j
+        Time in s and energy in J of each configuration, shape (n,); NaN where unknown. Only ratios count.
+    share
+        Additional time over that of the fastest: 0.05 is 5 %.
+
+    Returns
+    -------
+    int or None
+        Index of the choice; None where there is none.
+    """
     if np.isnan(time_s).all():
         return None
     return _least(energy_j, time_s, time_s <= np.nanmin(time_s) * (1 + share) * (1 + _ROUNDING))
 
 
 def at_most_power(time_s: Floats, energy_j: Floats, power_w: Floats, limit_w: float) -> int | None:
-    """The fastest of those that draw at most `limit_w`."""
+    """Choose the fastest among the configurations within a power limit.
+
+    Parameters
+    ----------
+    time_s, energy_j
+        Time in s and energy in J of each configuration, shape (n,); NaN where unknown. Only ratios count.
+    power_w
+        Mean power of each configuration in W, shape (n,); NaN where unknown.
+    limit_w
+        The highest power allowed, in W.
+
+    Returns
+    -------
+    int or None
+        Index of the choice; None where there is none.
+    """
     return _least(time_s, energy_j, power_w <= limit_w * (1 + _ROUNDING))
 
 
 def knee(time_s: Floats, energy_j: Floats) -> int | None:
-    """The point of the front farthest below the line between its ends, both figures scaled to their span on it.
+    """Choose the point of the front farthest below the line between its ends, both figures scaled to their span on it.
 
-    None where the front has fewer than three points or none of them lies below that line.
+    Parameters
+    ----------
+    time_s, energy_j
+        Time in s and energy in J of each configuration, shape (n,); NaN where unknown. Only ratios count.
+
+    Returns
+    -------
+    int or None
+        Index of the choice; None where the front has fewer than three points or none of them lies below that line.
     """
     at, t, e = _scaled_front(time_s, energy_j)
     if len(at) < 3:
@@ -66,9 +135,26 @@ def knee(time_s: Floats, energy_j: Floats) -> int | None:
 
 
 def weighted(time_s: Floats, energy_j: Floats, a: float) -> int | None:
-    """The front point with the least M = a t + (1 - a) e [Anzt2015, eq. 2]: 1 is the fastest, 0 the least energy.
+    """Choose the front point with the least M = a t + (1 - a) e [Anzt2015, eq. 2].
 
-    t and e are scaled to 0..1 between the two ends of the front. Raises ValueError for an `a` outside 0..1.
+    t and e are time and energy scaled to 0..1 between the two ends of the front.
+
+    Parameters
+    ----------
+    time_s, energy_j
+        Time in s and energy in J of each configuration, shape (n,); NaN where unknown. Only ratios count.
+    a
+        Weight of the time, 0..1: 1 chooses the fastest, 0 the least energy.
+
+    Returns
+    -------
+    int or None
+        Index of the choice; None where there is none.
+
+    Raises
+    ------
+    ValueError
+        For an `a` outside 0..1.
     """
     if not 0 <= a <= 1:
         raise ValueError(f"the weight of time is between 0 and 1, not {a}")
@@ -90,9 +176,19 @@ class WeightRange:
 
 
 def weight_ranges(time_s: Floats, energy_j: Floats) -> list[WeightRange]:
-    """For every a in 0..1 the choice of `weighted`, exactly: ranges from a = 0 to a = 1 without gaps.
+    """Compute the choice of `weighted` for every a in 0..1, exactly.
 
-    They are the corners of the front's convex hull, from the least energy to the fastest.
+    The choices are the corners of the front's convex hull, from the least energy to the fastest.
+
+    Parameters
+    ----------
+    time_s, energy_j
+        Time in s and energy in J of each configuration, shape (n,); NaN where unknown. Only ratios count.
+
+    Returns
+    -------
+    list of WeightRange
+        Ranges from a = 0 to a = 1 without gaps; empty where there is no choice.
     """
     at, t, e = _scaled_front(time_s, energy_j)
     if not len(at):
@@ -105,12 +201,23 @@ def weight_ranges(time_s: Floats, energy_j: Floats) -> list[WeightRange]:
     return [WeightRange(turns[i], turns[i + 1], int(index)) for i, index in enumerate(at)]
 
 
-def front_of_costs(time_s: Floats, energy_j: Floats) -> npt.NDArray[np.int64]:
-    """Indices of the front of time and energy, both small, from the fastest to the least energy."""
+def front_of_costs(time_s: Floats, energy_j: Floats) -> Indices:
+    """Find the front of time and energy, both small.
+
+    Parameters
+    ----------
+    time_s, energy_j
+        Time in s and energy in J of each configuration, shape (n,); NaN where unknown. Only ratios count.
+
+    Returns
+    -------
+    ndarray of int64, shape (k,)
+        Indices from the fastest to the least energy.
+    """
     return front(np.column_stack([time_s, energy_j]), [False, False])[::-1]
 
 
-def _scaled_front(time_s: Floats, energy_j: Floats) -> tuple[npt.NDArray[np.int64], Floats, Floats]:
+def _scaled_front(time_s: Floats, energy_j: Floats) -> tuple[Indices, Floats, Floats]:
     """The front from the fastest on, and both figures of it, 0 at the better end and 1 at the worse one."""
     at = front_of_costs(time_s, energy_j)
     if len(at) < 2:
@@ -153,7 +260,22 @@ class Choice:
 
 
 def choices(costs: Costs, preferences: Preferences | None = None, load: Load | None = None) -> list[Choice]:
-    """All choosers on the same measurements, the fastest first."""
+    """Make every choice from the same measurements, the fastest first.
+
+    Parameters
+    ----------
+    costs
+        Time, energy and power of the measurements, columns of shape (n,).
+    preferences
+        Limits and weight of the time; the defaults of `Preferences` where None.
+    load
+        Load of a year for `Choice.yearly`; the default of `Load` where None.
+
+    Returns
+    -------
+    list of Choice
+        Each with its cost and gain against the fastest.
+    """
     preferences, load = preferences or Preferences(), load or Load()
     t, e, p = costs.time_s, costs.energy_j, costs.power_w
     first = fastest(t, e)
@@ -181,9 +303,21 @@ def choices(costs: Costs, preferences: Preferences | None = None, load: Load | N
 def against(
     costs: Costs, reference: int | None, index: int | None, load: Load | None = None
 ) -> tuple[Tradeoff | None, Yearly | None]:
-    """The cost and gain of choosing `index` over `reference`, and that of a year; None where one is missing.
+    """Compare the choice `index` with `reference`, also over a year.
 
-    The year is None where the power of the reference is unknown.
+    Parameters
+    ----------
+    costs
+        Time, energy and power of the measurements, columns of shape (n,).
+    reference, index
+        Indices into the columns; None where there is no such choice.
+    load
+        Load of the year; the default of `Load` where None.
+
+    Returns
+    -------
+    tuple of Tradeoff or None, and Yearly or None
+        Both None where an index is; the year None where the power of the reference is unknown.
     """
     if reference is None or index is None:
         return None, None

@@ -1,17 +1,12 @@
-"""Several sessions or boards side by side: fronts, the gain of tuning for energy, configurations carried over.
+"""Several sessions side by side: fronts, the gain of tuning for energy, configurations carried over.
 
-After [Schoonhoven2024, table 6.2].
-
-Kernels by boards: what tuning for energy gains, with means and deviations [Schoonhoven2024, table 6.2].
-
-A column is a model of board. Several sessions of a kernel on boards of one model are averaged in their cell, so that a
+Kernels by boards [Schoonhoven2024, table 6.2]: the changes in efficiency and speed with their means and deviations. A
+column is a model of board: several sessions of a kernel on boards of one model are averaged in their cell, so that a
 laboratory's many boards weigh no more than one board of another model.
 
-The same kernel on several boards or machines of one model: averages of every configuration, with error bars.
-
-As in [Holtmann2024], where every benchmark runs on several GPUs and machines and the averages are shown with their
-deviations. Only configurations that at least two of them measured have an average; sessions are compared as they are,
-each by its own board's sensor, so that a deviation holds what boards differ by and what their sensors do.
+The same kernel on several boards or machines of one model [Holtmann2024]: averages with their deviations of every
+configuration that at least two of them measured. Sessions are compared as they are, by the sensor of their own board,
+so a deviation includes what boards differ by and what their sensors do.
 """
 
 from __future__ import annotations
@@ -23,13 +18,13 @@ from statistics import fmean, median, stdev
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from ...base.errors import InputError
 from ...base.formatting import UNKNOWN, number, percent
 from ...base.records import Count, Source
 from ..formats.any_table import KERNELS
 from ..metering.confidence import Interval, confidence_interval
+from ..models.arrays import Floats, Indices
 from ..models.fit.points import CLOCK_SETTINGS
 from ..results.description import Cell, Description, Figure, Listing
 from ..results.measurement import FEWEST, Configuration, Depth, Measurement, State, Value
@@ -39,13 +34,11 @@ from ..space.repeats import fold
 from ..space.result_table import ResultTable
 from ..space.within_limits import feasible
 from .choosers import fastest, least_energy
-from .costs import Costs, Floats, costs_of, values_of, within_limits
+from .costs import Costs, costs_of, values_of, within_limits
 from .iso_lines import Role, role_of
 from .plane import customary_goals
 from .quantities import quantity
 from .tradeoff import relative_change
-
-Indices = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +125,7 @@ class Carried:
 
     @property
     def words(self) -> str:
+        """The parameters in one line: 'tile=4, unroll=2'."""
         return ", ".join(f"{name}={value}" for name, value in self.parameters.items())
 
 
@@ -440,7 +434,7 @@ def kernels_by_boards(comparison: Comparison) -> KernelsByBoards | None:
     """The table of a comparison; None where it has one kernel on one model of board."""
     sides: dict[tuple[str, str], list[Side]] = {}
     for side in comparison.sides:
-        sides.setdefault((side.kernel or "not named", _board(side)), []).append(side)
+        sides.setdefault((side.kernel or "not named", _board(side.gpu, side.source)), []).append(side)
     kernels, boards = (tuple(dict.fromkeys(names)) for names in zip(*sides, strict=True))
     if len(kernels) * len(boards) < 2:
         return None
@@ -484,8 +478,8 @@ def _crossing_text(cell: Crossing) -> str:
     return f"{100 * cell.efficiency_change.mean:+.1f} %, {100 * cell.speed_change.mean:+.1f} %"
 
 
-def _board(side: Side) -> str:
-    return f"{side.gpu} ({side.source})" if side.source == "simulated" else side.gpu
+def _board(gpu: str, source: str) -> str:
+    return f"{gpu} ({source})" if source == "simulated" else gpu
 
 
 MOST_SHOWN: Final = 12  # configurations in a table
@@ -567,7 +561,6 @@ def over_machines(sessions: Sequence[Compared], figures: Sequence[str] = ()) -> 
 
 def describe_machines(found: OverMachines) -> Iterator[Description]:
     """The averages of the configurations of least energy, and by how much machines differ in general."""
-    board = f"{found.gpu} ({found.source})" if found.source == "simulated" else found.gpu
     differ = "Machines" if found.boards > 1 else "Sessions"
     spreads = []
     for name, share in found.spreads.items():
@@ -586,7 +579,7 @@ def describe_machines(found: OverMachines) -> Iterator[Description]:
     listing = Listing(f"Mean ± standard deviation, and of how many{some}", (*titles, *names), rows)
     over = f"{len(found.sessions)} sessions on {found.boards} board{'s' if found.boards > 1 else ''}"
     title = f"{found.kernel or 'The same kernel'}: averages over {over}"
-    yield Description(title, board, spreads, [listing])
+    yield Description(title, _board(found.gpu, found.source), spreads, [listing])
 
 
 # --- inside -----------------------------------------------------------------------------------------------------------

@@ -8,22 +8,45 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
+from ..models.arrays import Floats, Indices, Mask
+
 _BLOCK = 1024  # evaluations that are processed together
 
 
 def best_so_far(figure: Floats, *, maximise: bool) -> Floats:
-    """The best figure after each evaluation, shape (n,); NaN until one succeeded."""
-    if maximise:
-        return np.fmax.accumulate(figure) if len(figure) else figure
-    return np.fmin.accumulate(figure) if len(figure) else figure
+    """Compute the best figure after each evaluation.
+
+    Parameters
+    ----------
+    figure
+        Of each evaluation, shape (n,); NaN where it failed.
+    maximise
+        Whether larger figures are better.
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+        NaN until an evaluation succeeded.
+    """
+    return (np.fmax if maximise else np.fmin).accumulate(figure)
 
 
 def hypervolume_so_far(values: npt.ArrayLike, maximise: Sequence[bool], reference: Sequence[float]) -> Floats:
-    """The hypervolume of two goals after each evaluation, shape (n,): what `pareto.hypervolume` gives of that many.
+    """Compute the hypervolume of two goals after each evaluation, in O(n log k) with k points on the front.
 
-    `values` has shape (n, 2), NaN where one failed. O(n log k) with k points on the front.
+    Parameters
+    ----------
+    values
+        Figures of the goals, shape (n, 2); NaN where an evaluation failed.
+    maximise
+        For each goal, whether larger is better.
+    reference
+        The reference point, one figure for each goal.
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+        After each evaluation what `pareto.hypervolume` gives for the evaluations up to it.
     """
     sign = np.where(np.asarray(maximise, dtype=np.bool_), -1.0, 1.0)
     points = np.asarray(values, dtype=np.float64).reshape(-1, 2) * sign
@@ -38,9 +61,7 @@ def hypervolume_so_far(values: npt.ArrayLike, maximise: Sequence[bool], referenc
     return np.cumsum(added)
 
 
-def _may_add(
-    stairs: list[tuple[float, float]], points: Floats, corner_x: float, corner_y: float
-) -> npt.NDArray[np.bool_]:
+def _may_add(stairs: list[tuple[float, float]], points: Floats, corner_x: float, corner_y: float) -> Mask:
     """Return a mask of the points that the current front does not dominate; False for NaN."""
     x, y = points[:, 0], points[:, 1]
     front = np.array([(-np.inf, corner_y), *stairs])
@@ -49,7 +70,18 @@ def _may_add(
 
 
 def steps(curve: Floats) -> tuple[Indices, Floats]:
-    """Where a curve changes: the number of evaluations from 1, and its value from there on. A NaN start is left out."""
+    """Find where a curve changes.
+
+    Parameters
+    ----------
+    curve
+        A value after each evaluation, shape (n,); NaN before the first success.
+
+    Returns
+    -------
+    tuple of ndarray of int64 and ndarray of float64, shapes (k,)
+        The number of evaluations from 1 at each change, and the value from there on; a NaN start is left out.
+    """
     indices = np.flatnonzero(~np.isnan(curve))
     if not len(indices):
         return indices + 1, curve[:0]
@@ -60,7 +92,20 @@ def steps(curve: Floats) -> tuple[Indices, Floats]:
 
 
 def thinned(length: int, most: int) -> Indices:
-    """At most `most` places of a curve of that length, evenly spread; the first and the last stay."""
+    """Select evenly spread places of a curve.
+
+    Parameters
+    ----------
+    length
+        Number of points of the curve.
+    most
+        The most places to select.
+
+    Returns
+    -------
+    ndarray of int64, shape (k,)
+        At most `most` positions; the first and the last of the curve are among them.
+    """
     return np.unique(np.linspace(0, length - 1, min(length, most)).round().astype(np.int64))
 
 

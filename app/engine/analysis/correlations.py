@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from ...base.records import Count
+from ..models.arrays import Floats, Indices, Mask
 from ..results.measurement import FEWEST
 
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 _MOVES = 0.1  # a coefficient that differs by less between speed and efficiency is no mover
 
 
@@ -61,9 +59,19 @@ class Correlation:
 
 
 def correlations(observed: Sequence[Observed], speed: Floats, efficiency: Floats) -> list[Correlation]:
-    """Every quantity that varies against the three targets, by its coefficient with speed, negative first.
+    """Correlate every quantity that varies with speed, efficiency and their product.
 
-    `speed` and `efficiency` have shape (n,) and are larger where better, NaN where a measurement failed.
+    Parameters
+    ----------
+    observed
+        The quantities, each a column of shape (n,).
+    speed, efficiency
+        Of each measurement, shape (n,), in any unit, larger where better; NaN where it failed.
+
+    Returns
+    -------
+    list of Correlation
+        Sorted by the coefficient with speed, negative first.
     """
     targets = [_Column(target) for target in (speed, efficiency, speed * efficiency)]
     results = []
@@ -85,7 +93,18 @@ def correlations(observed: Sequence[Observed], speed: Floats, efficiency: Floats
 
 
 def correlation(values: Floats, target: Floats) -> Coefficient:
-    """One quantity of numbers against one target, over the pairs that are known."""
+    """Correlate one quantity of numbers with one target, over the pairs of which both are known.
+
+    Parameters
+    ----------
+    values, target
+        Columns of shape (n,); NaN where unknown.
+
+    Returns
+    -------
+    Coefficient
+        NaN where a column does not vary or fewer than FEWEST pairs are known.
+    """
     return _pair(_Column(values), _Column(target))
 
 
@@ -101,6 +120,7 @@ class Half:
 
     @classmethod
     def of(cls, speed: Floats, efficiency: Floats) -> Half:
+        """Summarise one side; both columns have shape (n,)."""
         if len(speed) < FEWEST:
             return cls(len(speed), math.nan, math.nan, math.nan, math.nan)
         means, best = (float(speed.mean()), float(efficiency.mean())), (float(speed.max()), float(efficiency.max()))
@@ -118,7 +138,20 @@ class Split:
 
 
 def above_mean(values: Floats, among: Mask) -> Mask:
-    """Which of `among` lie above the mean of them; a value at the mean counts as below. Shape (n,)."""
+    """Mark the rows above the mean of a column.
+
+    Parameters
+    ----------
+    values
+        The column, shape (n,); NaN where unknown.
+    among
+        The rows that count, a mask of shape (n,).
+
+    Returns
+    -------
+    ndarray of bool, shape (n,)
+        A value at the mean counts as below.
+    """
     known = among & np.isfinite(values)
     return known & (values > values[known].mean()) if known.any() else known
 
@@ -126,7 +159,17 @@ def above_mean(values: Floats, among: Mask) -> Mask:
 def split_by_mean(observed: Observed, speed: Floats, efficiency: Floats) -> Split | None:
     """Compare the measurements above and below the mean of a quantity.
 
-    None for quantities of words, fewer than FEWEST measurements, and a quantity that does not vary.
+    Parameters
+    ----------
+    observed
+        The quantity, a column of shape (n,).
+    speed, efficiency
+        Of each measurement, shape (n,), in any unit, larger where better; NaN where it failed.
+
+    Returns
+    -------
+    Split or None
+        None for quantities of words, fewer than FEWEST measurements, and a quantity that does not vary.
     """
     known = np.isfinite(observed.values) & np.isfinite(speed) & np.isfinite(efficiency)
     if observed.categorical or known.sum() < FEWEST or np.ptp(observed.values[known]) == 0:
@@ -197,8 +240,21 @@ def _ratio(codes: Floats, target: Floats) -> Coefficient:
     return Coefficient(math.nan, math.nan, math.sqrt(min(1.0, between / whole)), pairs)
 
 
-def split_variance(group: npt.NDArray[np.int64], figure: Floats) -> tuple[float, float, int]:
-    """Return the sum of squares between the groups, the total sum of squares, and the number of groups."""
+def split_variance(group: Indices, figure: Floats) -> tuple[float, float, int]:
+    """Split the variance of a figure between and within groups.
+
+    Parameters
+    ----------
+    group
+        Number of the group of each value, shape (n,).
+    figure
+        The values, shape (n,), all of them known.
+
+    Returns
+    -------
+    tuple of float, float and int
+        The sum of squares between the groups, the total sum of squares, and the number of groups.
+    """
     centred = figure - figure.mean()
     sums, counts = np.bincount(group, weights=centred), np.bincount(group)
     used = counts > 0

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from ..models.arrays import Floats, Mask
 from ..results.measurement import State
 from ..space.repeats import of_configurations
 from ..space.result_table import STATES, ResultTable
 from .iso_lines import Role, role_of
 
-Floats = npt.NDArray[np.float64]
 _OK = STATES.index(State.OK)
 _LARGEST = 1e50  # of a figure, and the inverse of the smallest: what lies beyond is no measurement
 
@@ -29,9 +28,21 @@ class Costs:
 
 
 def values_of(table: ResultTable, name: str) -> Floats:
-    """A column of the table over its measurements, NaN where one failed or reported nothing sensible. A copy.
+    """Copy a column of the table.
 
     Where a parameter only repeats the configurations, each counts once: its first reading has the mean of all of them.
+
+    Parameters
+    ----------
+    table
+        The measurements, n of them.
+    name
+        A figure or parameter.
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+        NaN where a measurement failed or reported nothing sensible.
     """
     column = readings_of(table, name)
     return column if name in table.space.names else of_configurations(table, column)
@@ -47,7 +58,18 @@ def readings_of(table: ResultTable, name: str) -> Floats:
 
 
 def positive(column: Floats) -> Floats:
-    """NaN in place of what is not above zero: no time, energy or power of a launch is."""
+    """Replace values that are not above zero by NaN: no time, energy or power of a launch is zero.
+
+    Parameters
+    ----------
+    column
+        Values of shape (n,).
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+        The column with NaN in their place.
+    """
     return np.where(column > 1 / _LARGEST, column, np.nan)
 
 
@@ -70,8 +92,21 @@ def costs_of(table: ResultTable) -> Costs:
     return Costs(time_s, energy_j, power_w, time_known, energy_known)
 
 
-def within_limits(costs: Costs, within: npt.NDArray[np.bool_]) -> Costs:
-    """The same with NaN where `within` is False: nothing chooses those."""
+def within_limits(costs: Costs, within: Mask) -> Costs:
+    """Set the costs of measurements outside the limits to NaN, so that nothing chooses them.
+
+    Parameters
+    ----------
+    costs
+        Columns of shape (n,).
+    within
+        Which measurements keep the limits, shape (n,).
+
+    Returns
+    -------
+    Costs
+        The same object where all of them do.
+    """
     if within.all():
         return costs
     time_s, energy_j, power_w = (

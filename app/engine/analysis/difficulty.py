@@ -13,10 +13,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from ..models.arrays import Floats, Indices
 from ..space.search_space import Neighbourhood, SearchSpace
-
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
 
 DAMPING = 0.85
 _MOST_CANDIDATES = 2**26  # pairs looked up; beyond it only neighbours one step away count
@@ -64,9 +62,22 @@ class Difficulty:
 
 
 def difficulty(flow: Flow, cost: Floats) -> Difficulty | None:
-    """Of a positive cost where smaller is better, shape (n,), NaN where a configuration failed; None where all did.
+    """Compute the difficulty of minimising a cost.
 
-    A failed one counts as worse than all others: a search that starts there leaves for any neighbour that works.
+    A failed configuration counts as worse than all others: a search that starts there leaves for any neighbour that
+    works.
+
+    Parameters
+    ----------
+    flow
+        Pairs of neighbours among the n configurations.
+    cost
+        Positive cost of each, smaller is better, shape (n,); NaN where it failed.
+
+    Returns
+    -------
+    Difficulty or None
+        None where all configurations failed.
     """
     if not np.isfinite(cost).any():
         return None

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ...base.records import Count, figure
+from ..models.arrays import Floats
 from ..results.measurement import FEWEST
 from ..space.result_table import ResultTable
-from .costs import Floats, readings_of
+from .costs import readings_of
 
 REFERENCES = ("reference_time_s", "reference_power_w", "reference_energy_j")
 
@@ -40,7 +41,22 @@ class DriftOf:
 
 
 def drift_of(name: str, time_s: npt.ArrayLike, values: npt.ArrayLike) -> DriftOf | None:
-    """The drift of one figure at times in seconds; NaN values are ignored. None with fewer than FEWEST runs."""
+    """Compute the drift of one figure by the Theil-Sen slope.
+
+    Parameters
+    ----------
+    name
+        Name of the figure.
+    time_s
+        Time of each run in s, shape (n,).
+    values
+        The figure of each run, shape (n,); NaN values are ignored.
+
+    Returns
+    -------
+    DriftOf or None
+        None for fewer than FEWEST runs, runs at a single time, or a median of zero.
+    """
     from scipy.stats import theilslopes
 
     when, what = np.asarray(time_s, dtype=np.float64), np.asarray(values, dtype=np.float64)

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from ..models.arrays import Floats, Indices, Mask
 from ..results.measurement import State, Value
 from ..space.result_table import STATES, ResultTable
 
-Indices = npt.NDArray[np.int64]
 _SIGNIFICANT = 0.01  # after Bonferroni over every value of every parameter
 _LONGEST = 200  # characters of a message
 
@@ -32,6 +31,7 @@ class Concentration:
 
     @property
     def share(self) -> float:
+        """Share of the measurements with this value that failed."""
         return self.failed / self.measured
 
 
@@ -90,11 +90,25 @@ def missing_figure(table: ResultTable, name: str) -> str:
     return ": most often: ".join(text for text in (words, reasons.most_common(1)[0][0]) if text)
 
 
-def concentrations(table: ResultTable, rows: Indices, failed: npt.NDArray[np.bool_]) -> list[Concentration]:
-    """Values of parameters with more failures than chance puts there, the highest share first, then the most.
+def concentrations(table: ResultTable, rows: Indices, failed: Mask) -> list[Concentration]:
+    """Find the parameter values with more failures than chance puts there, by Fisher's exact test, one-sided.
 
-    Fisher's exact test, one-sided: the chance of at least as many failures among the measurements with that value,
-    drawn without replacement. Failures that are everywhere are nowhere concentrated.
+    The test gives the chance of at least as many failures among the measurements with that value, drawn without
+    replacement. Failures that are everywhere are nowhere concentrated.
+
+    Parameters
+    ----------
+    table
+        The measurements, n of them.
+    rows
+        Row of the space of each measurement, shape (n,).
+    failed
+        Which measurements failed, shape (n,).
+
+    Returns
+    -------
+    list of Concentration
+        Sorted by the share that failed, highest first, then by the number.
     """
     space, total, whole = table.space, len(rows), int(failed.sum())
     looked_at = sum(size for size in space.axis_sizes if size > 1)
@@ -124,7 +138,7 @@ def _chance_of_at_least(hits: int, total: int, marked: int, drawn: int) -> float
     """The hypergeometric tail: `hits` of the marked, or more, among those drawn without replacement."""
     from scipy.special import gammaln, logsumexp
 
-    def ways(n: int, k: npt.NDArray[np.int64] | int) -> npt.NDArray[np.float64]:
+    def ways(n: int, k: Indices | int) -> Floats:
         return np.asarray(gammaln(n + 1) - gammaln(np.asarray(k) + 1) - gammaln(n - np.asarray(k) + 1))
 
     low = max(hits, drawn - (total - marked))

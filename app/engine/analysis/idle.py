@@ -1,9 +1,8 @@
-"""What a board draws while nothing works on it: bare, with a CUDA context, with a model loaded, at each memory clock.
+"""Idle power of a board and its cost: bare, with a CUDA context, with a model loaded, at each memory clock.
 
 Most of a server's day is idle, and a context or a model keeps many boards at high clocks. Nothing is set unless memory
-clocks are asked for, which go through the guard and are put back; programs that were started end with the look.
-
-What idling costs, described and as JSON: power at each condition, a year of it, and which settings lower it.
+clocks are requested; these pass through the guard and are restored, and programs that were started end with the look.
+The power at each condition is described, as text and as JSON, with its cost over a year and the settings that lower it.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import math
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import ClassVar, Final, TypedDict
@@ -110,7 +109,7 @@ class IdleStudy:
     gpu: str
     source: str
     power_source: str
-    looks: tuple[IdleLook, ...] = field(default_factory=tuple)
+    looks: tuple[IdleLook, ...] = ()
 
     def power_w(self, condition: str) -> float:
         """Of the first look at that condition; NaN without one."""
@@ -366,7 +365,9 @@ def year_of(power_w: float, load: Load) -> Year:
 
 
 def suggestions(study: IdleStudy) -> tuple[Suggestion, ...]:
-    """The documented list, with what each saved here where that was measured."""
+    """List the documented settings, each with what it saved here where that was measured."""
+    locked = [look for look in study.looks if look.condition == MEMORY and math.isfinite(look.power_w)]
+    least = min(locked, key=lambda look: look.power_w, default=None)
     return (
         Suggestion(
             "persistence mode",
@@ -382,8 +383,8 @@ def suggestions(study: IdleStudy) -> tuple[Suggestion, ...]:
         ),
         Suggestion(
             "memory clock",
-            f"nvidia-smi -lmc {_clock(study)}; nvidia-smi -rmc before work",
-            _of_memory(study),
+            f"nvidia-smi -lmc {'MHZ' if least is None else f'{least.asked_memory_mhz:g}'}; nvidia-smi -rmc before work",
+            math.nan if least is None else study.power_w(BARE) - least.power_w,
             "slows all that moves data: for hours without work",
         ),
     )
@@ -411,6 +412,8 @@ def describe_idle(study: IdleStudy, load: Load) -> Description:
 
 
 class IdleDocument(TypedDict):
+    """The idle power of a board, as `idle --json` prints it."""
+
     gpu: str
     source: Source
     power_source: str
@@ -455,20 +458,6 @@ def _difference(study: IdleStudy, *pairs: tuple[str, str]) -> float:
     """W that the second of a pair draws less than the first, of the first pair that was measured."""
     found = (study.power_w(before) - study.power_w(after) for before, after in pairs)
     return next((match for match in found if not math.isnan(match)), math.nan)
-
-
-def _memory_looks(study: IdleStudy) -> list[IdleLook]:
-    return [look for look in study.looks if look.condition == MEMORY and math.isfinite(look.power_w)]
-
-
-def _of_memory(study: IdleStudy) -> float:
-    looks = _memory_looks(study)
-    return study.power_w(BARE) - min(look.power_w for look in looks) if looks else math.nan
-
-
-def _clock(study: IdleStudy) -> str:
-    looks = _memory_looks(study)
-    return f"{min(looks, key=lambda each: each.power_w).asked_memory_mhz:g}" if looks else "MHZ"
 
 
 def _saved(suggestion: Suggestion) -> str:

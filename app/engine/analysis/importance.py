@@ -15,15 +15,13 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
 from ...base.records import Count
+from ..models.arrays import Floats, Indices, Mask
 from ..results.measurement import FEWEST, Value
 from ..space.search_space import SearchSpace
 from .correlations import split_variance
 
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
 BEST_SHARE = 0.1
 _FEWEST = 20  # successful measurements below which shares are unknown
 _FEWEST_PER_GROUP = 2.0  # measurements on the mean, below which a pair of parameters is left out
@@ -66,9 +64,23 @@ class Interaction:
 
 
 def importances(space: SearchSpace, rows: Indices, figure: Floats, *, maximise: bool) -> list[Importance]:
-    """Every parameter with several values, by its share of the variance, largest first.
+    """Compute the importance of every parameter of which several values were measured.
 
-    `rows` are those of the measurements and `figure` their values, shape (n,), NaN where one failed.
+    Parameters
+    ----------
+    space
+        The space of the measurements.
+    rows
+        Row of the space of each measurement, shape (n,).
+    figure
+        The figure of each measurement, shape (n,); NaN where it failed.
+    maximise
+        Whether larger figures are better.
+
+    Returns
+    -------
+    list of Importance
+        Sorted by the share of the variance, largest first.
     """
     codes = space.codes[rows].astype(np.int64)
     known = np.isfinite(figure)
@@ -83,20 +95,35 @@ def importances(space: SearchSpace, rows: Indices, figure: Floats, *, maximise: 
         levels = _levels(parameter.values, column, figure, known, maximise)
         found.append((parameter.name, _share(column[known], scaled), divergence, levels))
     whole = math.fsum(divergence for _, _, divergence, _ in found)
-    if len(scaled) < _FEWEST:
-        made = [Importance(name, math.nan, math.nan, levels) for name, _, _, levels in found]
-    else:
-        made = [
-            Importance(name, over_all, divergence / whole if whole > 0 else 0.0, levels)
-            for name, over_all, divergence, levels in found
-        ]
+    made = [
+        Importance(name, over_all, divergence / whole if whole > 0 else 0.0, levels)
+        if len(scaled) >= _FEWEST
+        else Importance(name, math.nan, math.nan, levels)
+        for name, over_all, divergence, levels in found
+    ]
     return sorted(made, key=lambda one: (math.isnan(one.over_all), -one.over_all, one.name))
 
 
 def interactions(space: SearchSpace, rows: Indices, figure: Floats, most: int = 10) -> list[Interaction]:
-    """The pairs of parameters that explain most together beyond one by one; those that explain nothing are left out.
+    """Find the pairs of parameters that explain most together beyond one by one.
 
-    Restrictions tie parameters to one another, and what is tied cannot be separated: shares need not add up to 1.
+    Restrictions tie parameters to one another, and tied ones cannot be separated: shares need not add up to 1.
+
+    Parameters
+    ----------
+    space
+        The space of the measurements.
+    rows
+        Row of the space of each measurement, shape (n,).
+    figure
+        The figure of each measurement, shape (n,); NaN where it failed.
+    most
+        The most pairs to return.
+
+    Returns
+    -------
+    list of Interaction
+        Sorted by share, largest first; pairs that explain nothing are left out.
     """
     known = np.isfinite(figure)
     if known.sum() < _FEWEST:
@@ -132,7 +159,7 @@ def _share(group: Indices, figure: Floats) -> float:
     return max(0.0, (between - (groups - 1) * within) / whole)
 
 
-def _best_rows(figure: Floats, known: npt.NDArray[np.bool_], maximise: bool) -> Indices:
+def _best_rows(figure: Floats, known: Mask, maximise: bool) -> Indices:
     """The best tenth of the successful ones, one at least."""
     indices = np.flatnonzero(known)
     count = min(len(indices), max(1, round(BEST_SHARE * len(indices))))
@@ -153,7 +180,7 @@ def _divergence(among_all: Indices, among_best: Indices, size: int) -> float:
 
 
 def _levels(
-    values: tuple[Value, ...], column: Indices, figure: Floats, known: npt.NDArray[np.bool_], maximise: bool
+    values: tuple[Value, ...], column: Indices, figure: Floats, known: Mask, maximise: bool
 ) -> tuple[Level, ...]:
     """The measurements of each value, in the user's order; values that were never measured are left out."""
     order = np.argsort(column[known], kind="stable")

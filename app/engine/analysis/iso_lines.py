@@ -12,12 +12,10 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
-import numpy.typing as npt
 
 from ..formats.any_table import RATE_AS_WORD
+from ..models.arrays import Floats
 from ..workloads.hardware_counters import COUNTERS
-
-Floats = npt.NDArray[np.float64]
 
 
 class Role(Enum):
@@ -72,10 +70,22 @@ def role_of(name: str) -> Role | None:
 
 
 def slope(product: Product, x: Role, y: Role) -> float | None:
-    """The exponent k of y = c x^k along which the product is constant; inf: x itself is. None: undetermined.
+    """Compute the exponent k of y = c x^k along which the product is constant.
 
-    With log x = a t + b E and log y = c t + d E (t, E logarithms) the product m t + n E is u log x + w log y, where
-    u = (m d - n c) / det and w = (a n - b m) / det; so k = -u / w.
+    With log x = a t + b E and log y = c t + d E (t, E logarithms) the product m t + n E is u log x + w log y, where u =
+    (m d - n c) / det and w = (a n - b m) / det; so k = -u / w.
+
+    Parameters
+    ----------
+    product
+        The product of powers of time and energy.
+    x, y
+        Kinds of the two figures.
+
+    Returns
+    -------
+    float or None
+        inf where x itself is constant; None where the figures do not determine the product.
     """
     (a, b), (c, d), (m, n) = x.value, y.value, product.value
     if a * d - b * c == 0:
@@ -95,10 +105,28 @@ def iso_lines(
     factors: Sequence[float] = (1.0, 1.25, 1.5, 2.0),
     points: int = 64,
 ) -> list[IsoLine]:
-    """Lines of `factors` times the product of the point `through`, clipped to the spans; those outside are left out.
+    """Compute lines of equal product through multiples of a point, clipped to the spans.
 
-    Empty where the two figures do not determine the product, or a number is not positive. `points` per line, evenly
-    spaced in the logarithm (two suffice on logarithmic axes).
+    Parameters
+    ----------
+    product
+        The product that is constant along a line.
+    x, y
+        Kinds of the figures along the axes.
+    through
+        The reference point, in the units of the axes.
+    x_span, y_span
+        Lowest and highest figure that is shown.
+    factors
+        Multiples of the product of `through`, a line for each.
+    points
+        Points of a line, evenly spaced in the logarithm; two suffice on logarithmic axes.
+
+    Returns
+    -------
+    list of IsoLine
+        Lines outside the spans are left out; empty where the two figures do not determine the product, or a number is
+        not positive.
     """
     k = slope(product, x, y)
     if k is None or min(*through, x_span[1], y_span[1]) <= 0:

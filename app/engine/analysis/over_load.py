@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from ...base.records import figure
 from ...sensors.power_profiles import NO_PROFILE
 from ..formats.names import DEVICE_SETTINGS
+from ..models.arrays import Floats, Indices, Mask
 from ..models.fit.frequency import FrequencyFit, fit_points
 from ..models.fit.points import CLOCK_SETTINGS, LIMIT_SETTINGS
 from ..models.series import series_of_table
@@ -23,13 +23,12 @@ from ..results.measurement import Value
 from ..results.settings import PROFILE, SETTINGS, in_words
 from ..space.result_table import ResultTable
 from .choosers import against
-from .costs import Costs, Floats, costs_of
+from .costs import Costs, costs_of
 from .tradeoff import Load, Tradeoff, Yearly, tradeoff
 
 # How parameters that are a load are called; the first that a table has is its load.
 LOADS: Final = ("rate_per_s", "request_rate", "rate", "concurrency", "max_concurrency", "clients", "users", "load")
 _OF_A_SERVICE: Final = ("output_tokens_per_s", "requests_per_s")
-Mask = npt.NDArray[np.bool_]
 Settings = tuple[tuple[str, float], ...]  # of a board, in order of application
 
 
@@ -147,13 +146,24 @@ def load_of(table: ResultTable) -> str:
 
 
 def over_load(table: ResultTable, feasible: Mask | None = None, load: Load | None = None) -> OverLoad | None:
-    """What the measurements so far say; None where the session has no load and is of no service.
+    """Compute the least energy at each load from the measurements so far.
 
-    `feasible`, shape (n,), says which measurements keep the session's limits: all, where it has none.
+    Parameters
+    ----------
+    table
+        The measurements, n of them.
+    feasible
+        Which measurements keep the session's limits, shape (n,); all of them where None.
+    load
+        Load of a year; the default of `Load` where None.
+
+    Returns
+    -------
+    OverLoad or None
+        None where the session has no load and is of no service.
     """
     table = table.so_far()
-    settings = tuple(p.name for p in table.space.parameters if p.device_setting)
-    settings = tuple(sorted(settings, key=lambda name: _order(name)))
+    settings = tuple(sorted((p.name for p in table.space.parameters if p.device_setting), key=_order))
     name = load_of(table)
     if not name and not any(element in table.value_names for element in _OF_A_SERVICE):
         return None
@@ -233,9 +243,7 @@ def _at_load(
     return AtLoad(value, int(here.sum()), feasible, best, chosen, default, locked, capped, gain, yearly, locking)
 
 
-def _like(
-    table: ResultTable, among: npt.NDArray[np.int64], best: int | None, own: Mapping[str, float], costs: Costs
-) -> int | None:
+def _like(table: ResultTable, among: Indices, best: int | None, own: Mapping[str, float], costs: Costs) -> int | None:
     """Of these the one whose other parameters are the best's, of several the least energy; None where none is."""
     if best is not None:
         wanted = {k: v for k, v in table.measurement(best).configuration.items() if k not in own}

@@ -11,15 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ..models.arrays import Floats, Indices
 from ..results.objectives import Goal, Limit, Objective
 from ..results.pareto import front, hypervolume, reference_point
 from ..space.result_table import ResultTable
 from ..space.within_limits import feasible
 from .costs import values_of
 from .iso_lines import Role, role_of
-
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
 
 _BLOCK = 64  # points along x of which only the lowest and the highest are considered first
 _ROUNDING = 1e-13
@@ -44,6 +42,7 @@ class Quadrants:
 
     @property
     def total(self) -> int:
+        """Number of all points."""
         return self.both + self.x_only + self.y_only + self.neither
 
     @property
@@ -57,6 +56,7 @@ class Quadrants:
         return self.both + self.y_only
 
     def percent(self, count: int) -> float:
+        """Share of a count in all points, in per cent."""
         return 100 * count / self.total
 
 
@@ -107,7 +107,22 @@ def goals_of(table: ResultTable, objective: Objective) -> tuple[Goal, Goal] | No
 
 
 def plane_of(table: ResultTable, goals: tuple[Goal, Goal], limits: Sequence[Limit] = ()) -> Plane:
-    """The cloud over two goals, with all that is drawn into it; of its points only those within the limits count."""
+    """Compute the plane of two goals; only points within the limits count.
+
+    Parameters
+    ----------
+    table
+        The measurements, n of them.
+    goals
+        The figures along x and y.
+    limits
+        Limits of the objective.
+
+    Returns
+    -------
+    Plane
+        Values of shape (n, 2) with front, hull, quadrants and spreads.
+    """
     table = table.so_far()
     values = np.column_stack([values_of(table, goal.name) for goal in goals])
     values[~feasible(table, limits)] = np.nan
@@ -130,7 +145,20 @@ def plane_of(table: ResultTable, goals: tuple[Goal, Goal], limits: Sequence[Limi
 
 
 def quadrants(values: npt.ArrayLike, maximise: Sequence[bool]) -> Quadrants | None:
-    """Cut the cloud. `values` has shape (n, 2); points with a NaN are ignored; None where none is left."""
+    """Cut the cloud at the best of each figure.
+
+    Parameters
+    ----------
+    values
+        Both figures of each point, shape (n, 2); points with a NaN are ignored.
+    maximise
+        For each figure, whether larger is better.
+
+    Returns
+    -------
+    Quadrants or None
+        None where no point is known.
+    """
     points = np.asarray(values, dtype=np.float64)
     ends = front(points, maximise)
     if not len(ends):
@@ -156,10 +184,20 @@ def quadrants(values: npt.ArrayLike, maximise: Sequence[bool]) -> Quadrants | No
 
 
 def convex_hull(x: npt.ArrayLike, y: npt.ArrayLike) -> Indices:
-    """Indices of the corners of the convex hull, counterclockwise, from the largest y (of equals the largest x).
+    """Find the corners of the convex hull by monotone chain, O(n log n).
 
-    `x` and `y` have shape (n,); points with a NaN are ignored, points within an edge are no corners, of equal points
-    the first stays. Monotone chain, O(n log n): first over a few points, then over what lies outside their hull.
+    The chain runs over a few points first, then over those outside their hull.
+
+    Parameters
+    ----------
+    x, y
+        Coordinates of the points, shape (n,); points with a NaN are ignored.
+
+    Returns
+    -------
+    ndarray of int64, shape (k,)
+        Indices counterclockwise, from the largest y (of equals the largest x). Points within an edge are no corners; of
+        equal points the first counts.
     """
     along, up = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     indices = np.flatnonzero(np.isfinite(along) & np.isfinite(up))
@@ -176,9 +214,19 @@ def convex_hull(x: npt.ArrayLike, y: npt.ArrayLike) -> Indices:
 
 
 def spread_at(held: npt.ArrayLike, other: npt.ArrayLike, at: float) -> Spread | None:
-    """Where a line at `held` = `at` cuts the hull; `held` and `other` are the coordinates of its corners in order.
+    """Cut the hull by the line where one coordinate is held.
 
-    None where the line misses the hull.
+    Parameters
+    ----------
+    held, other
+        Coordinates of the corners in order, shape (k,).
+    at
+        The value of `held` along the line.
+
+    Returns
+    -------
+    Spread or None
+        The least and the largest `other` on the line; None where the line misses the hull.
     """
     a, b = np.asarray(held, dtype=np.float64), np.asarray(other, dtype=np.float64)
     if not len(a) or not a.min() <= at <= a.max():
@@ -227,7 +275,18 @@ def _around(points: Floats) -> list[int]:
 
 
 def lower_hull(points: list[list[float]]) -> list[int]:
-    """Positions of the corners that turn left, of points sorted along the first axis."""
+    """Find the lower hull of sorted points.
+
+    Parameters
+    ----------
+    points
+        Pairs of coordinates, sorted along the first axis.
+
+    Returns
+    -------
+    list of int
+        Positions of the corners that turn left.
+    """
     kept: list[int] = []
     for index, (x, y) in enumerate(points):
         while len(kept) > 1:

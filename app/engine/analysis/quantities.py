@@ -1,6 +1,6 @@
-"""How a named figure is shown: its label, its unit, the factor from the stored to the shown number, its better end.
+"""Named figures as they are shown: label, unit, and factor from the stored to the shown number.
 
-Which two figures a session's front is drawn over until the user chooses others.
+`usual_goals` gives the two figures over which a session's front is drawn until the user chooses others.
 """
 
 from __future__ import annotations

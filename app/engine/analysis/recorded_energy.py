@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, TypedDict
 
 import numpy as np
-import numpy.typing as npt
 
+from ...base.formatting import finite_or_none
 from ...base.records import Count, Source, figure
 from ...sensors.channel import CHANNELS, POWER_SAMPLES
 from ...sensors.recorded.recording import Recording
+from ..models.arrays import Floats
 from ..results.description import Description, Figure, Listing
 
-Floats = npt.NDArray[np.float64]
 Span = tuple[float, float]
 
 _POWERS: Final = ("power_instant_w", "power_average_w", "memory_power_w")
@@ -86,10 +86,12 @@ class RecordedEnergy:
 
     @property
     def trapezoid(self) -> SourceEnergy | None:
+        """The finest energy by trapezoid; None where no power was recorded."""
         return next((source for source in self.sources if source.method == "trapezoid"), None)
 
     @property
     def counter(self) -> SourceEnergy | None:
+        """The energy by counter; None where none was recorded."""
         return next((source for source in self.sources if source.method == "counter"), None)
 
     @property
@@ -106,10 +108,22 @@ class RecordedEnergy:
 
 
 def recorded_energy(recording: Recording, span_s: Span | None = None) -> RecordedEnergy:
-    """The energy of a span, s from the recording's beginning; None: the whole of it.
+    """Compute the energy of a span of a recording by every channel that tells it.
 
-    A span is clipped to the recording. Power between two readings is taken as a straight line, also at the ends of the
-    span. A counter that falls was reset: what it had counted before stays counted.
+    Power between two readings is taken as a straight line, also at the ends of the span. A counter that falls was
+    reset: the energy counted before stays counted.
+
+    Parameters
+    ----------
+    recording
+        The recording of a board.
+    span_s
+        Beginning and end in s from the beginning of the recording, clipped to it; the whole of it where None.
+
+    Returns
+    -------
+    RecordedEnergy
+        Energies in J by every channel, the finest first.
     """
     origin_ns = int(recording.time_ns[0])
     length_s = (int(recording.time_ns[-1]) - origin_ns) / 1e9
@@ -130,7 +144,20 @@ def recorded_energy(recording: Recording, span_s: Span | None = None) -> Recorde
 
 
 def sampling_of(times_s: Floats, values: Floats) -> Sampling:
-    """How a channel was read: `times_s` rising, shape (n,) with n > 1, and its values, all of them known."""
+    """Describe how a channel was read.
+
+    Parameters
+    ----------
+    times_s
+        Times of the readings in s, rising, shape (n,) with n > 1.
+    values
+        The readings, shape (n,), all of them known.
+
+    Returns
+    -------
+    Sampling
+        Steps, gaps, refresh interval and resolution, in s.
+    """
     steps_s = np.diff(times_s)
     step_s = float(np.median(steps_s))
     silent = np.flatnonzero(steps_s > max(_GAP_STEPS * step_s, _LEAST_GAP_S))
@@ -171,7 +198,7 @@ def describe_energy(energy: RecordedEnergy, recording: Recording, notes: Sequenc
         "",
         ("energy by", "J", "mean W", "highest W", "by every other reading J", "in gaps J"),
         [
-            (s.label, s.energy_j, s.mean_power_w, *map(_known, (s.peak_power_w, s.every_other_j, s.gap_j)))
+            (s.label, s.energy_j, s.mean_power_w, *map(finite_or_none, (s.peak_power_w, s.every_other_j, s.gap_j)))
             for s in energy.sources
         ],
     )
@@ -182,8 +209,8 @@ def describe_energy(energy: RecordedEnergy, recording: Recording, notes: Sequenc
             (
                 s.label.removesuffix(", trapezoid"),
                 *(1e3 * s.sampling.step_s, 1e3 * s.sampling.longest_step_s, float(len(s.sampling.gaps_s))),
-                *(100 * s.sampling.repeated, _known(1e3 * s.sampling.refresh_s)),
-                *(1e3 * s.sampling.shortest_event_s, _known(s.sampling.span_for_1_percent_s)),
+                *(100 * s.sampling.repeated, finite_or_none(1e3 * s.sampling.refresh_s)),
+                *(1e3 * s.sampling.shortest_event_s, finite_or_none(s.sampling.span_for_1_percent_s)),
             )
             for s in energy.sources
         ],
@@ -198,6 +225,8 @@ def describe_energy(energy: RecordedEnergy, recording: Recording, notes: Sequenc
 
 
 class LogBoard(TypedDict):
+    """The energies of one board in a log."""
+
     gpu: str
     title: str
     source: Source
@@ -210,6 +239,8 @@ class LogBoard(TypedDict):
 
 
 class LogEnergies(TypedDict):
+    """The energies of every board in a log."""
+
     log: str
     tool: str
     notes: Sequence[str]
@@ -270,6 +301,7 @@ def _by_counter(times_s: Floats, values: Floats, start_s: float, end_s: float) -
         return None
     at_start, at_end = np.interp((start_s, end_s), times_s, counted)
     energy_j, sampling = float(at_end - at_start), sampling_of(times_s, values)
+    tau_s = sampling.shortest_event_s / 2
     gaps = [(max(a, start_s), min(b, end_s)) for a, b in sampling.gaps_s if b > start_s and a < end_s]
     return SourceEnergy(
         channel=_COUNTER,
@@ -280,17 +312,8 @@ def _by_counter(times_s: Floats, values: Floats, start_s: float, end_s: float) -
         every_other_j=math.nan,
         gap_s=math.fsum(b - a for a, b in gaps),
         gap_j=math.nan,
-        sampling=_of_counter(sampling, times_s, counted),
-    )
-
-
-def _of_counter(sampling: Sampling, times_s: Floats, counted: Floats) -> Sampling:
-    """A counter misses nothing between two readings: only the ends of a span cost, up to one refresh each."""
-    tau_s = sampling.shortest_event_s / 2
-    return Sampling(
-        *(sampling.readings, sampling.step_s, sampling.longest_step_s, sampling.gaps_s, sampling.repeated),
-        *(sampling.refresh_s, sampling.digit, sampling.shortest_event_s),
-        span_for_1_percent_s=tau_s / _WANTED if counted[-1] > 0 else math.nan,
+        # A counter misses nothing between two readings: only the ends of a span cost, up to one refresh each.
+        sampling=replace(sampling, span_for_1_percent_s=tau_s / _WANTED if counted[-1] > 0 else math.nan),
     )
 
 
@@ -378,7 +401,3 @@ def _remarks(energy: RecordedEnergy) -> list[str]:
 
 def _seconds(value: float) -> str:
     return f"{value:.3g} s" if value >= 1 else f"{1e3 * value:.3g} ms"
-
-
-def _known(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -1,11 +1,10 @@
 """The whole analysis of one session, computed once.
 
-What hardware counters say of a session: where they are known, and what they add to a model of its energies.
-
-The model is that of the energy-aware search (`models/energy_cost`): from the parameters and what the compiler granted,
-with the counters and without them, each tested on configurations that it did not learn from
-(`tests/benchmarks/counter_models.txt`: on simulated boards, and beside all features of the search). A search itself has
-no use for counters: profiling a configuration takes longer than measuring its energy.
+Hardware counters are analysed by what they add to a model of the energies. The model is that of the energy-aware search
+(`models/energy_cost`): from the parameters and what the compiler granted, with the counters and without them, each
+tested on configurations that it was not fitted to (`tests/benchmarks/counter_models.txt`: on simulated boards, and
+beside all features of the search). A search itself has no use for counters: profiling a configuration takes longer than
+measuring its energy.
 """
 
 from __future__ import annotations
@@ -16,10 +15,10 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from ...base.formatting import percent
 from ...base.records import Count, figure
+from ..models.arrays import Floats, Indices, Mask
 from ..models.energy_cost import Sample, held_out_errors
 from ..models.fit.points import CLOCK_SETTINGS
 from ..results.measurement import FEWEST, STATED_FROM, State, of_sources, spreads
@@ -32,7 +31,7 @@ from ..workloads.machine_code import FEATURES
 from .choosers import Choice, Preferences, choices
 from .convergence import best_so_far, hypervolume_so_far
 from .correlations import Correlation, Observed, Split, correlations, split_by_mean
-from .costs import Costs, Floats, costs_of, positive, values_of, within_limits
+from .costs import Costs, costs_of, positive, values_of, within_limits
 from .difficulty import Difficulty, Flow, difficulty
 from .drift import REFERENCES, DriftOf, drifts_of
 from .failures import FailuresOf, failures_of
@@ -124,7 +123,6 @@ def counted(table: ResultTable, costs: Costs) -> Counted | None:
     )
 
 
-Indices = npt.NDArray[np.int64]
 _NORMALISED = ("time_s", "energy_j", "power_w", "observed_clock_mhz", "temperature_c", "observed_memory_clock_mhz")
 
 
@@ -145,7 +143,7 @@ class Analysis:
     objective: Objective
     costs: Costs
     within: Costs  # the same, NaN where a limit of the objective is broken
-    broken: npt.NDArray[np.bool_]  # the measurements that worked and break a limit
+    broken: Mask  # the measurements that worked and break a limit
     nearest: int | None  # the one that breaks its limits least, where all do
     plane: Plane | None  # None: the session has no two goals
     choices: tuple[Choice, ...]

@@ -1,4 +1,4 @@
-"""Programs end with Wattridge, also where that is killed: a `reaper` knows of them and outlives it."""
+"""Child programs end with Wattridge, even if it is killed: a `reaper` process outlives it and ends them."""
 
 from __future__ import annotations
 

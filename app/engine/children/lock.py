@@ -20,7 +20,7 @@ class SessionLock:
 
     @classmethod
     def acquire(cls, path: Path) -> SessionLock | None:
-        """Take the lock; None where it is held already. Raises OSError where there is no folder or no lock."""
+        """Take the lock; None if it is held already. Raises OSError if there is no folder or no lock."""
         make_folder(path.parent)
         while True:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -36,7 +36,7 @@ class SessionLock:
 
     @staticmethod
     def is_held(path: Path) -> bool:
-        """Whether a process holds the lock of that path, or that cannot be known; nobody else's try fails meanwhile."""
+        """Whether a process holds the lock of that path, or this is unknown; the check takes no lock itself."""
         try:
             descriptor = os.open(path, os.O_RDONLY)
         except OSError as error:

@@ -42,7 +42,7 @@ class Child:
 
 
 class Supervisor:
-    """Keeps children running until it is closed. `on_line` hears what the user should know of them."""
+    """Keeps children running until it is closed. `on_line` is called with messages for the user."""
 
     def __init__(self, children: Sequence[Child], on_line: Callable[[str], None] = lambda _: None) -> None:
         self.children = tuple(children)
@@ -55,7 +55,7 @@ class Supervisor:
         self._thread.start()
 
     def until_ready(self, child: Child, timeout_s: float) -> Mapping[str, Any] | None:
-        """What a child said when it was ready; None where it failed, or took longer."""
+        """What a child said when it was ready; None if it failed, or took longer."""
         with self._changed:
             self._changed.wait_for(lambda: child.ready is not None or child.failed, timeout_s)
             return child.ready

@@ -73,14 +73,14 @@ class TableColumns:
 
     @classmethod
     def parse(cls, parameters: str | None, figures: str | None) -> TableColumns | None:
-        """From 'a,b' or 'NAME=HEADING,...' as options have it; None where nothing is said. Raises InputError."""
+        """From 'a,b' or 'NAME=HEADING,...' as options have it; None if nothing is said. Raises InputError."""
         if not parameters and not figures:
             return None
         return cls(_named(parameters, "--parameters"), _named(figures, "--figures"))
 
     @property
     def options(self) -> dict[str, str]:
-        """What `parse` reads these from, by the option's name; empty where a heading cannot be written so."""
+        """What `parse` reads these from, by the option's name; empty if a heading cannot be written so."""
         given = {"parameters": self.parameters, "figures": self.figures}
         if any(set(",=") & {*name, *heading} for named in given.values() for name, heading in (named or {}).items()):
             return {}
@@ -93,7 +93,7 @@ class TableColumns:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Cells by column, all of the same length; None where a cell is empty."""
+    """Cells by column, all of the same length; None if a cell is empty."""
 
     path: Path
     columns: Mapping[str, Sequence[Cell]]
@@ -112,7 +112,7 @@ class Table:
 
 
 def read_table(path: Path, columns: TableColumns | None = None) -> Recording:
-    """A table as a recording. Raises InputError where it is none, or where it is not clear which columns are what."""
+    """A table as a recording. Raises InputError if it is none, or where it is not clear which columns are what."""
     table = read_cells(path)
     return recording_of(table, guess(table, columns))
 
@@ -120,7 +120,7 @@ def read_table(path: Path, columns: TableColumns | None = None) -> Recording:
 def is_clock_sweep(path: Path) -> bool:
     """Whether a text table holds powers at the values of one clock and nothing else that was chosen.
 
-    Raises InputError where the file cannot be read.
+    Raises InputError if the file cannot be read.
     """
     beginning = next(text_chunks(path), "")
     try:
@@ -301,7 +301,7 @@ def _configurations(table: Table, parameters: Mapping[str, str]) -> list[tuple[V
 
 
 def _repeats(configurations: Sequence[tuple[Value, ...]]) -> list[int] | None:
-    """The number of each row among those of its configuration; None where no configuration comes twice."""
+    """The number of each row among those of its configuration; None if no configuration comes twice."""
     seen: dict[tuple[Value, ...], int] = {}
     counts = []
     for configuration in configurations:

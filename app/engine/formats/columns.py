@@ -41,7 +41,7 @@ class Columns:
         return len(next(iter(self.cells.values())))
 
     def numbers(self, name: str) -> Floats:
-        """A column as numbers, NaN where a cell is empty or marks an unknown value. Raises InputError otherwise."""
+        """A column as numbers, NaN if a cell is empty or marks an unknown value. Raises InputError otherwise."""
         values = self._values(name)
         cells = self.cells[name]
         for index in map(int, np.flatnonzero(np.isnan(values))):
@@ -73,7 +73,7 @@ class Columns:
 
 
 def _header(cells: Sequence[str], where: str) -> list[str]:
-    """The names of the columns. Raises InputError where they are not different names."""
+    """The names of the columns. Raises InputError if they are not different names."""
     header = [cell_text(name.strip()) for name in cells]
     if any(header):  # numbers of rows stand in a column without a name
         header = [name or f"column {place}" for place, name in enumerate(header, 1)]

@@ -85,7 +85,7 @@ def _heading(name: str, about: About) -> str:
 
 
 def is_session(path: Path) -> bool:
-    """Whether a file begins as `write_csv` begins it. Raises InputError where it cannot be read."""
+    """Whether a file begins as `write_csv` begins it. Raises InputError if it cannot be read."""
     return SIGNATURE in next(text_lines(path), "")
 
 

@@ -180,7 +180,7 @@ def state_of_mark(mark: str) -> State:
 
 
 def _mark(name: str, value: object) -> str | None:
-    """The mark of failure under a name: a word, or an object with '__error__'; None where there is none."""
+    """The mark of failure under a name: a word, or an object with '__error__'; None if there is none."""
     if isinstance(value, dict) and "__error__" in value:
         return text_of(value["__error__"], _LONGEST_TEXT) or "failed"
     if name == "__error__":
@@ -194,7 +194,7 @@ def _cost_s(entry: Mapping[str, Any]) -> float:
 
 
 def _timestamp(value: object) -> float:
-    """Wall clock in seconds since the epoch; NaN where it is unknown."""
+    """Wall clock in seconds since the epoch; NaN if it is unknown."""
     if not isinstance(value, str):
         return math.nan
     try:

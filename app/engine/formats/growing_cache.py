@@ -1,4 +1,4 @@
-"""Kernel Tuner's caches that grow: written by this program (`GrowingCache`) or by another one (`CacheFollower`).
+"""A Kernel Tuner cache from which a session reads earlier measurements, and to which it appends its own.
 
 A session reads known measurements from its cache and adds new ones. Entries of other programs stay as they are. The
 file is complete at every moment: it is replaced, never rewritten in place. A cache that another program writes is read
@@ -38,7 +38,7 @@ class GrowingCache:
     """One file. `write` when a session has measured something more."""
 
     def __init__(self, path: Path) -> None:
-        """The suffix .json is added where it is missing. Raises InputError where the file is there and no cache."""
+        """The suffix .json is added if it is missing. Raises InputError if the file is there and no cache."""
         if not path.name:
             raise InputError(f"'{path}' is no file", "cache", "name one")
         self.path = path if path.suffix == ".json" else path.with_name(f"{path.name}.json")
@@ -57,7 +57,7 @@ class GrowingCache:
     def require(
         self, names: Iterable[str], *, kernel: str, problem_size: str = "", board: str = "", known_as: str | None = None
     ) -> None:
-        """Raises InputError where the file is of another kernel, problem size, board or set of parameters.
+        """Raises InputError if the file is of another kernel, problem size, board or set of parameters.
 
         What is not known on one side is not compared. `known_as` is the board's name to Kernel Tuner.
         """

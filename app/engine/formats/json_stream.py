@@ -118,7 +118,7 @@ class JsonStream:
     # --- inside -----------------------------------------------------------------------------------------------------
 
     def _next(self, final: bool) -> Member | None:
-        """The next member; None for a bracket. Raises _More where the text ends early, InputError where it is wrong."""
+        """The next member; None for a bracket. Raises _More if the text ends early, InputError if it is wrong."""
         at = self._at = _end_of_space(self._text, self._at)
         character = self._text[at : at + 1]
         if not character:

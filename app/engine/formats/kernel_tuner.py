@@ -30,7 +30,7 @@ _MARKS = {State.COMPILE: "CompilationFailedConfig", State.CONSTRAINTS: "InvalidC
 
 
 class CacheHeader:
-    """The header of a cache, before its entries. Raises InputError where that is not enough."""
+    """The header of a cache, before its entries. Raises InputError if that is not enough."""
 
     def __init__(self, document: Mapping[str, Any], where: str) -> None:
         keys = document.get("tune_params_keys")

@@ -50,7 +50,7 @@ _BEGINNING = 65536  # characters
 
 
 def first_character(path: Path) -> str:
-    """The first character that is no space, of which '{' begins JSON; '' where there is none. Raises InputError."""
+    """The first character that is no space, of which '{' begins JSON; '' if there is none. Raises InputError."""
     return next((begun[0] for chunk in text_chunks(path) if (begun := chunk.lstrip())), "")
 
 
@@ -60,7 +60,7 @@ def is_trace(path: Path) -> bool:
 
 
 def is_json_lines(path: Path) -> bool:
-    """Whether each line of a file is a JSON object of its own. Raises InputError where it cannot be read."""
+    """Whether each line of a file is a JSON object of its own. Raises InputError if it cannot be read."""
     lines = [line for line in next(text_chunks(path), "").split("\n") if line.strip()]
     return len(lines) > 1 and lines[1].lstrip().startswith("{") and isinstance(json_or_none(lines[0]), dict)
 

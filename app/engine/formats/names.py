@@ -93,7 +93,7 @@ def units_of(names: Iterable[str], given: Mapping[str, str] | None = None) -> di
 
 
 def unit_of(name: str, units: Mapping[str, str]) -> str:
-    """'s' for time_s, 'J' for ps_energy where that is in `units`, 'GFLOPS/W' for itself; '' where there is none."""
+    """'s' for time_s, 'J' for ps_energy where that is in `units`, 'GFLOPS/W' for itself; '' if there is none."""
     if name in units:
         return units[name]
     if _UNIT_AS_NAME.fullmatch(name):
@@ -122,5 +122,5 @@ def name_of_heading(text: str) -> str:
 
 
 def unit_of_heading(text: str) -> str:
-    """The unit in a heading; empty where it has none."""
+    """The unit in a heading; empty if it has none."""
     return text.rpartition(" [")[2].removesuffix("]") if _HAS_UNIT.search(text) else ""

@@ -102,7 +102,7 @@ class OwnHeader:
         return Objective(likely[0], tuple(likely) if len(likely) > 1 else ())
 
     def text(self, key: str) -> str:
-        """A short text; empty where there is none."""
+        """A short text; empty if there is none."""
         return text_of(self._given.get(key))
 
     def lists(self, key: str, names: Sequence[str]) -> dict[str, list[Value]]:

@@ -48,7 +48,7 @@ def read_recording(path: Path | str, columns: TableColumns | None = None) -> Rec
 
     `columns` says which columns of another tool's table are parameters and figures; they are guessed where it does not.
     A file that names its own parameters needs none of it.
-    Raises InputError naming the file, the line or key and the remedy where it is none of them.
+    Raises InputError naming the file, the line or key and the remedy if it is none of them.
     """
     path = Path(path)
     if is_table_by_name(path):
@@ -91,7 +91,7 @@ class FileKind(Enum):
 
 
 def kind_of_file(path: Path) -> FileKind:
-    """What a file is, by its content. Raises InputError where it cannot be read, or belongs to another command."""
+    """What a file is, by its content. Raises InputError if it cannot be read, or belongs to another command."""
     if is_table_by_name(path):
         return FileKind.TABLE
     if is_specification(path):
@@ -131,7 +131,7 @@ class _Scan:
         self._stream.end()
 
     def recording(self) -> Recording:
-        """What was read. Raises InputError where there is nothing to replay in the file."""
+        """What was read. Raises InputError if there is nothing to replay in the file."""
         if self._entries is None:
             self._entries = self._begin(self._stream.opened)
         notes = (_CUT_OFF,) if self._stream.inside and self._stream.half else ()

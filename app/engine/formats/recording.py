@@ -123,7 +123,7 @@ class FactColumns:
         return frozenset(source for _, _, _, source, *_ in self._distinct_texts)
 
     def values(self, name: str) -> npt.NDArray[np.float64]:
-        """One value of every index, NaN where it is not known. Raises KeyError for an unknown name."""
+        """One value of every index, NaN if it is not known. Raises KeyError for an unknown name."""
         return np.array(self._values[name])
 
     def missing(self) -> list[str]:
@@ -195,7 +195,7 @@ class FactColumns:
         self._state.append(_CODE_OF_STATE[facts.state])
 
     def _extend(self, columns: _Columns, figures: Mapping[str, float]) -> None:
-        """Add one figure to each column, NaN where there is none; a new name begins a column."""
+        """Add one figure to each column, NaN if there is none; a new name begins a column."""
         new = [name for name in figures if name not in columns]
         if new:
             self._check_room(len(new))
@@ -273,7 +273,7 @@ class Recording:
     def names_at_time(self) -> frozenset[str]:
         """The values that follow from the time per launch: times, and what is proportional to one or to its inverse.
 
-        None where the file holds no time.
+        None if the file holds no time.
         """
         if "time_s" not in self.value_names:
             return frozenset()
@@ -345,7 +345,7 @@ class RecordingBuilder:
     ) -> Recording:
         """The recording of all entries; its notes name what some of them lack, unless the file is this program's own.
 
-        Raises InputError where there are none, or the space is too large.
+        Raises InputError if there are none, or the space is too large.
         """
         where = str(self._path)
         if not self._index_of:

@@ -62,7 +62,7 @@ _WITHOUT_NAME = {"complex64": 8, "complex128": 16, "bfloat16": 2}  # bytes
 
 
 def is_json(path: Path) -> bool:
-    """Whether the file begins as a JSON object does. Raises InputError where it cannot be read."""
+    """Whether the file begins as a JSON object does. Raises InputError if it cannot be read."""
     return first_character(path) == "{"
 
 
@@ -80,7 +80,7 @@ def is_t1(path: Path) -> bool:
 
 
 def is_specification(path: Path) -> bool:
-    """Whether a file is a specification, TOML or T1, and no recording. Raises InputError where it cannot be read."""
+    """Whether a file is a specification, TOML or T1, and no recording. Raises InputError if it cannot be read."""
     if is_json(path):
         return not is_trace(path) and not is_json_lines(path) and is_t1(path)
     return path.suffix.lower() == ".toml"

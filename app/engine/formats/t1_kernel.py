@@ -88,7 +88,7 @@ def _grid(
 ) -> dict[str, Any]:
     """Problem size and grid divisors.
 
-    With a ProblemSize they are what they are for Kernel Tuner, whose divisors are the block sizes where none are given;
+    With a ProblemSize they are what they are for Kernel Tuner, whose divisors are the block sizes if none are given;
     else GlobalSize is the grid, in blocks, or for OpenCL and Vulkan in threads.
     """
     divisors: dict[str, list[str]] = {}

@@ -144,7 +144,7 @@ def _unwrapped(text: str, tree: ast.expr) -> str:
 
 
 def _as_json(text: str) -> list[Any] | None:
-    """A list as JSON, which most are; None where it is not."""
+    """A list as JSON, which most are; None if it is not."""
     listed = json_or_none(text) if text.lstrip().startswith("[") else None
     return listed if isinstance(listed, list) else None
 

@@ -147,7 +147,7 @@ class T4Entries:
 
 
 def ms_of(unit: object) -> float | None:
-    """How many ms one of a unit of time is; None where it is none."""
+    """How many ms one of a unit of time is; None if it is none."""
     return _MS.get(unit.strip().lower()) if isinstance(unit, str) else None
 
 
@@ -256,7 +256,7 @@ class ListEntries:
             self._add(entry)
 
     def finish(self) -> Recording:
-        """The recording. Raises InputError where it is not clear what is a parameter."""
+        """The recording. Raises InputError if it is not clear what is a parameter."""
         if self._t4 is not None:
             return self._t4.finish()
         where = str(self._path)

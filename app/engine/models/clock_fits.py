@@ -1,7 +1,4 @@
-"""`ClockFit`: a frequency model, the power limits beside it and their origin; those in files and sessions.
-
-The frequency model of a board, from a clock sweep or from a session's measurements.
-"""
+"""Frequency models of a board with the power limits beside them: of files, of sessions, and of a clock sweep."""
 
 from __future__ import annotations
 
@@ -47,10 +44,12 @@ class ClockFit:
 
     @property
     def gpu(self) -> str:
+        """Name of the board."""
         return self._either.gpu
 
     @property
     def simulated(self) -> bool:
+        """Whether the board is simulated."""
         return self._either.simulated
 
     @property
@@ -252,7 +251,5 @@ def fit_of_table(table: ResultTable, title: str, gpu: str, source: str) -> tuple
 
     Raises InputError where they hold too few clocks.
     """
-    from .fit.frequency import fit_memory_clocks
-
     fit = fit_memory_clocks(series_of_table(table, gpu=gpu, simulated=source == "simulated"))
     return fit, f"session of {title}, {fit.series}{'' if source in LIVE else f', {source}'}"

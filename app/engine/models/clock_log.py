@@ -69,11 +69,24 @@ class Log:
 
 
 def log_times(columns: Columns, clock: str, time: str | None) -> tuple[Floats, bool] | None:
-    """The time in s of each row, where the table is a log; None where it is a table of measurements.
+    """Compute the time of each row, where the table is a log.
 
-    `clock` and `time` are the columns of the clock and, if there is one, of times, which may be those of the readings
-    or durations. Shape (n,). Rows of several boards may alternate, so a time may repeat. With it, whether these are
-    seconds or only numbers of readings.
+    Rows of several boards may alternate, so a time may repeat.
+
+    Parameters
+    ----------
+    columns
+        The table, n rows.
+    clock
+        Name of the column of clocks.
+    time
+        Name of a column of times, which may be those of the readings or durations; None where there is none.
+
+    Returns
+    -------
+    tuple of ndarray of float64 and bool, or None
+        Times of shape (n,), and whether these are seconds rather than numbers of readings; None for a table of
+        measurements.
     """
     if READING in columns.cells:
         return columns.numbers(READING), False
@@ -97,7 +110,18 @@ def log_times(columns: Columns, clock: str, time: str | None) -> tuple[Floats, b
 
 
 def plateaus(log: Log) -> tuple[list[Plateau], list[Rows]]:
-    """The plateaus by ascending clock, and the rows of each. Empty where the clock never stood still under load."""
+    """Find the plateaus of a log at which the clock stood still under load.
+
+    Parameters
+    ----------
+    log
+        Readings in the order of time, arrays of shape (n,).
+
+    Returns
+    -------
+    tuple of list of Plateau and list of ndarray
+        The plateaus by ascending clock, and the rows of each; empty where there are none.
+    """
     usable = np.isfinite(log.clock_mhz) & (log.clock_mhz > 0) & (log.power_w > 0)
     usable &= _at_working_memory_clock(log)
     idle = _idle_power(log, usable)
@@ -122,7 +146,18 @@ def plateaus(log: Log) -> tuple[list[Plateau], list[Rows]]:
 
 
 def ceiling_w(log: Log) -> float | None:
-    """The power, W, at which a limit held the board: the highest, drawn at several clocks. None where there is none."""
+    """Find the power at which a limit held the board: the highest, drawn at several clocks.
+
+    Parameters
+    ----------
+    log
+        Readings in the order of time, arrays of shape (n,).
+
+    Returns
+    -------
+    float or None
+        In W; None where there is none.
+    """
     known = np.isfinite(log.clock_mhz) & np.isfinite(log.power_w)
     if not known.any():
         return None

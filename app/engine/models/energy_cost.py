@@ -6,7 +6,7 @@ features of a kernel (its parameters, its machine code, its launch):
 
     ln (E / E_min) = EXPONENT ln tau + c + g(x, ln tau)
 
-c is a constant and g a Gaussian process (`gaussian_regression`). Of a few kernels there is no g, and E = mean power x
+c is a constant and g a Gaussian process (`GaussianRegression`). Of a few kernels there is no g, and E = mean power x
 time. Energies enter by their logarithm: a relative error counts the same in all.
 
 [Zhang2024] has gradient-boosted trees of 1 / E in place of g, with the settings of [Zheng2020]. Of kernels that boards
@@ -16,9 +16,8 @@ of three models measured, held out, g has in the mean two thirds of the error of
 Nothing in it has a unit but what it is scaled by, so that a model of another shape or board can stand in for
 EXPONENT ln tau: a prior. Whether it helps is tested on what has been measured; if it does not, it is dropped.
 
-Gaussian-process regression over many columns of numbers [Rasmussen2006, chapters 2, 4 and 5].
-
-A value is a constant plus a Gaussian process, with noise. Of two rows x and x', each column standardised,
+The regression is one over many columns of numbers [Rasmussen2006, chapters 2, 4 and 5]: a value is a constant plus a
+Gaussian process, with noise. Of two rows x and x', each column standardised,
 
     covariance = s^2 exp(-1/2 sum_j ((x_j - x'_j) / l_j)^2)
 
@@ -27,9 +26,9 @@ few and columns may be more than a hundred: the lengths are expected to grow wit
 that rows stay alike however many columns there are [Hvarfner2024]. Then no column needs to be chosen beforehand.
 Columns count by their inverse hyperbolic sine: as they are where small, by their logarithm where large.
 
-Models are kept for each board's name and kernel. A kernel is known by the names of its parameters: shapes and boards of
-one template share them. A model is a prior for the next shape or board, and never more than that: the search tests it
-before it uses it.
+Models are kept for each board's name and kernel. A kernel is identified by the names of its parameters: shapes and
+boards of one template share them. A model is a prior for the next shape or board, and never more than that: the search
+tests it before it uses it.
 """
 
 from __future__ import annotations
@@ -112,9 +111,19 @@ class GaussianRegression:
 
 
 def regress(inputs: Floats, values: Floats) -> GaussianRegression:
-    """Learn values, shape (rows,), at least one, from the numbers of each row, shape (rows, columns).
+    """Fit a Gaussian process to the values of rows of numbers.
 
-    NaN stands for an unknown number, which counts as that column's mean.
+    Parameters
+    ----------
+    inputs
+        Shape (rows, columns); NaN, an unknown number, counts as that column's mean.
+    values
+        Shape (rows,), at least one.
+
+    Returns
+    -------
+    GaussianRegression
+        The fitted process.
     """
     seen = np.isfinite(inputs)
     counts = np.maximum(seen.sum(axis=0), 1)
@@ -294,9 +303,21 @@ class EnergyCostModel:
 
 
 def fit(sample: Sample, energy_j: Floats, prior: EnergyCostModel | None = None) -> EnergyCostModel:
-    """The model of kernels with measured energies, J, shape (kernels,), at least one, all above 0.
+    """Fit the model of kernels with measured energies.
 
-    `prior` is what g starts from instead of the power of tau.
+    Parameters
+    ----------
+    sample
+        The kernels, with their features and times in s.
+    energy_j
+        Energy of a launch of each in J, shape (kernels,), at least one, all above 0.
+    prior
+        What g starts from instead of the power of tau.
+
+    Returns
+    -------
+    EnergyCostModel
+        Without g below LEAST_POINTS kernels.
     """
     least_energy, least_time = float(energy_j.min()), float(sample.time_s.min())
     few = len(energy_j) < LEAST_POINTS
@@ -311,17 +332,41 @@ def fit(sample: Sample, energy_j: Floats, prior: EnergyCostModel | None = None) 
 
 
 def helps(prior: EnergyCostModel, sample: Sample, energy_j: Floats) -> tuple[float, float]:
-    """The held-out error of models of measured kernels with a prior and without it; it helps where the first is lower.
+    """Test a prior on measured kernels; it helps where the first error is lower.
 
-    Relative root mean square over a few folds, shape of `energy_j` (kernels,). NaN where there are too few to say.
+    Parameters
+    ----------
+    prior
+        The model that g would start from.
+    sample
+        The kernels, with their features and times in s.
+    energy_j
+        Energy of a launch of each in J, shape (kernels,).
+
+    Returns
+    -------
+    tuple of float
+        Held-out errors with and without the prior, relative root mean square; NaN where there are too few kernels.
     """
     return held_out_error(sample, energy_j, prior), held_out_error(sample, energy_j)
 
 
 def held_out_error(sample: Sample, energy_j: Floats, prior: EnergyCostModel | None = None) -> float:
-    """How far predictions of measured kernels are off that the model did not learn from: relative root mean square.
+    """Compute the error of predictions of kernels that the model was not fitted to.
 
-    Over a few folds; energies have shape (kernels,). NaN where there are too few to say.
+    Parameters
+    ----------
+    sample
+        The kernels, with their features and times in s.
+    energy_j
+        Energy of a launch of each in J, shape (kernels,).
+    prior
+        What g starts from; None for the power of tau.
+
+    Returns
+    -------
+    float
+        Relative root mean square over a few folds; NaN where there are too few kernels.
     """
     if len(energy_j) < 2 * _FOLDS:
         return math.nan
@@ -331,9 +376,23 @@ def held_out_error(sample: Sample, energy_j: Floats, prior: EnergyCostModel | No
 def held_out_errors(
     sample: Sample, energy_j: Floats, order: npt.NDArray[np.int64], prior: EnergyCostModel | None = None
 ) -> Floats:
-    """Predicted over measured energy minus 1 of every kernel, by a model that did not learn from it; shape (kernels,).
+    """Compute the relative error of each kernel, predicted by a model that was not fitted to it.
 
-    Kernels of the same place in `order` modulo the number of folds are held out together.
+    Parameters
+    ----------
+    sample
+        The kernels, with their features and times in s.
+    energy_j
+        Energy of a launch of each in J, shape (kernels,).
+    order
+        A permutation, shape (kernels,); the same place modulo the number of folds is held out together.
+    prior
+        What g starts from; None for the power of tau.
+
+    Returns
+    -------
+    ndarray of float64, shape (kernels,)
+        Predicted over measured energy minus 1.
     """
     errors, fold = np.empty(len(energy_j)), order % _FOLDS
     for one in range(_FOLDS):
@@ -344,10 +403,20 @@ def held_out_errors(
 
 
 def error_share(predicted_j: Floats, measured_j: Floats) -> float:
-    """sum (predicted - measured)^2 / sum measured^2 of y = 1 / E: the inverse of a signal-to-noise ratio.
+    """Compute sum (predicted - measured)^2 / sum measured^2 of y = 1 / E: the inverse of a signal-to-noise ratio.
 
     [Zhang2024, algorithm 1] has it of E, where one kernel of much energy outweighs all those that matter; its model is
     of E_min / E.
+
+    Parameters
+    ----------
+    predicted_j, measured_j
+        Energies in J, shape (kernels,).
+
+    Returns
+    -------
+    float
+        0 for exact predictions.
     """
     return float(((1 / predicted_j - 1 / measured_j) ** 2).sum() / (1 / measured_j**2).sum())
 

@@ -1,8 +1,6 @@
-"""Series of points from CSV files, Kernel Tuner caches and sessions.
+"""Series of points and sweeps of power limits from CSV files, logs, Kernel Tuner caches and sessions.
 
-Series of points from a log: one per board, one point per clock at which the board stood still under load.
-
-Sweeps of power limits from CSV files, Kernel Tuner caches and sessions.
+A log gives one series per board, with one point per clock at which the board stood still under load.
 """
 
 from __future__ import annotations
@@ -24,13 +22,16 @@ from ..space.repeats import repeat_names
 from ..space.result_table import STATES, ResultTable
 from .arrays import Floats, Mask, Rows
 from .clock_log import Log, ceiling_w, log_times, plateaus
-from .column_roles import DEVICE_COLUMNS, Named, Roles, find_cap_roles
 from .fit.caps import CapFit, fit_caps
 from .fit.clock_limits import settable_clocks
 from .fit.points import CLOCK_SETTINGS, LIMIT_SETTINGS, MEMORY_SETTINGS, Points
 from .tables import (
+    DEVICE_COLUMNS,
     Group,
+    Named,
+    Roles,
     board_of,
+    find_cap_roles,
     grouped,
     groups_of_columns,
     groups_of_table,

@@ -108,7 +108,22 @@ def sweep_limits(
 
 
 def spread_clocks(supported: Sequence[int], points: int, lowest_share: float = LOWEST_SHARE) -> list[int]:
-    """About `points` supported clocks, ascending, evenly spread from `lowest_share` of the highest to the highest."""
+    """Select evenly spread supported clocks up to the highest.
+
+    Parameters
+    ----------
+    supported
+        Supported clocks in MHz.
+    points
+        About how many to select.
+    lowest_share
+        The lowest clock, as a share of the highest.
+
+    Returns
+    -------
+    list of int
+        Clocks in MHz, ascending.
+    """
     if not supported:
         return []
     table = np.sort(np.asarray(supported))

@@ -4,9 +4,8 @@ Each is a recipe, a generator over the rows of a space of parameters and graphic
 results, and returns the row it chooses. It measures nothing: a session runs one (strategy `staged`), and a session
 that measured every row answers all of them at once (`compare_methods`).
 
-The published ways to tune for energy side by side, from a stored session, a recording, or measurements.
-
-Clocks near the ridge for a model-steered search: from a sweep of the board, or of one recorded configuration.
+Here they are also compared side by side, on a stored session, a recording or measurements, and the model-steered way
+gets its clocks near the ridge, from a sweep of the board or of one recorded configuration (`Steering`).
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ import math
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from ...base.errors import InputError, WattridgeError
 from ...base.records import Count, Source
@@ -28,6 +27,7 @@ from ..control.guard import DeviceGuard
 from ..results.measurement import Configuration, Measurement, State
 from ..space.result_table import ResultTable
 from ..space.search_space import SearchSpace
+from .arrays import Floats, Indices
 from .clock_fits import running_board
 from .fit.design import next_clock
 from .fit.frequency import MINIMUM_CLOCKS, FrequencyFit, fit_frequency_model, fit_points
@@ -36,9 +36,6 @@ from .sweep import FIRST_CLOCKS, spread_clocks, sweep_clocks
 
 if TYPE_CHECKING:
     from ..store.database import Store
-
-Floats = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +49,7 @@ class Seen:
 
 Recipe = Generator[list[int], Sequence[Seen], int | None]
 Key = Callable[[Seen], float]
-Search = Callable[[Rows, Key], Generator[list[int], Sequence[Seen], list[Seen]]]
+Search = Callable[[Indices, Key], Generator[list[int], Sequence[Seen], list[Seen]]]
 
 RACE_TO_IDLE: Final = "race_to_idle"
 METHODS: Final[Mapping[str, str]] = {
@@ -110,13 +107,14 @@ class Clocks:
 
     @property
     def highest(self) -> float:
+        """The highest clock in MHz."""
         return float(self.values[-1])
 
     def nearest(self, clock_mhz: float) -> float:
         """The clock of the space nearest to that."""
         return float(self.values[np.abs(self.values - clock_mhz).argmin()])
 
-    def at(self, clock_mhz: float) -> Rows:
+    def at(self, clock_mhz: float) -> Indices:
         """Every row at that clock."""
         return np.flatnonzero(self.of_row == clock_mhz)
 
@@ -130,7 +128,7 @@ class Clocks:
         least = float(self.values[fit.energy(known).argmin()])
         return tuple(sorted(inside | {least}))
 
-    def alike(self, row: int) -> Rows:
+    def alike(self, row: int) -> Indices:
         """The rows that differ from one in nothing but the clock, itself among them."""
         return np.flatnonzero((self._others == self._others[row]).all(axis=1))
 
@@ -141,7 +139,7 @@ def base_clock_mhz(gpu: str, clocks: Clocks) -> float:
     return clocks.nearest(known if known is not None else 0.6 * clocks.highest)
 
 
-def everything(rows: Rows, _key: Key) -> Generator[list[int], Sequence[Seen], list[Seen]]:
+def everything(rows: Indices, _key: Key) -> Generator[list[int], Sequence[Seen], list[Seen]]:
     """All of the rows: the search of a recipe that leaves nothing out."""
     return list((yield rows.tolist()))
 
@@ -177,12 +175,8 @@ def recipe(
     return _best((yield clocks.alike(first).tolist()), _energy)
 
 
-def _time(seen: Seen) -> float:
-    return seen.time_s
-
-
-def _energy(seen: Seen) -> float:
-    return seen.energy_j
+_time: Final[Key] = attrgetter("time_s")
+_energy: Final[Key] = attrgetter("energy_j")
 
 
 def _best(found: Sequence[Seen], key: Key) -> int | None:
@@ -257,6 +251,7 @@ class Methods:
 
     @property
     def simulated(self) -> bool:
+        """Whether the measurements are simulated."""
         return self.source == "simulated"
 
 
@@ -397,7 +392,7 @@ def steer_by_measurements(
     at_top = np.random.default_rng(seed).permutation(clocks.at(clocks.highest))[:SAMPLE].tolist()
     sample = [_seen(row, measured) for row in at_top]
     best = min(sample, key=lambda seen: seen.energy_j, default=None)
-    if best is None or best.energy_j == float("inf"):
+    if best is None or best.energy_j == math.inf:
         return None
     row_at = {float(clocks.of_row[row]): int(row) for row in clocks.alike(best.row)}
     waiting: list[float] = [float(c) for c in spread_clocks([int(c) for c in row_at], FIRST_CLOCKS)]

@@ -73,7 +73,7 @@ class Choice:
     by_nvcc: ByNvcc | None = None  # of its source, where nvcc is here
     rule: str = BEST  # by which it was chosen
     number: int | None = None  # of the measurement, from 1; None for a mean over repeats
-    place: tuple[int, int] | None = None  # by the objective, and of how many; None where it is not among them
+    place: tuple[int, int] | None = None  # by the objective, and of how many; None if it is not among them
 
     @property
     def source(self) -> str:
@@ -122,7 +122,7 @@ class Choice:
 def choose(
     plan: SessionPlan, table: ResultTable, session: int | None, index: int | None, rule: str | None = None
 ) -> Choice:
-    """The measurement at `index`; None: the best by the session's objective, WattridgeError where none succeeded.
+    """The measurement at `index`; None: the best by the session's objective, WattridgeError if none succeeded.
 
     Where a parameter only repeats the configurations, the mean over the repeats of the chosen one. `rule` says how the
     index was chosen; None: by hand, or as the best.
@@ -156,7 +156,7 @@ def choose(
 
 
 def _possible(plan: SessionPlan, choice: Choice | None, asked: Sequence[str], *, named: bool) -> list[str]:
-    """The kinds that can be written of those asked for. Raises InputError where one that the user named cannot be."""
+    """The kinds that can be written of those asked for. Raises InputError if one that the user named cannot be."""
     able = {
         "t1": _has_t1(plan),
         "source": choice is not None and choice.kernel is not None,
@@ -187,7 +187,7 @@ def export_session(
     `on_remark` gets, in a line, what a user of the files should know of them. Each file is written whole or not at
     all. Where files of these names lie there already, `existing` says whether to refuse, to replace those that this
     program wrote, or to number the new ones; a file of another origin is never replaced. `rule` as for `choose`.
-    Raises InputError for an unknown kind, and for T1, source or machine code where there is none; WattridgeError where
+    Raises InputError for an unknown kind, and for T1, source or machine code if there is none; WattridgeError where
     nothing succeeded, where a file is in the way, or where the folder refuses.
     """
     unknown = set(kinds or ()) - set(KINDS)
@@ -218,7 +218,7 @@ def export_session(
 
 
 def stem_in(folder: Path, stem: str, kinds: Collection[str], existing: Existing) -> str:
-    """How the names of new files of these kinds begin. Raises WattridgeError where a file is in the way."""
+    """How the names of new files of these kinds begin. Raises WattridgeError if a file is in the way."""
     for number in count(1):
         numbered = stem if number == 1 else f"{stem}-{number}"
         taken = [path for kind in kinds if is_there(path := folder / f"{numbered}{KINDS[kind]}")]
@@ -377,7 +377,7 @@ def _remarks(choice: Choice) -> list[str]:
 
 
 def _kernel_of(choice: Choice) -> CudaFile | None:
-    """The kernel of a choice; None where it has no file of source that is as it was, or could not be launched."""
+    """The kernel of a choice; None if it has no file of source that is as it was, or could not be launched."""
     spec = load_specification(Path(choice.plan.origin["file"]))
     if spec.kernel is None or spec.kernel.language != "CUDA" or not spec.kernel.sources:
         return None
@@ -467,7 +467,7 @@ def file_stem(title: str) -> str:
 def refuse_foreign(
     path: Path, marks: Sequence[str] = _OURS, remedy: str = "choose another folder, or move the file"
 ) -> None:
-    """Raises WattridgeError where a file lies that this program did not write: one that has none of the marks."""
+    """Raises WattridgeError if a file lies that this program did not write: one that has none of the marks."""
     if not is_there(path):
         return
     try:

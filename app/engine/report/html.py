@@ -34,7 +34,7 @@ def paragraph(*texts: str, class_: str = "") -> str:
 
 
 def section(title: str, *inside: str) -> str:
-    """A section with its heading; nothing where there is nothing inside."""
+    """A section with its heading; nothing if there is nothing inside."""
     content = "".join(inside)
     name = re.sub(r"[^a-z]+", "-", title.lower()).strip("-")
     return element("section", element("h2", esc(title)), content, id=name) if content else ""

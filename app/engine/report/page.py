@@ -30,15 +30,16 @@ from ..analysis.describe_analysis import (
     describe_drift,
     describe_effects,
     describe_failures,
+    describe_models_over_load,
+    describe_over_load,
     describe_plane,
     describe_split,
     why_none,
 )
-from ..analysis.describe_over_load import describe_models_over_load, describe_over_load
 from ..analysis.over_load import models_over_load
 from ..analysis.peak_share import peak_share
 from ..formats.names import heading, unit_of
-from ..metering.characterisation.describe_sources import describe_characterisation
+from ..metering.characterisation.sensor_figures import describe_characterisation
 from ..models.describe_fits import describe_fit
 from ..models.roofline.describe_sweeps import describe_sweep
 from ..results.chart import Chart
@@ -405,7 +406,7 @@ def _results(content: ReportContent) -> str:
 
 
 def _chart(made: Chart | str) -> str:
-    """A chart with its caption; nothing where there is only a reason why it cannot be drawn."""
+    """A chart with its caption; nothing if there is only a reason why it cannot be drawn."""
     picture = drawn(made) if isinstance(made, Chart) else ""
     return figure(picture, made.caption) if isinstance(made, Chart) and picture else ""
 

@@ -1,6 +1,6 @@
 """The charts that the analysis does not describe: clouds with marks, fits with bands, traces.
 
-`small_front` is the picture of a session for notebooks, with colours of its own; the others belong to the report.
+`small_front` draws a session's cloud and front for notebooks, in colours of its own.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ _STYLE = """
 
 
 def small_front(table: ResultTable, objective: Objective, units: Mapping[str, str]) -> str:
-    """HTML with the picture; empty where there are not two goals, or nothing worked."""
+    """HTML with the picture; empty if there are not two goals, or nothing worked."""
     goals = objective.front
     indices = front_indices(table, goals, objective.limits)
     if len(goals) < 2 or not indices:

@@ -315,7 +315,7 @@ def _budget(plan: SessionPlan, own: Mapping[str, Any]) -> list[str]:
 
 
 def _boards(plan: SessionPlan) -> list[str]:
-    """The board, or the several that share the session. Raises InputError where it is not known which those were."""
+    """The board, or the several that share the session. Raises InputError if it is not known which those were."""
     if plan.pool:
         return list(plan.pool)
     if plan.origin.get("gpu") == SELECTOR:

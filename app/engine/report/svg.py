@@ -34,7 +34,7 @@ class Axis:
 
     @classmethod
     def over(cls, label: str, *columns: npt.ArrayLike, log: bool = False, from_zero: bool = False) -> Axis:
-        """From the least to the greatest known value, with a little room; 0 to 1 where nothing is known."""
+        """From the least to the greatest known value, with a little room; 0 to 1 if nothing is known."""
         values = np.concatenate([np.ravel(np.asarray(column, dtype=np.float64)) for column in columns])
         values = values[np.isfinite(values) & ((values > 0) if log else True)]
         if not len(values):
@@ -108,7 +108,7 @@ class Drawing:
             self._add_key(class_, words)
 
     def sign(self, x: float, y: float, shape: str, class_: str, words: str) -> None:
-        """A mark of one of the shapes of SIGNS, named in the key and to whoever points at it; nothing where it lies
+        """A mark of one of the shapes of SIGNS, named in the key and to whoever points at it; nothing if it lies
         outside."""
         at_x, at_y, inside = self._placed([x], [y])
         if not inside[0]:
@@ -194,7 +194,7 @@ class Drawing:
 
 
 def drawn(chart: Chart) -> str:
-    """A chart that was described; nothing where none of its values is known."""
+    """A chart that was described; nothing if none of its values is known."""
     known = np.concatenate([entry.y[np.isfinite(entry.y)] for entry in chart.series])
     if not len(known):
         return ""

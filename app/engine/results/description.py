@@ -22,8 +22,8 @@ _SYMBOL = re.compile(r"(?<![^\W_])([^\W\d_])_(\w+)")  # 'P_idle'
 class Figure:
     """One figure of a result: what it is, its value, its unit, and what qualifies it.
 
-    `label` is plain text in the words and symbols of the field, `P_idle`. `value` is a number, text where the figure
-    is one ("sharp"), or None where it is not known; `unknown` then stands in its place. `error` is the standard error
+    `label` is plain text in the words and symbols of the field, `P_idle`. `value` is a number, text if the figure
+    is one ("sharp"), or None if it is not known; `unknown` then stands in its place. `error` is the standard error
     and `interval` holds the ends of the 95 % interval, both in the same unit. `meaning` explains the figure in a few
     words; `details` say more, where there is room.
     """

@@ -1,4 +1,4 @@
-"""`Measurement`: what came of one configuration."""
+"""`Measurement`: the outcome of one configuration."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Measurement:
     timestamp_s: float = math.nan  # wall clock, seconds since the epoch
     cost_s: float = 0.0  # what this measurement cost, on the GPU's clock
     depth: Depth = Depth.ENERGY
-    board: str = ""  # UUID of the board that measured it, where several measure a session; empty where one does
+    board: str = ""  # UUID of the board that measured it, where several measure a session; empty if one does
     as_measured: Mapping[str, float] = field(default_factory=dict)  # figures that `values` states otherwise
 
     @property
@@ -153,5 +153,5 @@ _SPEEDS = {"GFLOP/s": 1e9, "GFLOPS": 1e9, "TFLOP/s": 1e12, "TFLOPS": 1e12}  # na
 
 
 def speed_of(values: Mapping[str, float]) -> float:
-    """flop/s by a metric with a usual name for the speed; 0 where there is none."""
+    """flop/s by a metric with a usual name for the speed; 0 if there is none."""
     return next((values[name] * factor for name, factor in _SPEEDS.items() if name in values), 0.0)

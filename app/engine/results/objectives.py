@@ -23,7 +23,7 @@ class Goal:
     maximise: bool
 
     def cost(self, values: Mapping[str, float]) -> float:
-        """The figure with its sign turned so that smaller is better; inf where it is missing or NaN."""
+        """The figure with its sign turned so that smaller is better; inf if it is missing or NaN."""
         value = values.get(self.name, math.nan)
         if math.isnan(value):
             return math.inf
@@ -73,7 +73,7 @@ class Objective:
         return all(limit.holds(values.get(limit.name, math.nan)) for limit in self.limits)
 
     def excess(self, values: Mapping[str, float]) -> float:
-        """How far beyond its limits a configuration is: the most that one is broken by, relative; inf where unknown.
+        """How far beyond its limits a configuration is: the most that one is broken by, relative; inf if unknown.
 
         At most 0 where every limit is kept.
         """

@@ -25,7 +25,7 @@ def front(values: npt.ArrayLike, maximise: Sequence[bool]) -> Indices:
 
     `values` has shape (n, m), one column per goal; a point with a NaN takes no part. A point is beaten by one that is
     at least as good in every goal and better in one; of equal points the first stays. O(n log n) for two goals, O(n k)
-    with k points on the front for more. Raises ValueError where the shapes disagree.
+    with k points on the front for more. Raises ValueError if the shapes disagree.
     """
     points = _smaller_better(values, maximise)
     indices = np.flatnonzero(_unbeaten_by_one(np.ascontiguousarray(points.T)))
@@ -58,7 +58,7 @@ def hypervolume(values: npt.ArrayLike, maximise: Sequence[bool], reference: Sequ
 
 
 def best(values: npt.ArrayLike, maximise: bool) -> int | None:
-    """Index of the best value, the first of equals; None where all are NaN."""
+    """Index of the best value, the first of equals; None if all are NaN."""
     column = np.asarray(values, dtype=np.float64)
     if not len(column) or np.isnan(column).all():
         return None
@@ -88,14 +88,14 @@ def _unbeaten_by_one(goals: Floats) -> npt.NDArray[np.bool_]:
     if left.any():
         with np.errstate(all="ignore"):
             low, high = np.nanmin(goals, axis=1)[:, None], np.nanmax(goals, axis=1)[:, None]
-            worst = ((goals - low) / (high - low)).max(axis=0)  # NaN where a goal is infinite, or the same for all
+            worst = ((goals - low) / (high - low)).max(axis=0)  # NaN if a goal is infinite, or the same for all
         worst[~left | np.isnan(worst)] = np.inf
         left &= ~(goals > goals[:, [np.argmin(worst)]]).all(axis=0)
     return np.asarray(left)
 
 
 def _front_of_two(second: Floats) -> npt.NDArray[np.bool_]:
-    """Mask of the front, the points sorted by both goals: a point is on it where the second goal is a new minimum."""
+    """Mask of the front, the points sorted by both goals: a point is on it if the second goal is a new minimum."""
     best_before = np.minimum.accumulate(second)
     mask = np.ones(len(second), dtype=bool)
     mask[1:] = second[1:] < best_before[:-1]

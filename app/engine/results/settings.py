@@ -69,7 +69,7 @@ def is_setting(name: str, value: float) -> bool:
 
 
 def why_not_set(gpu: Gpu, name: str) -> str | None:
-    """Why a board does not support a setting; None where it does, as far as that is known without trying."""
+    """Why a board does not support a setting; None if it does, as far as that is known without trying."""
     if gpu.info.source == "recorded":
         return "a recording cannot be set"
     says = getattr(gpu, "why_not_set", None)
@@ -84,12 +84,12 @@ def why_not_set(gpu: Gpu, name: str) -> str | None:
 
 
 def supported_clocks(gpu: Gpu, name: str) -> Sequence[int]:
-    """Supported clocks in MHz of memory_clock_mhz or graphics_clock_mhz, ascending; empty where unknown."""
+    """Supported clocks in MHz of memory_clock_mhz or graphics_clock_mhz, ascending; empty if unknown."""
     return gpu.memory_clocks_mhz() if name == "memory_clock_mhz" else gpu.graphics_clocks_mhz()
 
 
 def supported_profiles(gpu: Gpu) -> dict[int, str]:
-    """The workload power profiles of a board, number -> name; empty where it has none."""
+    """The workload power profiles of a board, number -> name; empty if it has none."""
     try:
         found = gpu.power_profiles().supported if isinstance(gpu, HasPowerProfiles) else {}
     except NotSupported:
@@ -98,7 +98,7 @@ def supported_profiles(gpu: Gpu) -> dict[int, str]:
 
 
 def requested_profiles(gpu: Gpu) -> str:
-    """The names of the workload power profiles that are requested of a board now; empty where that is not known."""
+    """The names of the workload power profiles that are requested of a board now; empty if that is not known."""
     try:
         found = gpu.power_profiles() if isinstance(gpu, HasPowerProfiles) else None
     except NotSupported:
@@ -111,7 +111,7 @@ def requested_profiles(gpu: Gpu) -> str:
 def profile_number(gpu: Gpu, given: float | str) -> int:
     """The number of a workload power profile that is given by number or by name; 'none' is one.
 
-    Raises NotSupported where the board has none, InputError where it has not that one.
+    Raises NotSupported if the board has none, InputError if it has not that one.
     """
     label, where = gpu.info.label, WORDS[PROFILE]
     if why := why_not_set(gpu, PROFILE):
@@ -135,14 +135,14 @@ def has_locks(gpu: Gpu, name: str) -> bool:
 
 
 def step_mhz(gpu: Gpu) -> float:
-    """Between two supported graphics clocks; 1 where unknown."""
+    """Between two supported graphics clocks; 1 if unknown."""
     return float(min((b - a for a, b in pairwise(gpu.graphics_clocks_mhz())), default=1))
 
 
 def nearest_supported(gpu: Gpu, name: str, value: Setting) -> tuple[Setting, str]:
     """The value that a board supports next to this one, and a message where it is another.
 
-    Raises InputError where the value is outside the board's range, NotSupported where it reports no clocks.
+    Raises InputError if the value is outside the board's range, NotSupported if it reports no clocks.
     """
     if name == "power_limit_w":
         return _limit(gpu, upper(value)), ""

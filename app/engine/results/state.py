@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Purpose(StrEnum):
-    """What a session is for. A roofline measures a board rather than a kernel: it is nobody's tuning result."""
+    """The purpose of a session. A roofline measures a board rather than a kernel, and is no tuning result."""
 
     TUNING = "tuning"
     REPLAY = "replay"  # answered from a recording

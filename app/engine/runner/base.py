@@ -1,6 +1,6 @@
 """The `Runner` seam: takes rows of a search space, returns measurements.
 
-In which order to measure rows, so that a service is started, and a board's settings change, as seldom as can be.
+The order in which rows are measured, chosen to minimise restarts of a service and changes of a board's settings.
 """
 
 from __future__ import annotations
@@ -86,14 +86,14 @@ class Runner(ABC):
         return self.measure(rows, stop, Depth.TIME)
 
     def features(self, rows: Sequence[int], stop: threading.Event | None = None) -> npt.NDArray[np.float64]:
-        """What is known of rows without measuring them, shape (rows, feature_names); NaN where unknown.
+        """What is known of rows without measuring them, shape (rows, feature_names); NaN if unknown.
 
         May compile what was not timed or measured before, and waits for none of that once `stop` is set.
         """
         return np.full((len(rows), len(self.feature_names)), np.nan)
 
     def expect(self, rows: Sequence[int]) -> None:  # noqa: B027  (nothing is made ahead)
-        """Use the time of a measurement for rows that may be asked for soon, the likeliest first. Returns at once."""
+        """Prepare rows that may be requested next, the likeliest first, during a measurement. Returns at once."""
 
     def restated(self, measurements: Sequence[Measurement]) -> Sequence[Measurement]:
         """State its measurements with what is known of the board by now; those of other origin stay as they are."""
@@ -146,7 +146,7 @@ class RowByRow(Runner):
 
     @abstractmethod
     def _measure(self, row: int, stop: threading.Event) -> Measurement | None:
-        """One row; None where it was stopped."""
+        """One row; None if it was stopped."""
 
 
 def setting_names(space: SearchSpace) -> tuple[str, ...]:

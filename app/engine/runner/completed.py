@@ -16,7 +16,7 @@ Complete = Callable[[Measurement], Measurement]
 
 
 class CompletedRunner(Runner):
-    """Wraps a runner, and completes each measurement as soon as it is known, and once more where it is restated."""
+    """Wraps a runner and adds the derived figures to each measurement, again whenever it is restated."""
 
     def __init__(self, runner: Runner, complete: Complete) -> None:
         self._runner, self._complete = runner, complete

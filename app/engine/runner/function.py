@@ -97,7 +97,7 @@ class TorchTimer:
         return float(first.elapsed_time(last)) / 1e3
 
     def record(self, call: Callable[[], object], times: int) -> Callable[[], object] | None:
-        """A function that launches so many calls at once, as a CUDA graph; None where they cannot be recorded."""
+        """A function that launches so many calls at once, as a CUDA graph; None if they cannot be recorded."""
         cuda = self._torch.cuda
         try:
             stream = cuda.Stream()

@@ -1,4 +1,4 @@
-"""Which languages run where: the one place that knows all of them."""
+"""The registry of kernel languages and the boards on which each runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def require_language(spec: Specification, gpu: Gpu, limits: DeviceLimits) -> None:
-    """Raises WattridgeError and InputError where the kernel cannot run on a real device, before anything is started."""
+    """Raises WattridgeError and InputError if the kernel cannot run on a real device, before anything is started."""
     kernel, where = _kernel_of(spec), str(spec.path)
     if kernel.language == "CUDA" and gpu.info.source != "amd":  # what is wrong with the board comes first
         from .cuda.open import require_nvidia

@@ -106,7 +106,7 @@ def answers_of(served: Sequence[Served]) -> tuple[Floats, Floats]:
 def _tokens_per_s(
     served: Sequence[Served], ended: Requests, counts: Floats, start_ns: int, end_ns: int, weights: Weights
 ) -> float:
-    """Of the answers within the window; NaN where nothing counts them."""
+    """Of the answers within the window; NaN if nothing counts them."""
     shares = _shares(served, start_ns, end_ns, weights)
     inside = shares > 0
     tokens = _tokens_of(served)[inside]
@@ -340,7 +340,7 @@ class ServiceRunner(RowByRow):
     def _doubts(
         self, configuration: Configuration, figures: Figures, found: Look, served: Sequence[Served]
     ) -> Iterator[str]:
-        """What speaks against the figures of a window."""
+        """The reasons why the figures of a window may not hold."""
         spec = self._service.spec
         if not found.steady:
             yield f"throughput or power was not steady within {spec.most_s:g} s"

@@ -73,7 +73,7 @@ class ServiceHere:
         return self._gpu.clock.now_ns()
 
     def take(self, stop: threading.Event) -> Served | None:
-        """What became of requests since the last call; None where nothing was reported. Raises CommandFailed."""
+        """What became of requests since the last call; None if nothing was reported. Raises CommandFailed."""
         assert self._load is not None
         assert self._running is not None
         self._gpu.clock.wait(_PAUSE_S, stop)

@@ -128,7 +128,7 @@ class ServiceModelled:
     def run_client(
         self, configuration: Configuration, stop: threading.Event
     ) -> tuple[int, int, float, dict[str, float]] | None:
-        """A program cannot ask a model. Raises CommandFailed."""
+        """Raise CommandFailed: an external program cannot send requests to a model."""
         raise CommandFailed(
             State.CONSTRAINTS, "a program cannot ask a service that is simulated: use the load generator"
         )

@@ -137,7 +137,7 @@ class SimulatedRunner(Runner):
     def _time_fully(
         self, row: int, configuration: Configuration, load: Load, stop: threading.Event
     ) -> Measurement | None:
-        """The same where the time is all that is asked for."""
+        """The same if only the time is requested."""
         timed = self._time(row, configuration, load, stop)
         return timed and replace(timed, depth=Depth.ENERGY)
 
@@ -161,7 +161,7 @@ class SimulatedRunner(Runner):
         return self._stating.state(measured)
 
     def _look_at_reference(self, kernel: str, load: Load, stop: threading.Event) -> None:
-        """Measure the first kernel once more; the one that is about to be measured becomes it where there is none."""
+        """Measure the reference kernel again; the first kernel to be measured becomes the reference."""
         self._looks.looked()
         if self._reference is None:
             self._reference = kernel, load

@@ -47,14 +47,14 @@ class Statement:
     model: ThermalModel
 
     def to_origin(self) -> dict[str, str]:
-        """As a session keeps it; nothing where no figure was stated, and no condition is known."""
+        """As a session keeps it; nothing if no figure was stated, and no condition is known."""
         if not self.condition.words:
             return {}
         return {"condition": self.condition.words, "thermal_model": json.dumps(asdict(self.model))}
 
     @classmethod
     def of_origin(cls, origin: Mapping[str, str]) -> Statement | None:
-        """What a session keeps; None where its figures are as they were drawn. Raises InputError where damaged."""
+        """What a session keeps; None if its figures are as they were drawn. Raises InputError where damaged."""
         if "thermal_model" not in origin or not origin.get("condition", ""):  # of a session that stated no figure
             return None
         try:

@@ -160,7 +160,7 @@ def _power(base: Any, exponent: Any) -> Any:
 
 
 def _undefined(operand: Operand) -> Any:
-    """Where a float operand is NaN; False where that cannot be."""
+    """Where a float operand is NaN; False if that cannot be."""
     if isinstance(operand, float):
         return math.isnan(operand)
     if isinstance(operand, np.ndarray) and operand.dtype.kind == "f":
@@ -169,7 +169,7 @@ def _undefined(operand: Operand) -> Any:
 
 
 def _poisoned(result: Any, undefined: Any) -> Operand:
-    """The result, NaN where it is undefined."""
+    """The result, NaN if it is undefined."""
     if isinstance(undefined, np.ndarray):
         return np.where(undefined, np.nan, result) if undefined.any() else result
     return math.nan if undefined else result
@@ -239,7 +239,7 @@ def _extreme(plain: Callable[[Any, Any], Any], whole: Callable[[Any, Any], Any])
 
 
 def _unary(plain: Callable[[Any], Any], keeps_integers: bool = False) -> Callable[[Operand], Operand]:
-    """Lift a NumPy function of one number; NaN where its result is not finite though its argument is."""
+    """Lift a NumPy function of one number; NaN if its result is not finite though its argument is."""
 
     def operate(operand: Operand) -> Operand:
         number = _number(operand)

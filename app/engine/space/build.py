@@ -50,14 +50,14 @@ _ROW_COST = 40  # of making a joined row, about, in ns
 
 
 def restrict(factor: Factor, restriction: Expression, scope: Scope) -> Factor:
-    """The rows of a factor at which the restriction holds. Raises InputError where the check is too much work."""
+    """The rows of a factor at which the restriction holds. Raises InputError if the check is too much work."""
     return _reduced([factor], [distinct(factor, restriction.names, scope.values)], restriction, scope)[0][0]
 
 
 def thinned(factors: Sequence[Factor], restriction: Expression, scope: Scope) -> tuple[list[Factor], float] | None:
     """The factors without the rows that no rows of the others make valid, and the share of their product that is valid.
 
-    Nothing is joined. None where there are too many distinct combinations for that to pay.
+    Nothing is joined. None if there are too many distinct combinations for that to pay.
     """
     parts = [distinct(factor, restriction.names, scope.values) for factor in factors]
     if math.prod(part.size for part in parts) > _A_LOOK:
@@ -532,7 +532,7 @@ class _Builder:
         return count_completions(self._factors, self._pending, self._scope)
 
     def _thin_out(self, ready: Sequence[Expression]) -> bool:
-        """Drop from factors the rows that no rows of the others make valid; True where that changed any."""
+        """Drop from factors the rows that no rows of the others make valid; True if that changed any."""
         changed = False
         for part in ready:
             touched = self._touched(part.names)

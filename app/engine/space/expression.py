@@ -248,7 +248,7 @@ class Expression:
         return possible
 
     def number(self, values: Scope) -> float:
-        """The value as a float, NaN where undefined. Raises InputError where it is text."""
+        """The value as a float, NaN where undefined. Raises InputError if it is text."""
         value = self.evaluate(values)
         if isinstance(value, (str, np.ndarray)):
             raise InputError(

@@ -56,7 +56,7 @@ class Distinct:
 
     codes: Mapping[str, Codes]
     size: int
-    group: Integers | None = None  # shape (rows,); None where the combinations are the factor's rows themselves
+    group: Integers | None = None  # shape (rows,); None if the combinations are the factor's rows themselves
 
     @cached_property
     def counts(self) -> Integers:
@@ -156,7 +156,7 @@ def product(factors: Sequence[Factor]) -> Factor:
 
 
 def check_size(rows: float, limit: int) -> None:
-    """Raise InputError where a table would have more rows than allowed."""
+    """Raise InputError if a table would have more rows than allowed."""
     if rows > limit:
         raise InputError(
             f"the search space has more than {limit:,} configurations",
@@ -313,7 +313,7 @@ class Check:
                 self._may_hold[depth] = _within(possible, unknown)
 
     def places(self) -> Iterator[Places]:
-        """Blocks of combinations at which all restrictions hold. Raises InputError where that is too much work."""
+        """Blocks of combinations at which all restrictions hold. Raises InputError if that is too much work."""
         return self._walk(0, ())
 
     def _walk(self, depth: int, places: Places) -> Iterator[Places]:
@@ -348,7 +348,7 @@ class Check:
         return mask
 
     def _rows_behind(self, shape: tuple[int, int], some: Places, left: int) -> Integers | None:
-        """How many rows have each combination of a block; None where it is one each."""
+        """How many rows have each combination of a block; None if it is one each."""
         *before, last = self._parts
         if all(part.group is None for part in self._parts):
             return None

@@ -67,7 +67,7 @@ class KeyIndex:
             self._keys.append(key)
 
     def find(self, codes: Keys) -> Keys:
-        """Rows of code vectors, shape (m, axes) -> (m,); -1 where there is none."""
+        """Rows of code vectors, shape (m, axes) -> (m,); -1 if there is none."""
         inside = ((codes >= 0) & (codes < self._sizes)).all(axis=1)
         rank = np.zeros(len(codes), dtype=np.int64)
         for run, weights, span, keys in zip(self._runs, self._radix, self._span, self._keys, strict=True):
@@ -78,7 +78,7 @@ class KeyIndex:
         return np.where(inside, rank, -1)
 
     def find_changed(self, rows: Keys, own: Keys, axis: Keys, code: Keys) -> Keys:
-        """Rows that come of changing one axis of rows of the table; -1 where there is none.
+        """Rows that come of changing one axis of rows of the table; -1 if there is none.
 
         `own` are the codes of `rows`, shape (m, axes); row i is given code[i, k] on axis[k], for each k. A negative
         code means no change. Shapes (m,), (m, axes), (k,), (m, k) -> (m, k).

@@ -86,7 +86,7 @@ def repeat_names(table: ResultTable) -> tuple[str, ...]:
 
 
 def fold(table: ResultTable) -> Folded | None:
-    """The table with the mean of the repeats of each configuration; None where no parameter only repeats."""
+    """The table with the mean of the repeats of each configuration; None if no parameter only repeats."""
     names = repeat_names(table)
     if not names:
         return None

@@ -63,7 +63,7 @@ class ResultTable:
         self._row = np.empty(self._capacity, dtype=np.int64)
         self._state = np.empty(self._capacity, dtype=np.uint8)
         self._timed = np.zeros(self._capacity, dtype=np.bool_)
-        self._board = np.zeros(self._capacity, dtype=np.int64)  # its number, from 1; 0 where it is not known
+        self._board = np.zeros(self._capacity, dtype=np.int64)  # its number, from 1; 0 if it is not known
         self._number_of: dict[str, int] = {}  # boards, by their keys
         self.decided_on = ""  # key of the board whose figures alone are compared, where several measured the session
         self._index_of_timed: dict[int, int] = {}  # row -> index, of those that may be measured in full yet
@@ -210,7 +210,7 @@ class ResultTable:
         return self._evaluated[start : self._evaluations]
 
     def values(self, name: str, start: int = 0) -> npt.NDArray[np.float64]:
-        """One column from `start` on, NaN where a measurement lacks it; a view. Parameters and settings work too."""
+        """One column from `start` on, NaN if a measurement lacks it; a view. Parameters and settings work too."""
         length = self._length
         if name in self._columns:
             return self._columns[name][start:length]

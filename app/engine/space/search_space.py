@@ -234,7 +234,7 @@ class SearchSpace:
         return np.asarray(self._columns_of_values[index][self.codes[rows, index]])
 
     def row_of(self, configuration: Configuration) -> int | None:
-        """The row of a configuration, None where it is not in the space. O(log n)."""
+        """The row of a configuration, None if it is not in the space. O(log n)."""
         codes: list[int] = []
         for parameter, code_of in zip(self.parameters, self._code_of_value, strict=True):
             code = code_of.get(configuration.get(parameter.name))
@@ -362,7 +362,7 @@ class PruningStep:
 
 
 def pruning_steps(space: SearchSpace) -> tuple[PruningStep, ...]:
-    """From all combinations to the valid ones; empty where that is unknown, as for the space of a recording."""
+    """From all combinations to the valid ones; empty if that is unknown, as for the space of a recording."""
     steps: list[PruningStep] = []
     left = space.cartesian
     for restriction, removed in space.removed_by.items():

@@ -39,7 +39,7 @@ def broken(table: ResultTable, limits: Sequence[Limit]) -> Mask:
 def nearest(table: ResultTable, limits: Sequence[Limit]) -> int | None:
     """Of those that worked the one that breaks its limits least, by the most that one is broken by, relative.
 
-    None where some keep all limits, or where none has every figure that they need.
+    None if some keep all limits, or if none has every figure that they need.
     """
     if not limits or not len(table) or feasible(table, limits).any():
         return None
@@ -54,7 +54,7 @@ def nearest(table: ResultTable, limits: Sequence[Limit]) -> int | None:
 def unsure_in_words(limits: Sequence[Limit], measurement: Measurement) -> str:
     """'power_w <= 114 (111 to 117 W, 95 %)': each limit that a measurement keeps, but not all of its interval.
 
-    Empty where it keeps them for certain, as far as its intervals say.
+    Empty if it keeps them for certain, as far as its intervals say.
     """
     lines = []
     for limit in limits:
@@ -66,7 +66,7 @@ def unsure_in_words(limits: Sequence[Limit], measurement: Measurement) -> str:
 
 
 def broken_in_words(limits: Sequence[Limit], values: Mapping[str, float]) -> str:
-    """'ttft_p95_s is 0.62, more than 0.5': each limit that these values break; empty where they break none."""
+    """'ttft_p95_s is 0.62, more than 0.5': each limit that these values break; empty if they break none."""
     lines = []
     for limit in limits:
         value = values.get(limit.name, float("nan"))

@@ -79,7 +79,7 @@ KEYS: Final = ("kind", "shape", "precision", "repeats", "timeout_s")
 
 
 def with_operator(document: Mapping[str, Any], path: Path) -> tuple[Mapping[str, Any], Operator | None]:
-    """The document with what its operator stands for, and the operator; as it is where it has none.
+    """The document with what its operator stands for, and the operator; as it is if it has none.
 
     The document's own parameters replace the operator's of the same name; its restrictions and metrics come after the
     operator's; its objective, and what it says of the search, replace the operator's. Raises InputError.

@@ -162,7 +162,7 @@ def _macros(text: str) -> tuple[_Macros, dict[str, str]]:
 
 
 def _body(name: str, macros: _Macros) -> str:
-    """What a macro stands for where it is defined first; '' where it is none."""
+    """What a macro stands for where it is defined first; '' if it is none."""
     return macros[name][1][0] if name in macros else ""
 
 
@@ -218,7 +218,7 @@ def _uses_axis(names: frozenset[str], body: str, axis: str) -> bool:
 
 
 def _head(code: str, at: int) -> tuple[str, int]:
-    """The name before the parenthesis of the arguments, and the place of that parenthesis; -1 where there is none."""
+    """The name before the parenthesis of the arguments, and the place of that parenthesis; -1 if there is none."""
     rest = code[at : at + 2 * _LONGEST]
     while attribute := _ATTRIBUTE.search(rest):
         close = _closing(rest, attribute.end() - 1)
@@ -301,7 +301,7 @@ def _arguments(text: str, macros: _Macros) -> Iterable[Argument]:
 
 
 def _type_of(words: list[str], macros: _Macros) -> tuple[str, int]:
-    """The NumPy type of a C++ type, '' where it is not known, and how many numbers one element has."""
+    """The NumPy type of a C++ type, '' if it is not known, and how many numbers one element has."""
     name = " ".join(word for word in words if word not in ("const", "static"))
     for _ in range(4):  # macros may stand for macros
         if name in _TYPES:

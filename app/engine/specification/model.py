@@ -67,7 +67,7 @@ class VerifySpec:
     rtol: float = 1e-5
     atol: float = 0.0
     references: Mapping[str, str] = field(default_factory=dict)
-    command: str = ""  # ends with status 0 where all is right; `{y}` stands for the file of an array
+    command: str = ""  # ends with status 0 if all is right; `{y}` stands for the file of an array
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ def evaluate_metrics(
 ) -> dict[str, float]:
     """The metrics of one measurement, in the specification's order.
 
-    `values` holds what was measured, named with units. A metric is NaN where it is undefined (a division by zero) and
+    `values` holds what was measured, named with units. A metric is NaN if it is undefined (a division by zero) and
     left out where something it needs was not measured.
     """
     scope: dict[str, Value] = {**spec.constants, **configuration, **values}
@@ -225,7 +225,7 @@ _MOST = 200  # characters of a command that are shown
 
 
 def programs_of(spec: Specification) -> tuple[str, ...]:
-    """One line for each program, to be shown before a start; empty where a start runs none."""
+    """One line for each program, to be shown before a start; empty if a start runs none."""
     kernel = spec.kernel
     lines = []
     if spec.command is not None:

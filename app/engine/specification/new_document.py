@@ -58,7 +58,7 @@ _RESERVED: Final = frozenset(MEASURED)
 
 @dataclass(frozen=True, slots=True)
 class NewSpecification:
-    """The text, and what the user should know: what was guessed, and what only the user can fill in."""
+    """The text, with remarks for the user: the guesses made, and the values that only the user can supply."""
 
     name: str  # of a file for it, without the suffix
     text: str
@@ -67,7 +67,7 @@ class NewSpecification:
 
 
 def read_kernels(path: Path) -> Scan:
-    """What is found in a source in CUDA or OpenCL. Raises InputError where it cannot be read or holds no kernel."""
+    """What is found in a source in CUDA or OpenCL. Raises InputError if it cannot be read or holds no kernel."""
     text, opencl = read_text(path, _MAX_BYTES), path.suffix.lower() in SUFFIXES
     scan = scan_kernels(in_cudas_words(text) if opencl else text)
     if not scan.kernels:
@@ -79,7 +79,7 @@ def read_kernels(path: Path) -> Scan:
 
 
 def kernel_called(scan: Scan, name: str | None, source: Path) -> tuple[Kernel, str]:
-    """The kernel of that name, the first where none is given, and its name. Raises InputError where there is none."""
+    """The kernel of that name, the first if none is given, and its name. Raises InputError if there is none."""
     if name is None:
         return scan.kernels[0], scan.kernels[0].names[0]
     for kernel in scan.kernels:

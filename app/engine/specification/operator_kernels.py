@@ -367,7 +367,7 @@ def _tiles(operator: Operator) -> list[dict[str, Value]]:
 def _ways(operator: Operator, tile: dict[str, Value]) -> Iterator[Configuration]:
     """What a tile is combined with: first blocks as many as keep a board busy, then the steps of all tiles dealt out.
 
-    Nothing where the tile is too large for that.
+    Nothing if the tile is too large for that.
     """
     batch, rows, columns, _ = operator.product
     tiles = batch * -(-rows // int(tile["block_m"])) * -(-columns // int(tile["block_n"]))

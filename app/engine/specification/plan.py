@@ -1,4 +1,4 @@
-"""`SearchOptions`, what the user asks of a search, and `SessionPlan`, all that a session is to do, resolved: data."""
+"""`SearchOptions`, the user's requests for a search, and `SessionPlan`, the resolved description of a session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`[service]`: a server that is started or attached to, and who asks it. Read and checked; nothing here starts one."""
+"""The section `[service]`: a server to start or attach to, and its client. Read and checked, not started, here."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _JSON_PATH: Final = re.compile(rf"\$?(?:\.?\w[\w-]*|{_STEP})(?:\.\w[\w-]*|{_STEP
 
 @dataclass(frozen=True, slots=True)
 class ClientSpec:
-    """Who asks the service: the load generator, at a rate or so many at once, or a program whose output has figures."""
+    """The client of the service: the load generator, at a rate or a concurrency, or a program that prints figures."""
 
     rate: str = ""  # requests per second, an expression: open loop, Poisson arrivals
     concurrency: str = ""  # requests under way, an expression: closed loop
@@ -144,7 +144,7 @@ def check_url(url: str, where: str) -> None:
 
 
 def _check_load(section: Section, run: str, scope: tuple[str, ...]) -> None:
-    """Raises InputError where a client is neither a program nor one kind of load."""
+    """Raises InputError if a client is neither a program nor one kind of load."""
     loads = [key for key in ("rate", "concurrency") if key in section]
     if run and (loads or "prompts" in section):
         raise InputError("both a program and a load", section.where, "keep run, or rate or concurrency")

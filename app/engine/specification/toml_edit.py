@@ -59,7 +59,7 @@ def key_text(key: str) -> str:
 
 
 def line_of(text: str, place: Place) -> int | None:
-    """The line, from 1, in which the value of a place begins; that of what is around it where there is none."""
+    """The line, from 1, in which the value of a place begins; that of what is around it if there is none."""
     while place:
         header = _header_line(text, place)
         if header is not None:
@@ -74,7 +74,7 @@ def line_of(text: str, place: Place) -> int | None:
 def rebased(text: str, old: Path, new: Path) -> str:
     """The same for another folder: the source files that a kernel names relative to the old one are still found.
 
-    Comments, order and formatting stay. Raises InputError where the text is not TOML.
+    Comments, order and formatting stay. Raises InputError if the text is not TOML.
     """
     kernel = _parsed(text).unwrap().get("kernel")
     if not isinstance(kernel, dict) or old.resolve() == new.resolve():
@@ -103,7 +103,7 @@ def _parsed(text: str) -> tomlkit.TOMLDocument:
 
 
 def _span(text: str, place: Place) -> tuple[int, int]:
-    """Where the value of a place begins, and ends where it is text. Raises LookupError where there is none."""
+    """Where the value of a place begins, and ends where it is text. Raises LookupError if there is none."""
     document: Any = _parsed(text)
     parent = document
     for key in place[:-1]:

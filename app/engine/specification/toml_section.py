@@ -124,7 +124,7 @@ class Section:
         return value
 
     def items(self, key: str) -> list[Any]:
-        """A list, or a single value as a list of one; empty where the key is missing."""
+        """A list, or a single value as a list of one; empty if the key is missing."""
         value = self._table.get(key, [])
         result = value if isinstance(value, list) else [value]
         if len(result) > MAX_LIST:

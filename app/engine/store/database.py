@@ -72,7 +72,7 @@ class LastingLocks:
                 _lock(self._files[-1], True, start, length)
 
     def let_go(self) -> None:
-        """To be called before SQLite closes the database: it wants the last one's lock for itself then."""
+        """Release the lock. Call it before SQLite closes the database, which then takes that lock itself."""
         for file in self._files:
             with suppress(OSError):
                 _lock(file, False, 0, 0)
@@ -343,7 +343,7 @@ class Store:
         return tuple(found) if checked == "ok" else (f"{self.path}: the store is damaged: {checked} ({RECOVERY})",)
 
     def session(self, session: int) -> SessionRecord:
-        """One session. Raises InputError where there is none of that id."""
+        """One session. Raises InputError if there is none of that id."""
         self._mark_interrupted()
         rows = self._query(f"SELECT {_RECORD} FROM sessions WHERE id = ?", (session,))
         if not rows:
@@ -351,7 +351,7 @@ class Store:
         return self._record(rows[0])
 
     def space(self, session: int) -> SearchSpace:
-        """The search space of a session. Raises InputError where there is none of that id."""
+        """The search space of a session. Raises InputError if there is none of that id."""
         self.session(session)
         [(described, packed)] = self._query("SELECT space, codes FROM sessions WHERE id = ?", (session,))
         try:
@@ -480,7 +480,7 @@ class Store:
         return first
 
     def _mark_interrupted(self) -> None:
-        """A session that says it runs, but has no process that holds its lock, was cut off."""
+        """Mark sessions that are recorded as running but whose lock no process holds as interrupted."""
         if self.read_only:
             return  # `_record` sees to it
         statement = "SELECT id FROM sessions WHERE state IN (?, ?)"

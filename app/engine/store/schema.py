@@ -52,7 +52,7 @@ CREATE TABLE fits (
 );
 {_STATED}
 """
-# Beside the schema, made where it is missing: programs of the same schema that do not know it can use the file too.
+# Beside the schema, made if it is missing: programs of the same schema that do not know it can use the file too.
 _COUNTERS = """
 CREATE TABLE IF NOT EXISTS counters (
     session INTEGER NOT NULL, row INTEGER NOT NULL, metrics TEXT NOT NULL, tool TEXT NOT NULL,
@@ -72,9 +72,9 @@ _DAMAGED: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 def open_database(path: Path) -> tuple[sqlite3.Connection, str]:
-    """The file, made or upgraded where needed, and an empty text; or what can be read of it, and why it is read-only.
+    """The file, made or upgraded if needed, and an empty text; or what can be read of it, and why it is read-only.
 
-    Raises sqlite3.Error where it is damaged or locked, and WattridgeError where a newer or too old a version wrote it.
+    Raises sqlite3.Error where it is damaged or locked, and WattridgeError if a newer or too old a version wrote it.
     """
     for name in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):  # SQLite would wait for what a pipe gives
         if os.path.exists(name) and not os.path.isfile(name):
@@ -101,7 +101,7 @@ def open_database(path: Path) -> tuple[sqlite3.Connection, str]:
 
 
 def _primary_code(error: sqlite3.Error) -> int:
-    """SQLite's result code without its extension; 0 where there is none."""
+    """SQLite's result code without its extension; 0 if there is none."""
     return int(getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
 
 
@@ -111,7 +111,7 @@ def is_damaged(error: Exception) -> bool:
 
 
 def _to_read(path: Path) -> sqlite3.Connection:
-    """What the file holds, without writing anything beside it; an empty store where there is no file."""
+    """What the file holds, without writing anything beside it; an empty store if there is no file."""
     if not os.path.exists(path) or not os.path.getsize(path):
         empty = _connect(":memory:")
         _prepare(empty, path)

@@ -1,4 +1,4 @@
-"""The default strategy, for users who do not want to choose.
+"""The default strategy.
 
 A small sample comes first, a smaller one where only settings of the board vary. Then Gaussian processes learn costs and
 failures, and the row that promises most by them is measured next, while that pays. After `learn_for` evaluations, when

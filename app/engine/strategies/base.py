@@ -36,14 +36,14 @@ LARGEST = 1_000_000  # of any option that is a number
 class Outcome:
     """The result of one row. Costs are smaller-is-better; NaN where not yet known.
 
-    They are inf where the configuration failed or breaks a limit, so that no search chooses it. What it would have cost
+    They are inf if the configuration failed or breaks a limit, so that no search chooses it. What it would have cost
     but for the limits is in `unlimited` (the goal's, then the front's), and `excess` has by how much it breaks each of
     the limits, relative, negative where it keeps one: a model learns from both where the limits lie. Both are empty
     where the session has no limits, or where the configuration failed.
 
     Of a row that was only timed, those costs and values are known that follow from its time per launch. `front` holds
-    the cost of each goal of the front, in its order (empty where the session has none); `values` the measured values by
-    name (a model-steered search reads power and clock from them), empty where it failed.
+    the cost of each goal of the front, in its order (empty if the session has none); `values` the measured values by
+    name (a model-steered search reads power and clock from them), empty if it failed.
     """
 
     row: int
@@ -106,7 +106,7 @@ class Background:
     """What is known before a search, beside its space: features of rows, and what earlier searches learnt.
 
     `features` gives those of some rows that were timed or measured, such as registers and instructions of their
-    kernels, shape (rows, names); NaN where unknown. `starts` are rows of which the user, or the maker of a kernel,
+    kernels, shape (rows, names); NaN if unknown. `starts` are rows of which the user, or the maker of a kernel,
     expects much, the best guess first; the user's are measured before the strategy is asked.
     """
 
@@ -152,7 +152,7 @@ def option(
 
 @dataclass(frozen=True)
 class CheckedOptions:
-    """Base of every strategy's options. Raises ValueError where a number lies outside the limits of its `option`."""
+    """Base of every strategy's options. Raises ValueError if a number lies outside the limits of its `option`."""
 
     def __post_init__(self) -> None:
         for item in dataclasses.fields(self):

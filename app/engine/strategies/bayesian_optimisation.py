@@ -118,7 +118,7 @@ class BayesianOptimisation(_Learning, name="bayesian_optimisation", label="Bayes
 
 
 def _limited(known: Evaluations) -> tuple[float, ...]:
-    """How far some row is beyond each limit: as many as there are limits; none where there are none, or all failed."""
+    """How far some row is beyond each limit: as many as there are limits; none if there are none, or all failed."""
     return next((known.outcome(row).excess for row in known if known.outcome(row).excess), ())
 
 

@@ -1,4 +1,4 @@
-"""A search space as a box of real numbers, for methods that know nothing else."""
+"""A search space as a box of real numbers, for continuous optimisers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Box:
     """One axis from 0 to 1 per parameter that varies, its values evenly spread in ascending order.
 
     Words keep the user's order. A point stands for the combination of values nearest to it; where that is not valid,
-    for the nearest valid one that differs in one parameter; and where there is none, for a valid one near by that has
+    for the nearest valid one that differs in one parameter; and if there is none, for a valid one near by that has
     as many of its values as possible.
     """
 
@@ -78,7 +78,7 @@ class Box:
         return self._by_value.rows_of_codes(codes)
 
     def _changed_in_one(self, places: Rows) -> Rows:
-        """The nearest row that differs in one parameter; -1 where there is none."""
+        """The nearest row that differs in one parameter; -1 if there is none."""
         every = len(self._every_axis)
         candidates = np.repeat(places, every, axis=0)
         candidates[np.arange(len(candidates)), np.tile(self._every_axis, len(places))] = np.tile(

@@ -300,7 +300,7 @@ class _Rounds:
         return list(dict.fromkeys([*chosen, *children]))
 
     def _order(self, rows: Sequence[int]) -> npt.NDArray[np.intp]:
-        """From the best row to the worst: by measured energy, else by the predicted one; by time where none is."""
+        """From the best row to the worst: by measured energy, else by the predicted one; by time if none is."""
         paces = np.array([self._pace.of(row) for row in rows])
         energies = self._costs(rows)
         if self._options.aim == "front":
@@ -308,7 +308,7 @@ class _Rounds:
         return np.lexsort((paces, energies))
 
     def _costs(self, rows: Sequence[int]) -> Floats:
-        """Of timed rows what is searched for little of: energy, measured or predicted; inf where none is known."""
+        """Of timed rows what is searched for little of: energy, measured or predicted; inf if none is known."""
         if self._options.aim == "time" or not rows:
             return np.array([self._pace.of(row) for row in rows])
         predicted = self.knowledge.energies([self._looked.outcome(row) for row in rows])
@@ -341,7 +341,7 @@ class _Pace:
             self._least[alike] = min(self._least.get(alike, math.inf), time_s)
 
     def of(self, row: int) -> float:
-        """The less the faster; inf where it failed."""
+        """The less the faster; inf if it failed."""
         time_s, least = self._times[row], self._least[self._alike(row)]
         return time_s / least if self._settings is not None and 0 < least < math.inf else time_s
 
@@ -373,11 +373,11 @@ class _Knowledge:
 
     @property
     def learnt(self) -> EnergyCostModel | None:
-        """The model of what was measured here, without a prior; None where there is too little for one."""
+        """The model of what was measured here, without a prior; None if there is too little for one."""
         return fit(self._sample(self._learnt), self._energies()) if len(self._learnt) >= LEAST_POINTS else None
 
     def energies(self, outcomes: Sequence[Outcome]) -> Floats:
-        """Predicted energies of timed rows, J, shape (rows,); NaN where nothing was learnt."""
+        """Predicted energies of timed rows, J, shape (rows,); NaN if nothing was learnt."""
         return self._by(self._from_prior if self.uses_prior else self._model, outcomes)
 
     def expect(self, outcomes: Sequence[Outcome]) -> Floats:
@@ -402,7 +402,7 @@ class _Knowledge:
         return model.energy_j(self._sample(outcomes))
 
     def test_prior(self) -> str:
-        """Use the prior from the start if energies are predicted better with it; what came of that, in words."""
+        """Use the prior from the start if it improves the predicted energies. Returns the outcome as text."""
         assert self.prior is not None
         with_prior, without = helps(self.prior, self._sample(self._learnt), self._energies())
         figures = f"{100 * with_prior:.1f} % off with what earlier sessions learnt, {100 * without:.1f} % without it"
@@ -427,12 +427,12 @@ class _Knowledge:
 
 
 def _time(outcome: Outcome) -> float:
-    """Time of a launch, s; the cost where the session measures no time; inf where it failed."""
+    """Time of a launch, s; the cost where the session measures no time; inf if it failed."""
     return _known(outcome.values.get("time_s", outcome.cost), outcome)
 
 
 def _energy(outcome: Outcome) -> float:
-    """Energy of a launch, J; the cost where the session measures none; inf where it failed."""
+    """Energy of a launch, J; the cost where the session measures none; inf if it failed."""
     energy_j = energy_of(outcome.values)
     return _known(energy_j if math.isfinite(energy_j) else outcome.cost, outcome)
 

@@ -53,7 +53,7 @@ class EnergyLog:
 
     @classmethod
     def of_origin(cls, origin: Mapping[str, str]) -> EnergyLog | None:
-        """What a session keeps; None where it was searched otherwise, or where that is damaged."""
+        """What a session keeps; None if it was searched otherwise, or where that is damaged."""
         if ORIGIN_KEY not in origin:
             return None
         try:

@@ -1,4 +1,4 @@
-"""What a strategy knows: the evaluated rows with their outcomes, and the moves from there to rows not yet evaluated."""
+"""The evaluated rows with their outcomes, and the moves from them to rows not yet evaluated."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_TOGETHER = 4  # neighbours that a greedy descent measures before it decides
 
 
 class Evaluations:
-    """The memory of one search: row -> outcome, and the random numbers it draws. Asks only for unknown rows.
+    """The memory of one search: row -> outcome, and its random generator. Requests only rows without an outcome.
 
     Evaluated are the rows of which nothing more can be asked; those that were only timed are kept beside them.
     """
@@ -124,14 +124,14 @@ class Evaluations:
         return [near for near in self.rng.permutation(self.space.neighbours(row)).tolist() if near not in self]
 
     def fresh_near(self, row: int) -> int:
-        """The row itself if it is new, else a random new neighbour, else any new row; the row where none is left."""
+        """The row itself if it is new, else a random new neighbour, else any new row; the row if none is left."""
         if row not in self or self.exhausted:
             return row
         near = self.unseen_neighbours(row)
         return near[0] if near else self.draw(1)[0]
 
     def random_walk(self, row: int, steps: int) -> int:
-        """The row reached by `steps` random steps to neighbours; the row itself where it has none."""
+        """The row reached by `steps` random steps to neighbours; the row itself if it has none."""
         for _ in range(steps):
             near = self.space.neighbours(row)
             if not len(near):

@@ -37,7 +37,7 @@ class Axis:
 
     columns: tuple[int, ...]  # of the space's codes
     levels: Levels  # by the codes of those columns
-    positions: Floats | None  # where each level lies on 0..1; None where they have no order, or are only two
+    positions: Floats | None  # where each level lies on 0..1; None if they have no order, or are only two
     derived: bool = False
     smooth: bool = False  # what changes little from one level to the next: a clock, a power limit
     powers: Powers = ()
@@ -91,7 +91,18 @@ class Features:
 
 
 def scaled(values: Floats) -> Floats:
-    """Numbers put on 0..1: by their logarithm where that makes their steps more even (1, 2, 4, 8), else as they are."""
+    """Scale numbers to 0..1, by their logarithm if that makes their steps more even (1, 2, 4, 8).
+
+    Parameters
+    ----------
+    values : (n,) float array
+        A parameter's values, ascending.
+
+    Returns
+    -------
+    (n,) float array
+        From 0 to 1.
+    """
     numbers = np.unique(values)
     if len(numbers) > 2 and numbers[0] > 0 and _unevenness(np.log(numbers)) < _unevenness(numbers):
         values = np.log(values)
@@ -138,7 +149,7 @@ def _products(sizes: Mapping[int, list[int]]) -> Iterator[Axis]:
 def _times(one: Powers, other: Powers, sign: int) -> Powers:
     """one * other^sign by column, the first exponent positive: a ratio is as good as its inverse.
 
-    Empty where that holds a square, one size alone, or too many.
+    Empty if that holds a square, one size alone, or too many.
     """
     exponents = dict(one)
     for column, exponent in other:

@@ -117,7 +117,22 @@ class Kernel:
 def log_likelihood(kernel: Kernel, rows: Rows, values: Floats) -> tuple[float, Floats]:
     """Log marginal likelihood of the values of rows and its slope along theta (eqs. 5.8, 5.9), up to a constant.
 
-    The constant and s^2 are at their most likely.
+    The constant mean and s^2 are at their most likely.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        With its theta.
+    rows : (n, parameters) int array
+        Rows of the space, as levels of its parameters.
+    values : (n,) float array
+        Their scores.
+
+    Returns
+    -------
+    likelihood : float
+    slope : (m,) float array
+        Along each of theta's components.
     """
     found = _Likelihood(kernel, kernel.one_hot(kernel.levels(rows)), values)
     return found.value, found.slope
@@ -126,7 +141,22 @@ def log_likelihood(kernel: Kernel, rows: Rows, values: Floats) -> tuple[float, F
 def fit_kernel(start: Kernel, rows: Rows, values: Floats, iterations: int) -> Kernel:
     """The most probable kernel of the values of rows: marginal likelihood times priors, uphill from `start`.
 
-    Then the derived axes along which the likelihood rises most are added, and all is fitted once more.
+    The derived axes along which the likelihood rises most are then added, and all is fitted again.
+
+    Parameters
+    ----------
+    start : Kernel
+        Where the ascent begins.
+    rows : (n, parameters) int array
+        Rows of the space, as levels of its parameters.
+    values : (n,) float array
+        Their scores.
+    iterations : int
+        At most, of each ascent.
+
+    Returns
+    -------
+    Kernel
     """
     fitted = _climb(_without_worthless(start), rows, values, iterations)
     wider = _with_worthy(fitted, rows, values)
@@ -264,7 +294,7 @@ class Posterior:
 
 
 class _Likelihood:
-    """Log marginal likelihood of values under a kernel, -inf where the covariance is not positive definite."""
+    """Log marginal likelihood of values under a kernel, -inf if the covariance is not positive definite."""
 
     def __init__(self, kernel: Kernel, one_hot: Floats, values: Floats) -> None:
         count = len(values)

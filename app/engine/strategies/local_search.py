@@ -122,7 +122,7 @@ class SimulatedAnnealing(Strategy, name="simulated_annealing", label="Simulated 
 
 
 def _spread(known: Evaluations) -> float:
-    """The distance of the median from the best, without failed configurations; 1 where there is none."""
+    """The distance of the median from the best, without failed configurations; 1 if there is none."""
     finite = [cost for cost in known.costs() if math.isfinite(cost)]
     spread = float(np.median(finite)) - min(finite) if finite else 0.0
     return spread if 0 < spread < math.inf else 1.0
@@ -132,7 +132,7 @@ def _chance(here: float, there: float, temperature: float) -> float:
     """Metropolis: 1 for a better or equal step, exp(-rise / temperature) for a worse one."""
     if there <= here:
         return 1.0
-    rise = there - here  # inf where the step failed
+    rise = there - here  # inf if the step failed
     return math.exp(-rise / temperature)
 
 

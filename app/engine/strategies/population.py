@@ -145,12 +145,33 @@ def unlimited_costs_of(outcome: Outcome) -> tuple[float, ...]:
 
 
 def crowded_order(costs: Floats) -> npt.NDArray[np.intp]:
-    """Points, shape (n, goals), from the one that a parent should be first to the last: by front, then by crowding."""
+    """Order points from the most to the least suitable parent: by front, then by crowding.
+
+    Parameters
+    ----------
+    costs : (n, goals) float array
+        Smaller is better.
+
+    Returns
+    -------
+    (n,) int array
+        Indices of points.
+    """
     return np.lexsort((-crowding(costs, rank := ranks(costs)), rank))
 
 
 def ranks(costs: Floats) -> npt.NDArray[np.intp]:
-    """The number of the front each point lies on: 0 where nothing beats it, 1 where only points of front 0 do, ..."""
+    """The number of the front on which each point lies: 0 if no point dominates it, 1 if only points of front 0 do, ...
+
+    Parameters
+    ----------
+    costs : (n, goals) float array
+        Smaller is better.
+
+    Returns
+    -------
+    (n,) int array
+    """
     one, other = costs[:, None, :], costs[None, :, :]
     beats = np.asarray((one <= other).all(axis=2) & (one < other).any(axis=2))
     rank = np.zeros(len(costs), dtype=np.intp)
@@ -165,7 +186,20 @@ def ranks(costs: Floats) -> npt.NDArray[np.intp]:
 
 
 def crowding(costs: Floats, rank: npt.NDArray[np.intp]) -> Floats:
-    """The distance between a point's two neighbours on its front, summed over the goals; inf at a front's ends."""
+    """The distance between a point's two neighbours on its front, summed over the goals; inf at a front's ends.
+
+    Parameters
+    ----------
+    costs : (n, goals) float array
+        Smaller is better.
+    rank : (n,) int array
+        The front of each point, as of `ranks`.
+
+    Returns
+    -------
+    (n,) float array
+        Each goal in units of its range on the front.
+    """
     finite = np.where(np.isfinite(costs), costs, np.nan)
     distance = np.zeros(len(costs))
     for level in range(int(rank.max(initial=-1)) + 1):

@@ -97,7 +97,7 @@ class Chance(ABC):
 class Baseline(Chance):
     """One objective: the figure is the best cost found.
 
-    `costs` has shape (rows,), smaller is better, inf where a row failed. Raises InputError where no cost is better than
+    `costs` has shape (rows,), smaller is better, inf if a row failed. Raises InputError if no cost is better than
     the median: there is nothing to search for.
     """
 
@@ -146,8 +146,8 @@ class Baseline(Chance):
 class FrontBaseline(Chance):
     """Two goals: the figure is the hypervolume of what was found, negative so that smaller is better.
 
-    `values` has shape (rows, 2), NaN where a row failed. The hypervolume is relative to the whole front's, -1 is all of
-    it; its reference is 0 where larger is better, else the worst value. Raises InputError where there is no front.
+    `values` has shape (rows, 2), NaN if a row failed. The hypervolume is relative to the whole front's, -1 is all of
+    it; its reference is 0 where larger is better, else the worst value. Raises InputError if there is no front.
     """
 
     values: Floats
@@ -208,10 +208,23 @@ class FrontBaseline(Chance):
 
 
 def chance_to_miss(those: Indices, draws: int, rows: int) -> Floats:
-    """The chance that `draws` different rows drawn at random hold none of k given ones, for each k in `those`.
+    """The probability that `draws` different random rows contain none of k given ones, for each k in `those`.
 
-    k goes from 0 to `rows`. The chance is the product of (rows - draws - i) / (rows - i) over i < k, here as a sum of
-    logarithms.
+    It is the product of (rows - draws - i) / (rows - i) over i < k, computed as a sum of logarithms.
+
+    Parameters
+    ----------
+    those : (n,) int array
+        Values of k, from 0 to `rows`.
+    draws : int
+        Number of rows that are drawn.
+    rows : int
+        Number of all rows.
+
+    Returns
+    -------
+    (n,) float array
+        From 0 to 1.
     """
     with np.errstate(divide="ignore"):
         factors = np.log1p(-np.minimum(1.0, draws / (rows - np.arange(rows))))
@@ -245,7 +258,7 @@ class Yardstick:
         """A run's advantage over chance at each point, shape (50,): 0 by chance, 1 at the optimum.
 
         `rows` in the order in which they were looked at, all of them evaluated unless `depths` says otherwise. NaN at
-        points where chance is sure of the optimum too; 0 where no evaluation has ended yet.
+        points where chance is sure of the optimum too; 0 if no evaluation has ended yet.
         """
         looked = np.asarray(rows, dtype=np.int64)
         whole = np.array([depth is Depth.ENERGY for depth in depths or [Depth.ENERGY] * len(looked)], dtype=np.bool_)
@@ -310,20 +323,48 @@ class MeanCurve:
 
 
 def mean_interval(scores: npt.ArrayLike) -> Interval:
-    """The mean over repeats, its interval by bootstrap. `scores` has shape (repeats,)."""
+    """The mean over repeats, with its interval by bootstrap.
+
+    Parameters
+    ----------
+    scores : (repeats,) array_like of float
+
+    Returns
+    -------
+    Interval
+    """
     means, low, high = mean_curve(np.asarray(scores, dtype=np.float64)[:, None])
     return Interval(float(means[0]), float(low[0]), float(high[0]))
 
 
 def mean_curve(advantages: Floats) -> tuple[Floats, Floats, Floats]:
-    """The mean over repeats at each point and its interval. Shape (repeats, points) -> three of (points,)."""
+    """The mean over repeats at each point, with its interval.
+
+    Parameters
+    ----------
+    advantages : (repeats, points) float array
+
+    Returns
+    -------
+    mean, low, high : (points,) float array
+    """
     means = _resampled(advantages)
     low, high = np.percentile(means, _CONFIDENCE, axis=0)
     return advantages.mean(axis=0), low, high
 
 
 def mean_over_spaces(scores: Sequence[npt.ArrayLike]) -> Interval:
-    """The mean over spaces of the mean over repeats; the interval is that of the repeats, the spaces are given."""
+    """The mean over spaces of the mean over repeats; the interval is that of the repeats, the spaces are fixed.
+
+    Parameters
+    ----------
+    scores : sequence of (repeats,) array_like of float
+        One for each space.
+
+    Returns
+    -------
+    Interval
+    """
     columns = [np.asarray(column, dtype=np.float64) for column in scores]
     resampled = np.mean([_resampled(c[:, None], seed)[:, 0] for seed, c in enumerate(columns)], axis=0)
     low, high = np.percentile(resampled, _CONFIDENCE)
@@ -331,7 +372,18 @@ def mean_over_spaces(scores: Sequence[npt.ArrayLike]) -> Interval:
 
 
 def difference(scores: Sequence[npt.ArrayLike], others: Sequence[npt.ArrayLike]) -> Interval:
-    """How far the mean over spaces lies above another's, with its interval; both over the same spaces."""
+    """The difference of two means over the same spaces, with its interval.
+
+    Parameters
+    ----------
+    scores, others : sequence of (repeats,) array_like of float
+        One for each space, in the same order.
+
+    Returns
+    -------
+    Interval
+        Of the mean of `scores` minus that of `others`.
+    """
     paired = [*scores, *others]
     sign = [1.0] * len(scores) + [-1.0] * len(others)
     columns = [np.asarray(column, dtype=np.float64) for column in paired]
@@ -342,10 +394,19 @@ def difference(scores: Sequence[npt.ArrayLike], others: Sequence[npt.ArrayLike])
 
 
 def pairwise_wins(scores: Mapping[str, Mapping[str, npt.ArrayLike]]) -> dict[str, dict[str, int]]:
-    """wins[a][b]: on how many spaces strategy a scores significantly higher than b.
+    """Count the spaces on which strategy a scores significantly higher than b.
 
-    `scores` is space -> strategy -> one score per repeat. Two-sided Mann-Whitney U test at 5 % on each space; with
-    fewer than four repeats each nothing is significant.
+    Two-sided Mann-Whitney U test at 5 % on each space; with fewer than four repeats each nothing is significant.
+
+    Parameters
+    ----------
+    scores : mapping of str to mapping of str to (repeats,) array_like of float
+        space -> strategy -> one score per repeat.
+
+    Returns
+    -------
+    dict of str to dict of str to int
+        ``wins[a][b]``.
     """
     from scipy.stats import mannwhitneyu
 
@@ -393,18 +454,18 @@ class Recorded:
     timing_saves: bool = False  # timing tells something of the goals, and not all: as in a session, it is used then
 
     def front_values(self, maximise: Sequence[bool]) -> Floats:
-        """The goals of the front as they were measured, shape (rows, goals); NaN where a row failed or lacks one."""
+        """The goals of the front as they were measured, shape (rows, goals); NaN if a row failed or lacks one."""
         costs = np.array([outcome.front for outcome in self.outcomes])
         return np.where(np.isfinite(costs), np.where(maximise, -costs, costs), np.nan)
 
     @property
     def costs(self) -> Floats:
-        """The cost of each row, inf where it failed."""
+        """The cost of each row, inf if it failed."""
         return np.array([outcome.cost for outcome in self.outcomes])
 
 
 def recorded(cache: Recording, goal: Goal | None = None, front: Sequence[Goal] = ()) -> Recorded:
-    """A cache as strategies see it. Raises InputError where it does not hold a goal's value."""
+    """A cache as strategies see it. Raises InputError if it does not hold a goal's value."""
     goal = goal or cache.goal
     for wanted in (goal, *front):
         if wanted.name not in cache.value_names:
@@ -488,7 +549,7 @@ class ScorePlan:
     strategies: tuple[str, ...]
     repeats: int = 25
     seed: int = 1
-    goal: Goal | None = None  # the cache's own objective where none is given
+    goal: Goal | None = None  # the cache's own objective if none is given
     front: tuple[Goal, ...] = ()  # two goals: the hypervolume counts instead
     over_time: bool = False  # seconds of evaluating, as the cache has them, instead of evaluations
     batch: int = 1  # rows a strategy may ask for at once
@@ -583,7 +644,7 @@ def score(
 ) -> Scores | None:
     """Run and score; None where `stop` was set. The same seed gives the same figures with any number of jobs.
 
-    Raises InputError for a bad file, an unknown strategy, option or goal, and a space where nothing is to be found.
+    Raises InputError for a bad file, an unknown strategy, option or goal, and a space if nothing is to be found.
     """
     for name in plan.strategies:
         base.make_options(base.get(name), dict(plan.options))

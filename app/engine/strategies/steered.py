@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ...base.errors import InputError
+from ..models.arrays import Indices
 from ..models.fit.frequency import MINIMUM_CLOCKS, FrequencyFit, fit_points
 from ..models.fit.points import LIMIT_SETTINGS, Points
-from ..models.tuning_methods import METHODS, Clocks, Key, Rows, Seen, base_clock_mhz, recipe, seen_of
+from ..models.tuning_methods import METHODS, Clocks, Key, Seen, base_clock_mhz, recipe, seen_of
 from ..results.measurement import State
 from ..space.search_space import SearchSpace
 from . import base as strategies
@@ -171,7 +172,7 @@ class Staged(Strategy, name="staged", label="In stages"):
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
         known, chosen = Evaluations(space, rng), self.within(strategies.get(options.base))
 
-        def within(rows: Rows, key: Key) -> Generator[list[int], Sequence[Seen], list[Seen]]:
+        def within(rows: Indices, key: Key) -> Generator[list[int], Sequence[Seen], list[Seen]]:
             inner = space.subset(rows)
             steps = chosen.search(inner, rng, batch, chosen.Options())
             found: list[Seen] = []

@@ -75,11 +75,11 @@ class Surrogate:
         self._smooth = features.smooth
         self._rng = rng
         self._rows: list[int] = []
-        self._costs: list[tuple[float, ...]] = []  # inf where it failed
+        self._costs: list[tuple[float, ...]] = []  # inf if it failed
         self._believed: list[Floats] = []  # means of a batch's rows
         self._cost_models = [Model(features) for _ in range(goals)]
         self._works_model = Model(features)
-        self._excess: list[tuple[float, ...]] = []  # of each limit, NaN where the point failed
+        self._excess: list[tuple[float, ...]] = []  # of each limit, NaN if the point failed
         self._limit_models = [Model(features) for _ in range(limits)]
         self._modelled = 0  # points that the models were given
         self._fitted = 0  # points when the models were last fitted
@@ -171,7 +171,7 @@ class Surrogate:
         return [model.posterior for model in models if model.posterior is not None]
 
     def _scores(self) -> tuple[Floats, Mask]:
-        """Normal scores, shape (points, goals), NaN where a point failed; and which points did not fail."""
+        """Normal scores, shape (points, goals), NaN if a point failed; and which points did not fail."""
         costs = np.asarray(self._costs, dtype=np.float64).reshape(len(self._rows), len(self._cost_models))
         works: Mask = np.all(np.isfinite(costs), axis=1)
         if self._limit_models:
@@ -291,9 +291,21 @@ class Model:
 
 
 def chosen_points(order: Indices, rng: np.random.Generator) -> Indices:
-    """Choose the points that a model holds, of all from the best to the worst.
+    """Choose the points that a model holds, out of all points from the best to the worst.
 
     All of them, or the best half, the latest quarter and a random part of the others.
+
+    Parameters
+    ----------
+    order : (n,) int array
+        The points, best first.
+    rng : numpy.random.Generator
+        Draws the random part.
+
+    Returns
+    -------
+    (k,) int array
+        Elements of `order`.
     """
     if len(order) <= MOST_POINTS:
         return np.arange(len(order))
@@ -304,7 +316,18 @@ def chosen_points(order: Indices, rng: np.random.Generator) -> Indices:
 
 
 def normal_scores(costs: Floats) -> Floats:
-    """Ranks mapped to the quantiles of a normal distribution, the smallest cost lowest; equal costs score alike."""
+    """Map ranks to the quantiles of a normal distribution, the smallest cost lowest; equal costs score alike.
+
+    Parameters
+    ----------
+    costs : (n,) float array
+        In any unit.
+
+    Returns
+    -------
+    (n,) float array
+        Dimensionless.
+    """
     if not len(costs):
         return np.empty(0)
     quantiles: Floats = ndtri((rankdata(costs) - 0.5) / len(costs))
@@ -312,7 +335,18 @@ def normal_scores(costs: Floats) -> Floats:
 
 
 def log_scores(costs: Floats) -> Floats:
-    """Logarithms, standardised, the smallest cost lowest; normal scores where signs differ."""
+    """Standardised logarithms of costs, the smallest cost lowest; normal scores if signs differ.
+
+    Parameters
+    ----------
+    costs : (n,) float array
+        In any unit.
+
+    Returns
+    -------
+    (n,) float array
+        Dimensionless, of mean 0 and standard deviation 1.
+    """
     if not len(costs) or not ((costs > 0).all() or (costs < 0).all()):
         return normal_scores(costs)
     logs = np.sign(costs) * np.log(np.abs(costs))
@@ -382,7 +416,20 @@ Acquisition = Callable[[Floats, Floats, float], Floats]  # of means, deviations 
 
 
 def expected_improvement(mean: Floats, deviation: Floats, best: float) -> Floats:
-    """By how much a candidate is expected to beat the best [Jones1998, eq. 15]."""
+    """Expected improvement of a candidate over the best [Jones1998, eq. 15].
+
+    Parameters
+    ----------
+    mean, deviation : (n,) float array
+        Of each candidate's predicted score, a normal distribution.
+    best : float
+        The best score so far.
+
+    Returns
+    -------
+    (n,) float array
+        In units of the score; larger is better.
+    """
     gain = best - mean
     z = gain / deviation
     density = np.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
@@ -390,13 +437,39 @@ def expected_improvement(mean: Floats, deviation: Floats, best: float) -> Floats
 
 
 def probability_of_improvement(mean: Floats, deviation: Floats, best: float) -> Floats:
-    """The chance that a candidate beats the best by a hundredth of the costs' spread [Kushner1964]."""
+    """Probability that a candidate beats the best by a hundredth of the costs' spread [Kushner1964].
+
+    Parameters
+    ----------
+    mean, deviation : (n,) float array
+        Of each candidate's predicted score, a normal distribution.
+    best : float
+        The best score so far.
+
+    Returns
+    -------
+    (n,) float array
+        From 0 to 1; larger is better.
+    """
     chance: Floats = ndtr((best - 0.01 - mean) / deviation)
     return chance
 
 
 def lower_confidence_bound(mean: Floats, deviation: Floats, best: float) -> Floats:
-    """How far mean - 2 deviations lies below the highest such bound [Srinivas2010], with a fixed factor."""
+    """How far mean - 2 deviations lies below the highest such bound [Srinivas2010], with a fixed factor.
+
+    Parameters
+    ----------
+    mean, deviation : (n,) float array
+        Of each candidate's predicted score, a normal distribution.
+    best : float
+        Not used: the signature is that of the other acquisition functions.
+
+    Returns
+    -------
+    (n,) float array
+        In units of the score; larger is better.
+    """
     bound = mean - 2 * deviation
     return np.asarray(bound.max() - bound)
 
@@ -442,12 +515,25 @@ class Portfolio:
 
 
 def expected_hypervolume_improvement(mean: Floats, deviation: Floats, known: Floats, reference: Floats) -> Floats:
-    """By how much each candidate is expected to enlarge the area that the front dominates; smaller is better.
+    """Expected growth of the area that the front dominates, for each candidate; smaller costs are better.
 
-    `mean` and `deviation` have shape (2, candidates), independent normal distributions; `known` has (points, 2),
-    `reference` (2,). The front cuts the plane into strips along the first goal, a strip open downwards from the second
-    cost of the point on its left. Within one the expectation is a product of two one-dimensional ones (after
-    [Emmerich2011]), so that it costs O(front) per candidate. Exact up to MOST_STRIPS points on the front.
+    The front cuts the plane into strips along the first goal, a strip open downwards from the second cost of the point
+    on its left. Within one the expectation is a product of two one-dimensional ones (after [Emmerich2011]), so that it
+    costs O(front) per candidate. Exact up to MOST_STRIPS points on the front.
+
+    Parameters
+    ----------
+    mean, deviation : (2, n) float array
+        Of each candidate's costs, independent normal distributions.
+    known : (points, 2) float array
+        Costs of the points measured so far.
+    reference : (2,) float array
+        The corner of the dominated area.
+
+    Returns
+    -------
+    (n,) float array
+        In the product of the costs' units.
     """
     better = known[(known < reference).all(axis=1)]
     better = better[front(better, (False, False))[::-1]]  # ascending in the first goal
@@ -465,11 +551,25 @@ def expected_hypervolume_improvement(mean: Floats, deviation: Floats, known: Flo
 
 
 def scalarised_improvement(mean: Floats, deviation: Floats, known: Floats, rng: np.random.Generator) -> Floats:
-    """For any number of goals: how far a candidate's optimistic costs lie below the worst one's, by a weighting drawn.
+    """Improvement of a candidate's optimistic costs over the worst one's, by a randomly drawn weighting of the goals.
 
     The weighting is a Chebyshev norm around the best of each goal, as in ParEGO [Knowles2006], of mean - deviation
     instead of a model of its own (after [Paria2019]); weights that favour one goal are drawn more often than even
     ones, so that the ends of the front are found.
+
+    Parameters
+    ----------
+    mean, deviation : (goals, n) float array
+        Of each candidate's costs.
+    known : (points, goals) float array
+        Costs of the points measured so far.
+    rng : numpy.random.Generator
+        Draws the weights.
+
+    Returns
+    -------
+    (n,) float array
+        Larger is better.
     """
     goals = len(mean)
     weights = rng.dirichlet(np.full(goals, 0.5))[:, None]
@@ -480,7 +580,18 @@ def scalarised_improvement(mean: Floats, deviation: Floats, known: Floats, rng: 
 
 
 def reference_beyond(known: Floats) -> Floats:
-    """A reference point a little beyond the worst of the front in each goal; of costs (points, goals)."""
+    """A reference point slightly beyond the worst of the front in each goal.
+
+    Parameters
+    ----------
+    known : (points, goals) float array
+        Costs of the points measured so far.
+
+    Returns
+    -------
+    (goals,) float array
+        In the costs' units.
+    """
     chosen = known[front(known, (False,) * known.shape[1])]
     extent = np.ptp(chosen, axis=0)
     extent = np.where(extent > 0, extent, 1.0)

@@ -32,7 +32,7 @@ class CommandLine:
     """A command line that a specification holds; its program is looked for, and not run."""
 
     def __init__(self, text: str, folder: Path, where: str) -> None:
-        """`folder` is the specification's. Raises InputError where it makes no sense or names no program."""
+        """`folder` is the specification's. Raises InputError if it makes no sense or names no program."""
         self._folder = folder
         self._where = where
         try:
@@ -83,9 +83,9 @@ class TooSlow(Exception):
 def last_matches(
     patterns: Mapping[str, str], text: str, *, stop: threading.Event | None = None, limit_s: float | None = None
 ) -> dict[str, str | None] | None:
-    """By name the first group of each pattern's last match, None where it does not match; None where `stop` was set.
+    """By name the first group of each pattern's last match, None if it does not match; None where `stop` was set.
 
-    Raises TooSlow after `limit_s` (LIMIT_S), and OSError where the child process does not start.
+    Raises TooSlow after `limit_s` (LIMIT_S), and OSError if the child process does not start.
     """
     limit_s = LIMIT_S if limit_s is None else limit_s
     process = subprocess.Popen(
@@ -137,7 +137,7 @@ class Command:
     """A specification's command. It runs in the specification's folder, never through a shell, with nothing to read."""
 
     def __init__(self, spec: Specification) -> None:
-        """Raises InputError where the command line makes no sense or names a program that is not there."""
+        """Raises InputError if the command line makes no sense or names a program that is not there."""
         if spec.command is None:
             raise InputError("there is no [command]", str(spec.path), "add one with run = 'PROGRAM ARGUMENT ...'")
         self.spec: CommandSpec = spec.command

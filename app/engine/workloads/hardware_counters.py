@@ -22,14 +22,14 @@ _WAVEFRONT_BYTE: Final = 128.0  # that shared memory serves at once
 class Counter:
     """One of them: `factor` times the product of its metrics."""
 
-    unit: str  # '' where it has none
+    unit: str  # '' if it has none
     meaning: str
     metrics: tuple[str, ...]  # of Nsight Compute
     published: str  # the study that has it, and under which name where that is another
     factor: Finite = 1.0
 
     def value(self, metrics: Mapping[str, float]) -> float:
-        """Of a launch with these metrics, in `unit`; NaN where one of them is unknown."""
+        """Of a launch with these metrics, in `unit`; NaN if one of them is unknown."""
         return self.factor * math.prod(metrics.get(name, math.nan) for name in self.metrics)
 
 

@@ -12,7 +12,7 @@ way, begun one after another over `ramp_s`, and each sent when another has ended
 
 Sockets that note when a request left and when its answer came, whenever this process gets round to reading it.
 
-Linux says when data came in from the network, the last of it where several pieces are read at once. It begins to a
+Linux says when data came in from the network, the last of it if several pieces are read at once. It begins to a
 moment after the first socket asks for that; until then, and elsewhere, it is when data was read. Whom a socket tells is
 the context's affair: the last one that sent something over it hears of what comes.
 """
@@ -143,7 +143,7 @@ _WORDS: Final = _TEXT.split()
 
 
 class Garbage(Exception):
-    """The answer is not what the API promises; says why."""
+    """The answer violates the API; the message states how."""
 
 
 class Prompts:
@@ -413,7 +413,7 @@ def _list(value: object) -> Iterator[dict[str, Any]] | list[dict[str, Any]]:
 
 
 def _lines_of(path: str) -> list[tuple[str, int]]:
-    """The prompts of a file, with the tokens that each asks for, 0 where it does not say."""
+    """The prompts of a file, with the tokens that each asks for, 0 if it does not say."""
     results = []
     with open(path, encoding="utf-8", errors="replace") as file:
         for line in file:

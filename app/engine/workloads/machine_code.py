@@ -44,7 +44,7 @@ _SYMBOL_BYTES: Final = 24
 
 
 def instructions(image: bytes) -> dict[str, int] | None:
-    """How often each of OPCODES occurs in all of an image's kernels together; None where it cannot be looked into."""
+    """How often each of OPCODES occurs in all of an image's kernels together; None if it cannot be looked into."""
     codes = kernel_code(image)
     if codes is None:
         return None
@@ -55,7 +55,7 @@ def instructions(image: bytes) -> dict[str, int] | None:
 def kernel_code(image: bytes) -> dict[str, Words] | None:
     """The instructions of each kernel of an image, by its name: two words of 64 bits each, shape (instructions, 2).
 
-    None where the image cannot be looked into.
+    None if the image cannot be looked into.
     """
     result = {}
     try:
@@ -78,7 +78,7 @@ class Granted(NamedTuple):
 
 
 def granted(image: bytes) -> dict[str, Granted] | None:
-    """What the compiler granted each kernel of an image, by its name; None where that cannot be read."""
+    """What the compiler granted each kernel of an image, by its name; None if that cannot be read."""
     try:
         sections = _sections(image)
         named = {section.name: section for section in sections}
@@ -92,7 +92,7 @@ def granted(image: bytes) -> dict[str, Granted] | None:
 
 
 def shortfall(image: bytes, least: dict[str, int]) -> str:
-    """What the image holds too little of, in words; empty where it holds enough, or cannot be looked into."""
+    """What the image holds too little of, in words; empty if it holds enough, or cannot be looked into."""
     found = instructions(image) if least else None
     if found is None:
         return ""
@@ -111,7 +111,7 @@ class _Section(NamedTuple):
 
 
 def _sections(image: bytes) -> list[_Section]:
-    """Raises struct.error, IndexError or ValueError where the image is none, or is cut off."""
+    """Raises struct.error, IndexError or ValueError if the image is none, or is cut off."""
     magic, size, order = struct.unpack_from("<4sBB", image)
     if magic != b"\x7fELF" or (size, order) != (2, 1):
         raise ValueError("no ELF file of 64 bits")
@@ -202,7 +202,7 @@ class InstructionMix:
         return sum(value * self.counts[name] for name, value in FLOP.items())
 
     def width(self, memory: str) -> float:
-        """Bytes of a mean access to that memory; 0 where there is none."""
+        """Bytes of a mean access to that memory; 0 if there is none."""
         return self.byte[memory] / self.counts[memory] if self.counts[memory] else 0.0
 
 
@@ -335,7 +335,7 @@ class LaunchShape:
 
 
 def as_rows(names: Sequence[str], found: Sequence[Mapping[str, float]]) -> npt.NDArray[np.float64]:
-    """Features of some kernels as an array, shape (kernels, names); NaN where one is unknown."""
+    """Features of some kernels as an array, shape (kernels, names); NaN if one is unknown."""
     rows = [[match.get(name, math.nan) for name in names] for match in found]
     return np.array(rows, dtype=np.float64).reshape(len(found), len(names))
 

@@ -34,7 +34,7 @@ class ProfiledKernel:
 
     @classmethod
     def of(cls, spec: Specification, limits: DeviceLimits) -> ProfiledKernel:
-        """Raises InputError where the specification does not say how a simulated board costs its kernel."""
+        """Raises InputError if the specification does not say how a simulated board costs its kernel."""
         if spec.kernel is None or not spec.kernel.profile:
             raise InputError(
                 "a simulated GPU cannot run this: there is no [kernel] with a profile",
@@ -44,11 +44,11 @@ class ProfiledKernel:
         return cls(spec.kernel.profile, spec.constants, limits)
 
     def prepare(self, configuration: Configuration) -> Load:
-        """What one launch asks of the board. Raises LaunchRefused where a real board would refuse it."""
+        """The load of one launch on the board. Raises LaunchRefused if a real board would refuse it."""
         return load_of(self._profile, configuration, self._constants, self._limits)
 
     def features(self, configuration: Configuration) -> dict[str, float]:
-        """What a compiler would report of the kernel, by names of FEATURES; empty where it refuses to launch."""
+        """What a compiler would report of the kernel, by names of FEATURES; empty if it refuses to launch."""
         with residencies() as seats:
             try:
                 self.prepare(configuration)

@@ -49,7 +49,7 @@ _MODULE: Final = f"{__package__}.load_generator"
 
 
 def require_generator() -> None:
-    """Raises InputError where what the load generator needs is not installed."""
+    """Raises InputError if what the load generator needs is not installed."""
     if find_spec("aiohttp") is None:
         raise InputError("the load generator needs aiohttp", "service.client", how_to_add("service"))
 
@@ -84,7 +84,7 @@ class GeneratedLoad:
         )
 
     def take(self) -> Served | None:
-        """What became of requests since the last call; None where nothing was reported since."""
+        """What became of requests since the last call; None if nothing was reported since."""
         with self._lock:
             reports, self._reports, broken = self._reports, [], self._broken
         ended = self._program.ended
@@ -148,7 +148,7 @@ class Service:
     def __init__(self, spec: Specification, *, modelled: bool = False) -> None:
         """`modelled`: a board answers by its model, and no program is run.
 
-        Raises InputError where a command makes no sense, or a program or a package is not there.
+        Raises InputError if a command makes no sense, or a program or a package is not there.
         """
         if spec.service is None:
             raise InputError("there is no [service]", str(spec.path), "add one with start = 'PROGRAM' or attach = URL")
@@ -177,7 +177,7 @@ class Service:
         return {name: configuration[name] for name in self.argument_names if name in configuration}
 
     def load(self, configuration: Configuration) -> ServiceLoad:
-        """What its clients ask for. Raises CommandFailed where that is no rate or number."""
+        """The load that its clients generate. Raises CommandFailed if that is no rate or number."""
         client, scope = self.spec.client, {**self._constants, **configuration}
         key, text = ("rate", client.rate) if client.rate else ("concurrency", client.concurrency)
         number = parse(text, f"{self._where}.client.{key}").number(scope)
@@ -287,7 +287,7 @@ class RunningService:
         return "" if ended is None else with_last_words(ended.how, ended)
 
     def end(self) -> None:
-        """End it with all that it started, where it is ours. Safe to call twice."""
+        """End the server and its children, if it was started here. Safe to call twice."""
         if self.program is not None:
             if not self.why_ended:
                 self._ask_to_end()
@@ -295,7 +295,7 @@ class RunningService:
 
 
 def why_not_ready(url: str, *, anything: bool = False) -> str:
-    """Why a URL does not answer with success (`anything`: with whatever); empty where it does."""
+    """Why a URL does not answer with success (`anything`: with whatever); empty if it does."""
     parts = urlsplit(url)
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -347,7 +347,7 @@ def _picked(paths: Mapping[str, str], ended: Ended) -> dict[str, float]:
 
 
 def at_path(document: Any, path: str) -> Any:
-    """What a path such as `summary.ttft[0]["p95 ms"]` leads to; None where it leads nowhere."""
+    """What a path such as `summary.ttft[0]["p95 ms"]` leads to; None if it leads nowhere."""
     for step in _STEP.finditer(path.removeprefix("$")):
         name, index, quoted = step.groups()
         key: Any = int(index) if index is not None else quoted if quoted is not None else name

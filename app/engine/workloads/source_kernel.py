@@ -166,7 +166,7 @@ class SourceKernel:
 
     @classmethod
     def of(cls, spec: Specification, limits: DeviceLimits, shared_opt_in: int = 0) -> SourceKernel:
-        """Raises InputError where the specification does not describe a kernel that can run, or a file is missing."""
+        """Raises InputError if the specification does not describe a kernel that can run, or a file is missing."""
         kernel = spec.kernel
         if kernel is None or not (kernel.sources or kernel.generator):
             raise InputError(
@@ -184,7 +184,7 @@ class SourceKernel:
         return made
 
     def prepare(self, configuration: Configuration) -> Prepared:
-        """Raises KernelRefused where the board cannot launch it, InputError for a senseless value."""
+        """Raises KernelRefused if the board cannot launch it, InputError for a senseless value."""
         scope: dict[str, Value] = {**self._limits.as_names(), **self._spec.constants, **configuration}
         launch, size = self._launch(configuration, scope) if self._dialect.launched else (CALL, 1)
         self._check_launch(launch)
@@ -303,7 +303,7 @@ class SourceKernel:
         return replace(calls, arguments=tuple(passed))
 
     def _own_text(self, build: Build) -> str:
-        """The text of the source itself; empty where a command prints it."""
+        """The text of the source itself; empty if a command prints it."""
         return "\n".join(read_text(path) for path in build.sources)
 
     def _argument(self, argument: ArgumentSpec, scope: Mapping[str, Value]) -> Argument:

@@ -70,9 +70,9 @@ def run_process(
     """Run a program to its end, its time limit's, or `stop` (at a terminal `grace_s()` later: it is interrupted too).
 
     Captured, it has no input. Otherwise it has this program's input and outputs; `output_to` is a file descriptor for
-    its output; `environment` is the user's own where none is given. `on_output` is called on threads with 1 or 2, its
+    its output; `environment` is the user's own if none is given. `on_output` is called on threads with 1 or 2, its
     output or its errors, and what came there; `ask_s` is from asking it to end to killing it. What it started ends with
-    it at a time limit, at `stop`, and when this process ends, however that is. Raises OSError where it does not start.
+    it at a time limit, at `stop`, and when this process ends, however that is. Raises OSError if it does not start.
     """
     pipe = subprocess.PIPE if capture else None
     group = capture or not _at_terminal()  # a program at a terminal stays in the group that the terminal reads for
@@ -94,7 +94,7 @@ def run_process(
 
 
 def answer_of(words: Sequence[str], limit_s: float = 60.0) -> str:
-    """What a program prints that answers at once, such as its version. Raises OSError where it does not start, takes
+    """What a program prints that answers at once, such as its version. Raises OSError if it does not start, takes
     longer, or a signal ends this program meanwhile."""
     ended = run_process(words, timeout_s=limit_s, stop=current_stop())
     if ended.timed_out or ended.stopped:
@@ -260,7 +260,7 @@ class BackgroundProgram:
 
     @property
     def ended(self) -> Ended | None:
-        """How it ended; None while it runs. Raises OSError where it did not start."""
+        """How it ended; None while it runs. Raises OSError if it did not start."""
         if self._failed is not None:
             raise self._failed
         return self._ended if not self._thread.is_alive() else None
@@ -277,7 +277,7 @@ class BackgroundProgram:
         return not self._thread.is_alive()
 
     def end(self) -> None:
-        """Ask it to end, kill it and all that it started where it does not, and wait for that. Safe to call twice."""
+        """Terminate the process; kill it and its children if it does not exit, and wait. Safe to call twice."""
         self._stop.set()
         self._thread.join()
 

@@ -80,7 +80,7 @@ class CountersBar(QWidget):
         self._context.bridge.submit(events.Profile(session, plan.origin.get("gpu", ""), self.wanted))
 
     def _why_not(self) -> str:
-        """Why nothing can be profiled now; empty where it can."""
+        """Why nothing can be profiled now; empty if it can."""
         plan, session = self._context.result.plan, self._context.result.session
         if plan is None:
             return "There is no session yet."

@@ -115,7 +115,7 @@ Found = list[tuple[WatchedBoard, list[GpuProcess], str]]
 
 
 def processes_of(boards: Sequence[WatchedBoard]) -> Found:
-    """(board, its processes, why they are unknown) of each board; asks the driver, a few ms a board."""
+    """(board, its processes, why they are unknown) of each board; queries the driver, a few ms per board."""
     findings: Found = []
     for board in boards:
         gpu = board.gpu

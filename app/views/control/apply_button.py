@@ -1,4 +1,4 @@
-"""`ApplyButton`: sets clocks and the power limit on the board that is shown, or says why it cannot."""
+"""`ApplyButton`: sets clocks and the power limit on the shown board, or states why that is impossible."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class ControlSwitch(QToolButton):
 
     @Slot()
     def switch(self) -> None:
-        """Ask for the other state."""
+        """Request the other state."""
         self.menu().close()
         self._arming.switch()
 
@@ -100,7 +100,7 @@ _ON = (
 
 
 class Arming(QObject):
-    """Of the board that is shown. It says what the engine says, never what was asked for."""
+    """The state of the shown board as the engine reports it, not as requested."""
 
     changed = Signal()
 
@@ -127,7 +127,7 @@ class Arming(QObject):
 
     @property
     def why_forbidden(self) -> str:
-        """Why control cannot be switched on; empty where it can."""
+        """Why control cannot be switched on; empty if it can."""
         info = self._board.gpu.info
         if info.source == "recorded":
             return "A recording cannot be set"
@@ -139,7 +139,7 @@ class Arming(QObject):
 
     @property
     def can_switch(self) -> bool:
-        """Whether the other state can be asked for now."""
+        """Whether the other state can be requested now."""
         return not self._waiting and (self.allowed or not self.why_forbidden)
 
     @property
@@ -165,7 +165,7 @@ class Arming(QObject):
 
     @Slot()
     def switch(self) -> None:
-        """Ask the engine for the other state."""
+        """Request the other state from the engine."""
         if self.can_switch:
             uuid = self._board.uuid
             self._asked.add(uuid)

@@ -2,7 +2,7 @@
 
 Nothing moves while it is used: messages and the countdown have their places from the beginning.
 
-`HelperRow`: offers to install the helper with root's rights where it is missing, changed or of another version.
+`HelperRow`: offers to install the helper with root's rights if it is missing, changed or of another version.
 
 `ChangeLog`: the changes of a board as a table, those made by hand apart from those of sessions.
 """
@@ -265,7 +265,7 @@ _SESSION = "A session is running on {board}: nothing else is set until it ends."
 
 
 class ControlPanel(Panel):
-    """Sets nothing itself: it asks the engine, and shows what the engine reports."""
+    """Sends requests to the engine and shows its reports; sets nothing itself."""
 
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -359,7 +359,7 @@ class ControlPanel(Panel):
         self._context.boards.board_changed.connect(self._board_changed)
 
     def _look_at_board(self) -> None:
-        """Ask the shown board what can be set, and show its profiles and its log."""
+        """Query the settings that the shown board supports, and show its profiles and its log."""
         gpu = self._gpu
         self._asker.run(lambda _stop: choices_of(gpu))
         if gpu.info.live:

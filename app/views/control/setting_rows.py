@@ -51,11 +51,11 @@ class Choices:
     step_mhz: float
     why_not: dict[str, str]  # setting -> why this board does not have it
     profiles: dict[int, str]  # workload power profiles, number -> name
-    requested: str  # those of them that are requested now; empty where that is not known
+    requested: str  # those of them that are requested now; empty if that is not known
 
 
 def choices_of(gpu: Gpu) -> Choices:
-    """Ask the board; may take seconds."""
+    """Query the board, which may take seconds."""
     why_not = {name: why for name in WORDS if (why := why_not_set(gpu, name))}
     profiles, requested = ({}, "") if PROFILE in why_not else (supported_profiles(gpu), requested_profiles(gpu))
     clocks = tuple(gpu.graphics_clocks_mhz()), tuple(gpu.memory_clocks_mhz())

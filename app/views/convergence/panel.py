@@ -83,12 +83,12 @@ class History:
         return self.table.evaluated()[: self._length]
 
     def place(self, index: int) -> int:
-        """Of the evaluation that an index into the table means; -1 where it is none."""
+        """Of the evaluation that an index into the table means; -1 if it is none."""
         indices = np.flatnonzero(self.indices == index)
         return int(indices[0]) if len(indices) else -1
 
     def values(self, start: int = 0, end: int | None = None) -> Floats:
-        """The objective of each evaluation, shape (n,); NaN where it failed or breaks a limit."""
+        """The objective of each evaluation, shape (n,); NaN if it failed or breaks a limit."""
         at = self.table.evaluated()[start : self._length if end is None else end]
         found = self.table.values(self.plan.objective.goal.name)[at]
         ok = feasible(self.table, self.plan.objective.limits)[at]

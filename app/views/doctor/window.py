@@ -1,6 +1,6 @@
 """`DoctorWindow`: what is missing or wrong on this machine, and the remedy of the chosen line.
 
-`FirstLook`: at the first start the machine is looked at in the background, and what is amiss is offered.
+`FirstLook`: checks the machine in the background at the first start, and offers the list of problems.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _said(check: Check, finding: Finding) -> str:
 
 
 class FirstLook(QObject, Ending):
-    """Says nothing where all is well, nor where it could not look."""
+    """Says nothing if all is well, nor where it could not look."""
 
     amiss = Signal(str, object)  # in one line, and what was found
 

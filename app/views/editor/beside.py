@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A problem and its line in the text, from 1; None where it has none."""
+    """A problem and its line in the text, from 1; None if it has none."""
 
     problem: Problem
     line: int | None
@@ -46,7 +46,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a text says; `document` is None where it is not TOML, `spec` where something is wrong."""
+    """What a text says; `document` is None if it is not TOML, `spec` where something is wrong."""
 
     text: str
     path: Path

@@ -78,7 +78,7 @@ def spot_at(text: str, at: int) -> Spot:
 
 
 def help_at(text: str, at: int) -> tuple[str, str]:
-    """The key, or else the table, at a position, and what the guide says of it; '' where there is none."""
+    """The key, or else the table, at a position, and what the guide says of it; '' if there is none."""
     rest = re.match(r"[\w.-]*", text[at:])
     spot = spot_at(text, at + (rest.end() if rest else 0))
     for name in (_joined(spot.inner, spot.word), spot.inner, spot.word, spot.table):

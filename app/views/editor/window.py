@@ -73,7 +73,7 @@ class EditedSpecification(QObject):
 
     @property
     def place(self) -> Path:
-        """Where it is, or would be: what messages about it name."""
+        """The path of the document, or the path it would have, as messages name it."""
         return self.path if self.path is not None else self.folder / self.title
 
     def open(self, text: str, path: Path) -> None:
@@ -175,7 +175,7 @@ class AskBar(QFrame):
 
     @Slot()
     def end(self) -> None:
-        """There is nothing to ask any more."""
+        """Cancel the pending question."""
         self._then = None
         self.hide()
 
@@ -210,7 +210,7 @@ class Draft:
 
 
 def keep(draft: Draft) -> None:
-    """Write a draft in place of an older one for the same file. Raises WattridgeError where that fails."""
+    """Write a draft in place of an older one for the same file. Raises WattridgeError if that fails."""
     file = _file(draft.path)
     document = {
         "text": draft.text,
@@ -223,7 +223,7 @@ def keep(draft: Draft) -> None:
 
 
 def kept(path: Path | None) -> Draft | None:
-    """The draft for a file, or the one that is for none; None where there is none that can be read."""
+    """The draft for a file, or the one that is for none; None if there is none that can be read."""
     with suppress(WattridgeError, ValueError, KeyError, TypeError, OSError):
         document = json.loads(read_text(_file(path), _MAX_BYTES))
         own = None if document["path"] is None else Path(document["path"])
@@ -276,7 +276,7 @@ class SpecificationEditor(QWidget, Ending):
     """A window beside the main one. `run_asked` hands a saved file over, to be set up to run."""
 
     run_asked = Signal(object)  # Path
-    checked = Signal()  # the newest text was read, and its space built where it has one
+    checked = Signal()  # the newest text was read, and its space built if it has one
 
     def __init__(self, gpu: Gpu, parent: QWidget | None = None) -> None:
         super().__init__(parent, Qt.WindowType.Window)
@@ -493,7 +493,7 @@ class SpecificationEditor(QWidget, Ending):
 
     @Slot()
     def save(self) -> None:
-        """Save to its file; ask for one where there is none, and where it is an example: those stay as they are."""
+        """Save to its file; ask for one if there is none, and where it is an example: those stay as they are."""
         path = self.edited.path
         if path is None or path.resolve().is_relative_to(resources().resolve()):
             self.ask_save_as()
@@ -563,7 +563,7 @@ class SpecificationEditor(QWidget, Ending):
 
     @property
     def _unsaved(self) -> bool:
-        """There is something to lose."""
+        """Whether there are unsaved changes."""
         return self.edited.modified and self.edited.text != START
 
     def _ask_first(self, then: Callable[[], object]) -> None:

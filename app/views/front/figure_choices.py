@@ -106,7 +106,7 @@ class FigureChoices(QWidget):
                 choice.clear()
 
     def offer(self, table: ResultTable, plan: SessionPlan) -> bool:
-        """Offer every figure there is, keeping what the user has chosen; True where the axes were chosen just now."""
+        """Offer every figure there is, keeping what the user has chosen; True if the axes were chosen just now."""
         if self.offered == table.figure_names:
             return False
         first = not self.offered

@@ -187,7 +187,7 @@ class FreePlaces:
         self._sums = self._whole.cumsum(axis=0, dtype=np.int32).cumsum(axis=1, dtype=np.int32)
 
     def nearest(self, size: QSizeF, at: QPointF, reach: float) -> QRectF | None:
-        """The free box of that size that is nearest to a place, None where none is within `reach` pixels."""
+        """The free box of that size that is nearest to a place, None if none is within `reach` pixels."""
         rows, columns = self._shape
         high, wide = int(np.ceil(size.height() / _CELL)), int(np.ceil(size.width() / _CELL))
         if high > rows or wide > columns:
@@ -216,7 +216,7 @@ class FreePlaces:
 
 
 class LabelLayout(QObject):
-    """Asks its `sources` for wishes, the most important first, and grants them just before the plot is painted."""
+    """Collects label requests from its `sources`, the most important first, and places them just before painting."""
 
     def __init__(self, plot: pg.PlotWidget, cloud: PointCloud) -> None:
         super().__init__(plot)

@@ -247,7 +247,7 @@ class FrontPanel(PanelInParts):
         self._show_key()
 
     def _show_page(self) -> None:
-        """What the figure in place of the front shows; nothing where that is the front."""
+        """What the figure in place of the front shows; nothing if that is the front."""
         page, selection, points = self.pages.currentWidget(), self._context.result, self.points
         if page is self.parallel and self.parallel is not None:
             described = quantities_of(self._plan) if self._plan is not None else {}
@@ -464,7 +464,7 @@ class FrontPanel(PanelInParts):
 
 
 def _references(plan: SessionPlan | None) -> tuple[Reference, ...]:
-    """None where the session is of no operator, or what it keeps of them is damaged."""
+    """None if the session is of no operator, or what it keeps of them is damaged."""
     try:
         return references_of(plan) if plan is not None else ()
     except InputError:

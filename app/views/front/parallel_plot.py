@@ -397,7 +397,7 @@ class ParallelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no typ
 
     @Slot(object)
     def hover(self, scene: QPointF) -> None:
-        """Show the card of the measurement below a place of the scene; hide it where there is none."""
+        """Show the card of the measurement below a place of the scene; hide it if there is none."""
         index = self.index_at(scene)
         if index is None:
             self.card.leave()

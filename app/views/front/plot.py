@@ -460,7 +460,7 @@ class FrontPlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has 
 
     @Slot(object)
     def hover(self, scene: QPointF) -> None:
-        """Show the card of the reference or point at a place of the scene; hide it where there is none."""
+        """Show the card of the reference or point at a place of the scene; hide it if there is none."""
         view = self.getViewBox()
         inside = view.sceneBoundingRect().contains(scene)
         reference = self.references.at(view.mapFromScene(scene)) if inside else None

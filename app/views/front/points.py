@@ -113,7 +113,7 @@ class FrontPoints:
         return int(self.front[0]) if len(self.front) else None
 
     def point_of(self, index: int) -> int | None:
-        """The point of a measurement, None where it has none (failed, or a figure is missing)."""
+        """The point of a measurement, None if it has none (failed, or a figure is missing)."""
         return place_of(self.index, index)
 
 
@@ -125,6 +125,6 @@ def among(rows: Indices, wanted: Indices) -> npt.NDArray[np.bool_]:
 
 
 def place_of(ascending: Indices, index: int) -> int | None:
-    """Where an index stands among others, None where it is none of them."""
+    """Where an index stands among others, None if it is none of them."""
     position = int(np.searchsorted(ascending, index))
     return position if position < len(ascending) and int(ascending[position]) == index else None

@@ -350,7 +350,7 @@ class Facts:
 
 
 def find_facts(store: Store, gpu: Gpu) -> Facts:
-    """`gpu` is the board that is shown. Raises WattridgeError where the store cannot be read."""
+    """`gpu` is the board that is shown. Raises WattridgeError if the store cannot be read."""
     selectors = gpu_selectors()
     real = [label.partition(": ")[2] for selector, label in selectors if is_real(selector)]
     return Facts(store.sessions(SESSIONS_SHOWN), Settings().recent[:FILES_SHOWN], real, example_on(gpu, selectors))
@@ -394,7 +394,7 @@ _REFRESH_MS = 300  # after an event of the engine: several may come at once
 
 
 class HomePanel(Panel):
-    """Asks for things; the window does them. What it shows is found out off Qt's thread."""
+    """Emits requests that the window carries out. Its contents are loaded off Qt's thread."""
 
     watch_asked = Signal()
     example_asked = Signal()  # on the board that is shown now

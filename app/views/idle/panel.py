@@ -118,7 +118,7 @@ class IdlePanel(Panel):
         return Load(hours_per_year=HOURS_PER_YEAR)
 
     def _idle(self, note: str) -> None:
-        """What is said: in the middle where nothing is found, else above it."""
+        """What is said: in the middle if nothing is found, else above it."""
         nothing = self.study is None
         self.found.setVisible(not nothing)
         self.note.setVisible(nothing or bool(note))

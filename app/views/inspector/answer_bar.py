@@ -1,4 +1,4 @@
-"""`AnswerBar`: apply, export and report what is chosen, and one place for what came of it or why it cannot be done.
+"""`AnswerBar`: buttons to apply, export and report the choice, with one line for the outcome or the obstacle.
 
 `ExportButton`: writes the chosen configuration and its session as files of the kinds that others read.
 """
@@ -250,7 +250,7 @@ class AnswerBar(QWidget):
 
     @Slot()
     def _follow(self, *_: object) -> None:
-        """Another measurement is chosen: what came of the one before is no news any more."""
+        """Clear the outcome of the previous choice when another measurement is chosen."""
         self._news = ""
         self._look()
 
@@ -262,7 +262,7 @@ class AnswerBar(QWidget):
         self._look_at_report()
 
     def _why_not_applied(self) -> str:
-        """Offers the settings of what is chosen; else says why there are none."""
+        """Offer the settings of the chosen measurement, or state why there are none."""
         table, plan, index = self._result.table, self._result.plan, self._result.chosen
         if table is None or plan is None:
             return "There is no session yet: nothing to apply"

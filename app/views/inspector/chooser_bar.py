@@ -15,8 +15,9 @@ from PySide6.QtGui import QAction, QActionGroup, QShowEvent
 from PySide6.QtWidgets import QMenu, QPushButton, QSlider, QWidget
 
 from ...engine.analysis import choosers
-from ...engine.analysis.costs import Costs, Floats, costs_of, values_of
+from ...engine.analysis.costs import Costs, costs_of, values_of
 from ...engine.analysis.tradeoff import Load, Tradeoff, Yearly
+from ...engine.models.arrays import Floats
 from ...engine.results.objectives import Objective
 from ...engine.session import events
 from ...engine.space.result_table import ResultTable
@@ -35,7 +36,7 @@ WEIGHTED = "weighted"
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The measurements to choose among; NaN where one failed, is hidden, or lacks the figure."""
+    """The measurements to choose among; NaN if one failed, is hidden, or lacks the figure."""
 
     costs: Costs
     goal: Floats  # of the session's objective, less is better
@@ -43,7 +44,7 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What a way is asked for: a number within bounds."""
+    """The parameter of a way of choosing: a number within bounds."""
 
     unit: str
     least: float
@@ -99,7 +100,7 @@ WAYS: tuple[Way, ...] = (
 
 
 def candidates_of(table: ResultTable, objective: Objective, shown: RowFilter) -> Candidates:
-    """Time, energy, power and objective of every measurement, NaN where it is hidden or breaks a limit."""
+    """Time, energy, power and objective of every measurement, NaN if it is hidden or breaks a limit."""
     table = table.so_far()
     goal = objective.goal
     costs, values = costs_of(table), values_of(table, goal.name)
@@ -125,7 +126,7 @@ def comparison(candidates: Candidates, index: int, load: Load) -> str:
 
 
 def place(candidates: Candidates, index: int) -> tuple[int, int] | None:
-    """Its place by the session's objective, 1 is the best, and of how many; None where it has none."""
+    """Its place by the session's objective, 1 is the best, and of how many; None if it has none."""
     goal = candidates.goal
     if not 0 <= index < len(goal) or not np.isfinite(goal[index]):
         return None
@@ -262,7 +263,7 @@ class ChooserBar(QWidget):
 
     @Slot()
     def refresh(self) -> None:
-        """The table has grown, or other values are shown: what was asked for may be another one now."""
+        """Choose again after the table has grown or shows other values."""
         began = time.perf_counter()
         self._known = None
         self.choose()

@@ -132,7 +132,7 @@ def _measured(measurement: Measurement, plan: SessionPlan) -> Rows:
 
 
 def _stated(measurement: Measurement, plan: SessionPlan) -> Rows:
-    """The thermal condition of energy and power, and how far they hold; nothing where they are as they were drawn."""
+    """The thermal condition of energy and power, and how far they hold; nothing if they are as they were drawn."""
     if THERMAL_CORRECTION not in measurement.values:
         return []
     described = (*describe_statement(plan), *describe_gain(plan.origin))
@@ -145,7 +145,7 @@ def _stated(measurement: Measurement, plan: SessionPlan) -> Rows:
 
 
 def _scatter(measurement: Measurement, plan: SessionPlan) -> Rows:
-    """How the repeats of a configuration scatter; nothing where it was measured once."""
+    """How the repeats of a configuration scatter; nothing if it was measured once."""
     rows: Rows = []
     for name in scattered(measurement.values):
         described = quantity(name, units=plan.units)

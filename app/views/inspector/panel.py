@@ -469,7 +469,7 @@ class InspectorPanel(PanelInParts):
 
     @Slot()
     def _pins_changed(self) -> None:
-        """What was pinned last is what the user wants to see."""
+        """Bring the measurement that was pinned last into view."""
         if len(self._context.result.pins) > 1:
             self._show_tab(self.pinned, True)
             self.tabs.setCurrentWidget(self.pinned)
@@ -477,7 +477,7 @@ class InspectorPanel(PanelInParts):
             self.refresh()
 
     def _show_pins(self) -> None:
-        """The pinned ones are shown also where nothing is chosen, and then alone."""
+        """The pinned ones are shown also if nothing is chosen, and then alone."""
         pins, alone = self._context.result.pins, self.measurement is None and bool(self._context.result.pins)
         self._show_tab(self.pinned, bool(pins))
         self.tabs.setTabText(self.tabs.indexOf(self.pinned), f"Pinned ({len(pins)})")

@@ -2,7 +2,7 @@
 
 `FitSources`: the button that adds fits to the picture, from files and past sessions.
 
-`FirstWays`: where there is no model yet, the ways to one, each a button with what it does beside it.
+`FirstWays`: if there is no model yet, the ways to one, each a button with what it does beside it.
 
 Power limits drawn: their effect on power and speed, beside locked clocks [Schoonhoven2024, figures 6.6, 6.7].
 
@@ -127,7 +127,7 @@ class CapsPlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph has 
         self.redraw()
 
     def show_fits(self, fits: Sequence[tuple[int, ClockFit]]) -> None:
-        """Draw those that know power limits."""
+        """Draw the fits that include power limits."""
         self._fits = [(place, each) for place, each in fits if each.caps is not None]
         self.redraw()
 
@@ -222,7 +222,7 @@ class FitSources(QToolButton):
         self._reader.run(lambda _stop: newest_fit(store, gpu))
 
     def open_menu(self) -> None:
-        """Show what can be added, wherever that was asked for."""
+        """Show the menu of curves that can be added, below the button."""
         self.menu().popup(self.mapToGlobal(self.rect().bottomLeft()))
 
     def open(self, path: Path) -> None:
@@ -601,7 +601,7 @@ class ModelPanel(PanelInParts):
 
     @property
     def _models(self) -> list[tuple[int, FrequencyFit]]:
-        """The ticked ones that know the clocks, with their places."""
+        """The ticked fits that include clocks, with their positions."""
         return [(place, each.fit) for place, each in self.list.shown if each.fit is not None]
 
     @Slot(int)

@@ -34,7 +34,7 @@ _HIGHEST_ENERGY = 2.0  # that is in sight: at the lowest clocks it is many times
 
 
 class ModelPlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has no types
-    """Shows one `FrequencyFit` in full and others as lines behind it, or words where there is none."""
+    """Shows one `FrequencyFit` in full and others as lines behind it, or words if there is none."""
 
     def __init__(self, parent: QWidget | None = None, *, at_once: bool = True) -> None:
         super().__init__(parent, viewBox=Box(), enableMenu=False)

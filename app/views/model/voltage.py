@@ -105,7 +105,7 @@ class VoltagePlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no type
 
 
 def _level(fit: FrequencyFit, clock_mhz: Floats, measured_mv: Floats) -> float:
-    """The measured voltage below the ridge, mV; where none was measured there, the one that suits the curve best."""
+    """The measured voltage below the ridge, mV; if none was measured there, the one that suits the curve best."""
     ridge = fit.voltage_ridge_mhz or fit.ridge_mhz or 0.0
     below = measured_mv[clock_mhz < ridge]
     if len(below):

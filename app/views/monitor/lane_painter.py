@@ -1,4 +1,4 @@
-"""Paints the monitor's lanes. Knows nothing of widgets: the same strokes go to the window, a PNG and an SVG."""
+"""Paints the monitor's lanes, independently of widgets: the same strokes go to the window, a PNG and an SVG."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def paint_cursor(painter: QPainter, layout: Layout, x: float, text: str, colours
 def _paint_header_beside(
     painter: QPainter, box: LaneBox, value_of: Callable[[Line, str], str], colours: Colours, font: QFont, bold: QFont
 ) -> None:
-    """The title, and below it, or beside it where there is no room, a row for each trace as far as they fit."""
+    """The title, and below it, or beside it if there is no room, a row for each trace as far as they fit."""
     line = QFontMetrics(font).height()
     row = QRect(box.header.left(), box.header.top(), box.header.width(), line)
     x = _words(painter, row, 0, box.shown.lane.title, colours.text, bold)

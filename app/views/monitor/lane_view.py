@@ -68,7 +68,7 @@ _KEY_STEP = 0.1  # of what is shown, for a press of an arrow
 
 
 class LaneView(QWidget):
-    """Instants in its signals are ns on the GPU's clock; None where there is none.
+    """Instants in its signals are ns on the GPU's clock; None if there is none.
 
     A `low` one has its headers at the left, and no clock events: its lanes are readable in a hundred pixels.
     """
@@ -199,7 +199,7 @@ class LaneView(QWidget):
         self._choose_lanes()
 
     def _look_for_service(self) -> None:
-        """Draw what a service on this board does once a session asks one, in lanes of their own."""
+        """Draw the activity of a service on this board, once a session uses one, in lanes of its own."""
         found = service_trace(self._gpu.info)
         if found is not self._service:
             self._service = found

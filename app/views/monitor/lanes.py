@@ -226,7 +226,7 @@ class LaneChoice:
         return self.switched.get(title, title in AT_FIRST)
 
     def scale(self, lane: Lane) -> Range | None:
-        """The ends of a fixed axis; None where it follows the values."""
+        """The ends of a fixed axis; None if it follows the values."""
         return self.scales.get(scale_name(lane))
 
     def in_order(self, lanes: Sequence[ShownLane]) -> tuple[ShownLane, ...]:
@@ -285,7 +285,7 @@ _LEAST_PLOT = 18
 
 @dataclass(frozen=True, slots=True)
 class LaneBox:
-    """One lane: its header line, and its plot (empty where the lane only has a note)."""
+    """One lane: its header line, and its plot (empty if the lane only has a note)."""
 
     shown: ShownLane
     header: QRect

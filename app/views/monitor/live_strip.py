@@ -87,7 +87,7 @@ _FEW = 60  # stretches in sight up to which each is tinted over all lanes
 
 
 def windows_of(table: ResultTable, start: int, end: int, opened_s: float) -> Windows:
-    """The windows of measurements [start, end) that lie in this run's trace; (0, 0) where there is none.
+    """The windows of measurements [start, end) that lie in this run's trace; (0, 0) if there is none.
 
     `opened_s` is when the trace began, s since the epoch: a measurement of before has stamps of another run.
     """

@@ -37,14 +37,14 @@ _POINTS = 2000
 
 @dataclass(frozen=True, slots=True)
 class OwnTrace:
-    """Times in s, 0 where the window of the measurement opens. A curve that nothing is known of is empty."""
+    """Times in s, 0 at the start of the measurement's window. An unknown curve is empty."""
 
     window_s: float
     margin_s: float
     power: Curve
     clock: Curve
     power_channel: str
-    mean_w: float  # what was measured; NaN where it was not
+    mean_w: float  # what was measured; NaN if it was not
     interval_w: tuple[float, float] | None
     complete: bool  # readings reach to the end of the margin
 
@@ -94,7 +94,7 @@ _AXIS_WIDTH = 52  # pixels: both plots begin at the same place
 
 
 class OwnTracePlot(QWidget, InParts):
-    """Shows one `OwnTrace`, or words where there is none."""
+    """Shows one `OwnTrace`, or words if there is none."""
 
     def __init__(self, parent: QWidget | None = None, *, at_once: bool = True) -> None:
         super().__init__(parent)

@@ -321,7 +321,7 @@ class TraceMenu(QObject):
 
 
 class RecordButton(QToolButton):
-    """Its menu asks for a file. `recorder` records `info`'s board."""
+    """A button whose menu selects a file. `recorder` records the board of `info`."""
 
     def __init__(self, recorder: Recorder, info: GpuInfo, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -352,7 +352,7 @@ class RecordButton(QToolButton):
 
     @Slot()
     def ask_file(self) -> None:
-        """Ask for a file, and record to it."""
+        """Let the user choose a file, and record to it."""
         save_file(self, "Record", usual_name(self._info, datetime.now()), KINDS, self._start)
 
     def _start(self, path: Path) -> None:
@@ -514,7 +514,7 @@ class MonitorPanel(Part):
 
     @Slot()
     def tick(self) -> None:
-        """Show new readings; does nothing where there are none or the panel is out of sight."""
+        """Show new readings; does nothing if there are none or the panel is out of sight."""
         self._summarise_again()
         if not self.isVisible() or self.window().isMinimized():
             return
@@ -648,7 +648,7 @@ class MonitorPanel(Part):
             return
         if marked:
             self._summary.setText(summary_text(summary))
-            self._summary.setToolTip(plain_tip(summary_text(summary)))  # where there is no room for all of it
+            self._summary.setToolTip(plain_tip(summary_text(summary)))  # if there is no room for all of it
         if self._readout is not None:
             self._readout.show_statistics(summary.statistics, caption_text(summary))
 

@@ -41,7 +41,7 @@ class ReadoutModel(QAbstractTableModel):
         self.set_channels(channels)
 
     def set_channels(self, channels: Sequence[Channel]) -> None:
-        """Another board's channels; nothing is known of them yet."""
+        """Switch to another board's channels, without values until the next reading."""
         self.beginResetModel()
         available = [channel for channel in channels if channel.available]
         self.channels = [*available, *(channel for channel in channels if not channel.available)]
@@ -223,7 +223,7 @@ class Readout(QWidget):
         self.setFocusProxy(self.table)
 
     def show_channels(self, channels: Sequence[Channel]) -> None:
-        """Show another board's channels; nothing is known of them yet."""
+        """Show another board's channels, without values until the next reading."""
         self.readings.set_channels(channels)
         self.table.span_reasons()
         self.table.share_out()

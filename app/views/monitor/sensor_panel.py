@@ -10,8 +10,12 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QDialog, QWidget
 
-from ...engine.metering.characterisation.describe_sources import describe_characterisation
-from ...engine.metering.characterisation.sensor_figures import WORDS, Characterisation, SourceFigures
+from ...engine.metering.characterisation.sensor_figures import (
+    WORDS,
+    Characterisation,
+    SourceFigures,
+    describe_characterisation,
+)
 from ...engine.metering.characterisation.store import known_characterisation
 from ...sensors.gpu import Gpu, GpuInfo
 from ..plots.descriptions import rich_text

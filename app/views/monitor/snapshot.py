@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Times in s after the snapshot's start, and values; NaN where there is a gap."""
+    """Times in s after the snapshot's start, and values; NaN if there is a gap."""
 
     time_s: npt.NDArray[np.float64]
     value: npt.NDArray[np.float32]
 
     def extent(self) -> tuple[float, float]:
-        """Lowest and highest value; NaN where none is known."""
+        """Lowest and highest value; NaN if none is known."""
         if not len(self.value):
             return math.nan, math.nan
         return float(np.fmin.reduce(self.value)), float(np.fmax.reduce(self.value))
@@ -51,7 +51,7 @@ class OtherPower:
     channel: str = ""  # of a meter; empty: the finest power of a board
 
     def power_w(self, time_ns: int) -> float:
-        """Its power at an instant of the other clock; NaN where it is unknown."""
+        """Its power at an instant of the other clock; NaN if it is unknown."""
         return self.trace.at(time_ns + self.ahead_ns)[self.channel or self.trace.power_name]
 
     def curve(self, bounds: tuple[int, int], columns: int) -> Curve:

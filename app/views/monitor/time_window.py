@@ -82,7 +82,7 @@ class WallTime:
         self._epoch_ns = time.time_ns() - clock.now_ns()
 
     def text(self, instant_ns: int) -> str:
-        """'14:03:21.4', in local time; empty where there is none."""
+        """'14:03:21.4', in local time; empty if there is none."""
         if not self._clock.kept_pace:
             return ""
         moment = datetime.fromtimestamp((instant_ns + self._epoch_ns) / 1e9).astimezone()

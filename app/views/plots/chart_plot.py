@@ -1,4 +1,4 @@
-"""`ChartPlot`: draws a `Chart` in the theme's colours, or words where there is none."""
+"""`ChartPlot`: draws a `Chart` in the theme's colours, or words if there is none."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class ChartPlot(QWidget):
 
     @property
     def cloud(self) -> PointCloud:
-        """The points of series too many for markers; empty where there are none."""
+        """The points of series too many for markers; empty if there are none."""
         return self._cloud
 
     def say(self, note: str) -> None:

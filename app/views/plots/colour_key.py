@@ -60,7 +60,7 @@ class ColourKey(QWidget):
         self.update()
 
     def show_shapes(self, coding: ShapeCoding | None, quantity: Quantity | None, names: tuple[str, ...] = ()) -> None:
-        """What the shapes stand for; None where they stand for the same as the colours."""
+        """What the shapes stand for; None if they stand for the same as the colours."""
         self._shapes = (coding, quantity, names) if coding is not None and quantity is not None else None
         self.setAccessibleDescription(", ".join(f"{shape}: {text}" for shape, text in self.shape_labels))
         self.updateGeometry()

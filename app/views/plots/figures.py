@@ -1,4 +1,4 @@
-"""Values as the window shows them: a fixed number of decimals per quantity, a unit, a dash where nothing is known.
+"""Values as the window shows them: a fixed number of decimals per quantity, a unit, a dash if nothing is known.
 
 Where an axis carries its marks.
 """
@@ -14,7 +14,7 @@ _DECIMALS = {"W": 1, "MHz": 0, "°C": 1, "%": 0, "mV": 0, "MiB": 0, "MB/s": 1, "
 
 
 def value_text(channel: str, unit: str, value: float) -> str:
-    """A channel's value with its unit; '–' where it is unknown. Event reasons and P-states in words."""
+    """A channel's value with its unit; '–' if it is unknown. Event reasons and P-states in words."""
     if math.isnan(value):
         return UNKNOWN
     if channel == "event_reasons":

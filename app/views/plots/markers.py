@@ -126,14 +126,14 @@ class ShapeCoding:
         return bool(np.isin(known, self.values).all())
 
     def shapes(self, values: npt.NDArray[np.float64]) -> Styles:
-        """The place in SHAPES of each value; the cross, the last, where it is unknown."""
+        """The place in SHAPES of each value; the cross, the last, if it is unknown."""
         marks = np.asarray(self.bounds or self.values or (0.0,))
         place = np.searchsorted(marks, values).clip(0, len(marks) - 1)
         return np.where(np.isfinite(values), place, len(SHAPES) - 1).astype(np.uint16)
 
 
 def round_span(low: float, high: float) -> tuple[float, float]:
-    """The ends of a span, moved outwards to round numbers; both NaN where nothing is known."""
+    """The ends of a span, moved outwards to round numbers; both NaN if nothing is known."""
     if math.isnan(low):
         return low, high
     span = (high - low) or abs(high) or 1.0

@@ -239,7 +239,7 @@ class PointCloud(QGraphicsItem):
         return next((size for limit, size in _SIZES if n <= limit), _SMALL)
 
     def nearest(self, at: QPointF, reach: float = 14.0) -> int | None:
-        """The point nearest to a place in the view's own pixels, None where none is within `reach` pixels."""
+        """The point nearest to a place in the view's own pixels, None if none is within `reach` pixels."""
         if not self._count:
             return None
         px, py = self.pixels()

@@ -279,7 +279,7 @@ class PoolPanel(Panel):
 
     @Slot()
     def _result_changed(self, *_: object) -> None:
-        """Another session is shown, or the figures of this one are given once more."""
+        """Show another session, or refresh the figures of this one."""
         plan = self._context.result.plan
         if plan is not None:
             self.boards.words_of_row = lambda row: configuration_words(plan, row)
@@ -290,7 +290,7 @@ class PoolPanel(Panel):
 
     @Slot()
     def _look(self) -> None:
-        """What the boards do; of a pool that nobody uses, who is there; without one, what is stored of the session."""
+        """The boards' activity; for an idle pool, its members; without a pool, the boards stored with the session."""
         if self._pool.open and not self._pool.busy:
             before = self._live
             self._live = with_those_there(before, self._pool)
@@ -343,7 +343,7 @@ class PoolPanel(Panel):
 
 
 def totals_words(status: PoolStatus, *, stored: bool = False) -> str:
-    """All boards together, in one line; of a session that is stored, whoever took part."""
+    """All boards together, in one line; for a stored session, those that took part."""
     boards = counted(len(status.boards), "board")
     parts = [boards if stored else f"{status.there} of {boards}"]
     if status.working:

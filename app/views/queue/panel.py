@@ -62,7 +62,7 @@ class QueueModel(QAbstractTableModel):
         return self._runs[row]
 
     def row_of(self, number: int) -> int | None:
-        """The row of a run; None where it is there no more."""
+        """The row of a run; None if it is there no more."""
         return next((row for row, run in enumerate(self._runs) if run.number == number), None)
 
     # --- what the cells say -------------------------------------------------------------------------------------------
@@ -139,7 +139,7 @@ class QueueModel(QAbstractTableModel):
         return data
 
     def dropMimeData(self, data: QMimeData, _action: Qt.DropAction, row: int, _column: int, _parent: AnyIndex) -> bool:
-        """The dragged runs, one after the other, before the run of that row; at the end where there is none."""
+        """The dragged runs, one after the other, before the run of that row; at the end if there is none."""
         if not data.hasFormat(_DRAGGED):
             return False
         before = self._runs[row].number if 0 <= row < len(self._runs) else None

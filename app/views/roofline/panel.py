@@ -101,7 +101,7 @@ class RooflineMeasuring(QObject, Ending):
 
     @property
     def busy(self) -> bool:
-        """A sweep of ours is being made."""
+        """Whether a sweep started here is running."""
         return bool(self._waiting)
 
     @property
@@ -275,7 +275,7 @@ class KernelPlacer(QWidget):
 
     @property
     def kernel(self) -> PlacedKernel | None:
-        """What is placed; None where the fields hold no work and traffic."""
+        """What is placed; None if the fields hold no work and traffic."""
         return self._kernel
 
     def offer(self, kernel: PlacedKernel | None) -> None:

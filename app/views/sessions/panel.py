@@ -137,7 +137,7 @@ class SessionsModel(QAbstractTableModel):
         return self._shown[row]
 
     def row_of(self, session: int) -> int | None:
-        """The row of a session; None where it is not shown."""
+        """The row of a session; None if it is not shown."""
         return next((row for row, record in enumerate(self._shown) if record.id == session), None)
 
     def show_progress(self, progress: Progress) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Activity(QObject):
-    """A session, a sweep, a fit or profiling; nothing most of the time. Hears of every event, whatever it is for."""
+    """The running activity (a session, a sweep, a fit or profiling), if any. Receives every event."""
 
     changed = Signal()
 
@@ -115,7 +115,7 @@ class Activity(QObject):
             self.changed.emit()
 
     def note(self, event: events.Event) -> None:
-        """Take in what the engine reports. For Qt's thread, before anything else hears of it."""
+        """Update from an engine event. Call on Qt's thread, before the event reaches other listeners."""
         match event:
             case events.SessionStarted():
                 self.plan, self.purpose = (event.plan if event.running else None), event.plan.purpose
@@ -166,7 +166,7 @@ class Engine(Protocol):
 
 
 class _Slots(QObject):
-    """What is called with events of one kind; Qt forgets a slot whose object is gone."""
+    """The slots connected to one type of event; Qt disconnects those whose object was deleted."""
 
     reported = Signal(object)
 
@@ -295,7 +295,7 @@ class EngineBridge(QObject):
             self._next.start(_PAINTED_MS)
 
     def _is_outdated(self, event: events.Event) -> bool:
-        """A newer one that waits says all that it says, and nothing else happened in between."""
+        """Whether a queued event of the same type, with only counts in between, supersedes this one."""
         for later in self._waiting if _only_counts(event) else ():
             if not _only_counts(later):
                 return False

@@ -1,4 +1,4 @@
-"""Words for where figures come from: a simulated or replayed one says so wherever it is shown.
+"""Captions of provenance: simulated and replayed figures are labelled wherever they are shown.
 
 Words for how much of a session is measured, wherever it is listed.
 """

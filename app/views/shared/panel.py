@@ -35,7 +35,7 @@ class Ending:
     """Mixed into a QObject that runs timers or threads, or owns what does."""
 
     def shutdown(self) -> None:
-        """End all that runs. Whoever has more to end does that too."""
+        """End all running jobs. Subclasses extend it for further resources."""
         assert isinstance(self, QObject)
         end_all(self)
 

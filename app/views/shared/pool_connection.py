@@ -1,4 +1,4 @@
-"""`PoolConnection`: the boards that share a session in place of the one that is shown, once the user asked for them."""
+"""`PoolConnection`: the boards that share a session in place of the shown one, once the user selected them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class PoolConnection(QObject):
         self._arriving: list[OpenedPool] = []  # open, and not in use yet
         self._give_up = threading.Event()
         self.opening = ""  # what is being opened, in words; empty while nothing is
-        self.model = ""  # of the boards that share a session; empty where the pool has none
+        self.model = ""  # of the boards that share a session; empty if the pool has none
         self.speed = 1.0  # of simulated boards of this computer
         self._line.connect(self.said, Qt.ConnectionType.QueuedConnection)
         bridge.activity.changed.connect(self._activity_changed)
@@ -90,7 +90,7 @@ class PoolConnection(QObject):
 
     @property
     def words(self) -> str:
-        """The boards that share a session: '4 boards of this computer'; empty where the shown board has it alone."""
+        """The boards that share a session: '4 boards of this computer'; empty if the shown board has it alone."""
         if not self.open:
             return ""
         count = sum(board.model == self.model for board in self.boards())

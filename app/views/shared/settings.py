@@ -52,7 +52,7 @@ class SettingsSaver(QObject):
         QCoreApplication.postEvent(self._file, QEvent(QEvent.Type.UpdateRequest))  # as Qt asks itself to save
 
     def close(self) -> None:
-        """End the thread. What was changed last is written by whoever closes: `Settings.sync`."""
+        """End the thread. The last changes are written by `Settings.sync` at the end."""
         self._timer.stop()
         self._thread.quit()
         self._thread.wait()
@@ -98,7 +98,7 @@ class _File(QSettings):
             self.saver.save_soon()
 
     def event(self, event: QEvent) -> bool:
-        """Qt asks it to save itself, which the saver does."""
+        """Called by Qt to save the settings, which the saver does."""
         asked = event.type() == QEvent.Type.UpdateRequest
         return True if asked and self.saver is not None else super().event(event)
 
@@ -231,7 +231,7 @@ class Settings:
 
     @property
     def pool(self) -> tuple[str, str]:
-        """The scheduler that was connected to last, and the folder of its certificates; '' where none was named."""
+        """The scheduler that was connected to last, and the folder of its certificates; '' if none was named."""
         return str(self._file.value("pool/scheduler", "")), str(self._file.value("pool/certificates", ""))
 
     @pool.setter
@@ -287,7 +287,7 @@ class Settings:
         self._file.setValue("window/workspace", name)
 
     def said(self, what: str) -> str:
-        """The note on something that is shown once; empty where there is none."""
+        """The note on something that is shown once; empty if there is none."""
         return str(self._file.value(f"said/{what}", ""))
 
     def note_said(self, what: str, note: str = "yes") -> None:

@@ -30,7 +30,7 @@ class LatestTask(QObject):
     _arrived = Signal(object)  # (stop event of the job, its outcome)
 
     def __init__(self, parent: QObject | None = None, done: Hears = None, failed: Hears = None) -> None:
-        """`done` and `failed` are slots that hear the signals of that name."""
+        """`done` and `failed` are slots for the signals of that name."""
         super().__init__(parent)
         _connect(self.done, done)
         _connect(self.failed, failed)
@@ -55,7 +55,7 @@ class LatestTask(QObject):
         self._thread.start()
 
     def cancel(self) -> None:
-        """Ask the job to stop, without waiting for it. Its result is dropped; the next job begins when it has ended."""
+        """Request a stop of the job without waiting. Its result is dropped; the next job begins when it has ended."""
         self._stop.set()
 
     def shutdown(self) -> None:
@@ -100,7 +100,7 @@ class TaskQueue(QObject):
     _arrived = Signal(object)  # (what to do with the result, the job's outcome)
 
     def __init__(self, parent: QObject | None = None, failed: Hears = None) -> None:
-        """`failed` is a slot that hears the signal of that name."""
+        """`failed` is a slot for the signal of that name."""
         super().__init__(parent)
         _connect(self.failed, failed)
         self._jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()

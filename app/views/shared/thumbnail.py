@@ -44,7 +44,7 @@ class SmallFront:
     axes: tuple[str, str] = ("", "")  # titles of the figures across and up, those that the Front view begins with
     crowd: Floats = field(default_factory=_no_points)
     front: Floats = field(default_factory=_no_points)  # from the left to the right
-    best: str = ""  # the best figure of the objective, with its unit; '' where there is none
+    best: str = ""  # the best figure of the objective, with its unit; '' if there is none
 
     def __bool__(self) -> bool:
         """There is something to draw."""

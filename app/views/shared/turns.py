@@ -1,4 +1,4 @@
-"""`OwnTurn`: what takes a while on Qt's thread has a turn of Qt's loop to itself.
+"""`OwnTurn`: a long job on Qt's thread gets an iteration of the event loop of its own.
 
 `InParts`: a widget that takes too long to make for one turn of Qt's loop.
 
@@ -86,12 +86,12 @@ class OwnTurn(QObject):
 
     @Slot()
     def start(self) -> None:
-        """Ask for a turn, unless it waits for one already."""
+        """Request a turn unless one is pending."""
         _line().join(self)
 
     @Slot()
     def stop(self) -> None:
-        """Want no turn any more."""
+        """Cancel the pending turn."""
         _line().leave(self)
 
 

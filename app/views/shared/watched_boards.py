@@ -197,7 +197,7 @@ def speed_words(speed: float) -> str:
 
 
 class WatchedBoards(QObject):
-    """Opens and closes boards off Qt's thread. In the order in which they were asked for; there is always one.
+    """Opens and closes boards off Qt's thread, in the order of the requests; there is always one.
 
     Made before the panels, so that in their slots what the engine reported of a board (`allowed`, `holder`,
     `countdown`) is already the new one.
@@ -251,7 +251,7 @@ class WatchedBoards(QObject):
         return self.find(plan.origin["gpu"]) if "gpu" in plan.origin else self.current
 
     def guard_of(self, uuid: str) -> DeviceGuard:
-        """Any thread may ask. Raises WattridgeError where the board is not watched."""
+        """Any thread may ask. Raises WattridgeError if the board is not watched."""
         board = self.find(uuid)
         if board is None:
             raise WattridgeError("this board is not watched", uuid, "watch it again under Boards")

@@ -2,7 +2,7 @@
 
 Fields for numbers: one that is typed and cannot be is refused in words; none is cut to what fits.
 
-`ProgressBar`: one that is drawn in its turn, with its words in one line.
+`ProgressBar`: a bar that is repainted once per iteration of the event loop, with its text on one line.
 
 `Toggle`: a small button that stays pressed; `look_pressed` lets any button look it in light and dark.
 
@@ -50,7 +50,7 @@ from .label import plain_tip
 
 
 def open_file(parent: QWidget, title: str, kinds: str, chosen: Callable[[Path], object]) -> None:
-    """Ask for a file that is there. `kinds` as Qt writes them: "Tables (*.csv);;All files (*)"."""
+    """Let the user choose an existing file. `kinds` as Qt writes them: "Tables (*.csv);;All files (*)"."""
     dialog = _dialog(parent, title, kinds)
     dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
     dialog.fileSelected.connect(lambda name: chosen(Path(name)))
@@ -58,7 +58,7 @@ def open_file(parent: QWidget, title: str, kinds: str, chosen: Callable[[Path], 
 
 
 def open_files(parent: QWidget, title: str, kinds: str, chosen: Callable[[list[Path]], object]) -> None:
-    """Ask for one or several files that are there."""
+    """Let the user choose one or several existing files."""
     dialog = _dialog(parent, title, kinds)
     dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
     dialog.filesSelected.connect(lambda names: chosen([Path(name) for name in names]))
@@ -66,7 +66,7 @@ def open_files(parent: QWidget, title: str, kinds: str, chosen: Callable[[list[P
 
 
 def choose_folder(parent: QWidget, title: str, chosen: Callable[[Path], object], *, start: str = "") -> None:
-    """Ask for a folder, from `start` on."""
+    """Let the user choose a folder, starting at `start`."""
     dialog = _dialog(parent, title, start=start)
     dialog.setFileMode(QFileDialog.FileMode.Directory)
     dialog.fileSelected.connect(lambda name: chosen(Path(name)))
@@ -76,7 +76,7 @@ def choose_folder(parent: QWidget, title: str, chosen: Callable[[Path], object],
 def save_file(
     parent: QWidget, title: str, name: str, kinds: str, chosen: Callable[[Path], object], *, suffix: str = ""
 ) -> None:
-    """Ask where something is to be written, `name` offered; `suffix` is added where the user gives none."""
+    """Let the user choose a file to write, `name` by default; `suffix` is added where the user gives none."""
     dialog = _dialog(parent, title, kinds, start=str(Path.home() / name))
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
     dialog.setDefaultSuffix(suffix)
@@ -356,7 +356,7 @@ def lies_behind(widget: QWidget) -> bool:
 
 
 def first_to_focus(inside: QWidget) -> QWidget | None:
-    """The first widget in reading order that the Tab key reaches; None where there is none."""
+    """The first widget in reading order that the Tab key reaches; None if there is none."""
     reached = [value for value in inside.findChildren(QWidget) if takes_focus(value) and inside.isAncestorOf(value)]
     places = {widget: widget.mapTo(inside, QPoint()) for widget in reached}
     top = min((place.y() for place in places.values()), default=0)

@@ -207,7 +207,7 @@ def run(
     Of several comma-separated selectors the first is shown in full, the others at a glance.
     `demo` runs the GEMM example at once; `specification` opens one without starting it; `script` runs beside
     the window, which runs its sessions. Raises InputError and
-    SensorError where the GPU does not open.
+    SensorError if the GPU does not open.
     """
     sys.setswitchinterval(5e-5)  # the engine's thread hands over to Qt's a hundred times sooner than by default
     import_beside_the_main_thread()

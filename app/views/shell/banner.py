@@ -243,7 +243,7 @@ class Banner(QFrame):
         self._wait_until_seen()
 
     def withdraw(self, what: str, remedy: str = "") -> None:
-        """The cause of a message is gone, wherever it is among them."""
+        """Remove a message whose cause no longer exists."""
         if (what, remedy) in self._messages:
             self._messages.remove((what, remedy))
             self._show()

@@ -87,7 +87,7 @@ def command_of(view: str, panels: Panels, context: Context, seconds: float) -> J
 
 
 def _result(result: CurrentResult) -> tuple[SessionPlan, int, ResultTable]:
-    """What is shown. Raises InputError where there is none."""
+    """What is shown. Raises InputError if there is none."""
     if result.plan is None or result.table is None or result.session is None:
         raise InputError("there is no result yet", "copy", "start a session in Tune, or open one in Library")
     return result.plan, result.session, result.table

@@ -400,7 +400,7 @@ class Docks(QObject):
         self.changed.emit()
 
     def _pass_focus(self) -> None:
-        """From a dock that another one hides to that one: keys would still press what nobody sees."""
+        """Move the focus from a hidden dock to the one that covers it: keys would act on invisible widgets."""
         focused = self._window.window().focusWidget()
         if focused is None or not lies_behind(focused):
             return
@@ -446,7 +446,7 @@ class Docks(QObject):
         return written
 
     def restore(self, state: QByteArray | None, room: QSize) -> None:
-        """A layout that was kept; the first one where there is none or it does not fit. Once, before it is shown."""
+        """A layout that was kept; the first one if there is none or it does not fit. Once, before it is shown."""
         if not self._specs:
             return  # four of the six workspaces
         self._first = self._window.saveState(_LAYOUT_VERSION)

@@ -97,7 +97,7 @@ class FileOpener(QObject):
 
 
 def _kind_of(path: Path) -> str:
-    """Raises InputError where it cannot be read."""
+    """Raises InputError if it cannot be read."""
     from ...engine.formats.read import kind_of_file  # imported late: the first frame needs none of it
 
     return kind_of_file(path).value

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Host(Protocol):
-    """`MainWindow`, seen from its actions and its wiring, which know nothing of how it is put together."""
+    """The interface of `MainWindow` that its actions and its wiring use."""
 
     panels: Panels
     workspaces: Workspaces

@@ -38,7 +38,7 @@ _SLICE_S = 0.004  # of Qt's thread per turn; all of them take a tenth of a secon
 
 
 def types_to_make() -> Iterator[tuple[object, str]]:
-    """Module and name of each type that was not asked for yet."""
+    """Module and name of each type that has not been requested yet."""
     return ((module, name) for module in _MODULES for name in dir(module) if name not in vars(module))
 
 
@@ -136,7 +136,7 @@ class Panels(QObject):
             self.add(name, maker(self._context))
 
     def _continue(self, name: str, make: Callable[[], None]) -> None:
-        """One that cannot be made is not asked for again."""
+        """Do not retry a panel that could not be made."""
         try:
             make()
         except BaseException:
@@ -185,7 +185,7 @@ class Loaded:
 
 
 def load_panels(services: Services) -> Loaded:
-    """Import the panels and read the store. Raises WattridgeError where the store cannot be read."""
+    """Import the panels and read the store. Raises WattridgeError if the store cannot be read."""
     from ...sensors.select import gpu_selectors
 
     gpus = gpu_selectors()
@@ -204,7 +204,7 @@ def load_panels(services: Services) -> Loaded:
 
 
 def known_of(store: Store, board: WatchedBoard) -> Known:
-    """Raises WattridgeError where the store cannot be read."""
+    """Raises WattridgeError if the store cannot be read."""
     from ...engine.control.left_over import left_over
 
     info = board.gpu.info

@@ -27,7 +27,7 @@ _SIZE, _OLDER = 500_000, 3  # bytes of a file, files kept besides
 
 
 def log_folder() -> Path:
-    """Where the log is kept; it may not be there yet. Raises InputError where there is no data folder."""
+    """Where the log is kept; it may not be there yet. Raises InputError if there is no data folder."""
     return data_folder() / "logs"
 
 

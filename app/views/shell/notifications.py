@@ -37,7 +37,7 @@ class Notifications(QObject):
         self._measuring = -1  # the session that was seen to measure: one that is opened has ended long ago
 
     def follow(self, bridge: EngineBridge, otherwise: Callable[[str], None], in_passing: Callable[[str], None]) -> None:
-        """Announce the end of each session; `otherwise` shows the line where there is no tray.
+        """Announce the end of each session; `otherwise` shows the line if there is no tray.
 
         Who looks at the window gets it `in_passing`.
         """
@@ -46,7 +46,7 @@ class Notifications(QObject):
         bridge.subscribe(events.SessionChanged, self._session_changed)
 
     def show_message(self, text: str) -> bool:
-        """Show one line unless the window is the active one; False where it was not shown."""
+        """Show one line unless the window is the active one; False if it was not shown."""
         if self._window.isActiveWindow() or not QSystemTrayIcon.isSystemTrayAvailable():
             return False
         if self._tray is None:

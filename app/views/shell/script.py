@@ -68,7 +68,7 @@ class ScriptRun(QObject):
     # --- on the script's thread -------------------------------------------------------------------------------------
 
     def _run(self, plan: ReadyPlan, on_event: Callable[[events.Event], None], quiet: bool) -> SessionResult:
-        """Raises WattridgeError where it does not start, KeyboardInterrupt where the window closes."""
+        """Raises WattridgeError if it does not start, KeyboardInterrupt where the window closes."""
         self._asked.emit(plan)
         started: events.SessionStarted | None = None
         table: ResultTable | None = None

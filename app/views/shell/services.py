@@ -36,9 +36,9 @@ class Services:
 
     @property
     def store(self) -> Store:
-        """The user's sessions, opened once, by whichever thread asks first.
+        """The user's sessions, opened once by the first thread that needs them.
 
-        Raises WattridgeError where they cannot be opened.
+        Raises WattridgeError if they cannot be opened.
         """
         with self._opening:
             if self._store is None:

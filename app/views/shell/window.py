@@ -273,7 +273,7 @@ class MainWindow(QMainWindow, InParts):
 
     @cached_property
     def palette_of_actions(self) -> Palette:
-        """Made when it is first asked for."""
+        """Created on first use."""
         return Palette(self)
 
     @property
@@ -543,7 +543,7 @@ class MainWindow(QMainWindow, InParts):
         self.say("The layout is as at the first start")
 
     def reset_everything(self) -> None:
-        """Layout and colours as at the first start; what is remembered is gone already."""
+        """Reset the layout and colours to those of the first start; the stored ones were removed before."""
         self.actions_by_name["theme_system"].trigger()
         self.reset_layout()
         self.monitor.lanes_menu.look_again()
@@ -563,7 +563,7 @@ class MainWindow(QMainWindow, InParts):
 
     @Slot()
     def _tour_skipped(self) -> None:
-        """Who skips it goes on where it began."""
+        """Return to the place where the tour began when it is skipped."""
         self.workspaces.go_to(self._toured_from)
 
     def bring_button(self, action: str) -> QWidget:

@@ -1,4 +1,4 @@
-"""`Wiring`: what the panels ask of the window and of one another, connected as each of them is made."""
+"""`Wiring`: connects the panels' requests to the window and to each other, as each panel is made."""
 
 from __future__ import annotations
 

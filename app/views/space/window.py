@@ -123,7 +123,7 @@ def _decades(count: int) -> float:
 
 
 def _share_left(step: PruningStep) -> str:
-    """How much of what was left a restriction removed; empty where it was nothing."""
+    """How much of what was left a restriction removed; empty if it was nothing."""
     if not step.removed:
         return ""
     percent = 100 * step.share

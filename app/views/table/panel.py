@@ -87,7 +87,7 @@ class ResultsModel(QAbstractTableModel):
 
     @Slot()
     def refresh(self) -> None:
-        """Show what the table has grown by or knows more of. Sorted rows are merged, which is cheap."""
+        """Show new rows and new values. Sorted rows are merged, which is cheap."""
         if self._table is None:
             return
         length = len(self._table)  # first: columns are filled before the length moves
@@ -263,7 +263,7 @@ class ResultsModel(QAbstractTableModel):
         return self._table.values(described.name)[:length]
 
     def _broken(self, measurement: Measurement) -> str:
-        """Which limits of the session it breaks, in words; empty where it failed, or is not measured in full."""
+        """Which limits of the session it breaks, in words; empty if it failed, or is not measured in full."""
         if self._plan is None or measurement.state is not State.OK or not measurement.final:
             return ""
         return broken_in_words(self._plan.objective.limits, measurement.values)
@@ -370,7 +370,7 @@ class ResultsView(QTableView):
         self.viewport().update()
 
     def selectAll(self) -> None:
-        """Mark every row that is shown; Qt's own way asks for every cell."""
+        """Select every shown row, faster than Qt, which queries every cell."""
         self._result.brush(self.results.indices_at(np.arange(self.results.rowCount())))
 
     @Slot()

@@ -219,7 +219,7 @@ class VariantsWindow(QDialog):
 
     @Slot(str, str)
     def _not_planned(self, what: str, remedy: str) -> None:
-        """Nothing is added where one of the boards cannot run it."""
+        """Add the runs; if one of the boards cannot run the session, add none."""
         self._context.bridge.report(what, remedy)
         self._count()
 

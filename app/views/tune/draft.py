@@ -35,7 +35,7 @@ class Target:
     """What a session is set up to run on: one board, or several as one. Its functions are called off Qt's thread."""
 
     name: str  # tells it apart from others
-    gpu: Callable[[], Gpu]  # raises WattridgeError where it is not there any more
+    gpu: Callable[[], Gpu]  # raises WattridgeError if it is not there any more
     guard: Callable[[], DeviceGuard | None] = no_guard
     clocks_mhz: Range | None = None  # that it is steered to
 
@@ -47,7 +47,7 @@ class Draft:
     path: Path
     plan: ReadyPlan
     figures: tuple[str, ...]  # what an objective may name
-    clocks_mhz: Range | None = None  # steered to these graphics clocks; None where it is not
+    clocks_mhz: Range | None = None  # steered to these graphics clocks; None if it is not
     taken_over: Path | None = None  # a recording whose measurements count
     follow: ReadyPlan | None = None  # a recording that a tuner still writes can be followed instead
     recorded: ResultTable | None = None  # all that a complete recording holds
@@ -131,9 +131,9 @@ def draft_of_file(
 
 
 def runs_elsewhere(path: Path, gpu: Gpu) -> RunsElsewhere | None:
-    """Where a kernel runs whose language is none of this board's; None where that is not what is wrong with a file.
+    """Where a kernel runs whose language is none of this board's; None if that is not what is wrong with a file.
 
-    Raises InputError where the file cannot be read.
+    Raises InputError if the file cannot be read.
     """
     from ...engine.runner.languages import usual_device
     from ...engine.session.load import load_specification
@@ -156,7 +156,7 @@ def runs_elsewhere(path: Path, gpu: Gpu) -> RunsElsewhere | None:
 
 
 def _is_recording(path: Path) -> bool:
-    """Whether a file is no specification. Raises InputError where there is none."""
+    """Whether a file is no specification. Raises InputError if there is none."""
     from ...engine.formats.t1 import is_specification
 
     if not path.is_file():
@@ -180,7 +180,7 @@ def _draft_of_recording(path: Path, stop: threading.Event) -> Draft:
 def draft_of_session(store: Store, session: int, target: Target) -> Draft:
     """A stored session, to be continued or started again; `refused` says why where neither is possible.
 
-    Raises InputError where there is no such session, or where it measured a roofline.
+    Raises InputError if there is no such session, or where it measured a roofline.
     """
     from ...engine.session import planning
 
@@ -200,7 +200,7 @@ def draft_of_session(store: Store, session: int, target: Target) -> Draft:
 
 
 def clocks_within(gpu: Gpu, clocks_mhz: Range) -> tuple[int, ...]:
-    """The supported graphics clocks within a range. Raises InputError where there are none."""
+    """The supported graphics clocks within a range. Raises InputError if there are none."""
     low, high = clocks_mhz
     result = tuple(clock for clock in gpu.graphics_clocks_mhz() if low <= clock <= high)
     if not result:

@@ -336,7 +336,7 @@ class TunePanel(Panel):
 
     @Slot()
     def _go_elsewhere(self) -> None:
-        """Show the device that runs what is open: it is set up, and started where that was asked for, once it is."""
+        """Show the device that runs the open file; the session is then set up, and started if requested."""
         selector, self._start_when_ready = self._elsewhere
         self._context.pool.leave()  # several boards do not run it either
         self._context.boards.show(selector)
@@ -452,7 +452,7 @@ class TunePanel(Panel):
         self._set_buttons()
 
     def plan_as_set_up(self) -> ReadyPlan:
-        """The draft's plan with what was chosen. Raises InputError where nothing is open or an option is wrong."""
+        """The draft's plan with what was chosen. Raises InputError if nothing is open or an option is wrong."""
         if self._draft is None:
             raise InputError("nothing is set up", "Tune", "open a specification or a recording")
         plan = self.form.plan()
@@ -581,7 +581,7 @@ class TunePanel(Panel):
         return _FOLLOW if draft.follow is not None and self.summary.follow.isChecked() else _REPLAY
 
     def _why_used_up(self) -> str:
-        """Why the stored session that is set up cannot be continued; '' where nothing is in its way."""
+        """Why the stored session that is set up cannot be continued; '' if nothing is in its way."""
         draft = self._draft
         if draft is None or self.summary.as_new.isChecked():
             return ""

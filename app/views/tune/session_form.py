@@ -354,7 +354,7 @@ class SessionForm(QWidget):
         return (self.evaluations, self.seconds, self.patience)
 
     def lock(self, fields: Collection[QWidget], why: str = "", further: str = "") -> None:
-        """These cannot be changed, and say why; all others can. `further` is said beside it."""
+        """Disable these, with the reason as tip, and enable all others. `further` is said beside it."""
         for widget in self._tips:
             locked = widget in fields
             widget.setEnabled(not locked)
@@ -404,7 +404,7 @@ class SessionForm(QWidget):
             self.edited.emit()
 
     def plan(self) -> ReadyPlan:
-        """The draft's plan with what was changed here. Raises InputError where an option is out of its range."""
+        """The draft's plan with what was changed here. Raises InputError if an option is out of its range."""
         assert self._draft is not None
         plan, before, state = self._draft.plan, self._filled, self.state()
         same = state["strategy"] == before["strategy"]
@@ -449,7 +449,7 @@ def _named(text: str, field: QWidget) -> PlainLabel:
 
 
 def _count(none: str, help_text: str, decimals: int = 0) -> ShortNumberBox:
-    """A count whose zero stands for no limit, and says so."""
+    """A spin box for a count whose zero is displayed as no limit."""
     box = ShortNumberBox()
     box.setDecimals(decimals)
     box.setRange(0, _LARGEST)

@@ -146,11 +146,11 @@ class SetupHeader(QWidget):
         return self.line.text()
 
     def show_text(self, text: str) -> None:
-        """Say what is set up."""
+        """Show the title of what is set up."""
         self.line.setText(text)
 
     def give_way(self) -> None:
-        """A session starts: its results need the room, unless the user wants the form."""
+        """Collapse the form when a session starts, unless the user opened it."""
         if not self._wanted_open:
             self.fold.setChecked(True)
 
@@ -194,7 +194,7 @@ class SpeedChoice(QWidget):
 
     @Slot()
     def _show(self, *_: object) -> None:
-        """The speeds on offer, and the one of the command line where it is none of them."""
+        """The speeds on offer, and the one of the command line if it is none of them."""
         board = self._boards.current
         self.setVisible(not board.real)
         self.label.setText(f"Spee&d of the {board.gpu.info.source} board" if not board.real else "")

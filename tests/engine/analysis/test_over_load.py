@@ -14,8 +14,7 @@ from app.base.records import as_json
 from app.engine.analysis.analysis_document import document_of
 from app.engine.analysis.charts import Analysed, load_curves
 from app.engine.analysis.costs import costs_of
-from app.engine.analysis.describe_analysis import describe_analysis
-from app.engine.analysis.describe_over_load import describe_models_over_load, describe_over_load
+from app.engine.analysis.describe_analysis import describe_analysis, describe_models_over_load, describe_over_load
 from app.engine.analysis.over_load import OverLoad, models_over_load, over_load, settings_at
 from app.engine.analysis.session_analysis import analyse
 from app.engine.analysis.tradeoff import Load

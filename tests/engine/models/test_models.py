@@ -8,10 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from app.engine.models.fit.curve import Curve
+from app.engine.models.fit.curve import Curve, Duration, Times, fit_duration
 from app.engine.models.fit.departure import OF_POWER, Smooth
 from app.engine.models.fit.design import next_clock
-from app.engine.models.fit.duration import Duration, Times, fit_duration
 from app.engine.models.fit.frequency import fit_frequency_model, fit_memory_clocks, voltage_ridge
 from app.engine.models.fit.leakage import fit_leakage
 from app.engine.models.fit.points import Points, choose

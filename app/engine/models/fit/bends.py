@@ -285,9 +285,25 @@ def _voltage_fits(grid: Grid, above: Floats, voltage: Floats) -> Floats:
 
 
 def closest_power_w(clock_mhz: Floats, power_w: Floats, variance: Floats, at_mhz: Floats) -> Floats:
-    """Power at the clocks `at_mhz`, shape (m,), of the bend closest to points of shape (n,) with relative variances.
+    """Compute the power of the bend closest to the points.
 
-    A quick look on a coarse grid, for what lies far from any bend.
+    A quick look on a coarse grid, for points that lie far from any bend.
+
+    Parameters
+    ----------
+    clock_mhz
+        Clocks of the points in MHz, shape (n,).
+    power_w
+        Power at them in W, shape (n,).
+    variance
+        Variance of each relative to its power, shape (n,).
+    at_mhz
+        Clocks in MHz at which the power is returned, shape (m,).
+
+    Returns
+    -------
+    ndarray of float64, shape (m,)
+        Power in W.
     """
     scale = float(clock_mhz.max())
     x, there = clock_mhz / scale, at_mhz / scale

@@ -93,7 +93,28 @@ def fit_caps(
     observed_clock_mhz: npt.ArrayLike | None = None,
     simulated: bool = False,
 ) -> CapFit | None:
-    """The fit to points of shape (n,); None where fewer than three different limits are known."""
+    """Fit power, speed and energy over the power limit.
+
+    Parameters
+    ----------
+    limit_w
+        Power limits in W, shape (n,).
+    power_w
+        Power drawn under each in W, shape (n,).
+    rate
+        Speed under each in any unit, shape (n,).
+    gpu, series
+        The board, and the load or configuration that the points belong to.
+    observed_clock_mhz
+        Clocks in MHz, shape (n,); None where they were not observed.
+    simulated
+        Whether the board is simulated.
+
+    Returns
+    -------
+    CapFit or None
+        None where fewer than three different limits are known.
+    """
     limit, power, speed = (np.asarray(value, dtype=np.float64) for value in (limit_w, power_w, rate))
     clock = None if observed_clock_mhz is None else np.asarray(observed_clock_mhz, dtype=np.float64)
     good = (limit > 0) & (power > 0) & (speed > 0) & np.isfinite(limit * power * speed)
@@ -190,9 +211,17 @@ class CapsAgainstClocks:
 
 
 def compare(fit: FrequencyFit, caps: CapFit) -> CapsAgainstClocks | None:
-    """The two ways for the same load; both relative to the highest limit without a locked clock.
+    """Compare clocks and power limits for the same load, relative to the highest limit without a locked clock.
 
-    The speeds must be in the same unit. None where a fit holds no speed or recommends no clock.
+    Parameters
+    ----------
+    fit, caps
+        Fits of the clocks and of the limits, with speeds in the same unit.
+
+    Returns
+    -------
+    CapsAgainstClocks or None
+        None where a fit holds no speed or recommends no clock.
     """
     if fit.recommended_clock_mhz is None or not len(fit.rate):
         return None

@@ -1,8 +1,7 @@
-"""Where a cap acted, and what clock the board really ran at there.
+"""Clocks that a board follows: where a cap acted, the clock it ran at there, and which clocks can be set.
 
-Up to where a board follows the clock that is requested: beyond, power, speed and observed clock stand still.
-
-Which clocks can be set: those between the sampled ones on the board's grid, as far as the board follows them.
+Beyond the highest clock that a board follows, power, speed and observed clock stand still. The clocks that can be set
+are those on the board's grid between the sampled ones, as far as the board follows them.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..arrays import Floats, Mask, Rows
-from .duration import fit_duration
+from .curve import fit_duration
 from .points import Points
 
 _FLAT = 0.015  # relative: medians that stand still lie this close to their level, or within four of their scatter
@@ -47,11 +46,20 @@ class Held:
 
 
 def where_held(points: Points) -> Held | None:
-    """Where neither power nor the observed clock nor the speed rises with the requested clock any more.
+    """Find where neither power nor observed clock nor speed rises with the requested clock any more.
 
-    The clocks count as requested where no requests are given. Points in any order; repeats of a clock count by their
-    median. None where the board follows throughout, where neither the clock nor the speed was observed, or where fewer
-    than four clocks were requested.
+    The clocks count as requested where no requests are given. Repeats of a clock count by their median.
+
+    Parameters
+    ----------
+    points
+        One series in any order, arrays of shape (n,).
+
+    Returns
+    -------
+    Held or None
+        None where the board follows throughout, where neither the clock nor the speed was observed, or where fewer than
+        four clocks were requested.
     """
     power_w, rate = points.power_w, points.rate
     observed_mhz = None if points.requested_mhz is None else points.clock_mhz
@@ -158,10 +166,20 @@ _CLOCK_ERROR = 0.03  # relative: a clock that the speed tells no better than thi
 
 
 def limited_points(points: Points) -> Mask:
-    """Points at which a limit acted, shape (n,): by the event reasons (`limited`) where known, else by the points.
+    """Mark the points at which a limit acted: by the event reasons (`limited`) where known, else by the points.
 
-    Those show it as power at the limit, as neither power nor speed nor observed clock growing with the requested one
-    over the highest ones, or as a speed at the highest ones that belongs to a lower clock.
+    The points show it as power at the limit, as neither power nor speed nor observed clock growing with the requested
+    one over the highest ones, or as a speed at the highest ones that belongs to a lower clock.
+
+    Parameters
+    ----------
+    points
+        One series, arrays of shape (n,).
+
+    Returns
+    -------
+    ndarray of bool, shape (n,)
+        True where a limit acted.
     """
     if points.limited is not None:
         return points.limited.copy()
@@ -230,9 +248,21 @@ def _flat_top(clock_mhz: Floats, power_w: Floats, rate: Floats | None) -> Mask:
 
 
 def effective_clocks(points: Points, limited: Mask) -> Floats:
-    """The clock each point ran at: as given, but from the speed where a limit held it below the requested one.
+    """Compute the clock each point ran at: from the speed where a limit held it below the requested one.
 
     Speed that hardly follows the clock does not tell it, and its scatter would look like a clock that was never set.
+
+    Parameters
+    ----------
+    points
+        One series, arrays of shape (n,).
+    limited
+        The points at which a limit acted, shape (n,).
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+        Clocks in MHz; as given where no limit acted.
     """
     effective = points.clock_mhz.astype(np.float64).copy()
     free = ~limited
@@ -258,9 +288,21 @@ _HIGHEST_MHZ = 100_000.0  # beyond any board: a figure in another unit, of which
 
 
 def settable_clocks(gpu: str, clock_mhz: Floats) -> tuple[tuple[float, ...] | None, tuple[str, ...]]:
-    """Settable clocks between the sampled ones, where they lie on a regular grid as NVIDIA's boards have it.
+    """Find the settable clocks between sampled ones, where these lie on a regular grid as that of NVIDIA's boards.
 
-    Sampled ones may be means of readings, off the grid by a fraction of a MHz.
+    Sampled clocks may be means of readings, off the grid by a fraction of a MHz.
+
+    Parameters
+    ----------
+    gpu
+        Name of the board.
+    clock_mhz
+        Sampled clocks in MHz, shape (n,); NaN where unknown.
+
+    Returns
+    -------
+    tuple of tuple of float or None, and tuple of str
+        The clocks in MHz, None where there is no grid; and notes on what is assumed.
     """
     known = np.unique(np.round(clock_mhz[np.isfinite(clock_mhz)]))
     if not len(known) or known[0] <= 0 or known[-1] > _HIGHEST_MHZ:

@@ -1,4 +1,9 @@
-"""The curve of the frequency model: power and relative voltage over the clock [Schoonhoven2024, eqs. 6.2, 6.3]."""
+"""Power, relative voltage and time over the clock: the curves of the frequency model [Schoonhoven2024, eqs. 6.2, 6.3].
+
+The time of the same work is t = a + b/f, and the measured speed departs from it smoothly. The part a does not shrink
+with the clock: memory that is waited for, gaps between launches, the host. Where one part hides behind the other, as
+under a roofline, the time is nearer to the longer of the two than to their sum.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,112 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Floats
-from .duration import Duration
+from .departure import OF_TIME, Smooth
+
+_BLENDS = (1.0, 4.0)
+_FAR_BETTER = 0.25  # of the variance of the residuals of the sum
+_ENOUGH_CLOCKS = 6
+_LEAST_FIXED = 0.03  # share of fixed time at the highest clock, below which it may be scatter
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """Time of the same work over the clock: t ~ 1/f + fixed; `fixed_per_mhz` is 0 where all of it scales.
+
+    With a `blend` p above 1 the two overlap, as under a roofline: t ~ (f^-p + fixed^p)^(1/p).
+    """
+
+    fixed_per_mhz: float = 0.0
+    inverse_mhz: float = 1.0  # the factor of that sum, in the unit of 1/rate
+    blend: float = 1.0
+
+    def relative(self, clock_mhz: npt.ArrayLike) -> Floats:
+        """Time up to a factor."""
+        clock = np.asarray(clock_mhz, dtype=np.float64)
+        return np.asarray((1.0 + (self.fixed_per_mhz * clock) ** self.blend) ** (1.0 / self.blend) / clock)
+
+    def fixed_share(self, clock_mhz: float) -> float:
+        """Of the time at that clock, the part that does not shrink with the clock."""
+        return float((self.fixed_per_mhz / self.relative(clock_mhz)) ** self.blend)
+
+    def clock_of(self, rate: Floats) -> Floats:
+        """The clock at which that rate is reached; inf where the rate is above what any clock gives."""
+        inverse = (rate * self.inverse_mhz) ** -self.blend - self.fixed_per_mhz**self.blend
+        return np.where(inverse > 0, np.where(inverse > 0, inverse, 1.0) ** (-1.0 / self.blend), np.inf)
+
+
+def fit_duration(clock_mhz: Floats, rate: Floats) -> Duration:
+    """Fit 1/rate = a + b/f with a, b >= 0 by least squares of relative residuals.
+
+    The two parts overlap instead where that explains the points far better.
+
+    Parameters
+    ----------
+    clock_mhz
+        Clocks in MHz below any cap, shape (n,).
+    rate
+        Speed at each clock in any unit, shape (n,).
+
+    Returns
+    -------
+    Duration
+        Its `inverse_mhz` is in the unit of 1/rate.
+    """
+    fits = [_fit(clock_mhz, rate, blend) for blend in _BLENDS]
+    misses = [float(np.var(np.log(fit.relative(clock_mhz) * rate))) for fit in fits]
+    return fits[1] if misses[1] < _FAR_BETTER * misses[0] and len(np.unique(clock_mhz)) >= _ENOUGH_CLOCKS else fits[0]
+
+
+def _fit(clock_mhz: Floats, rate: Floats, blend: float) -> Duration:
+    scale = float(np.median(clock_mhz))
+    clock, time = (clock_mhz / scale) ** blend, (float(np.median(rate)) / rate) ** blend
+    level = (1.0 / float(np.median(rate))) ** blend
+    design = np.stack([1.0 / time, 1.0 / (clock * time)], axis=1)
+    norm = np.linalg.norm(design, axis=0)
+    gram = (design / norm).T @ (design / norm)
+    target = (design / norm).sum(axis=0)
+
+    def found(a: float, b: float) -> Duration:
+        return Duration((a / b) ** (1 / blend) / scale, (b * level) ** (1 / blend) * scale, blend)
+
+    alone = found(0.0, float(target[1] / gram[1, 1] / norm[1]))
+    if len(np.unique(clock)) < 3 or abs(np.linalg.det(gram)) < 1e-9:
+        return alone
+    a, b = (float(part) for part in np.linalg.solve(gram, target) / norm)
+    if b <= 0:  # the clock does nothing for the speed: keep a trace of it, so that a clock can be derived
+        b = 1e-3 * float(np.median(clock * time))
+        a = float(np.median(time)) * (1 - 1e-3)
+    return found(a, b) if a * float(clock.max()) / b >= _LEAST_FIXED else alone
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Time over the clock, in the unit of 1/rate: the law, and the departures of the points from it."""
+
+    duration: Duration
+    scale_mhz: float
+    beyond: Smooth | None  # None where no speed was measured: all of the time shrinks with the clock then
+
+    @classmethod
+    def of(cls, duration: Duration, clock_mhz: Floats, rate: Floats | None) -> Times:
+        """Of points of shape (n,)."""
+        scale = float(clock_mhz.max())
+        if rate is None:
+            return cls(duration, scale, None)
+        beyond = -np.log(duration.inverse_mhz * duration.relative(clock_mhz) * rate)
+        return cls(duration, scale, Smooth.of(clock_mhz / scale, beyond, OF_TIME))
+
+    def at(self, clock_mhz: Floats) -> Floats:
+        """The expected time at clocks of shape (m,)."""
+        law = self.duration.inverse_mhz * self.duration.relative(clock_mhz)
+        return law if self.beyond is None else np.asarray(law * np.exp(self.beyond.mean(clock_mhz / self.scale_mhz)))
+
+    def drawn(self, clock_mhz: Floats, count: int, rng: np.random.Generator) -> Floats:
+        """`count` curves of the time at clocks of shape (m,), each as likely as the next; shape (count, m)."""
+        law = self.duration.inverse_mhz * self.duration.relative(clock_mhz)
+        if self.beyond is None:
+            return np.broadcast_to(law, (count, len(law)))
+        return np.asarray(law * np.exp(self.beyond.drawn(clock_mhz / self.scale_mhz, count, rng)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +162,40 @@ class Curve:
 
 
 def activity(clock_mhz: Floats, duration: Duration, waiting: float) -> Floats:
-    """What alpha v^2 is multiplied by: the clock, or as far as units wait, the speed; in the unit of the clock."""
+    """Compute the factor of alpha v^2: the clock, or as far as units wait, the speed.
+
+    Parameters
+    ----------
+    clock_mhz
+        Clocks in MHz, of any shape.
+    duration
+        Time of the work over the clock.
+    waiting
+        Share of the dynamic power that follows the speed, 0..1.
+
+    Returns
+    -------
+    ndarray of float64
+        In MHz, of the shape of `clock_mhz`.
+    """
     return np.asarray((1.0 - waiting) * clock_mhz + waiting / duration.relative(clock_mhz))
 
 
 def rise(clock_mhz: Floats, ridge_mhz: npt.ArrayLike, softness_mhz: float) -> Floats:
-    """How far the clock is above the ridge, max(0, f - ridge), or its smooth counterpart; in the unit of the clock."""
+    """Compute how far clocks are above the ridge, max(0, f - ridge), or its smooth counterpart.
+
+    Parameters
+    ----------
+    clock_mhz, ridge_mhz
+        Clocks and ridges in one unit, of shapes that broadcast.
+    softness_mhz
+        Width w of the smooth bend in that unit; 0 or less for the sharp one.
+
+    Returns
+    -------
+    ndarray of float64
+        In the unit of the clocks, of the broadcast shape.
+    """
     above = clock_mhz - np.asarray(ridge_mhz, dtype=np.float64)
     if softness_mhz <= 0.0:
         return np.maximum(above, 0.0)

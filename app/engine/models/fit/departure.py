@@ -90,6 +90,7 @@ class Basis:
 
     @classmethod
     def of(cls, x: Floats, length: float) -> Basis:
+        """Compute the directions for scaled clocks of shape (n,)."""
         sizes, vectors = np.linalg.eigh(matern(x, x, length))
         return cls(x, length, np.maximum(sizes, 0.0), vectors)
 
@@ -115,7 +116,20 @@ class Basis:
 
 
 def matern(a: Floats, b: Floats, length: float) -> Floats:
-    """Matern covariance of unit variance, nu = 5/2, between shapes (n,) and (m,)."""
+    """Compute the Matern covariance of unit variance, nu = 5/2.
+
+    Parameters
+    ----------
+    a, b
+        Positions of shapes (n,) and (m,).
+    length
+        Correlation length, in the unit of the positions.
+
+    Returns
+    -------
+    ndarray of float64, shape (n, m)
+        The covariance of every pair.
+    """
     distance = _ROOT_5 * np.abs(a[:, None] - b[None, :]) / length
     return np.asarray((1 + distance + distance**2 / 3) * np.exp(-distance))
 
@@ -168,7 +182,18 @@ class Smooth:
 
 
 def likeliest(log_evidence: Sequence[float]) -> tuple[list[int], Floats]:
-    """The places of the few that explain almost everything, the likeliest first, and their shares."""
+    """Select the few explanations that account for almost everything.
+
+    Parameters
+    ----------
+    log_evidence
+        Logarithm of the evidence of each explanation.
+
+    Returns
+    -------
+    tuple of list of int and ndarray of float64
+        Their positions, the likeliest first, and their shares, which sum to 1.
+    """
     evidence = np.asarray(log_evidence)
     weight = np.exp(evidence - evidence.max())
     order = np.argsort(-weight, kind="stable")[:_MOST]
@@ -177,7 +202,20 @@ def likeliest(log_evidence: Sequence[float]) -> tuple[list[int], Floats]:
 
 
 def counts(share: Sequence[float] | Floats, total: int) -> list[int]:
-    """How many of `total` draws each share gets; the first gets what rounding leaves."""
+    """Divide a number of draws by shares.
+
+    Parameters
+    ----------
+    share
+        Share of each, summing to 1.
+    total
+        Number of draws.
+
+    Returns
+    -------
+    list of int
+        Draws of each; the first gets what rounding leaves.
+    """
     results = [int(part * total) for part in share]
     results[0] += total - sum(results)
     return results

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import Floats
 from .clock_limits import effective_clocks, limited_points
-from .duration import Duration, fit_duration
+from .curve import Duration, fit_duration
 from .frequency import MINIMUM_CLOCKS
 from .points import Points
 from .posterior import Posterior, posterior_of

@@ -1,12 +1,9 @@
 """The frequency model: P(f) = min(P_max, P_idle + alpha f v(f)^2), fitted [Schoonhoven2024, eqs. 6.2, 6.3].
 
-Whether the points bracket the optimum and the ridge, or only bound them, with the reasons.
-
-Clocks for different aims: least energy, energy-delay products, least energy at almost full speed.
-
-The frequency model fitted to a series of points, and to series at several memory clocks.
-
-The ridge on a measured voltage curve: constant below it, steeper and steeper above [Schoonhoven2024, figure 6.8].
+A fit holds the parameters, the clock of the least energy, clocks for other aims, and whether the points bracket the
+optimum and the ridge or only bound them, with the reasons. A measured voltage curve gives the ridge as well: it is
+constant below the ridge and ever steeper above [Schoonhoven2024, figure 6.8]. Several series give a fit at each memory
+clock.
 """
 
 from __future__ import annotations
@@ -22,8 +19,7 @@ import numpy.typing as npt
 from ....base.records import Count, figure
 from ..arrays import Floats, Mask
 from .clock_limits import effective_clocks, limited_points, only_followed
-from .curve import Curve
-from .duration import Duration, fit_duration
+from .curve import Curve, Duration, fit_duration
 from .leakage import Leakage, fit_leakage
 from .least_squares import LEAST_R2, Solution, fit_forms, is_bent, r_squared
 from .outliers import without_outliers
@@ -53,7 +49,20 @@ class VoltageRidge:
 
 
 def voltage_ridge(clock_mhz: Floats, voltage: Floats) -> VoltageRidge | None:
-    """The ridge of voltages of shape (n,), NaN where unknown; None where points on both sides do not show it."""
+    """Find the ridge of a measured voltage curve.
+
+    Parameters
+    ----------
+    clock_mhz
+        Clocks in MHz, shape (n,).
+    voltage
+        Voltages in any unit, shape (n,); NaN where unknown.
+
+    Returns
+    -------
+    VoltageRidge or None
+        None where points on both sides do not show it.
+    """
     known = np.isfinite(voltage) & (voltage > 0)
     clock, value = clock_mhz[known], voltage[known]
     clocks = np.unique(clock)
@@ -85,7 +94,22 @@ NO_SPEED: Final = "no speed was measured: energy is taken for power over clock, 
 
 
 def optimum_flag(optimum: float, interval: tuple[float, float], clocks: Floats) -> tuple[bool, list[str]]:
-    """Bracketed: the optimum lies inside the samples, and it is unlikely that it lies at their edge."""
+    """Decide whether the optimum is bracketed: inside the samples, and unlikely to lie at their edge.
+
+    Parameters
+    ----------
+    optimum
+        The estimate in MHz.
+    interval
+        Its 95 % interval in MHz.
+    clocks
+        The sampled clocks in MHz, ascending, shape (k,).
+
+    Returns
+    -------
+    tuple of bool and list of str
+        Whether it is bracketed, and why not.
+    """
     low, high = float(clocks[0]), float(clocks[-1])
     if optimum <= low + 0.5 or interval[0] < 0.5 * (clocks[0] + clocks[1]):
         side, edge = "lower", low
@@ -99,9 +123,21 @@ def optimum_flag(optimum: float, interval: tuple[float, float], clocks: Floats) 
 def ridge_flag(
     solution: Solution, straight: Solution, ridges_mhz: Floats, clocks: Floats
 ) -> tuple[float, bool, list[str]]:
-    """The ridge, or the edge that it lies beyond; whether points on both sides show it, and why not.
+    """Decide whether points on both sides show the ridge.
 
-    `ridges_mhz` are those of curves that are each as likely as the next.
+    Parameters
+    ----------
+    solution, straight
+        The fitted form and the straight line.
+    ridges_mhz
+        Ridges in MHz of curves that are each as likely as the next, shape (k,).
+    clocks
+        The sampled clocks in MHz, ascending, shape (m,).
+
+    Returns
+    -------
+    tuple of float, bool and list of str
+        The ridge in MHz, or the edge that it lies beyond; whether it is bracketed; and why not.
     """
     lowest, highest = float(clocks[0]), float(clocks[-1])
     if solution is straight:
@@ -153,7 +189,20 @@ class Choice:
 
 
 def choices(posterior: Posterior, clocks_mhz: Floats) -> tuple[Choice, ...]:
-    """The best of the clocks, shape (n,), for each aim, by the expected energy E and time t."""
+    """Choose the best clock for each aim, by the expected energy E and time t.
+
+    Parameters
+    ----------
+    posterior
+        The curves that explain the points.
+    clocks_mhz
+        Clocks to choose from in MHz, shape (n,).
+
+    Returns
+    -------
+    tuple of Choice
+        One for each aim.
+    """
     time = np.interp(clocks_mhz, posterior.clock_mhz, posterior.time)
     drawn = posterior.energy / posterior.energy.min(axis=1)[:, None]
     energy = np.interp(clocks_mhz, posterior.clock_mhz, drawn.mean(axis=0))
@@ -316,8 +365,22 @@ class FrequencyFit(Quality, Optimum, Parameters, Samples):
 def fit_frequency_model(points: Points) -> FrequencyFit:
     """Fit P(f) = min(P_max, P_idle + alpha f v(f)^2) to points [Schoonhoven2024, eqs. 6.2, 6.3].
 
-    Points that are not finite or not positive are left out. Raises ValueError where shapes differ, InputError where no
-    point is left.
+    Parameters
+    ----------
+    points
+        One series, arrays of shape (n,); points that are not finite or not positive are left out.
+
+    Returns
+    -------
+    FrequencyFit
+        The fit; not identifiable, with the reasons, where the points do not determine it.
+
+    Raises
+    ------
+    ValueError
+        Where shapes differ.
+    InputError
+        Where no point is left.
     """
     readings = _Readings.of(points.usable())
     clocks = _distinct(readings.clock_mhz[readings.used])

@@ -12,8 +12,7 @@ import numpy as np
 
 from ..arrays import Floats
 from .bends import Family, Grid
-from .curve import Curve, activity, rise
-from .duration import Duration
+from .curve import Curve, Duration, activity, rise
 from .outliers import relative_weights
 from .posterior import LEAST_FIXED, WAITING
 
@@ -39,10 +38,24 @@ class Solution:
 
 
 def fit_forms(clock_mhz: Floats, power_w: Floats, duration: Duration) -> tuple[Solution, Solution]:
-    """The best form for points of shape (n,), and the straight line that it was compared with.
+    """Fit the sharp form, the smooth form and a straight line.
 
-    The best is the one with the smallest AICc, of those that follow the points with clean residuals, where any
-    do; of few points the sharp form where a straight line is clearly not enough (`is_bent`).
+    The best is the form with the smallest AICc, of those that follow the points with clean residuals, where any do; of
+    few points the sharp form where a straight line is clearly not enough (`is_bent`).
+
+    Parameters
+    ----------
+    clock_mhz
+        Clocks of the points in MHz, shape (n,).
+    power_w
+        Power at them in W, shape (n,).
+    duration
+        Time of the work over the clock.
+
+    Returns
+    -------
+    tuple of Solution
+        The best form, and the straight line that it was compared with.
     """
     weights = relative_weights(power_w)
     scale = float(clock_mhz.max())
@@ -92,7 +105,18 @@ def is_bent(form: Solution, straight: Solution) -> bool:
 
 
 def r_squared(power_w: Floats, model_w: Floats) -> float:
-    """Share of the variance of the power, shape (n,), that the model explains; 0 where the power does not vary."""
+    """Compute the share of the variance of the power that a model explains.
+
+    Parameters
+    ----------
+    power_w, model_w
+        Measured and modelled power in W, shape (n,).
+
+    Returns
+    -------
+    float
+        0 where the power does not vary.
+    """
     spread = float(((power_w - power_w.mean()) ** 2).sum())
     return 1.0 - float(((power_w - model_w) ** 2).sum()) / spread if spread > 0 else 0.0
 
@@ -107,11 +131,29 @@ def solve(
     *,
     sharp: bool,
 ) -> Solution:
-    """The best fit of one form from a bend and the ones beside it.
+    """Fit one form from a bend and the ones beside it, by a bounded trust region on parameters scaled to about one.
 
-    `start` is P_idle and alpha in W, slope, ridge and softness in units of the highest clock. Bounded trust region on
-    parameters scaled to about one; residuals weighted by the root of `weights`; shape (n,). `switching` is what
-    alpha v^2 is multiplied by, MHz; the fitted curve keeps the other fields of `curve`.
+    Parameters
+    ----------
+    clock_mhz
+        Clocks of the points in MHz, shape (n,).
+    power_w
+        Power at them in W, shape (n,).
+    weights
+        Weights of the squared residuals, shape (n,).
+    start
+        P_idle and alpha in W, slope, ridge and softness in units of the highest clock.
+    switching
+        The factor of alpha v^2 in MHz, shape (n,).
+    curve
+        The curve that keeps its other fields.
+    sharp
+        Whether the softness is zero.
+
+    Returns
+    -------
+    Solution
+        The best fit of that form.
     """
     from scipy.optimize import least_squares  # imported late: the window opens without it
 
@@ -161,7 +203,22 @@ def _solution(curve: Curve, values: Floats, errors: Floats, rss: float, points: 
 
 
 def solve_straight(clock_mhz: Floats, power_w: Floats, weights: Floats) -> Solution:
-    """P = P_idle + alpha f: no bend within the points. A negative P_idle shows that there is one."""
+    """Fit P = P_idle + alpha f: no bend within the points. A negative P_idle shows that there is one.
+
+    Parameters
+    ----------
+    clock_mhz
+        Clocks of the points in MHz, shape (n,).
+    power_w
+        Power at them in W, shape (n,).
+    weights
+        Weights of the squared residuals, shape (n,).
+
+    Returns
+    -------
+    Solution
+        The straight line.
+    """
     scale, level = float(clock_mhz.max()), float(power_w.mean())
     root = np.sqrt(weights)
     design = root[:, None] * np.stack([np.ones_like(clock_mhz), clock_mhz / scale], axis=1)
@@ -174,7 +231,20 @@ def solve_straight(clock_mhz: Floats, power_w: Floats, weights: Floats) -> Solut
 
 
 def aicc(rss: float, points: int, parameters: int) -> float:
-    """Akaike's criterion corrected for few points; the noise counts as one more parameter."""
+    """Compute Akaike's criterion corrected for few points; the noise counts as one more parameter.
+
+    Parameters
+    ----------
+    rss
+        Sum of squared residuals, relative to the mean power.
+    points, parameters
+        How many of each.
+
+    Returns
+    -------
+    float
+        Smaller is better; inf where there are too few points.
+    """
     k = parameters + 1
     if points - k - 1 <= 0:
         return math.inf

@@ -20,16 +20,43 @@ _MOST_FALLS = 0.2  # share of the points that may be left out for that
 
 
 def relative_weights(power_w: Floats) -> Floats:
-    """Weights of squared residuals, shape (n,).
+    """Compute weights of squared residuals.
 
     The variance is proportional to the power: between a fixed error in W (steps of the reading, drift) and an error
     proportional to the power (noise, gain).
+
+    Parameters
+    ----------
+    power_w
+        Power of each point in W, shape (n,).
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+        Weights without a unit.
     """
     return np.asarray(power_w.mean() / power_w)
 
 
 def without_outliers(clock_mhz: Floats, power_w: Floats, rate: Floats | None, free: Mask) -> tuple[Mask, str]:
-    """`free` without the points that do not belong, and the reason in words ('' where all stay). Shape (n,)."""
+    """Remove the points that do not belong to the curve.
+
+    Parameters
+    ----------
+    clock_mhz
+        Clocks in MHz, ascending, shape (n,).
+    power_w
+        Power in W, shape (n,).
+    rate
+        Speed in any unit, shape (n,); None where unknown.
+    free
+        The points that no limit held, a mask of shape (n,).
+
+    Returns
+    -------
+    tuple of ndarray of bool and str
+        `free` without those points, shape (n,), and the reason; empty where all stay.
+    """
     removed = _impossible(clock_mhz, power_w, rate, np.flatnonzero(free))
     used = free.copy()
     used[removed] = False

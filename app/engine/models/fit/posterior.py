@@ -14,8 +14,8 @@ import numpy as np
 from ...metering.confidence import student_t
 from ..arrays import Floats
 from .bends import FEW_KINDS, KINDS, VOLTAGE_KINDS, Family, Grid, closest_power_w
+from .curve import Duration, Times
 from .departure import OF_POWER, Basis, Departure, counts, likeliest
-from .duration import Duration, Times
 from .points import Points
 
 DRAWS = 400
@@ -57,7 +57,20 @@ class Posterior:
 
 
 def posterior_of(points: Points, duration: Duration) -> Posterior:
-    """The posterior given at least three points, with their rate and voltage where known."""
+    """Draw curves from the posterior given the points.
+
+    Parameters
+    ----------
+    points
+        At least three points, with their rate and voltage where known.
+    duration
+        Time of the work over the clock.
+
+    Returns
+    -------
+    Posterior
+        DRAWS curves, all equally likely.
+    """
     clock_mhz, power_w, voltage = points.clock_mhz, points.power_w, points.voltage_mv
     scale = float(clock_mhz.max())
     x = clock_mhz / scale

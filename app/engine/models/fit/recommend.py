@@ -3,7 +3,7 @@
 The valley of the energy is flat and its bottom uncertain, so the clock is not read off the best curve alone: all curves
 that explain the points count, and the clock with the smallest expected loss against the (unknown) best is recommended.
 
-What was measured of the energy per work, by clock over the repeats: no recommendation may contradict it.
+No recommendation may contradict the measured energy per work, taken by clock over the repeats (`Measured`).
 """
 
 from __future__ import annotations
@@ -191,11 +191,25 @@ class Valley:
     interval_mhz: tuple[float, float]  # holds the optimum with 95 %
 
     def loss_at(self, clock_mhz: npt.ArrayLike) -> Floats:
+        """Expected loss at clocks in MHz of any shape, interpolated."""
         return np.interp(np.asarray(clock_mhz, dtype=np.float64), self.clock_mhz, self.loss)
 
 
 def survey(clock_mhz: Floats, cost: Floats) -> Valley:
-    """The expected loss at each clock of shape (m,) of curves of a cost (energy, say) of shape (k, m)."""
+    """Compute the expected loss at each clock.
+
+    Parameters
+    ----------
+    clock_mhz
+        Clocks in MHz, evenly spaced, shape (m,).
+    cost
+        Curves of a cost (energy, say) in any unit, shape (k, m).
+
+    Returns
+    -------
+    Valley
+        The loss of shape (m,), the optimum and its interval in MHz.
+    """
     optimum = np.sort(clock_mhz[cost.argmin(axis=1)])
     low, high = optimum[int(_TAIL * len(optimum))], optimum[int((1 - _TAIL) * len(optimum))]
     half_step = 0.5 * float(clock_mhz[1] - clock_mhz[0])
@@ -207,9 +221,21 @@ def survey(clock_mhz: Floats, cost: Floats) -> Valley:
 
 
 def settable_interval(valley: Valley, supported_mhz: Sequence[float] | None) -> tuple[float, float]:
-    """What holds the best of the clocks that can be set, with 95 %: the interval out to the next ones on both sides.
+    """Extend the 95 % interval of the optimum to the next clocks that can be set on both sides.
 
-    The best of them is a neighbour of the continuous optimum. Where they are not known, the interval as it is.
+    The best of the clocks that can be set is a neighbour of the continuous optimum.
+
+    Parameters
+    ----------
+    valley
+        The loss over the clock.
+    supported_mhz
+        Clocks that can be set, in MHz; None where unknown.
+
+    Returns
+    -------
+    tuple of float
+        Ends of the interval in MHz; the interval as it is where the clocks are not known.
     """
     low, high = valley.interval_mhz
     low, high = min(low, valley.optimum_mhz), max(high, valley.optimum_mhz)
@@ -228,7 +254,28 @@ def follow_data(
     curve: Curve,
     supported_mhz: Sequence[float] | None,
 ) -> tuple[float, list[str]]:
-    """The clock to recommend in place of the model's choice where that contradicts the measurements, and why."""
+    """Replace a clock of the model where that contradicts the measurements.
+
+    Parameters
+    ----------
+    chosen_mhz
+        The choice of the model in MHz.
+    interval_mhz
+        Where the optimum is expected.
+    measured
+        Measured energies by clock.
+    posterior
+        The curves that explain the points.
+    curve
+        The fitted curve.
+    supported_mhz
+        Clocks that can be set, in MHz; None where unknown.
+
+    Returns
+    -------
+    tuple of float and list of str
+        The clock to recommend in MHz, and why.
+    """
     smooth = curve.energy(posterior.clock_mhz)
     low, high = interval_mhz
     modelled = posterior.energy.mean(axis=0)
@@ -269,11 +316,30 @@ def recommend(
     *,
     bracketed: bool,
 ) -> float:
-    """The clock to use: of the supported ones within the sampled range, else of the sampled ones.
+    """Choose the clock to use: of the supported ones within the sampled range, else of the sampled ones.
 
-    Of those, one in `interval_mhz` where there is any. `energy` per work, in any unit, as it was measured at the
-    sampled clocks, shape (n,). Where the optimum is not bracketed, or where only sampled clocks are known, what was
-    measured there counts beside the curves, and a clock between the sampled ones must be clearly better.
+    Where the optimum is not bracketed, or where only sampled clocks are known, the measured energies count beside the
+    curves, and a clock between the sampled ones must be clearly better.
+
+    Parameters
+    ----------
+    valley
+        The loss over the clock.
+    interval_mhz
+        Clocks in it are preferred where there are any.
+    sampled_mhz
+        Sampled clocks in MHz, shape (n,).
+    energy
+        Measured energy per work at them, in any unit, shape (n,).
+    supported_mhz
+        Clocks that can be set, in MHz; None where unknown.
+    bracketed
+        Whether the points bracket the optimum.
+
+    Returns
+    -------
+    float
+        The clock in MHz.
     """
     sampled, at = np.unique(sampled_mhz, return_inverse=True)
     within = candidates(sampled, supported_mhz)
@@ -296,7 +362,20 @@ def recommend(
 
 
 def candidates(sampled_mhz: Floats, supported_mhz: Sequence[float] | None) -> Floats:
-    """Clocks that can be recommended: supported ones within the sampled range; the sampled ones where none is known."""
+    """List the clocks that can be recommended.
+
+    Parameters
+    ----------
+    sampled_mhz
+        Sampled clocks in MHz, shape (n,).
+    supported_mhz
+        Clocks that can be set, in MHz; None where unknown.
+
+    Returns
+    -------
+    ndarray of float64, shape (m,)
+        Supported clocks within the sampled range, ascending; the sampled ones where none is known.
+    """
     low, high = float(sampled_mhz.min()), float(sampled_mhz.max())
     within = [c for c in supported_mhz if low <= c <= high] if supported_mhz is not None else []
     return np.asarray(sorted(within), dtype=np.float64) if within else np.unique(sampled_mhz)

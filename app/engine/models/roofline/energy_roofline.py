@@ -3,7 +3,7 @@
 Three figures of energy and two of speed determine it. Units: pJ/flop, pJ/B, W, flop/s, B/s; intensity I in flop/B.
 Methods take an intensity or an array of them, greater than zero, and return an array of the same shape.
 
-Published figures of boards (`resources/boards.toml`): theoretical peaks, power limits, fitted energy rooflines.
+`resources/boards.toml` holds the published figures of boards: theoretical peaks, power limits, fitted energy rooflines.
 """
 
 from __future__ import annotations
@@ -150,11 +150,6 @@ class PublishedBoard:
     source: str  # of the peaks, in words
     citation: str  # of the rooflines; empty where there are none
     rooflines: Mapping[str, EnergyRoofline]  # per precision
-
-    def peak_efficiency(self, precision: str) -> float | None:
-        """Theoretical peak speed over the power limit, GFLOPS/W [Anzt2015, section 4]; None where unknown."""
-        peak = self.gflops.get(precision)
-        return None if peak is None else peak / self.tdp_w
 
 
 @functools.cache

@@ -134,7 +134,20 @@ class RooflineFit:
 def fit_roofline(points: RooflinePoints) -> RooflineFit:
     """Fit the points at the peak clock with the most threads.
 
-    Raises ValueError where fewer than six are left, or none has work or traffic.
+    Parameters
+    ----------
+    points
+        Speeds, traffic and power of the microbenchmarks, arrays of shape (n,).
+
+    Returns
+    -------
+    RooflineFit
+        Energies in pJ and W with their quality.
+
+    Raises
+    ------
+    ValueError
+        Where fewer than six points are left, or none has work or traffic.
     """
     full = points.full()
     fitted = full & ~points.of_kind("flop")

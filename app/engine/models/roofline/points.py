@@ -1,6 +1,6 @@
-"""Energy rooflines of boards: the sessions that measure them, and from measurements to points and fits.
+"""`Sweep`: the roofline points of one board and precision with their fit, from sessions, files and publications.
 
-`Sweep`: the roofline points of one board and precision with their fit; the ones on file; kernels of known work.
+Kernels of known work and traffic are placed on it (`PlacedKernel`).
 """
 
 from __future__ import annotations
@@ -173,12 +173,16 @@ def shares_of_peak(fit: RooflineFit) -> dict[str, float]:
 
 
 class Expected(TypedDict):
+    """What the model predicts of a kernel."""
+
     time_s: float
     energy_j: float
     power_w: float
 
 
 class OfPrecision(TypedDict):
+    """The energy roofline of one precision."""
+
     eps_flop_pj: float
     eps_mem_pj_per_b: float
     pi_0_w: float
@@ -202,6 +206,8 @@ class OfPrecision(TypedDict):
 
 
 class RooflineDocument(TypedDict):
+    """The energy rooflines of a board, as `roofline --json` prints them."""
+
     gpu: str
     source: Source
     precisions: Mapping[str, OfPrecision]

@@ -1,4 +1,4 @@
-"""Which library speaks to CUDA's driver: the choice is made here, once, before a runner process starts.
+"""The choice of the library for CUDA's driver, made once, before a runner process starts.
 
 cuda-bindings come first: NVIDIA's own, with wheels for Linux and Windows, and queueing a launch takes less of the host
 (0.80 us, with PyCUDA 1.31 us: `tests/benchmarks/cuda_libraries.py` with the stand-in of the tests for the driver).
@@ -30,7 +30,7 @@ class Library:
 
     @property
     def version(self) -> str | None:
-        """The installed one; None where there is none. Nothing of it is run."""
+        """The installed one; None if there is none. Nothing of it is run."""
         try:
             return version(self.name)
         except PackageNotFoundError:
@@ -58,13 +58,13 @@ def usable_libraries() -> list[Library]:
 
 
 def other_library(module: str) -> str:
-    """What to try where the library of that module fails: empty where nothing else is installed."""
+    """What to try where the library of that module fails: empty if nothing else is installed."""
     others = [library.name for library in usable_libraries() if library.module != module]
     return f" Else try {CHOICE}={others[0]}" if others else ""
 
 
 def find_library(where: str) -> Library:
-    """The library to use for a board. Raises WattridgeError, with the remedy, where there is none."""
+    """The library to use for a board. Raises WattridgeError, with the remedy, if there is none."""
     asked = os.environ.get(CHOICE, "")
     if not asked:
         found = usable_libraries()

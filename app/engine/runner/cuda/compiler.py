@@ -14,7 +14,7 @@ _KERNEL: Final = re.compile(rb"(?:\.text\.|\.entry )([\w$.]+)[\0(]")  # of machi
 
 
 def cuda_compiler(capability: tuple[int, int], *, toolchain: Toolchain | None = None, **options: Any) -> Compiler:
-    """The `options` are those of Compiler. Raises WattridgeError where there is no compiler."""
+    """The `options` are those of Compiler. Raises WattridgeError if there is no compiler."""
     return Compiler((toolchain or find_toolchain()).maker(capability), **options)
 
 

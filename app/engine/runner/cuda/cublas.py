@@ -52,7 +52,7 @@ class Product:
     """C = A B on one stream. `buffers` are the device addresses of C, A and B, BYTES each."""
 
     def __init__(self, library: ctypes.CDLL, stream: int, buffers: tuple[int, int, int]) -> None:
-        """Raises OSError where the library refuses."""
+        """Raises OSError if the library refuses."""
         self._blas = Blas(library, stream)
         self._c, self._a, self._b = (ctypes.c_void_p(address) for address in buffers)
 
@@ -69,5 +69,5 @@ class Product:
 
 @lru_cache(maxsize=1)
 def cublas() -> ctypes.CDLL | None:
-    """The library, or None where there is none."""
+    """The library, or None if there is none."""
     return load_first("cublas", _VERSIONS, "cublasSgemm_v2")

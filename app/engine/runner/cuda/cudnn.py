@@ -39,7 +39,7 @@ class Convolution:
     """
 
     def __init__(self, library: ctypes.CDLL, stream: int, operator: Operator, layout: str = "NCHW") -> None:
-        """Raises OSError where the library refuses."""
+        """Raises OSError if the library refuses."""
         self._library = library
         self._layout = layout
         self._handle = ctypes.c_void_p()
@@ -129,5 +129,5 @@ class Convolution:
 
 @lru_cache(maxsize=1)
 def cudnn() -> ctypes.CDLL | None:
-    """The library, or None where there is none."""
+    """The library, or None if there is none."""
     return load_first("cudnn", _VERSIONS, "cudnnGetConvolutionForwardAlgorithm_v7")

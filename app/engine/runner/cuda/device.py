@@ -1,4 +1,4 @@
-"""`DeviceBackend`: a real device, whichever library speaks to its driver."""
+"""`DeviceBackend`: a real device, independent of the library that calls its driver."""
 
 from __future__ import annotations
 

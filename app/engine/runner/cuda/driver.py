@@ -57,11 +57,11 @@ class Driver(ABC):
 
     @abstractmethod
     def attribute(self, name: str) -> int | None:
-        """Of the device, by its name without CU_DEVICE_ATTRIBUTE_; None where the library does not know it."""
+        """Of the device, by its name without CU_DEVICE_ATTRIBUTE_; None if the library does not know it."""
 
     @abstractmethod
     def function(self, name: str) -> Callable[..., tuple[Any, ...]]:
-        """A function that gives its status, 0 where it succeeds, and its values."""
+        """A function that gives its status, 0 if it succeeds, and its values."""
 
     @abstractmethod
     def launches(self, function: Any, sizes: Sequence[int], places: int) -> Callable[[int], None]:
@@ -184,7 +184,7 @@ class LibraryDriver(Driver):
         super().__init__(device)
 
     def symbol(self, name: str) -> Any:
-        """The function. Raises DeviceFault where this release has none."""
+        """The function. Raises DeviceFault if this release has none."""
         symbol = self.prefix + self.symbols.get(name, name)
         try:
             return getattr(self.library, symbol)

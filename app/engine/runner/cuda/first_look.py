@@ -69,7 +69,7 @@ def _look(gpu: CudaGpu, load: Future[Compiled], estimate: Estimate, stop: thread
 
 
 def _await_another(gpu: CudaGpu, estimate: Estimate, stop: threading.Event) -> None:
-    """Until the process that looks has kept what it found. Raises WattridgeError where it takes too long."""
+    """Until the process that looks has kept what it found. Raises WattridgeError if it takes too long."""
     estimate.begin(WAITING)
     while not _looked(gpu):
         estimate.report()

@@ -11,7 +11,7 @@ class CudaGpu(ProcessGpu):
     """Implements `LaunchingGpu` with CUDA, over the sensors of a board."""
 
     def __init__(self, sensors: Gpu, *, backend: str | None = None, isolated: bool = True) -> None:
-        """Starts the runner process and waits for its context. Raises WattridgeError where there is none.
+        """Starts the runner process and waits for its context. Raises WattridgeError if there is none.
 
         `backend` is the module that opens the device, by default that of the library which `backends` chooses. Unless
         `isolated`, the context is this process's own.

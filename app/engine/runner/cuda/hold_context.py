@@ -30,7 +30,7 @@ def hold(library: Any) -> str:
 
 
 def main() -> None:
-    """Hold a context until this process is ended; exit status 1 and one line where it does not open."""
+    """Hold a context until this process is ended; exit status 1 and one line if it does not open."""
     try:
         problem = hold(ctypes.CDLL(LIBRARY))
     except (OSError, AttributeError) as error:

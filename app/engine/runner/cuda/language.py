@@ -42,5 +42,5 @@ class CudaLanguage(Language):
         return image_features(image, prepared, self._gpu.limits)
 
     def prepare(self, stop: threading.Event, on_progress: OnPreparation) -> None:
-        """Look at the power sensor where nothing is kept of this board and driver."""
+        """Look at the power sensor if nothing is kept of this board and driver."""
         look_once(self._gpu, self._load, stop, on_progress)

@@ -48,13 +48,13 @@ class ByNvcc:
 
 
 def capability_of(compiler: str) -> tuple[int, int] | None:
-    """The compute capability that a compiler made images for, as a session names both; None where it names none."""
+    """The compute capability that a compiler made images for, as a session names both; None if it names none."""
     match = _CAPABILITY.search(compiler)
     return (int(match[1]), int(match[2])) if match else None
 
 
 def measured_code(build: Build, kernel: str, compiler: str) -> MeasuredCode | None:
-    """What `compiler`, as a session names it, made of this; None where it is not kept and cannot be made again."""
+    """What `compiler`, as a session names it, made of this; None if it is not kept and cannot be made again."""
     if build.generator:
         return None  # what it printed then is not known, and an export runs no program of the user's
     made, again = kept_image(compiler, build), False
@@ -67,7 +67,7 @@ def measured_code(build: Build, kernel: str, compiler: str) -> MeasuredCode | No
 
 
 def by_nvcc(source: str, options: tuple[str, ...], code: MeasuredCode) -> ByNvcc | None:
-    """What nvcc makes of an exported source; None where it is not here, or where one of both cannot be looked into."""
+    """What nvcc makes of an exported source; None if it is not here, or where one of both cannot be looked into."""
     capability = capability_of(code.compiler)
     try:
         toolchain = find_toolchain()
@@ -82,7 +82,7 @@ def by_nvcc(source: str, options: tuple[str, ...], code: MeasuredCode) -> ByNvcc
 
 
 def same_code(one: bytes, other: bytes, kernel: str) -> bool | None:
-    """Whether a kernel's machine code and what it takes is the same in two images; None where that cannot be read."""
+    """Whether a kernel's machine code and what it takes is the same in two images; None if that cannot be read."""
     codes, grants = [], []
     for image in (one, other):
         code, grant = kernel_code(image), granted(image)

@@ -44,13 +44,13 @@ _ARCHITECTURE: Final = re.compile(r"-arch=sm_(\d+)")
 
 
 def library_version() -> str | None:
-    """The library's version, or None where there is none."""
+    """The library's version, or None if there is none."""
     library = _library()
     return None if library is None else ".".join(map(str, _version(library)))
 
 
 def compile_text(text: str, options: Sequence[str]) -> tuple[bytes, str]:
-    """The image (empty where it does not compile) and what the compiler says.
+    """The image (empty if it does not compile) and what the compiler says.
 
     The image is machine code for the architecture asked for, or PTX where that is newer than the library.
     """
@@ -79,7 +79,7 @@ class RuntimeCompiler:
         return major.value, minor.value
 
     def image(self, text: str, options: Sequence[str], file: str, kind: str) -> tuple[bytes, str]:
-        """An image of that kind (empty where the text does not compile) and what the compiler says."""
+        """An image of that kind (empty if the text does not compile) and what the compiler says."""
         program = ctypes.c_void_p()
         failed = self._function("CreateProgram")(ctypes.byref(program), text.encode(), file.encode(), 0, None, None)
         if failed:
@@ -211,7 +211,7 @@ def header_options(library: Path, version: tuple[int, int]) -> list[str]:
 
 
 def _release(include: Path) -> int | None:
-    """CUDA's major release of a folder of headers; None where it is none."""
+    """CUDA's major release of a folder of headers; None if it is none."""
     try:
         match = _RELEASE.search((include / "cuda_runtime_api.h").read_text(encoding="utf-8", errors="replace"))
     except OSError:

@@ -25,7 +25,7 @@ class NvrtcElseNvcc:
         return f"{self._nvrtc.identity}, else {self._nvcc.identity}"
 
     def make(self, text: str, options: Sequence[str]) -> Compiled:
-        """An image by nvcc says so, and why; where neither compiles the text, nvcc's message is raised."""
+        """The message of an image by nvcc states that and why; if neither compiles the text, nvcc's error is raised."""
         try:
             return self._nvrtc.make(text, options)
         except NotCompiled as refused:

@@ -13,7 +13,7 @@ GRAPHED: Final = 64  # launches in one recorded graph
 def launch_recorded(
     driver: Driver, queue: Callable[[int], None], recording: Recording | None, times: int
 ) -> Recording | None:
-    """Queue so many launches, in graphs as far as it pays; the recording, made now where there is none and one pays."""
+    """Queue so many launches, in graphs as far as it pays; the recording, made now if there is none and one pays."""
     if times >= 2 * GRAPHED:
         if recording is None:
             recording = driver.record(lambda: queue(GRAPHED))

@@ -42,7 +42,7 @@ class WaveGpu(CudaGpu):
         toolchain: Toolchain | None = None,
         image: bytes | None = None,
     ) -> None:
-        """Loads, and compiles where the `image` of `wave_build` is not given. Raises WattridgeError where it cannot."""
+        """Loads, and compiles where the `image` of `wave_build` is not given. Raises WattridgeError if it cannot."""
         super().__init__(sensors, backend=backend)
         try:
             self._load(self._compiled(toolchain) if image is None else image)

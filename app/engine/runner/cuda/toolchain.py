@@ -77,7 +77,7 @@ class NvccTarget:
 
 @lru_cache(maxsize=1)
 def find_toolchain() -> Toolchain:
-    """Raises WattridgeError where no compiler is found, InputError where another is asked for than there are.
+    """Raises WattridgeError if no compiler is found, InputError if the requested one is not installed.
 
     nvcc calls the host's compiler, which may be missing (cl.exe mostly is); NVRTC needs none.
     """

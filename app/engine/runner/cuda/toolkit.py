@@ -51,7 +51,7 @@ def library_places(name: str, versions: Sequence[str]) -> Iterator[str]:
 
 
 def load_first(name: str, versions: Sequence[str], function: str) -> ctypes.CDLL | None:
-    """The first library of that name that loads and has the function; None where there is none."""
+    """The first library of that name that loads and has the function; None if there is none."""
     for place in library_places(name, versions):
         with suppress(OSError):
             library = ctypes.CDLL(place)

@@ -109,7 +109,7 @@ class VendorOperator:
 
 
 def _calls(driver: Driver, operator: Operator, operands: Operands) -> _Calls:
-    """The fastest way to have it done, launched once. Raises OSError where no library does this."""
+    """The fastest way to have it done, launched once. Raises OSError if no library does this."""
     size = operator.sizes
     direct = operator.kind == "conv2d" and (size["kernel"], size["stride"], size["pad"]) == (1, 1, 0)
     single = operator.precision == "fp32"

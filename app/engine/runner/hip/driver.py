@@ -80,7 +80,7 @@ class HipDriver(LibraryDriver):
         if which is None:
             return None
         status, value = self.function("DeviceGetAttribute")(which, self.device)
-        return None if status else value or None  # nothing of these is 0 where it is known, but the minor capability
+        return None if status else value or None  # nothing of these is 0 if it is known, but the minor capability
 
     def error_string(self, status: Any) -> bytes | None:
         return self.library.hipGetErrorString(status)  # type: ignore[no-any-return]
@@ -89,7 +89,7 @@ class HipDriver(LibraryDriver):
         return self.call("GraphInstantiate", graph, None, None, 0)
 
     def allow_shared(self, function: Any, nbyte: int) -> None:
-        """Nothing has to be set: a block may have all there is. Raises DeviceFault where it asks for more."""
+        """Nothing has to be set: a block may have all there is. Raises DeviceFault if it asks for more."""
         most = max(self.attribute(f"MAX_SHARED_MEMORY_PER_BLOCK{opt_in}") or 0 for opt_in in ("_OPTIN", ""))
         if nbyte > most:
             what = f"{nbyte} bytes of shared memory per block are invalid: {most} at most"

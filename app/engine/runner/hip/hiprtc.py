@@ -26,13 +26,13 @@ def _library() -> RuntimeCompiler | None:
 
 
 def library_version() -> str | None:
-    """The library's version; None where it is not here."""
+    """The library's version; None if it is not here."""
     library = _library()
     return None if library is None else ".".join(map(str, library.version()))
 
 
 def compile_text(text: str, options: Sequence[str]) -> tuple[bytes, str]:
-    """The image (empty where it does not compile) and what the compiler says."""
+    """The image (empty if it does not compile) and what the compiler says."""
     library = _library()
     if library is None:
         return b"", f"{LIBRARY} is not here: install ROCm's hipRTC"

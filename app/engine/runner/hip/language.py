@@ -23,8 +23,8 @@ def hip_maker(version: str, target: str) -> ImageMaker:
 class HipLanguage(Language):
     """Implements `Language` on a board of AMD's.
 
-    The host compares outputs, as CUDA's comparer has instructions of NVIDIA's in it. The energy counter, from which
-    power is taken here, needs no look at a sensor.
+    The host compares outputs, because CUDA's comparer uses instructions that only NVIDIA GPUs have. Power is taken from
+    the energy counter here, which needs no characterisation.
     """
 
     def __init__(self, gpu: ProcessGpu, version: str, jobs: int | None = None) -> None:

@@ -18,7 +18,7 @@ ROCM_REMEDY: Final = "install ROCm's hip-runtime-amd and hiprtc, or choose --gpu
 
 
 def require_hip(gpu: Gpu) -> str:
-    """The version of hipRTC. Raises WattridgeError, with the remedy, where there is none."""
+    """The version of hipRTC. Raises WattridgeError, with the remedy, if there is none."""
     version = library_version()
     if version is None:
         raise WattridgeError(NEEDS_HIPRTC, gpu.info.label, ROCM_REMEDY)

@@ -132,7 +132,7 @@ def aligned(like: Array) -> Array:
 
 
 def _library(image: bytes) -> ctypes.CDLL:
-    """The library, loaded from a file of its own that is gone again."""
+    """The library, loaded from a temporary file that is deleted afterwards."""
     path = Path(scratch_folder()) / "function.so"
     path.write_bytes(image)
     try:

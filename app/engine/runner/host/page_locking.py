@@ -20,7 +20,7 @@ class PageLocks:
         self._locked: dict[int, Array] = {}  # by address; a function may keep it
 
     def lock(self, array: Array) -> None:
-        """Lock it, unless it is. Raises DeviceFault where the driver refuses."""
+        """Lock it, unless it is. Raises DeviceFault if the driver refuses."""
         address = array.ctypes.data
         if address not in self._locked:
             nbyte, flags = ctypes.c_size_t(array.nbytes), ctypes.c_uint(_PORTABLE_AND_MAPPED)
@@ -28,7 +28,7 @@ class PageLocks:
             self._locked[address] = array
 
     def unlock(self, array: Array) -> None:
-        """Let it go, where it is locked. Raises DeviceFault where the driver refuses."""
+        """Let it go, where it is locked. Raises DeviceFault if the driver refuses."""
         if self._locked.pop(array.ctypes.data, None) is not None:
             _driver()("cuMemHostUnregister", ctypes.c_void_p(array.ctypes.data))
 

@@ -27,7 +27,7 @@ class DeviceFault(Exception):
 
 @dataclass(frozen=True, slots=True)
 class KernelFacts:
-    """What the driver reports of a loaded kernel; None where it does not."""
+    """What the driver reports of a loaded kernel; None if it does not."""
 
     registers: int | None = None  # per thread
     shared_byte: int | None = None  # per block, static and dynamic
@@ -40,7 +40,7 @@ class Difference(NamedTuple):
     """How an output differs from its reference."""
 
     wrong: int  # elements beyond the tolerance
-    first: int  # flat index of the first one; -1 where there is none
+    first: int  # flat index of the first one; -1 if there is none
     worst: float  # the largest absolute difference
 
 
@@ -74,7 +74,7 @@ class Mark(Protocol):
 
     @property
     def passed(self) -> bool:
-        """Raises DeviceFault where a launch before it failed."""
+        """Raises DeviceFault if a launch before it failed."""
         ...
 
     def wait(self) -> None:

@@ -76,7 +76,7 @@ class ImageMaker(Protocol):
         ...
 
     def make(self, text: str, options: Sequence[str]) -> Compiled:
-        """Compile a text, in another process. Raises NotCompiled, and KernelFailed where it takes too long."""
+        """Compile a text, in another process. Raises NotCompiled, and KernelFailed if it takes too long."""
         ...
 
     def close(self) -> None:
@@ -250,7 +250,7 @@ class Compiler:
 
 
 def kept_image(identity: str, build: Build) -> bytes | None:
-    """What a compiler of this identity made of a build in some session; None where that is no longer kept."""
+    """What a compiler of this identity made of a build in some session; None if that is no longer kept."""
     folder = _cache_folder()
     found = None if folder is None else _kept_in(folder / f"{_key(identity, build)}.image")
     return None if found is None else found.image
@@ -267,7 +267,7 @@ def _key(identity: str, build: Build) -> str:
 
 
 def _kept_in(path: Path) -> Compiled | None:
-    """An image that is on disk; None where it is not."""
+    """An image that is on disk; None if it is not."""
     try:
         said, _, image = path.read_bytes().partition(b"\n")
         compiled = Compiled(image, str(json.loads(said)))
@@ -278,7 +278,7 @@ def _kept_in(path: Path) -> Compiled | None:
 
 
 def _cache_folder() -> Path | None:
-    """Where images are kept; None where nothing can be, which costs time and no session."""
+    """Where images are kept; None if nothing can be, which costs time and no session."""
     with suppress(WattridgeError):
         return private_folder("cubins")
     return None
@@ -317,7 +317,7 @@ class ProgramMaker:
         return self.target.identity
 
     def make(self, text: str, options: Sequence[str]) -> Compiled:
-        """Raises NotCompiled, KernelFailed, and WattridgeError where the program does not start."""
+        """Raises NotCompiled, KernelFailed, and WattridgeError if the program does not start."""
         folder = scratch_folder()
         try:
             source, image = folder / f"kernel{self.target.suffix}", folder / "image"
@@ -337,7 +337,7 @@ class ProgramMaker:
             _end(process)
 
     def _call(self, words: Sequence[str], folder: str) -> tuple[bool, str]:
-        """Whether the compiler failed, and what it says. Raises KernelFailed where it takes too long."""
+        """Whether the compiler failed, and what it says. Raises KernelFailed if it takes too long."""
         try:
             with self._lock:
                 if self._closed:

@@ -23,22 +23,22 @@ class Language(ABC):
 
     comparer: ClassVar[Build | None] = None  # kernels that compare outputs on the device; else the host compares
     feature_names: ClassVar[tuple[str, ...]] = ()  # of `workloads.kernel_features.FEATURES`, those that its images tell
-    drift: Drift | None = None  # the reference kernel of a session; None where there is none
+    drift: Drift | None = None  # the reference kernel of a session; None if there is none
 
     def __init__(self, gpu: ProcessGpu, compiler: Compiler) -> None:
         self._gpu = gpu
         self.compiler = compiler
 
     def kernel(self, spec: Specification, make: MakesKernel = SourceKernel.of) -> SourceKernel:
-        """The kernel of a specification, made for the device. Raises InputError where it cannot run."""
+        """The kernel of a specification, made for the device. Raises InputError if it cannot run."""
         return make(spec, self._gpu.limits, 0)
 
     @abstractmethod
     def symbol(self, image: bytes, name: str) -> str:
-        """The kernel of that name as the image has it. Raises KernelFailed where it has none."""
+        """The kernel of that name as the image has it. Raises KernelFailed if it has none."""
 
     def features(self, image: bytes, prepared: Prepared) -> dict[str, float]:
-        """Those of `feature_names` that this image tells. Raises KernelFailed where it has no such kernel."""
+        """Those of `feature_names` that this image tells. Raises KernelFailed if it has no such kernel."""
         return {}
 
     def prepare(self, stop: threading.Event, on_progress: OnPreparation) -> None:  # noqa: B027 - most need nothing

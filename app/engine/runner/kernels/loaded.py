@@ -27,7 +27,7 @@ Figures = dict[str, float]
 IDLE: Final = 0.1  # share of a window between launches that is worth saying
 
 
-Reader = Callable[[float | None], Figures]  # of the mean that launches report; None where they report nothing
+Reader = Callable[[float | None], Figures]  # of the mean that launches report; None if they report nothing
 
 
 def reader_of(kernel: KernelSpec) -> Reader:
@@ -45,7 +45,7 @@ def reader_of(kernel: KernelSpec) -> Reader:
 
 
 def what_is_wrong(kernel: KernelSpec, figures: Figures) -> str:
-    """Why they cannot be a launch's; empty where they can."""
+    """Why they cannot be a launch's; empty if they can."""
     time_s = figures.get("time_s", 1.0)
     if math.isfinite(time_s) and time_s > 0:
         return ""
@@ -130,9 +130,9 @@ class LoadedKernels:
         return {figure: float(reported[key]) for figure, key in FACTS.items() if reported[key] is not None}
 
     def load_ahead(self, name: str, prepared: Prepared, image: bytes) -> dict[str, float] | None:
-        """The same for the next kernel, while the board warms up for this one; None where that cannot be.
+        """The same for the next kernel, while the board warms up for this one; None if that cannot be.
 
-        What is wrong with it is found when its own turn comes. Raises KernelFailed where the process is lost.
+        What is wrong with it is found when its own turn comes. Raises KernelFailed if the process is lost.
         """
         if prepared.calls != self._calls:
             return None

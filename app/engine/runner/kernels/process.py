@@ -25,7 +25,7 @@ LAST_WORDS_S: Final = 5.0  # for the status and the errors of one whose output h
 
 
 class KernelFailed(WattridgeError):
-    """A configuration's kernel failed. `lost`: the runner process is gone with it."""
+    """A configuration's kernel failed. `lost`: the runner process ended with it."""
 
     compiler_s: float = 0.0  # what the compiler took, where it is the compiler that failed
 
@@ -36,7 +36,7 @@ class KernelFailed(WattridgeError):
 
 
 class AskedProcess:
-    """A process of ours that answers frames. `post` and `request` are for one thread at a time."""
+    """A child process that answers frames. `post` and `request` must be called by one thread at a time."""
 
     def __init__(self, what: str, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
         """Starts it and returns at once; `ready` waits. `what` it is, in words. Raises OSError."""
@@ -66,7 +66,7 @@ class AskedProcess:
         self._until(self._posted, START_S)
 
     def post(self, message: Message, blocks: Sequence[bytes] = ()) -> None:
-        """Send without waiting for the reply; what goes wrong, also that it has gone, is raised by the next request."""
+        """Send without waiting for the reply; an error, or the end of the process, is raised by the next request."""
         self._posted += 1
         self._process.send(
             {**message, "number": self._posted}, blocks
@@ -82,8 +82,8 @@ class AskedProcess:
     ) -> Message:
         """Send and wait for the reply. `meanwhile` is called once where that takes longer than a moment.
 
-        Raises KernelFailed where the driver refused, the process ended or the time ran out (it is killed then),
-        InputError where what was asked makes no sense.
+        Raises KernelFailed if the driver refused, the process ended or the time ran out (it is killed then),
+        InputError if what was asked makes no sense.
         """
         return self.exchange(message, blocks, timeout_s=timeout_s, meanwhile=meanwhile)[0]
 
@@ -167,7 +167,7 @@ class RunnerProcess(AskedProcess):
 
 
 class RunnerProcesses:
-    """The process in use and a warm spare. `prepare` posts to a new one what it has to know."""
+    """The process in use and a warm spare. `prepare` posts the initial state to a new process."""
 
     def __init__(self, start: Callable[[], RunnerProcess], prepare: Callable[[RunnerProcess], None]) -> None:
         self._start = start
@@ -191,7 +191,7 @@ class RunnerProcesses:
         self.inform_spare()
 
     def inform_spare(self) -> None:
-        """Post to the spare one what it has to know, once this one has calculated the references; returns at once."""
+        """Post the initial state to the spare once this process has computed the references. Returns at once."""
         if self._spare is not None and self._current is not None and self._current.has_answered:
             self._update_spare(self._spare)
 
@@ -202,7 +202,7 @@ class RunnerProcesses:
                 self._spare.ready()
 
     def await_spare(self) -> None:
-        """Wait until the spare one could take over, where there is one."""
+        """Wait until the spare, if any, is ready to take over."""
         if self._spare is None or (self._spare_stands and not self._spare_outdated):
             return
         self._update_spare(self._spare)
@@ -211,7 +211,7 @@ class RunnerProcesses:
         self._spare_stands = True
 
     def prepare_again(self) -> None:
-        """What they have to know has changed; the spare one hears of it once this one has calculated the references."""
+        """The initial state has changed; the spare receives it once this process has computed the references."""
         self._spare_outdated = self._spare is not None
         if self._current is not None:
             self._prepare(self._current)

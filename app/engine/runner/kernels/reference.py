@@ -36,7 +36,7 @@ EVERY: Final = 40  # from one look to the next after that; a look costs about as
 
 
 class ReferenceLooks:
-    """Knows when a look is due. One setting of clocks and caps at a time: another one would show the setting."""
+    """Schedules measurements of the reference kernel, all under one setting of clocks and caps: they show drift."""
 
     def __init__(self) -> None:
         self._setting: object = None
@@ -48,7 +48,7 @@ class ReferenceLooks:
         self._seen += 1
 
     def due(self, setting: object) -> bool:
-        """Whether to look now, under that setting. The first setting that asks is the one that counts."""
+        """Whether a measurement is due under that setting. Only the first setting that is passed is used."""
         if self._setting is None:
             self._setting = setting
         return self._seen >= self._due_at and setting == self._setting
@@ -116,7 +116,7 @@ class Baseline:
 
     @classmethod
     def of_origin(cls, origin: Mapping[str, str]) -> Baseline | None:
-        """What a session keeps; None where it has none. Raises InputError where damaged."""
+        """What a session keeps; None if it has none. Raises InputError where damaged."""
         if _KEY not in origin:
             return None
         try:
@@ -143,9 +143,9 @@ class VendorLook:
         return self._operator is not None and not self._looked
 
     def look(self, gpu: ProcessGpu, meter: Meter, stop: threading.Event, window_s: float = 0.0) -> Run | None:
-        """Run it on the operands that are there; None where it cannot be, or was stopped.
+        """Run it on the operands that are there; None if it cannot be, or was stopped.
 
-        Raises KernelFailed where it took the runner process along.
+        Raises KernelFailed if it took the runner process along.
         """
         operator = self._operator
         assert operator is not None, "it is due"
@@ -171,7 +171,7 @@ class VendorLook:
         self._measurement, self._why_not = measurement, ""
 
     def baseline(self, state: Callable[[Measurement], Measurement]) -> Baseline | None:
-        """As the session's figures are stated; None where it was not due."""
+        """As the session's figures are stated; None if it was not due."""
         if not self._looked:
             return None
         if self._measurement is None:

@@ -86,7 +86,7 @@ class _Candidate:
 
     @property
     def ran(self) -> bool:
-        """To the end of what was asked for."""
+        """Measure all requested rows."""
         return self.run is not None or self.time_s is not None
 
 
@@ -164,7 +164,7 @@ class KernelRunner(Runner):
         self._gpu.processes.inform_spare()
 
     def expect(self, rows: Sequence[int]) -> None:
-        """Compile them on half of the cores, and no more at once: what is asked for is not to wait for them."""
+        """Compile rows ahead on half of the cores only, so that requested rows do not wait for them."""
         idle = self._compiler.jobs // 2 - sum(not future.done() for _, future in self._ahead.values())
         for row in rows:
             if idle <= 0:
@@ -215,7 +215,7 @@ class KernelRunner(Runner):
             self._looked = None
 
     def features(self, rows: Sequence[int], stop: threading.Event | None = None) -> npt.NDArray[np.float64]:
-        """What the rows' images tell: compiled already where they were timed or measured. NaN where one fails."""
+        """What the rows' images tell: compiled already where they were timed or measured. NaN if one fails."""
         waiting: dict[int, tuple[Prepared, Future[Compiled]]] = {}
         for row in rows:
             if row not in self._features:
@@ -352,7 +352,7 @@ class KernelRunner(Runner):
         return _Candidate(row, f"{row}.{next(self._serial)}", configuration, prepared, depth)
 
     def _next(self, waiting: dict[Future[Compiled], _Candidate], stop: threading.Event) -> Future[Compiled] | None:
-        """The first that is compiled; until then the board goes on with what it ran last. None when stopped."""
+        """The first row to be compiled; until then the board keeps running the previous kernel. None if stopped."""
         loaded = next((each for each, candidate in waiting.items() if self._kernels.holds(candidate.name)), None)
         if loaded is not None:
             return loaded
@@ -368,7 +368,7 @@ class KernelRunner(Runner):
         return min(done, key=list(waiting).index)
 
     def _run(self, candidate: _Candidate, future: Future[Compiled], stop: threading.Event) -> Measurement | None:
-        """Load, check and run one candidate: its failure, or None where it ran or was stopped."""
+        """Load, check and run one candidate: its failure, or None if it ran or was stopped."""
         try:
             compiled = future.result()
             candidate.said = compiled.said
@@ -414,7 +414,7 @@ class KernelRunner(Runner):
         return None
 
     def _wrong(self, candidate: _Candidate, compiled: Compiled, stop: threading.Event) -> str:
-        """What is wrong with the image or with what its first launch wrote; empty where nothing is."""
+        """What is wrong with the image or with what its first launch wrote; empty if nothing is."""
         began = time.monotonic()
         try:
             return (
@@ -427,7 +427,7 @@ class KernelRunner(Runner):
                 self._script.spent(candidate.row, compiled.compiler_s, time.monotonic() - began)
 
     def _load_following(self, candidate: _Candidate) -> bool:
-        """Load the next kernel while this one warms up, where it is compiled; False where that has cost the process.
+        """Load the next kernel, if compiled, while this one warms up; False if the process was lost.
 
         Nothing is loaded once the launches that are timed have begun.
         """
@@ -448,7 +448,7 @@ class KernelRunner(Runner):
         return True
 
     def _verify(self, candidate: _Candidate, stop: threading.Event) -> str:
-        """What the user's program or script finds wrong with the outputs, where there is one."""
+        """The error that the user's program or script, if any, reports for the outputs."""
         if self._script is not None and (wrong := self._script.wrong(candidate.configuration, self._kernels.outputs)):
             return wrong
         words = candidate.prepared.verifier
@@ -474,7 +474,7 @@ class KernelRunner(Runner):
         return None if wrong or sum(times) < self._enough_s else fmean(times)
 
     def _run_repeats(self, candidate: _Candidate, stop: threading.Event) -> None:
-        """Every repeat's run; `run` stays None where the first was stopped."""
+        """Every repeat's run; `run` stays None if the first was stopped."""
         settle_s = max(self.settle_s, self._guard.settling_s)
         self._gpu.processes.await_spare()
         for _ in range(self._spec.repeats):
@@ -526,7 +526,7 @@ class KernelRunner(Runner):
             self._take_window(looked, second)
 
     def _look_at_drift(self, candidate: _Candidate, setting: dict[str, float], stop: threading.Event) -> None:
-        """The reference kernel's turn, where it is due; a process that it costs is replaced."""
+        """Measure the reference kernel if due; a process that is lost is replaced."""
         drift = self._language.drift
         if drift is None or not drift.due(setting):
             return
@@ -624,7 +624,7 @@ class KernelRunner(Runner):
         self._finished.append(self._stating.state(finished) if self._metered else finished)
 
     def _disobeyed(self, candidate: _Candidate, windows: Sequence[Window]) -> str:
-        """What is to be said of a clock that the configuration asks for and the board did not run at."""
+        """The remark on a clock that the configuration requests and the board did not reach."""
         asked = settings_of(self._space, candidate.configuration).get("graphics_clock_mhz")
         said = (disobeyed(self._gpu, asked, window.observed_clock_mhz, window.event_reasons) for window in windows)
         return next((text for text in said if text), "")

@@ -28,7 +28,7 @@ class ScriptSide(Protocol):
         ...
 
     def wrong(self, configuration: Configuration, outputs: Callable[[], Mapping[str, Array]]) -> str:
-        """What is wrong with the outputs of the first launch, in words; empty where nothing is."""
+        """What is wrong with the outputs of the first launch, in words; empty if nothing is."""
         ...
 
     def observe(
@@ -41,7 +41,7 @@ class ScriptSide(Protocol):
         ...
 
     def spent(self, row: int, compiler_s: float, check_s: float) -> None:
-        """Hear what the compiler and the check of the outputs took for that row."""
+        """Record the time that compiling and verifying that row took."""
         ...
 
     def times_s(self, row: int) -> Sequence[float]:

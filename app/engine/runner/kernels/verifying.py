@@ -21,7 +21,7 @@ _SHOWN: Final = 2000  # characters of what a program says
 def verify_by_program(
     words: Sequence[str], arrays: Collection[str], gpu: ProcessGpu, folder: Path, stop: threading.Event
 ) -> str:
-    """What is wrong with the outputs of the launch before, in words; empty where nothing is, or when stopped.
+    """What is wrong with the outputs of the launch before, in words; empty if nothing is, or when stopped.
 
     `{name}` in the words stands for the file of an array (.npy). Raises KernelFailed.
     """

@@ -36,7 +36,7 @@ MOST_LAUNCHES: Final = 20_000  # in one batch
 
 @dataclass(slots=True)
 class Loaded:
-    """A kernel of ours, and how long one launch of it took when it was checked."""
+    """A loaded kernel, and the duration of the launch that verified it."""
 
     kernel: Kernel
     image: bytes
@@ -154,7 +154,7 @@ class Worker:
                 self._buffers[f"reference of {name}"] = self._backend.upload(array)
 
     def _rewrite(self) -> None:
-        """Everything that we know, in case a kernel has written where it should not."""
+        """Write every buffer again, in case a kernel wrote out of bounds."""
         for name, buffer in self._buffers.items():
             kind, _, of = name.rpartition(" of ")
             array = self._references.get(of) if kind == "reference" else self._arrays[of]
@@ -322,7 +322,7 @@ class Worker:
     def _warm(self, loaded: Loaded) -> None:
         """Queue launches that do not count, and return at once: the host may load the next kernel meanwhile.
 
-        None where one takes much longer than that: it is itself long enough for its beginning not to count.
+        None if one takes much longer than that: it is itself long enough for its beginning not to count.
         """
         self._stop_launching()
         if loaded.launch_s < 2 * WARM_S:

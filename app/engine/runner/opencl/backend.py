@@ -174,7 +174,7 @@ class OpenclKernel:
         del self._kernel
 
     def _figure(self, which: int) -> int | None:
-        """What the device's compiler tells of the kernel; None where it does not."""
+        """The figures that the device's compiler reports for the kernel; None if it does not."""
         try:
             return int(self._kernel.get_work_group_info(which, self._backend.device))
         except cl.Error:

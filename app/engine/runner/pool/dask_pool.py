@@ -83,7 +83,7 @@ class PoolScheduler(Scheduler):  # type: ignore[misc]  # Dask has no types
 
 
 async def start_scheduler(address: str, certificates: Certificates) -> PoolScheduler:
-    """A scheduler that listens at `tls://HOST:PORT`; port 0 is any. Raises WattridgeError where it cannot."""
+    """A scheduler that listens at `tls://HOST:PORT`; port 0 is any. Raises WattridgeError if it cannot."""
     settle()
     host, port = parse_host_port(address.removeprefix("tls://"))
     scheduler = PoolScheduler(
@@ -184,7 +184,7 @@ class _Sent:
 
 
 class _Client(Client):  # type: ignore[misc]  # Dask has no types
-    """A client that ends when it loses its scheduler: a new one knows all that is to be known there.
+    """A client that ends when it loses its scheduler, instead of reconnecting with stale state.
 
     Dask's own connects again by itself, without its subscriptions and without what it was about to send.
     """
@@ -196,7 +196,7 @@ class _Client(Client):  # type: ignore[misc]  # Dask has no types
 
 
 class DaskPool:
-    """Implements `Pool`. A scheduler that is gone is tried again until it is closed."""
+    """Implements `Pool`. Reconnects to a lost scheduler until closed."""
 
     def __init__(
         self,
@@ -206,7 +206,7 @@ class DaskPool:
         connect_s: float = CONNECT_S,
         stop: threading.Event | None = None,
     ) -> None:
-        """Raises WattridgeError where no scheduler answers within so long, it is not of this pool, or `stop` is set."""
+        """Raises WattridgeError if no scheduler answers within so long, it is not of this pool, or `stop` is set."""
         settle()
         self._address, self._security = address, security_of(certificates)
         self._connect_s = connect_s
@@ -343,7 +343,7 @@ class DaskPool:
             await asyncio.wait_for(self._look(), ANSWER_S)
 
     async def _pause(self, seconds: float) -> bool:
-        """Wait for so long; True where the pool is closed meanwhile."""
+        """Wait for so long; True if the pool is closed meanwhile."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._closing.wait(), seconds)
         return self._closing.is_set()
@@ -386,7 +386,7 @@ class DaskPool:
             self._left(key, "its worker left")
 
     def _meet(self, address: str, worker: dict[str, Any]) -> None:
-        """A worker that was not known: a board joins where it has one."""
+        """A worker that was not known: a board joins if it has one."""
         self._known[address] = ""
         announced = worker.get(ANNOUNCED)
         if not isinstance(announced, str):

@@ -87,7 +87,7 @@ def bundle_of(spec: Specification) -> Bundle:
 
     What comes with Wattridge is where it arrives, and travels with its own examples alone, which name it from there.
 
-    Raises InputError where that is too large, and WattridgeError where a file cannot be read.
+    Raises InputError if that is too large, and WattridgeError if a file cannot be read.
     """
     own = os.path.realpath(resources())
     paths = dict.fromkeys(Path(os.path.realpath(path)) for path in (spec.path, *_files_of(spec)))
@@ -223,7 +223,7 @@ class Answer:
 
 
 class UnknownSession(SensorError):
-    """The worker does not know the session (any more): it is to be opened there."""
+    """The session is not open on the worker, and has to be opened there."""
 
 
 class BoardBusy(SensorError):
@@ -359,7 +359,7 @@ def error_line(number: int, error: Exception) -> bytes:
 
 
 def parse_answer(line: bytes, where: str) -> Answer:
-    """What came back. Raises Garbled."""
+    """Parse a reply. Raises Garbled."""
     message = parse_line(line, LONGEST_ANSWER)
     number = whole_of(message.get("number"), 1 << 62)
     if "error" in message:
@@ -396,7 +396,7 @@ def parse_abilities(answer: Mapping[str, Any]) -> Abilities:
 
 
 def parse_features(answer: Mapping[str, Any], rows: int, features: int) -> list[list[float]]:
-    """The answer to 'features': a list for each row, NaN where unknown. Raises Garbled."""
+    """The answer to 'features': a list for each row, NaN if unknown. Raises Garbled."""
     found = list_of(answer.get("features"), rows, exactly=True)
     return [[_or_nan(value) for value in list_of(row, features, exactly=True)] for row in found]
 

@@ -46,7 +46,7 @@ class PoolBoard:
     host: str
     hello: Hello
     limits: DeviceLimits
-    read_only: str = ""  # why its worker sets nothing; empty where it may
+    read_only: str = ""  # why its worker sets nothing; empty if it may
 
     @property
     def info(self) -> GpuInfo:
@@ -69,7 +69,7 @@ class PoolBoard:
         return number if "@" in where and number.isdecimal() else str(self.info.index)
 
     def why_not(self, setting: str) -> str:
-        """Why its worker would not make a setting; empty where it would."""
+        """Why its worker would not make a setting; empty if it would."""
         return self.hello.cannot_set.get(setting) or self.read_only
 
 
@@ -187,14 +187,14 @@ class Unanswered:
 
 @dataclass(frozen=True, slots=True)
 class Came:
-    """A board that joined the pool, also where it had left: its worker knows nothing of a session then."""
+    """A board that joined or rejoined the pool; no session is open on its worker."""
 
     board: PoolBoard
 
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """A board that is gone; each request that it had is `Unanswered` besides."""
+    """A board that left; each of its pending requests is reported as `Unanswered`."""
 
     board: str
     why: str
@@ -202,7 +202,7 @@ class Left:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """What the user should know of the pool, in one line."""
+    """A one-line message about the pool for the user."""
 
     text: str
 
@@ -222,7 +222,7 @@ class Pool(Protocol):
         ...
 
     def cancel(self, number: int) -> None:
-        """Nobody waits for the answer any more; what has not begun will not begin."""
+        """Cancel a request: its answer is dropped, and it is not started if it has not begun."""
         ...
 
     def end_until(self, session: str, number: int) -> None:
@@ -230,7 +230,7 @@ class Pool(Protocol):
         ...
 
     def heard(self, timeout_s: float) -> Heard | None:
-        """The next that happened, waited for so long; None where nothing did."""
+        """The next that happened, waited for so long; None if nothing did."""
         ...
 
     def close(self) -> None:
@@ -285,7 +285,7 @@ class BoardStatus:
 
     @property
     def share(self) -> Share:
-        """Of the time that it was there, the part in which it worked, 0 to 1; NaN where it was not."""
+        """Of the time that it was there, the part in which it worked, 0 to 1; NaN if it was not."""
         return min(1.0, self.worked_s / self.there_s) if self.there_s > 0 else math.nan
 
     @property
@@ -324,13 +324,13 @@ class PoolStatus:
 
     @property
     def share(self) -> float:
-        """Over all boards, the part of their time in which they worked; NaN where there was none."""
+        """Over all boards, the part of their time in which they worked; NaN if there was none."""
         there_s = sum(board.there_s for board in self.boards)
         return min(1.0, sum(board.worked_s for board in self.boards) / there_s) if there_s > 0 else math.nan
 
 
 def status_of_origin(origin: Mapping[str, str]) -> PoolStatus | None:
-    """What the boards of a stored session had done by its end; None where it had one board, or that is damaged."""
+    """What the boards of a stored session had done by its end; None if it had one board, or that is damaged."""
     try:
         documents = json.loads(origin[STATUS])
         return PoolStatus(tuple(from_json(BoardStatus, document) for document in documents[:_MOST_BOARDS]))
@@ -369,7 +369,7 @@ class _Account:
 
 
 class Ledger:
-    """Hears from the runner what happens. `changed` says that a board does something else than in the last status."""
+    """Receives the runner's events. `changed` is True if a board's activity differs from the last status."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """`clock` gives seconds that only grow."""
@@ -410,7 +410,7 @@ class Ledger:
         self._become(account, Doing.MEASURING)
 
     def prepared(self, key: str, seconds: float) -> None:
-        """It says that so many seconds of its work came before its first row."""
+        """Note the seconds of preparation that preceded the board's first row."""
         self._accounts[key].add(preparing_s=seconds)
 
     def measured(self, key: str, number: int, row: int, *, failed: bool) -> None:
@@ -489,7 +489,7 @@ def boards_document(boards: Mapping[str, Mapping[str, str]]) -> str:
 def boards_of_origin(origin: Mapping[str, str]) -> dict[str, dict[str, str]]:
     """The boards that measured a session, by their keys: `label` and how each one's figures are stated.
 
-    Empty where one board did, and where what is stored is damaged.
+    Empty if one board did, and where what is stored is damaged.
     """
     try:
         stored = json.loads(origin.get(ORIGIN, "{}"))

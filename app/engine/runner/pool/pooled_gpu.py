@@ -42,7 +42,7 @@ class PooledGpu(TunedBoards):
     # --- what a session is planned and run on -------------------------------------------------------------------------
 
     def require_runnable(self, spec: Specification) -> tuple[DeviceLimits, tuple[str, ...]]:
-        """Raises InputError where a pool cannot run it: what the workers would start is no kernel of its sources."""
+        """Raises InputError if a pool cannot run it: what the workers would start is no kernel of its sources."""
         where = str(spec.path)
         if spec.refused:
             raise InputError(spec.refused, where, "its space can be looked at, and recordings of it replayed")
@@ -63,7 +63,7 @@ class PooledGpu(TunedBoards):
         return {name: values for name, values in wanted.items() if name not in fixed}, as_they_are(fixed)
 
     def require_settings(self, names: Sequence[str]) -> None:
-        """Raises WattridgeError where a session that needs these settings cannot make them."""
+        """Raises WattridgeError if a session that needs these settings cannot make them."""
         for name in names:
             if why := self.why_not(name):
                 raise WattridgeError(f"the {WORDS[name]} cannot be set: {why}", self.model, "see `wattridge worker`")
@@ -87,7 +87,7 @@ class PooledGpu(TunedBoards):
         )
 
     def why_not(self, setting: str) -> str:
-        """Why a setting cannot be made on all of the boards; empty where it can."""
+        """Why a setting cannot be made on all of the boards; empty if it can."""
         found = ((board, why) for board in self.boards if (why := board.why_not(setting)))
         return next((f"{each.label}: {why}" for each, why in found), "")
 

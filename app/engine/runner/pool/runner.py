@@ -143,7 +143,7 @@ class PoolRunner(Runner):
         condition: str = "",
         report: Callable[[PoolStatus, str], None] = lambda *_: None,
     ) -> None:
-        """Waits until one board is ready. Raises WattridgeError where none becomes so.
+        """Waits until one board is ready. Raises WattridgeError if none becomes so.
 
         `report` is called with what the boards do, as it changes, and what the user should know of it in one line.
         """
@@ -245,7 +245,7 @@ class PoolRunner(Runner):
         return measurements
 
     def features(self, rows: Sequence[int], stop: threading.Event | None = None) -> npt.NDArray[np.float64]:
-        """What the boards' compilers know of the rows; NaN where none answered."""
+        """The compilers' figures of the rows; NaN if no board answered."""
         result = np.full((len(rows), len(self.feature_names)), np.nan)
         seats = self._ready()
         size = min(MOST_ROWS, max(1, math.ceil(len(rows) / max(1, len(seats)))))
@@ -363,7 +363,7 @@ class PoolRunner(Runner):
             self._forget(number)
 
     def _by_setting(self, rows: Sequence[int]) -> list[int]:
-        """The rows, those of one device setting together: a board changes its clocks as seldom as can be."""
+        """The rows grouped by device setting, which minimises changes of clocks."""
         asked = [int(row) for row in rows]
         if not any(parameter.device_setting for parameter in self._space.parameters):
             return asked
@@ -422,7 +422,7 @@ class PoolRunner(Runner):
         timeout_s: float = CONCLUDE_S,
         stop: threading.Event | None = None,
     ) -> list[Mapping[str, Any] | None]:
-        """The answers to requests of several boards, waited for; None for each that there is none to."""
+        """Wait for the answers to requests to several boards; None for a request without an answer."""
         numbers = [self._send(seat, request) for seat, request in requests]
         sent = [self._sent[number] for number in numbers]
         until = min(time.monotonic() + timeout_s, self._stopped_s + STOPPED_S)
@@ -483,7 +483,7 @@ class PoolRunner(Runner):
             raise WattridgeError(what, self._model, "see to its workers, then resume the session")
 
     def _report(self, *, at_once: bool = False) -> None:
-        """Say what the boards do, at most so often."""
+        """Report the activity of the boards, at a limited rate."""
         passed_s = time.monotonic() - self._reported_s
         if at_once or passed_s >= (_REPORT_S if self._ledger.changed else _AT_LEAST_S):
             self._reported_s = time.monotonic()

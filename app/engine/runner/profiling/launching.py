@@ -46,7 +46,7 @@ def write_job(folder: Path, backend: str, tasks: list[Task]) -> None:
 
 
 def launched(folder: Path) -> dict[int, str | None]:
-    """The rows whose turn came, in that order, each with why it failed: '' where it ran, None where it never ended."""
+    """The rows whose turn came, in that order, each with why it failed: '' where it ran, None if it never ended."""
     try:
         lines = (folder / LAUNCHED).read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -55,7 +55,7 @@ def launched(folder: Path) -> dict[int, str | None]:
 
 
 def launch_all(job: Mapping[str, Any], folder: Path, backend: Backend) -> None:
-    """Launch every kernel of a job once. Raises DeviceFault where the context is lost."""
+    """Launch every kernel of a job once. Raises DeviceFault if the context is lost."""
     worker = Worker(backend)
     calls: Mapping[str, Any] | None = None
     with (folder / LAUNCHED).open("w", encoding="utf-8", buffering=1) as log:

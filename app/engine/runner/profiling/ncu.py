@@ -73,7 +73,7 @@ class ProfiledLaunch:
     """One launch of a kernel, as it was profiled."""
 
     name: str
-    block: tuple[int, ...]  # empty where it is not said
+    block: tuple[int, ...]  # empty if it is not said
     grid: tuple[int, ...]
     metrics: Mapping[str, float]  # in base units: byte, s, Hz and their ratios; unknown ones are left out
 
@@ -127,7 +127,7 @@ def decimal_point(numbers: Iterable[str]) -> str:
 
 
 def _shown_point(digits: str) -> str:
-    """Which separator of a number must be its point; empty where it may be either."""
+    """Which separator of a number must be its point; empty if it may be either."""
     marks = [mark for mark in digits if mark in ".,"]
     if not marks:
         return ""
@@ -242,7 +242,7 @@ _CAPABILITIES: Final = re.compile(r"^CapEff:\s*([0-9a-f]+)", re.MULTILINE)
 
 
 def counters_refused(parameters: Path = _PARAMETERS, status: Path = Path("/proc/self/status")) -> bool | None:
-    """Whether the driver refuses its counters to this process; None where it does not say."""
+    """Whether the driver refuses its counters to this process; None if it does not say."""
     try:
         rule = _RULE.search(parameters.read_text(encoding="ascii", errors="replace"))
     except OSError:
@@ -285,7 +285,7 @@ _MESSAGES: Final = (  # what it says -> what that is, and the remedy
 
 
 def find_ncu(where: str) -> Path:
-    """Nsight Compute's program. Raises WattridgeError, with the remedy, where there is none."""
+    """Nsight Compute's program. Raises WattridgeError, with the remedy, if there is none."""
     named = environ.get(CHOICE, "")
     if named:
         program_path = shutil.which(named)
@@ -307,7 +307,7 @@ def find_ncu(where: str) -> Path:
 
 @lru_cache(maxsize=4)
 def version_of(ncu: Path) -> str:
-    """'Nsight Compute 2025.1.0'. Raises WattridgeError where it does not answer."""
+    """'Nsight Compute 2025.1.0'. Raises WattridgeError if it does not answer."""
     try:
         said = answer_of([str(ncu), "--version"])
     except OSError as error:
@@ -329,7 +329,7 @@ class NcuProfiler:
         backend: str | None = None,
         toolchain: Toolchain | None = None,
     ) -> None:
-        """Raises WattridgeError where there is no profiler."""
+        """Raises WattridgeError if there is no profiler."""
         self._spec, self._sensors, self._space = spec, sensors, space
         self._ncu = ncu or find_ncu(sensors.info.label)
         self._backend, self._toolchain = backend, toolchain
@@ -386,7 +386,7 @@ class NcuProfiler:
     def _run(self, tasks: Sequence[Task], stop: threading.Event) -> list[Profile]:
         """Profile some kernels in one run, as many of them as it gets through: at least one, or none when stopped.
 
-        Raises WattridgeError where nothing can be profiled here.
+        Raises WattridgeError if nothing can be profiled here.
         """
         while True:
             folder = scratch_folder()
@@ -423,7 +423,7 @@ class NcuProfiler:
         return ended, read_ncu(f"{text}\n{ended.output}\n{ended.errors}")
 
     def _forget_unknown(self, errors: Iterable[str]) -> bool:
-        """Ask no more for metrics that errors name: this version or board does not have them. Whether there are any."""
+        """Drop the metrics that errors name as unavailable on this version or board. Whether any were dropped."""
         named = [name for error in errors if "metric" in error.lower() for name in _NAME.findall(error)]
         before = dict(self._asked)
         for ours, theirs in before.items():
@@ -436,7 +436,7 @@ class NcuProfiler:
     def _joined(
         self, tasks: Sequence[Task], came: Mapping[int, str | None], output: NcuOutput, ended: Ended
     ) -> list[Profile]:
-        """The launches of a run with their rows. Raises WattridgeError where they do not belong together."""
+        """The launches of a run with their rows. Raises WattridgeError if they do not belong together."""
         how = "it took too long" if ended.timed_out else f"it took the program along: {ended.how}"
         results = [Profile(row, error=how if error is None else error) for row, error in came.items() if error != ""]
         ran = [task for task in tasks if came.get(task.row) == ""]
