@@ -9,9 +9,10 @@ Injection".
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
-from typing import Final
+from typing import Any, Final
 
 # Cc: ANSI escapes, backspace, newlines; Cf: bidirectional overrides, zero-width characters; Cs: bytes that were not
 # UTF-8; Zl and Zp: line and paragraph separators.
@@ -49,6 +50,14 @@ def safe_json(document: str) -> str:
         letter if letter == "\n" or unicodedata.category(letter) not in _ACTIVE else _json_escape(letter)
         for letter in document
     )
+
+
+def json_or_none(text: str | bytes) -> Any:
+    """The document of a JSON text; None where the text is not JSON, or nested too deeply to be parsed."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _escaped(letter: str) -> str:

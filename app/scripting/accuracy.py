@@ -85,14 +85,14 @@ class AccuracyObserver(OutputObserver):
         """
         self.key = key
         self._error = metric if callable(metric) else error_by_name(metric or "rmse", atol)
-        self._found = float("nan")
+        self._largest = float("nan")
 
     def process_output(self, answer: Sequence[Any] | None, output: Sequence[Any]) -> None:
-        pairs = ((value, match) for value, match in zip(answer or (), output, strict=False) if value is not None)
-        self._found = max(float(self._error(each, found)) for each, found in pairs)
+        pairs = (pair for pair in zip(answer or (), output, strict=False) if pair[0] is not None)
+        self._largest = max(float(self._error(expected, written)) for expected, written in pairs)
 
     def get_results(self) -> dict[str, float]:
-        return {self.key: self._found}
+        return {self.key: self._largest}
 
 
 def error_by_name(name: str, tiny: float = _TINY) -> Error:

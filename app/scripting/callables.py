@@ -287,16 +287,16 @@ def _space(parameters: Mapping[str, Sequence[Any] | str], restrictions: Any) -> 
             what = f"it is of type {type(given).__name__}"
             raise InputError(what, f"parameters[{name!r}]", "give a list of values, or a range as text")
         listed[name] = given if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else (given,)
-    for each, values in listed.items():
+    for name, values in listed.items():
         for value in () if isinstance(values, str) else values:
             if not isinstance(value, bool | int | float | str):
                 what = f"the value {value!r} is of type {type(value).__name__}"
-                raise InputError(what, f"parameters[{each!r}]", "list numbers, flags or text")
-    found = read_restrictions(restrictions, tuple(listed))
+                raise InputError(what, f"parameters[{name!r}]", "list numbers, flags or text")
+    restricted = read_restrictions(restrictions, tuple(listed))
     where = str(script_path())
-    space = build_space(listed, found.texts, {}, limits_of((8, 0)), block_size_names=(), where=where)
-    for each, accepts in found.functions.items():
-        space = filtered(space, accepts, each, where)
+    space = build_space(listed, restricted.texts, {}, limits_of((8, 0)), block_size_names=(), where=where)
+    for label, accepts in restricted.functions.items():
+        space = filtered(space, accepts, label, where)
     return space
 
 

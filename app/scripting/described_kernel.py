@@ -1,11 +1,9 @@
-"""A script's kernel as the engine takes it: a specification whose arrays are files, and the script's functions.
+"""A script's kernel for the engine: a specification whose arrays are files, and the functions of the script.
 
-A kernel as a Python script describes it: text, launch and sizes by functions of the parameters, or by text.
-
-The functions are the script's own and are called in its process, with a dict of the parameters. What they raise goes
-to the script. The grid is the problem's size over the product of its divisors, divided as real numbers and rounded up.
-
-Arguments of kernels as NumPy arrays and scalars, whatever library made them.
+Text, launch and sizes are given as text or as functions of the parameters. The functions are called in the script's
+process with a dict of the parameters, and their exceptions reach the script. The grid is the problem's size over the
+product of its divisors, divided as real numbers and rounded up. Arguments may be arrays of any library that
+`to_numpy` reads.
 """
 
 from __future__ import annotations
@@ -60,21 +58,12 @@ class ScriptedParts:
         return {name: value for name, value in configuration.items() if name not in self.settings}
 
 
-def scripted_kernel(
-    spec: Specification, limits: DeviceLimits, shared_opt_in: int, parts: ScriptedParts
-) -> ScriptedKernel:
-    """The kernel of a specification as a script describes it."""
-    assert spec.kernel is not None, "a script describes a kernel"
-    return ScriptedKernel(spec, spec.kernel, limits, shared_opt_in, parts)
-
-
 class ScriptedKernel(SourceKernel):
-    """Prepares what the compiler and the launch need; checks its outputs as any kernel does."""
+    """The kernel of a specification as a script describes it; its outputs are checked as those of any kernel."""
 
-    def __init__(
-        self, spec: Specification, kernel: KernelSpec, limits: DeviceLimits, shared_opt_in: int, parts: ScriptedParts
-    ) -> None:
-        super().__init__(spec, kernel, limits, shared_opt_in)
+    def __init__(self, spec: Specification, limits: DeviceLimits, shared_opt_in: int, parts: ScriptedParts) -> None:
+        assert spec.kernel is not None, "a script describes a kernel"
+        super().__init__(spec, spec.kernel, limits, shared_opt_in)
         self._parts = parts
 
     def hidden_parameters(self) -> str:
@@ -151,7 +140,7 @@ class ScriptedKernel(SourceKernel):
         if callable(value):
             return value(parameters)
         if isinstance(value, str):
-            return _NAME.sub(lambda found: str(parameters.get(found[0], found[0])), value)
+            return _NAME.sub(lambda match: str(parameters.get(match[0], match[0])), value)
         return value
 
     def _sizes(self, parameters: Parameters) -> list[int]:
@@ -163,8 +152,8 @@ class ScriptedKernel(SourceKernel):
 
     def _several(self, given: Any, parameters: Parameters) -> list[Any]:
         """One or several amounts, as the script gives them or its function returns them."""
-        found = given(parameters) if callable(given) else given
-        return list(found) if isinstance(found, Sequence) and not isinstance(found, str) else [found]
+        amounts = given(parameters) if callable(given) else given
+        return list(amounts) if isinstance(amounts, Sequence) and not isinstance(amounts, str) else [amounts]
 
     def _amount(self, given: Any, parameters: Parameters, what: str) -> float:
         value = given(parameters) if callable(given) else given
@@ -337,9 +326,9 @@ def describe_kernel(
     verify = None
     if expected is not None and compare and folder is not None:
         references = {
-            name: _kept(folder, f"answer_{name}", each)
-            for name, each in zip(names, expected, strict=True)
-            if each is not None
+            name: _kept(folder, f"answer_{name}", array)
+            for name, array in zip(names, expected, strict=True)
+            if array is not None
         }
         verify = VerifySpec("", rtol=RTOL, atol=float(atol), references=references)
     kernel = KernelSpec(
@@ -360,7 +349,7 @@ def describe_kernel(
         source=source.text,
         problem_size=problem_size if callable(problem_size) else _sizes(problem_size),
         grid_divisors=tuple(
-            _divisors(each, block, axis, parameters) for each, block, axis in zip(grid_div, blocks, AXES, strict=True)
+            _divisors(given, block, axis, parameters) for given, block, axis in zip(grid_div, blocks, AXES, strict=True)
         ),
         block_size_names=blocks,
         shared_byte=_shared(smem_args),
@@ -525,7 +514,7 @@ def _answer(given: Any, arguments: Sequence[Any], *, compare: bool) -> list[Any]
 def _scalars(names: Sequence[str], given: Sequence[Any], parameters: Mapping[str, Any]) -> dict[str, Value]:
     """Numbers that the kernel is called with: a profile of the simulated boards knows its sizes by their names."""
     named = zip(names, given, strict=True)
-    return {name: each.item() for name, each in named if isinstance(each, np.generic) and name not in parameters}
+    return {name: value.item() for name, value in named if isinstance(value, np.generic) and name not in parameters}
 
 
 def _argument(folder: Path | None, name: str, value: Any, *, output: bool = False) -> ArgumentSpec:

@@ -1,10 +1,7 @@
 """`tune_kernel` and `run_kernel` with the signature and the meaning of Kernel Tuner 1.5's.
 
 What cannot be honoured is refused in one line and never ignored: `PARAMETERS` says of each parameter what happens.
-
-What is said of a session of a script in which no configuration worked: the reason, and what to do, in one line.
-
-One launch of a script's kernel, in a process of its own, and what it has written.
+`tune_kernel` runs a session; `run_kernel` launches a kernel once, in a process of its own.
 """
 
 from __future__ import annotations
@@ -51,7 +48,7 @@ from ..engine.specification.plan import SessionPlan
 from ..engine.workloads.source_kernel import KernelRefused
 from ..sensors.gpu import Gpu
 from ..sensors.select import HOST, OPENCL, open_gpu
-from .described_kernel import DescribedKernel, describe_kernel, scripted_kernel
+from .described_kernel import DescribedKernel, ScriptedKernel, describe_kernel
 from .kernel_planning import NOT_ISOLATED, Wanted, plan_from_cache, plan_on_board, require_language
 from .observers import DECLARED, BenchmarkObserver, NVMLObserver, OutputObserver, RegisterObserver
 from .restrictions import read_restrictions
@@ -59,7 +56,7 @@ from .script_side import ScriptOfKernel, read_verify
 from .sources import KernelSource, read_source
 from .strategies import read_strategy
 from .surroundings import run_session_of_script, surroundings
-from .tuned import Figures, Result, read_metrics, read_objective
+from .tuned import Figures, Result, configuration_text, read_metrics, read_objective
 
 _MOST: Final = 200  # characters of the reason
 _ARCHITECTURE: Final = re.compile(r"gpu.arch|sm_\d|compute_\d", re.IGNORECASE)
@@ -356,7 +353,7 @@ def run_kernel(
             timeout_s=_TIMEOUT_S,
         )
         board = stack.enter_context(board_of(gpu, usual_board(source, device, platform)))
-        return run_once(kernel, board, folder, dict(params), quiet=quiet)
+        return _run_once(kernel, board, folder, dict(params), quiet=quiet)
 
 
 # --- inside -----------------------------------------------------------------------------------------------------------
@@ -477,8 +474,10 @@ def _run(plan: ReadyPlan, figures: Figures, cache: GrowingCache | None, *, quiet
                 timed.append(place)
                 continue
             if verbose and measurement.error and isinstance(event, MeasurementsAdded):
-                say(f"{_words(measurement.configuration)}: {measurement.state}: {measurement.error}")
-            _LOG.info("%s: %s %s", _words(measurement.configuration), measurement.state, dict(measurement.values))
+                say(f"{configuration_text(measurement.configuration)}: {measurement.state}: {measurement.error}")
+            _LOG.info(
+                "%s: %s %s", configuration_text(measurement.configuration), measurement.state, dict(measurement.values)
+            )
             if cache is not None and measurement.row not in taken_over:
                 cache.add(measurement, about, figures.more.get(measurement.row, {}) | figures.spent(measurement))
         seen = len(table)
@@ -493,10 +492,6 @@ def _run(plan: ReadyPlan, figures: Figures, cache: GrowingCache | None, *, quiet
     if not quiet and (words := why_none_worked(result.table)):
         say(words)
     return result
-
-
-def _words(configuration: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in configuration.items())
 
 
 def _about(plan: SessionPlan) -> About:
@@ -521,9 +516,9 @@ def _results(result: SessionResult, figures: Figures, objective: Objective) -> t
     plan, table = result.plan, result.table
     goal = plan.objective.goal
     name = "time" if goal.name == "time_s" else goal.name
-    measured = [each for index in range(len(table)) if (each := table.measurement(index)).final]
+    measured = [m for index in range(len(table)) if (m := table.measurement(index)).final]
     if plan.strategy == "brute_force":  # they come as they are compiled
-        measured.sort(key=lambda each: each.row)
+        measured.sort(key=lambda measurement: measurement.row)
     results = [figures.result(measurement) for measurement in measured]
     rows = [measurement.row for measurement in measured]
     _share_out(result, results, rows)
@@ -549,7 +544,7 @@ def _results(result: SessionResult, figures: Figures, objective: Objective) -> t
             optimal["optimal"] = True
         environment["best_config"] = best
     elif worked:
-        environment["best_config"] = (max if goal.maximise else min)(worked, key=lambda each: each[name])
+        environment["best_config"] = (max if goal.maximise else min)(worked, key=lambda result: result[name])
     return Results(results, rows, result), environment
 
 
@@ -560,14 +555,14 @@ def _share_out(session: SessionResult, results: Sequence[Result], rows: Sequence
     """
     plan, progress = session.plan, session.progress
     known = {item.row for item in plan.known}
-    for each in (result for result, row in zip(results, rows, strict=True) if row in known):
-        each |= dict.fromkeys(COST_MS, 0.0)
+    for from_cache in (result for result, row in zip(results, rows, strict=True) if row in known):
+        from_cache |= dict.fromkeys(COST_MS, 0.0)
     on_this_clock = plan.source not in ("recorded", "simulated")
     spent = math.fsum(element.get(name, 0.0) for element in results for name in COST_MS) if on_this_clock else 0.0
     strategy = progress.strategy_s * 1e3
     rest = max(0.0, progress.elapsed_s * 1e3 - strategy - spent)
-    for each in results:
-        each |= {"strategy_time": strategy / len(results), "framework_time": rest / len(results)}
+    for result in results:
+        result |= {"strategy_time": strategy / len(results), "framework_time": rest / len(results)}
 
 
 def _add_totals(results: Sequence[Result], environment: Result, began: float) -> None:
@@ -581,10 +576,7 @@ def _add_totals(results: Sequence[Result], environment: Result, began: float) ->
         environment |= {**totals, "overhead_time": took - math.fsum(totals.values())}
 
 
-__all__ = ["PARAMETERS", "Results", "board_of", "run_kernel", "tune_kernel"]
-
-
-def run_once(
+def _run_once(
     kernel: DescribedKernel, board: Gpu, folder: Path, parameters: Mapping[str, Any], *, quiet: bool
 ) -> list[Any]:
     """All arguments after one launch: arrays as NumPy arrays, scalars as they were.
@@ -607,7 +599,7 @@ def run_once(
         if not quiet:
             say(f"{spec.name} on {board.info.label}")
         gpu, language = device.gpu, device.language
-        scripted = language.kernel(spec, partial(scripted_kernel, parts=kernel.parts))
+        scripted = language.kernel(spec, partial(ScriptedKernel, parts=kernel.parts))
         loaded = stack.enter_context(closing(LoadedKernels(gpu, language, described.timeout_s, lambda: None)))
         try:
             prepared = scripted.prepare(dict(parameters))

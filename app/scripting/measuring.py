@@ -31,7 +31,7 @@ Board = Gpu | str | int | None
 
 
 def measure(gpu: Board | Sequence[Board] = None) -> Measuring:
-    """A context manager that measures one GPU, or several.
+    """Measure the block of a `with` statement on one GPU, or several.
 
     Parameters
     ----------

@@ -1,7 +1,4 @@
-"""Restrictions as Kernel Tuner takes them: expressions as text, and functions of the parameters.
-
-Restrictions that are functions of a script: the space without the configurations that they refuse.
-"""
+"""Restrictions in the forms that Kernel Tuner accepts: expressions as text, and functions that filter the space."""
 
 from __future__ import annotations
 

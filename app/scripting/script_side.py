@@ -17,7 +17,7 @@ from ..engine.runner.kernels.process import KernelFailed
 from ..engine.specification.model import Specification
 from ..engine.workloads.kernel_arguments import Array
 from ..sensors.limits import DeviceLimits
-from .described_kernel import ScriptedKernel, ScriptedParts, scripted_kernel
+from .described_kernel import ScriptedKernel, ScriptedParts
 from .observers import BenchmarkObserver, ContinuousObserver, OutputObserver, PrologueObserver
 from .tuned import Result
 
@@ -43,7 +43,7 @@ class ScriptOfKernel:
     observed: set[int] = field(default_factory=set)  # rows
 
     def kernel(self, spec: Specification, limits: DeviceLimits, shared_opt_in: int) -> ScriptedKernel:
-        return scripted_kernel(spec, limits, shared_opt_in, self.parts)
+        return ScriptedKernel(spec, limits, shared_opt_in, self.parts)
 
     def wrong(self, configuration: Configuration, outputs: Callable[[], Mapping[str, Array]]) -> str:
         shown = [value for value in self.observers if isinstance(value, OutputObserver)]

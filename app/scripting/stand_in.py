@@ -1,19 +1,17 @@
-"""Stands for the module `kernel_tuner` while a script runs that imports it.
+"""A stand-in for the module `kernel_tuner` while a script runs that imports it.
 
-What scripts use of it is here under its name; anything else is refused in one line when it is asked for.
+The names that scripts use are here; any other is refused in one line when it is accessed. `PythonKernel`, of
+`kernelbuilder`, is one configuration of a kernel as a Python function.
 
-`kernel_tuner.energy.energy`: power over the graphics clock, and the clock from which on the voltage rises.
-
-Kernel Tuner's form of the model [Schoonhoven2024, eqs. 6.2 and 6.3], with x the clock above the lowest one in MHz, and
-power relative to the least:
+`kernel_tuner.energy.energy` models power over the graphics clock, and finds the clock from which the voltage rises. It
+has Kernel Tuner's form of the model [Schoonhoven2024, eqs. 6.2 and 6.3], with x the clock above the lowest one in MHz,
+and power relative to the least:
 
     P(x) = min(P_max, 1 + 0.001 c x v(x)^2),   v(x) = 1 + 0.001 s max(0, x - ridge)
 
 Power is measured by the sweep of `wattridge fit`. The form leaves out that what the board draws at the lowest
 clock rises with the voltage, too: fitted alone it bends too early (1018 MHz for a TITAN RTX of 1155). So the ridge of a
 board is that of Wattridge's own model of the same sweep (`engine/models/fit/frequency.py`), with the rest fitted to it.
-
-`PythonKernel`, as Kernel Tuner's `kernelbuilder` has it: one configuration of a kernel as a Python function.
 """
 
 from __future__ import annotations
@@ -178,7 +176,7 @@ def _fitted(freqs: npt.ArrayLike, nvml_power: npt.ArrayLike, ridge_mhz: float | 
 
     starts = [(value, 1.0, min(slope, _MOST_SCALE), most) for value in ridges]
     found = [least_squares(off, start, bounds=bounds) for start in starts]
-    ridge, voltage_scale, clock_scale, power_max = min(found, key=lambda each: float(each.cost)).x.tolist()
+    ridge, voltage_scale, clock_scale, power_max = min(found, key=lambda result: float(result.cost)).x.tolist()
     return ridge + lowest_mhz, (ridge, voltage_scale, clock_scale, power_max), (lowest_mhz, least_w)
 
 
@@ -397,11 +395,11 @@ def get_config_string(
 ) -> str:
     """A configuration in one line, numbers to three places."""
 
-    def said(value: Any, name: str) -> str:
+    def text(value: Any, name: str) -> str:
         unit = "" if isinstance(value, tuned.ErrorConfig) else (units or {}).get(name, "")
         return f"{value:.3f}{unit}" if isinstance(value, float) else f"{value}{unit}"
 
-    return ", ".join(f"{name}={said(value, name)}" for name, value in params.items() if not keys or name in keys)
+    return ", ".join(f"{name}={text(value, name)}" for name, value in params.items() if not keys or name in keys)
 
 
 def get_best_config(
@@ -411,7 +409,7 @@ def get_best_config(
     worked = [result for result in results if "__error__" not in result and objective in result]
     if not worked:
         raise InputError(f"no result has a {objective}", "get_best_config", "look at the errors in the results")
-    return (max if objective_higher_is_better else min)(worked, key=lambda each: each[objective])
+    return (max if objective_higher_is_better else min)(worked, key=lambda result: result[objective])
 
 
 # What each module offers.

@@ -15,6 +15,7 @@ import numpy as np
 from .. import __version__
 from ..base.errors import InputError
 from ..base.files import read_text, write_text
+from ..base.text import json_or_none
 from ..engine.formats.c_header import c_value, comment_text, identifier
 from ..engine.formats.own import About
 from ..engine.formats.t4 import SCHEMA_VERSION, write_t4
@@ -215,10 +216,7 @@ def _size(given: Any) -> str:
 
 
 def _document(path: Path) -> dict[str, Any]:
-    try:
-        document = json.loads(read_text(path, _MOST_BYTES))
-    except (ValueError, RecursionError):
-        document = None
+    document = json_or_none(read_text(path, _MOST_BYTES))
     known = isinstance(document, dict) and document.get("version_number") == _VERSION
     if not known or not isinstance(document.get("data"), list) or not document["data"]:
         raise InputError("it is no file of stored results", str(path), "name one that store_results wrote")

@@ -225,10 +225,10 @@ def tune(
         raise InputError("there are no configurations", "triton.tune", "list at least one triton.Config")
     names = tuple(dict.fromkeys(name for _, values in listed for name in values))
     rows = [tuple(values.get(name, "default") for name in names) for _, values in listed]
-    found = {row: config for row, (config, _) in zip(rows, listed, strict=True)}
+    config_of = {row: config for row, (config, _) in zip(rows, listed, strict=True)}
 
     def launch(**configuration: Value) -> None:
-        config = found[tuple(configuration[name] for name in names)]
+        config = config_of[tuple(configuration[name] for name in names)]
         given = {**(keywords or {}), **config.all_kwargs()}
         if getattr(config, "pre_hook", None) is not None:  # it sees all arguments by their names, as in Triton
             config.pre_hook({**dict(zip(getattr(kernel, "arg_names", ()), args, strict=False)), **given})

@@ -1,6 +1,6 @@
 """`Tuned`: the result of tuning a callable, for a script, a prompt or a notebook.
 
-Figures by the names that Kernel Tuner's scripts use: times in milliseconds, metrics, results as dicts.
+`Figures` gives results as dicts with the names that Kernel Tuner's scripts use: times in milliseconds, metrics.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from html import escape
 from importlib import import_module
 from typing import Any, Final
@@ -17,6 +16,7 @@ from typing import Any, Final
 from ..base.errors import InputError, WattridgeError
 from ..base.formatting import number
 from ..engine.formats.entries import COST_MS
+from ..engine.formats.kernel_tuner import time_of
 from ..engine.formats.names import THEIR_SETTINGS
 from ..engine.results.measurement import Measurement, State, Value
 from ..engine.results.objectives import Goal, Objective
@@ -88,7 +88,7 @@ class Tuned:
         if not found:
             return f"<{plan.title} on {plan.board}: none of {len(self._table)} configurations worked>"
         goal = plan.objective.goal.name
-        best = f"{_words(self.best)}: {goal} {number(self.best_values[goal])}"
+        best = f"{configuration_text(self.best)}: {goal} {number(self.best_values[goal])}"
         return f"<{plan.title} on {plan.board}, {len(self._table)} configurations, session {self.session}, best {best}>"
 
     def _repr_html_(self) -> str:
@@ -108,7 +108,8 @@ class Tuned:
         )
 
 
-def _words(configuration: Mapping[str, Value]) -> str:
+def configuration_text(configuration: Mapping[str, Value]) -> str:
+    """The parameters with their values, separated by commas."""
     return ", ".join(f"{name}={value}" for name, value in configuration.items())
 
 
@@ -175,7 +176,7 @@ class Figures:
         result = {**parameters, **measurement.values, **self._named(measurement), **self.more.get(measurement.row, {})}
         result |= self.spent(measurement)
         if math.isfinite(measurement.timestamp_s):
-            result.setdefault("timestamp", datetime.fromtimestamp(measurement.timestamp_s, UTC).isoformat(sep=" "))
+            result.setdefault("timestamp", time_of(measurement.timestamp_s))
         if measurement.state is not State.OK:
             kind = _FAILURES.get(measurement.state, RuntimeFailedConfig)
             return result | {"__error__": kind(kind.__name__), "error": measurement.error}

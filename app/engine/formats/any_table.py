@@ -5,7 +5,6 @@ Which columns are parameters and which are figures is guessed from the header, o
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from typing import Any, Final, NoReturn
 from ...base.errors import InputError
 from ...base.files import open_input, read_text, text_chunks, text_lines
 from ...base.installation import how_to_add_package
+from ...base.text import json_or_none
 from ..results.measurement import State, Value
 from ..results.objectives import Goal, Objective, likely_goal
 from ..space.search_space import MIXED_KERNELS
@@ -355,17 +355,17 @@ def _flag(text: str) -> Value:
 def _lines(path: Path) -> Iterator[tuple[str, object]]:
     for number, line in enumerate(text_lines(path), 1):
         if line.strip():
-            found = _parsed(line)
-            if not isinstance(found, dict):
+            point = json_or_none(line)
+            if not isinstance(point, dict):
                 _refuse(path, f"line {number} is no JSON object")
-            yield f"line {number}", found
+            yield f"line {number}", point
 
 
 def _members(path: Path) -> Iterator[tuple[str, object]]:
-    found = _parsed(read_text(path))
-    if not isinstance(found, list) or not all(isinstance(match, dict) for match in found):
+    points = json_or_none(read_text(path))
+    if not isinstance(points, list) or not all(isinstance(point, dict) for point in points):
         _refuse(path, "this is no list of JSON objects")
-    return ((f"object {number}", value) for number, value in enumerate(found, 1))
+    return ((f"object {number}", point) for number, point in enumerate(points, 1))
 
 
 def _of_folder(path: Path) -> Table:
@@ -381,7 +381,7 @@ def _of_folder(path: Path) -> Table:
     alike = len({tuple(word for word, _ in value) for value in pieces}) == 1
     objects: list[tuple[str, object]] = []
     for file, piece in zip(files, pieces, strict=True):
-        document = _parsed(read_text(file, _LARGEST_FILE))
+        document = json_or_none(read_text(file, _LARGEST_FILE))
         if not isinstance(document, dict):
             _refuse(file, "this is no JSON object: one file must hold one point")
         named: dict[str, object] = {}
@@ -451,14 +451,6 @@ def _of_parquet(path: Path) -> Table:
         raise InputError(f"this is no Parquet file that can be read: {first}", str(path), "save it as CSV") from None
     rows = ({name: column[index] for name, column in read.items()} for index in range(file.metadata.num_rows))
     return _of_objects(path, ((f"row {place}", row) for place, row in enumerate(rows, 1)))
-
-
-def _parsed(text: str) -> object:
-    try:
-        document: object = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return document
 
 
 def _refuse(path: Path, what: str) -> NoReturn:

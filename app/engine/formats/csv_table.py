@@ -19,7 +19,7 @@ from pathlib import Path
 
 from ...base.errors import InputError
 from ...base.files import text_lines, write_text
-from ...base.text import cell_text, text_cell
+from ...base.text import cell_text, json_or_none, text_cell
 from ..results.measurement import Depth, State, Value
 from ..results.objectives import Objective
 from ..space.result_table import ResultTable
@@ -183,13 +183,9 @@ class _Header:
 
     def objective(self, goals: str) -> Objective:
         """The objective in the cell of that name, or else a likely one."""
-        try:
-            given = json.loads(goals) if goals else None
-        except (ValueError, RecursionError):
-            given = None
         names = [name for _, name in self._values]
         likely = "time_s" if "time_s" in names or not names else names[0]
-        return OwnHeader({OWN: {"objective": given}}).objective(likely)
+        return OwnHeader({OWN: {"objective": json_or_none(goals)}}).objective(likely)
 
 
 def _number(cell: str) -> float:
@@ -226,8 +222,5 @@ def _cell(value: Value) -> str:
 
 
 def _value(cell: str) -> Value:
-    try:
-        value = json.loads(cell)
-    except (ValueError, RecursionError):
-        return cell
+    value = json_or_none(cell)
     return value if is_value(value) else cell

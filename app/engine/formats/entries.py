@@ -1,21 +1,20 @@
-"""One entry of a recording, as other programs and this one write it: its configuration and what was measured.
+"""One entry of a recording, of this program or another one: its configuration, and the figures measured of it.
 
-Whether a column holds what was measured or what was chosen, by its name and its values.
+`is_figure` tells figures from parameters, by a column's name and values.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ...base.formatting import finite_or_none
+from ...base.text import json_or_none
 from ..results.measurement import Depth, State, Value
 from .names import DEVICE_SETTINGS, OwnNames, unit_of, units_of
 from .recording import Facts
@@ -102,8 +101,7 @@ class EntryReader:
             failure = _mark(name, entry[name]) if failure is None else failure
         own = entry.get(OWN)
         if type(own) is str:
-            with suppress(ValueError, RecursionError):
-                own = json.loads(own)
+            own = json_or_none(own)
         if type(own) is dict:
             return self._own_facts(entry, own, values, failure)
         if failure is None and (values.get("time", 0.0) >= _FAILED or values.get(self._objective, 0.0) >= _FAILED):

@@ -1,9 +1,8 @@
 """A Kernel Tuner cache from which a session reads earlier measurements, and to which it appends its own.
 
-What other programs wrote stays as they wrote it. The file is whole at every moment: it is replaced, never rewritten in
-place.
-
-A Kernel Tuner cache that another program still writes, read as it grows: only what is new is looked at.
+A session reads known measurements from its cache and adds new ones. Entries of other programs stay as they are. The
+file is complete at every moment: it is replaced, never rewritten in place. A cache that another program writes is read
+as it grows, from where the last reading ended.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from typing import Any, BinaryIO, Final, NamedTuple
 
 from ...base.errors import InputError
 from ...base.files import decode, open_input, read_text, write_text
+from ...base.text import json_or_none
 from ..results.measurement import Measurement, Value
 from ..space.search_space import SearchSpace
 from .entries import COST_MS, BadEntry, EntryReader
@@ -132,10 +132,7 @@ def _document(path: Path) -> dict[str, Any]:
     """The whole file, also where its writer was ended before it closed it. Raises InputError."""
     text = read_text(path, _MOST_BYTES).strip()
     for end in ("", "}\n}"):
-        try:
-            document = json.loads(text.removesuffix(",") + end if end else text)
-        except (ValueError, RecursionError):
-            continue
+        document = json_or_none(text.removesuffix(",") + end if end else text)
         if isinstance(document, dict) and isinstance(document.get("cache"), dict):
             return document
     raise InputError("it is no cache of Kernel Tuner's", str(path), "name another file")

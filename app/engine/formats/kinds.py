@@ -1,17 +1,17 @@
-"""What a file is, by its beginning, and which command reads it: the remedy where it was given to another one.
+"""The kind of a file, by its beginning, and the error that names the command which reads it.
 
-The text that the roofline benchmark of gpu-benches prints: one line per board and intensity.
+One kind is read here: the text that the roofline benchmark of gpu-benches prints, one line per board and intensity.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from ...base.errors import InputError
 from ...base.files import text_chunks
+from ...base.text import json_or_none
 from ...sensors.recorded.logs.read import is_log
 
 _NUMBER = r"\d+(?:\.\d+)?"
@@ -62,14 +62,7 @@ def is_trace(path: Path) -> bool:
 def is_json_lines(path: Path) -> bool:
     """Whether each line of a file is a JSON object of its own. Raises InputError if it cannot be read."""
     lines = [line for line in next(text_chunks(path), "").split("\n") if line.strip()]
-    return len(lines) > 1 and lines[1].lstrip().startswith("{") and _is_object(lines[0])
-
-
-def _is_object(line: str) -> bool:
-    try:
-        return isinstance(json.loads(line), dict)
-    except (ValueError, RecursionError):
-        return False
+    return len(lines) > 1 and lines[1].lstrip().startswith("{") and isinstance(json_or_none(lines[0]), dict)
 
 
 def refused_trace(path: Path) -> InputError:

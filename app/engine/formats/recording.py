@@ -1,6 +1,6 @@
 """`Recording`: a file of measurements, whatever its format, as a search space with one measurement per row.
 
-What was measured of each configuration of a recording, kept as columns: a twentieth of what objects would take.
+The measurements are kept as columns, which take a twentieth of the memory of objects.
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ Lists are read by our own grammar, never eval'ed: lists, `range`, `list(...)`, c
 from __future__ import annotations
 
 import ast
-import json
 from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...base.errors import InputError
-from ...base.text import shortened
+from ...base.text import json_or_none, shortened
 from ..results.measurement import Value
 from ..space.expression import expression_of, syntax_tree
 from ..space.values import MAX_VALUES, is_value, parse_values
@@ -146,12 +145,7 @@ def _unwrapped(text: str, tree: ast.expr) -> str:
 
 def _as_json(text: str) -> list[Any] | None:
     """A list as JSON, which most are; None if it is not."""
-    if not text.lstrip().startswith("["):
-        return None
-    try:
-        listed = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+    listed = json_or_none(text) if text.lstrip().startswith("[") else None
     return listed if isinstance(listed, list) else None
 
 

@@ -1,14 +1,12 @@
-"""T4, the field's format of tuning results: JSON with one result per configuration, plain or gzipped.
+"""T4, the field's format of tuning results: JSON with one result per configuration, plain or gzipped; and its kin.
 
 Kernel Tuner and the benchmark hub write `times.compilation`, the schema and KTT `times.compilation_time`: both are
-read. A session is written so that it reads back whole.
+read. A session is written so that it reads back whole. Two other forms (JSON) are read as T4:
 
-The list of results that Kernel Tuner's `tune_kernel` returns, saved as JSON; alone or with its environment.
-
-Each result is one flat object, the parameters first and then what was measured, without a header: what comes before the
-first figure is a parameter. A list of T4 results is read as well.
-
-The results of the Kernel Tuning Toolkit, KTT, as it writes them itself (JSON): read as T4 results.
+- The list of results that Kernel Tuner's `tune_kernel` returns, alone or with its environment. Each result is one flat
+  object without a header, the parameters first and then the figures: the keys before the first figure are parameters.
+  A list of T4 results is read as well.
+- The results that the Kernel Tuning Toolkit, KTT, writes by itself.
 """
 
 from __future__ import annotations
@@ -153,8 +151,8 @@ def ms_of(unit: object) -> float | None:
     return _MS.get(unit.strip().lower()) if isinstance(unit, str) else None
 
 
-def _metadata(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    metadata = document.get("metadata")
+def _metadata(document: Mapping[str, Any], key: str = "metadata") -> Mapping[str, Any]:
+    metadata = document.get(key)
     return metadata if isinstance(metadata, dict) else {}
 
 
@@ -332,8 +330,7 @@ class KttEntries:
     header_key = "Metadata"  # which has the unit of times
 
     def __init__(self, path: Path, document: Mapping[str, Any]) -> None:
-        given = document.get("Metadata")
-        metadata: Mapping[str, Any] = given if isinstance(given, dict) else {}
+        metadata = _metadata(document, "Metadata")
         self._metadata = {"timeunit": metadata.get("TimeUnit"), "device": metadata.get("Device")}
         self._results = T4Entries(path, {"metadata": self._metadata})
 

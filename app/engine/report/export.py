@@ -27,7 +27,7 @@ from ..formats.kernel_tuner import write_cache
 from ..formats.names import DEVICE_SETTINGS, unit_of
 from ..formats.nvidia_smi import clock_script
 from ..formats.own import About
-from ..formats.t1_writer import write_t1
+from ..formats.t1 import write_t1
 from ..formats.t4 import write_t4
 from ..results.measurement import MEASURED, Measurement, Value
 from ..runner.cuda.measured_code import ByNvcc, MeasuredCode, by_nvcc, capability_of, measured_code
@@ -40,8 +40,7 @@ from ..space.within_limits import nearest
 from ..specification.model import Specification
 from ..specification.plan import SessionPlan
 from ..workloads.source_kernel import KernelRefused
-from .code_export import code_source
-from .cuda_export import CudaFile
+from .cuda_export import CudaFile, code_source
 
 # kind -> how its file's name ends: a configuration's first, then those of the whole session
 KINDS = {

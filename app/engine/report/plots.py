@@ -1,4 +1,4 @@
-"""The charts of a report that the analysis does not describe: clouds with marks, fits with bands, traces.
+"""The charts that the analysis does not describe: clouds with marks, fits with bands, traces.
 
 `small_front` draws a session's cloud and front for notebooks, in colours of its own.
 """
@@ -74,9 +74,9 @@ def front_chart(
             for line in edp:
                 drawing.line(line.x, line.y, "iso", "equal energy-delay product" if line is edp[0] else "")
     drawing.line(x[plane.front], y[plane.front], "front", "Pareto front")
-    for each, at_x, at_y in beside:
-        shape, class_ = ("triangle", "b2") if each.kind is Kind.FLOOR else ("diamond", "b5")
-        drawing.sign(at_x, at_y, shape, class_, each.label)
+    for reference, at_x, at_y in beside:
+        shape, class_ = ("triangle", "b2") if reference.kind is Kind.FLOOR else ("diamond", "b5")
+        drawing.sign(at_x, at_y, shape, class_, reference.label)
     for index, letter in letters.items():
         drawing.mark(float(x[index]), float(y[index]), letter)
     return drawing.text

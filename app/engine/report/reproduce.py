@@ -1,8 +1,7 @@
-"""The commands that give what is shown: every option that differs from what the file says, and no other.
+"""The commands that reproduce what is shown: each option that differs from the file's value, and no other.
 
-Each function returns a `CommandLine`. Raises InputError, with the reason, where no command gives the same.
-
-`CommandLine`: a command of the program as a line for a shell, and as a script in Python.
+Each function returns a `CommandLine`, which is a line for a shell and a script in Python. Raises InputError, with the
+reason, where no command gives the same.
 """
 
 from __future__ import annotations

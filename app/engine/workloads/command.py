@@ -1,11 +1,8 @@
 """Any program as a workload: `{name}` in its command line stands for a parameter, figures are read from its output.
 
-The command line of one of the user's programs: `{name}` in it stands for a value. It never passes a shell.
-
-A user's regular expressions on a program's output, with a time limit.
-
-A pattern such as `(a+)+$` takes exponential time on some texts, and `re` holds the interpreter's lock meanwhile, so
-that neither a time limit nor Ctrl+C would be noticed. The search runs in a child process, which can be ended.
+The command line never passes a shell. The figures are found by the user's regular expressions. A pattern such as
+`(a+)+$` takes exponential time on some texts, and `re` holds the interpreter's lock meanwhile, so that neither a time
+limit nor Ctrl+C would be noticed: the search runs in a child process, which can be ended.
 """
 
 from __future__ import annotations
@@ -160,24 +157,37 @@ class Command:
         now_ns: Callable[[], int] = time.monotonic_ns,
     ) -> Ended:
         """Run it once to its end, or to `stop`; the stamps are on the given clock. Raises CommandFailed."""
-        words = self.words(configuration)
-        try:
-            ended = run_process(words, folder=self._folder, timeout_s=self.spec.timeout_s, stop=stop, now_ns=now_ns)
-        except (OSError, ValueError) as error:  # ValueError: a NUL in a word
-            reason = getattr(error, "strerror", None) or str(error)
-            raise CommandFailed(State.RUNTIME, f"{words[0]}: {reason}") from None
-        if ended.stopped:
-            return ended
-        if ended.timed_out:
-            what = f"ended after {self.spec.timeout_s:g} s, its time limit"
-            raise CommandFailed(State.TIMEOUT, with_last_words(what, ended))
-        if ended.exit_status != 0:
-            raise CommandFailed(State.RUNTIME, with_last_words(ended.how, ended))
-        return ended
+        return run_command(self.words(configuration), self._folder, self.spec.timeout_s, stop=stop, now_ns=now_ns)
 
     def values(self, ended: Ended, stop: threading.Event | None = None) -> dict[str, float] | None:
         """The figures in its output, as `figures_in` reads them."""
         return figures_in(self.spec.values, ended, stop)
+
+
+def run_command(
+    words: list[str],
+    folder: Path,
+    timeout_s: float,
+    *,
+    stop: threading.Event | None,
+    now_ns: Callable[[], int],
+    role: str = "",
+) -> Ended:
+    """Run a program to its end, or to `stop`; the stamps are on the given clock.
+
+    `role` names the program in the messages of CommandFailed, which is raised where it does not start, exceeds its
+    time limit, or exits with another status than 0.
+    """
+    try:
+        ended = run_process(words, folder=folder, timeout_s=timeout_s, stop=stop, now_ns=now_ns)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in a word
+        raise CommandFailed(State.RUNTIME, f"{words[0]}: {getattr(error, 'strerror', None) or error}") from None
+    if ended.timed_out and not ended.stopped:
+        what = f"{role and f'{role} was '}ended after {timeout_s:g} s, its time limit"
+        raise CommandFailed(State.TIMEOUT, with_last_words(what, ended))
+    if ended.exit_status != 0 and not ended.stopped:
+        raise CommandFailed(State.RUNTIME, with_last_words(f"{role and f'{role}: '}{ended.how}", ended))
+    return ended
 
 
 def figures_in(
@@ -204,13 +214,22 @@ def figures_in(
         try:
             result[name] = float(text or "")
         except ValueError:
-            what = "it is not in the output" if text is None else f"'{text[:60]}' is no number"
-            message = with_last_words(f"{name}: {what} ({pattern})", ended)
-            raise CommandFailed(State.CORRECTNESS, message) from None
+            raise no_figure(name, text, pattern, ended) from None
     return {name: value for name, value in result.items() if not math.isnan(value)}
 
 
 def with_last_words(what: str, ended: Ended) -> str:
-    """What went wrong, and the end of what the program said."""
-    said = (ended.errors.strip() or ended.output.strip())[-_SHOWN:]
-    return f"{what}\n{said}" if said else what
+    """What went wrong, and the end of what the program printed."""
+    return with_output(what, ended.errors.strip() or ended.output)
+
+
+def with_output(what: str, output: str) -> str:
+    """What went wrong, and the end of an output that is not empty."""
+    last = output.strip()[-_SHOWN:]
+    return f"{what}\n{last}" if last else what
+
+
+def no_figure(name: str, value: object, where: str, ended: Ended) -> CommandFailed:
+    """The error for a figure whose value, None where there is none, is not a number."""
+    what = "it is not in the output" if value is None else f"'{str(value)[:60]}' is no number"
+    return CommandFailed(State.CORRECTNESS, with_last_words(f"{name}: {what} ({where})", ended))

@@ -41,6 +41,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import aiohttp
 
 from ...base.installation import how_to_add
+from ...base.text import json_or_none
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
@@ -399,10 +400,7 @@ class Answer:
 
 
 def _json_object(text: bytes) -> dict[str, Any]:
-    try:
-        result = json.loads(text)
-    except (ValueError, RecursionError):
-        result = None
+    result = json_or_none(text)
     if not isinstance(result, dict):
         raise Garbage("the answer is no JSON object")
     if "error" in result and "choices" not in result:

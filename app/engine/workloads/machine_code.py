@@ -1,21 +1,18 @@
-"""Looks into an image's machine code, so that a kernel can be held to the work it claims to do.
+"""Features of a kernel without running it: its launch, its resources, and the instructions of its machine code.
 
-An image (cubin) is an ELF file with its kernels in sections `.text.NAME`. From compute capability 7.0 on an
-instruction has 16 bytes [Jia2018], and
-its lowest 9 bits say what it does whatever its operands are (compared with nvdisasm for 7.5, 8.0, 8.6 and 9.0).
+An image (cubin) is an ELF file with its kernels in sections `.text.NAME`. From compute capability 7.0 on an instruction
+has 16 bytes [Jia2018], and its lowest 9 bits give the operation whatever its operands are (compared with nvdisasm for
+7.5, 8.0, 8.6 and 9.0). So a kernel can be checked against the work that it claims to do.
 
-What kinds of instructions a kernel's machine code holds, how much its loads and stores move, and what lies in loops.
+Instructions are counted by kind, with the bytes of loads and stores, and apart within loops. Counts are of the code,
+not of the execution: the number of iterations of a loop is not in it. The innermost loops tell more of a kernel's work
+than the whole. Opcodes, widths and branch targets were compared with nvdisasm for compute capabilities 7.5, 8.0, 8.6,
+8.9, 9.0, 10.0 and 12.0, on the kernels of `resources/kernels` and one of every instruction below; 7.0 shares the
+encoding of 7.5 [Jia2018].
 
-Counts are of the code, not of what runs: how often a loop goes round is not in it. What the innermost loops hold says
-more of a kernel's work than the whole. Opcodes, widths and branch targets were compared with nvdisasm for compute
-capabilities 7.5, 8.0, 8.6, 8.9, 9.0, 10.0 and 12.0, on the kernels of `resources/kernels` and one of every instruction
-below; 7.0 shares the encoding of 7.5 [Jia2018].
-
-What is known of a kernel without running it: its launch, what its compiler granted, and its machine code.
-
-`FEATURES` says what each is, in which unit, and is the table of the user guide. Of a kernel on a real board all are
-known once it is compiled and loaded; of one on a simulated board what a compiler would report of it, never what the
-board is made to do. Unknown ones are NaN. Tiles, unrolling and vector widths are parameters of the configuration.
+`FEATURES` defines each feature with its unit, and is the table of the user guide. Of a kernel on a real board all are
+known once it is compiled and loaded; on a simulated board they are what a compiler would report, never what the board
+is made to do. Unknown ones are NaN. Tiles, unrolling and vector widths are parameters of the configuration.
 """
 
 from __future__ import annotations

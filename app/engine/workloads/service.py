@@ -1,6 +1,6 @@
-"""A service as a workload: started or attached to, waited for, asked, and ended. Nothing is started before `start`.
+"""A service as a workload: started or attached to, waited for, put under load, and ended.
 
-The load generator as the session sees it: started with a load, read as `Served`, ended.
+Nothing is started before `start`. `GeneratedLoad` runs the load generator and returns its reports as `Served`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import numpy as np
 
 from ...base.errors import InputError
 from ...base.installation import how_to_add
+from ...base.text import json_or_none
 from ...sensors.service import Requests, Served, ServiceLoad
 from ..children.python import python_command, python_environment
 from ..results.measurement import Configuration, State, Value
@@ -30,7 +31,18 @@ from ..space.expression import parse
 from ..specification.model import Specification
 from ..specification.service import APIS, FREE_PORT, ClientSpec, ServiceSpec, is_url
 from ..specification.toml_section import groups_of
-from .command import CommandFailed, CommandLine, TooSlow, figures_in, fill_places, last_matches, with_last_words
+from .command import (
+    CommandFailed,
+    CommandLine,
+    TooSlow,
+    figures_in,
+    fill_places,
+    last_matches,
+    no_figure,
+    run_command,
+    with_last_words,
+    with_output,
+)
 from .subprocesses import BackgroundProgram, Ended, run_process
 
 _MODULE: Final = f"{__package__}.load_generator"
@@ -127,7 +139,6 @@ class GeneratedLoad:
 _ASK_S: Final = 2.0  # for one answer to the question whether it is ready
 _LOOK_S: Final = 0.1  # between two of them
 _STOP_COMMAND_S: Final = 30.0
-_SHOWN: Final = 2000
 _STEP: Final = re.compile(r'(\w[\w-]*)|\[(\d+)\]|\["([^"]*)"\]')
 
 
@@ -212,17 +223,9 @@ class Service:
         port = urlsplit(running.url).port if running.url else None
         scope = {**self._constants, **({FREE_PORT: port} if port else {}), **configuration}
         words = self._run.words(scope)
-        try:
-            ended = run_process(words, folder=self._folder, timeout_s=client.timeout_s, stop=stop, now_ns=now_ns)
-        except (OSError, ValueError) as error:
-            raise CommandFailed(State.RUNTIME, f"{words[0]}: {getattr(error, 'strerror', None) or error}") from None
+        ended = run_command(words, self._folder, client.timeout_s, stop=stop, now_ns=now_ns, role="the client")
         if ended.stopped:
             return None
-        if ended.timed_out:
-            what = f"the client was ended after {client.timeout_s:g} s, its time limit"
-            raise CommandFailed(State.TIMEOUT, with_last_words(what, ended))
-        if ended.exit_status != 0:
-            raise CommandFailed(State.RUNTIME, with_last_words(f"the client: {ended.how}", ended))
         values = figures_in(client.values, ended, stop)
         return None if values is None else (ended, {**values, **_picked(client.json, ended)})
 
@@ -247,7 +250,7 @@ class Service:
                 why = f"nothing that it printed matches {ready}"
             if time.monotonic() > deadline:
                 what = f"the server was not ready after {self.spec.ready_s:g} s" + (f": {why}" if why else "")
-                raise CommandFailed(State.TIMEOUT, _with(what, running.heard))
+                raise CommandFailed(State.TIMEOUT, with_output(what, running.heard))
             stop.wait(_LOOK_S)
         return False
 
@@ -336,15 +339,9 @@ def _picked(paths: Mapping[str, str], ended: Ended) -> dict[str, float]:
     """The figures at these paths of its output, or of the last line of it, as JSON. Raises CommandFailed."""
     if not paths:
         return {}
-    document: Any = None
-    for text in (ended.output, *reversed(ended.output.strip().splitlines()[-20:])):
-        try:
-            document = json.loads(text)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(document, dict | list):
-            break
-    if not isinstance(document, dict | list):
+    texts = (ended.output, *reversed(ended.output.strip().splitlines()[-20:]))
+    document = next((read for read in map(json_or_none, texts) if isinstance(read, dict | list)), None)
+    if document is None:
         raise CommandFailed(State.CORRECTNESS, with_last_words("the client's output holds no JSON", ended))
     return {name: _number(name, at_path(document, path), path, ended) for name, path in paths.items()}
 
@@ -361,14 +358,13 @@ def at_path(document: Any, path: str) -> Any:
     return document
 
 
-def _number(name: str, found: Any, where: str, ended: Ended) -> float:
+def _number(name: str, value: Any, where: str, ended: Ended) -> float:
     try:
-        number = math.nan if isinstance(found, bool) else float(found)
+        number = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
-        what = "it is not in the output" if found is None else f"'{str(found)[:60]}' is no number"
-        raise CommandFailed(State.CORRECTNESS, with_last_words(f"{name}: {what} ({where})", ended))
+        raise no_figure(name, value, where, ended)
     return number
 
 
@@ -376,8 +372,3 @@ def _free_port() -> int:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])
-
-
-def _with(what: str, said: str) -> str:
-    said = said.strip()[-_SHOWN:]
-    return f"{what}\n{said}" if said else what

@@ -1,13 +1,8 @@
-"""A kernel as a specification describes it, in whatever language: its text with the defines of one configuration, its
-launch, its arguments and what they are checked against. Nothing here compiles or runs.
+"""The kernel of a specification, in any language: its text, launch, arguments and references for one configuration.
 
-What a language asks of the text of a kernel, and of how it is launched.
-
-The text of a kernel: the #defines before its source, and what the source says plainly of its parameters.
-
-What the text of a function in Fortran says of how its arguments are passed.
-
-The files that a kernel's source includes: another text in one of them is another kernel.
+A `Dialect` holds what differs between languages. The text is the `#define`s of the configuration before the source;
+names of parameters, and how a Fortran function takes its arguments, are read from the source. `included` lists the
+files that a source includes: another text in one of them is another kernel. Nothing here compiles or runs.
 """
 
 from __future__ import annotations

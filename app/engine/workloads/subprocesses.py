@@ -1,6 +1,6 @@
-"""Running one of the user's programs: timed to the millisecond, bounded in time and output, never through a shell.
+"""Programs of the user: run to their end (`run_process`), or in the background of a session (`BackgroundProgram`).
 
-A program that runs beside the session, as a server does: started, listened to, ended. It ends with this process.
+They are timed to the millisecond, bounded in time and output, never run through a shell, and end with this process.
 """
 
 from __future__ import annotations

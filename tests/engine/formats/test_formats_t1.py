@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from app.base.errors import InputError
 from app.base.paths import resources
+from app.engine.formats.t1 import write_t1
 from app.engine.formats.t1_text import values_of
-from app.engine.formats.t1_writer import write_t1
 from app.engine.session.load import load_specification
 from app.engine.session.planning import plan_specification, space_of
 from app.engine.specification.model import ArgumentSpec, Specification
