@@ -53,7 +53,7 @@ def safe_json(document: str) -> str:
 
 
 def json_or_none(text: str | bytes) -> Any:
-    """The document of a JSON text; None where the text is not JSON, or nested too deeply to be parsed."""
+    """The document of a JSON text; None if the text is not JSON, or nested too deeply to be parsed."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -220,7 +220,7 @@ def key_value(text: str) -> tuple[str, str]:
 
 
 def goal_of(arguments: Namespace) -> Goal | None:
-    """Return the goal that `--minimise` or `--maximise` names; None where neither is given."""
+    """Return the goal that `--minimise` or `--maximise` names; None if neither is given."""
     if arguments.maximise:
         return Goal(arguments.maximise, True)
     return Goal(arguments.minimise, False) if arguments.minimise else None

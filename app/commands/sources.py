@@ -40,7 +40,7 @@ def open_session(source: str | None, columns: TableColumns | None = None) -> Ope
 
 
 def newest_session(store: Store, where: str) -> int:
-    """Its number. Raises InputError, naming the command as `where`, where none is stored."""
+    """Its number. Raises InputError, naming the command as `where`, if none is stored."""
     sessions = store.sessions()
     if not sessions:
         raise InputError("no session is stored", where, "run `wattridge tune` or `wattridge demo` first")

@@ -23,7 +23,7 @@ class Channel:
 
 
 class Reading(NamedTuple):
-    """One instant: `values[i]` belongs to `gpu.channels[i]`, NaN where unknown, never 0 in its place."""
+    """One instant: `values[i]` belongs to `gpu.channels[i]`, NaN if unknown, never 0 in its place."""
 
     time_ns: int  # the GPU's clock (`gpu.clock`): monotonic ns for a real board
     values: tuple[float, ...]
@@ -74,7 +74,7 @@ def channel(name: str, unavailable: str | None = None) -> Channel:
 
 
 def figure_text(name: str, value: float) -> str:
-    """A channel's value as files hold it: seven digits, the energy counter's millijoules; empty where unknown."""
+    """A channel's value as files hold it: seven digits, the energy counter's millijoules; empty if unknown."""
     if not math.isfinite(value):
         return ""
     return f"{value:.3f}" if name == "energy_j" else f"{value:.7g}"

@@ -23,7 +23,7 @@ LIVE: Final = ("nvml", "amd")  # sources of real boards that report what they dr
 
 @dataclass(frozen=True, slots=True)
 class PowerLimit:
-    """Power limit in W. `current` is what acts now; None where the board does not report it."""
+    """Power limit in W. `current` is what acts now; None if the board does not report it."""
 
     minimum_w: float | None = field(metadata=figure(key="min"))
     maximum_w: float | None = field(metadata=figure(key="max"))
@@ -81,19 +81,19 @@ class Gpu(Protocol):
         ...
 
     def power_samples(self, since_ns: int) -> Sequence[PowerSample]:
-        """The driver's buffered samples newer than `since_ns`, oldest first. Raises NotSupported where it has none."""
+        """The driver's buffered samples newer than `since_ns`, oldest first. Raises NotSupported if it has none."""
         ...
 
     def energy_j(self) -> float:
-        """The energy counter (slow on real boards: ~4 ms). Raises NotSupported where there is none."""
+        """The energy counter (slow on real boards: ~4 ms). Raises NotSupported if there is none."""
         ...
 
     def graphics_clocks_mhz(self) -> Sequence[int]:
-        """Supported graphics clocks at the present memory clock, ascending; empty where unknown. Lazy and kept."""
+        """Supported graphics clocks at the present memory clock, ascending; empty if unknown. Lazy and kept."""
         ...
 
     def memory_clocks_mhz(self) -> Sequence[int]:
-        """Supported memory clocks, ascending; empty where unknown. Asked lazily and kept."""
+        """Supported memory clocks, ascending; empty if unknown. Asked lazily and kept."""
         ...
 
     def close(self) -> None:

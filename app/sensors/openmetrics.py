@@ -59,7 +59,7 @@ _STALE_S = 5.0  # a board without a reading for so long does not answer
 
 @dataclass(frozen=True, slots=True)
 class BoardReading:
-    """One board now. Values by channel name, NaN where unknown."""
+    """One board now. Values by channel name, NaN if unknown."""
 
     info: GpuInfo
     values: Mapping[str, float]
@@ -156,7 +156,7 @@ class _Boards:
 
 
 def _samples(board: BoardReading) -> Iterator[tuple[type[GaugeMetricFamily | CounterMetricFamily], str, str, float]]:
-    """Kind, name, help and value of what is one number; NaN where unknown."""
+    """Kind, name, help and value of what is one number; NaN if unknown."""
     gauge, counter = GaugeMetricFamily, CounterMetricFamily
     yield gauge, "wattridge_up", "1 while the board answers", float(board.answers)
     text = "Readings and power samples taken since watching began"

@@ -64,7 +64,7 @@ class HasPowerProfiles(Protocol):
     """A board that may have them."""
 
     def power_profiles(self) -> PowerProfiles:
-        """As they are now. Raises NotSupported where the driver or the board has none, GpuLost."""
+        """As they are now. Raises NotSupported if the driver or the board has none, GpuLost."""
         ...
 
 

@@ -41,7 +41,7 @@ def open_gpu(
     driver answers. `seed` is the simulated sensors' noise and
     `speed` the seconds of the GPU's clock per second (inf: as fast as it can be computed); both have no meaning for a
     real board. `voltage` False leaves nvidia-smi alone, which opens sooner and costs nothing later. Raises InputError
-    that names what there is, and SensorError where a real board does not open.
+    that names what there is, and SensorError if a real board does not open.
     """
     if not speed > 0 or math.isnan(speed):
         raise InputError(f"a speed of {speed} makes no sense", "--speed", "a positive number, 1 for real time")
@@ -196,7 +196,7 @@ def _open_amd(text: str, speed: float) -> Gpu:
 def _only_board(text: str, named: str, boards: list[tuple[str, str, str]], kind: str) -> int:
     """The index of the one board of that index, or whose UUID begins so; `boards` are (as selected, UUID, name).
 
-    Raises InputError where there is none, or where there are several.
+    Raises InputError if there is none, or where there are several.
     """
     begins = text.lower() if len(text) > 4 else "nothing"
     indices = [selector.rpartition(":")[2] for selector, _, _ in boards]
@@ -241,7 +241,7 @@ def _recordings() -> dict[str, Path]:
 
 
 def pci_address(uuid: str) -> str:
-    """DOMAIN:BUS:DEVICE.FUNCTION, hexadecimal, of either maker's board; empty where the driver does not tell it."""
+    """DOMAIN:BUS:DEVICE.FUNCTION, hexadecimal, of either maker's board; empty if the driver does not tell it."""
     if uuid.startswith("AMD-"):
         from .amd.gpu import pci_address as of_amd
 

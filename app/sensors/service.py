@@ -48,10 +48,10 @@ class Requests:
 
     due_ns: Stamps  # when it was to be sent: latency counts from here
     sent_ns: Stamps
-    first_ns: Stamps  # its first token; 0 where none came
+    first_ns: Stamps  # its first token; 0 if none came
     ended_ns: Stamps
-    input_tokens: Floats  # NaN where nothing tells
-    output_tokens: Floats  # that came; NaN where nothing tells
+    input_tokens: Floats  # NaN if nothing tells
+    output_tokens: Floats  # that came; NaN if nothing tells
     failed: npt.NDArray[np.bool_]
 
     def __len__(self) -> int:
@@ -97,7 +97,7 @@ class ServesLoad(Protocol):
     a board that implements this gives different `Served` and power for different settings in force.
     """
 
-    service_assumptions: str  # what of the model is assumed rather than measured; empty where it models no service
+    service_assumptions: str  # what of the model is assumed rather than measured; empty if it models no service
 
     def start_service(self, arguments: Mapping[str, Argument]) -> None:
         """(Re)start it with these server arguments, which takes its time on the board's clock.
@@ -130,7 +130,7 @@ _traces: dict[str, Trace] = {}
 
 
 def service_trace(info: GpuInfo) -> Trace | None:
-    """The trace of the service on a board; None where none was asked in this process."""
+    """The trace of the service on a board; None if none was asked in this process."""
     return _traces.get(info.uuid)
 
 

@@ -351,7 +351,7 @@ def failure_bars(session: Analysed, kind: str) -> Chart | str:
 
 
 def failure_kinds(session: Analysed) -> list[tuple[str, str]]:
-    """The kinds of failures with their counts, behind a choice of all of them; empty where nothing failed."""
+    """The kinds of failures with their counts, behind a choice of all of them; empty if nothing failed."""
     kinds = [(one.kind, f"{one.kind} ({count_text(one.count)})") for one in session.analysis.failures]
     return [("", "all kinds"), *kinds] if kinds else []
 

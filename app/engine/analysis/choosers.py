@@ -1,7 +1,7 @@
 """Ways to choose a configuration by its time and energy: fastest, least energy, a limit, the knee, a weight.
 
 `choices` makes all of them at once, each with its cost and gain against the fastest. The functions take columns of
-shape (n,), NaN where a configuration failed or the figure is unknown, and return the index of their choice, None where
+shape (n,), NaN if a configuration failed or the figure is unknown, and return the index of their choice, None where
 there is none. Of equals the one that is better in the other figure is chosen. Only ratios count, so the columns may be
 in any unit.
 """
@@ -29,12 +29,12 @@ def fastest(time_s: Floats, energy_j: Floats) -> int | None:
     Parameters
     ----------
     time_s, energy_j
-        Time in s and energy in J of each configuration, shape (n,); NaN where unknown. Only ratios count.
+        Time in s and energy in J of each configuration, shape (n,); NaN if unknown. Only ratios count.
 
     Returns
     -------
     int or None
-        Index of the choice; None where there is none.
+        Index of the choice; None if there is none.
     """
     return _least(time_s, energy_j)
 
@@ -45,12 +45,12 @@ def least_energy(time_s: Floats, energy_j: Floats) -> int | None:
     Parameters
     ----------
     time_s, energy_j
-        Time in s and energy in J of each configuration, shape (n,); NaN where unknown. Only ratios count.
+        Time in s and energy in J of each configuration, shape (n,); NaN if unknown. Only ratios count.
 
     Returns
     -------
     int or None
-        Index of the choice; None where there is none.
+        Index of the choice; None if there is none.
     """
     return _least(energy_j, time_s)
 
@@ -61,14 +61,14 @@ def least_edp(time_s: Floats, energy_j: Floats, exponent: float = 1.0) -> int | 
     Parameters
     ----------
     time_s, energy_j
-        Time in s and energy in J of each configuration, shape (n,); NaN where unknown. Only ratios count.
+        Time in s and energy in J of each configuration, shape (n,); NaN if unknown. Only ratios count.
     exponent
         Power of the time: 2 for E t^2.
 
     Returns
     -------
     int or None
-        Index of the choice; None where there is none.
+        Index of the choice; None if there is none.
     """
     return _least(energy_j * time_s**exponent, time_s)
 
@@ -79,14 +79,14 @@ def at_most_slower(time_s: Floats, energy_j: Floats, share: float) -> int | None
     Parameters
     ----------
     time_s, energy_j
-        Time in s and energy in J of each configuration, shape (n,); NaN where unknown. Only ratios count.
+        Time in s and energy in J of each configuration, shape (n,); NaN if unknown. Only ratios count.
     share
         Additional time over that of the fastest: 0.05 is 5 %.
 
     Returns
     -------
     int or None
-        Index of the choice; None where there is none.
+        Index of the choice; None if there is none.
     """
     if np.isnan(time_s).all():
         return None
@@ -99,16 +99,16 @@ def at_most_power(time_s: Floats, energy_j: Floats, power_w: Floats, limit_w: fl
     Parameters
     ----------
     time_s, energy_j
-        Time in s and energy in J of each configuration, shape (n,); NaN where unknown. Only ratios count.
+        Time in s and energy in J of each configuration, shape (n,); NaN if unknown. Only ratios count.
     power_w
-        Mean power of each configuration in W, shape (n,); NaN where unknown.
+        Mean power of each configuration in W, shape (n,); NaN if unknown.
     limit_w
         The highest power allowed, in W.
 
     Returns
     -------
     int or None
-        Index of the choice; None where there is none.
+        Index of the choice; None if there is none.
     """
     return _least(time_s, energy_j, power_w <= limit_w * (1 + _ROUNDING))
 
@@ -119,12 +119,12 @@ def knee(time_s: Floats, energy_j: Floats) -> int | None:
     Parameters
     ----------
     time_s, energy_j
-        Time in s and energy in J of each configuration, shape (n,); NaN where unknown. Only ratios count.
+        Time in s and energy in J of each configuration, shape (n,); NaN if unknown. Only ratios count.
 
     Returns
     -------
     int or None
-        Index of the choice; None where the front has fewer than three points or none of them lies below that line.
+        Index of the choice; None if the front has fewer than three points or none of them lies below that line.
     """
     at, t, e = _scaled_front(time_s, energy_j)
     if len(at) < 3:
@@ -142,14 +142,14 @@ def weighted(time_s: Floats, energy_j: Floats, a: float) -> int | None:
     Parameters
     ----------
     time_s, energy_j
-        Time in s and energy in J of each configuration, shape (n,); NaN where unknown. Only ratios count.
+        Time in s and energy in J of each configuration, shape (n,); NaN if unknown. Only ratios count.
     a
         Weight of the time, 0..1: 1 chooses the fastest, 0 the least energy.
 
     Returns
     -------
     int or None
-        Index of the choice; None where there is none.
+        Index of the choice; None if there is none.
 
     Raises
     ------
@@ -183,12 +183,12 @@ def weight_ranges(time_s: Floats, energy_j: Floats) -> list[WeightRange]:
     Parameters
     ----------
     time_s, energy_j
-        Time in s and energy in J of each configuration, shape (n,); NaN where unknown. Only ratios count.
+        Time in s and energy in J of each configuration, shape (n,); NaN if unknown. Only ratios count.
 
     Returns
     -------
     list of WeightRange
-        Ranges from a = 0 to a = 1 without gaps; empty where there is no choice.
+        Ranges from a = 0 to a = 1 without gaps; empty if there is no choice.
     """
     at, t, e = _scaled_front(time_s, energy_j)
     if not len(at):
@@ -207,7 +207,7 @@ def front_of_costs(time_s: Floats, energy_j: Floats) -> Indices:
     Parameters
     ----------
     time_s, energy_j
-        Time in s and energy in J of each configuration, shape (n,); NaN where unknown. Only ratios count.
+        Time in s and energy in J of each configuration, shape (n,); NaN if unknown. Only ratios count.
 
     Returns
     -------
@@ -250,7 +250,7 @@ class Preferences:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One way to choose. `index` is into the columns; None where it finds nothing."""
+    """One way to choose. `index` is into the columns; None if it finds nothing."""
 
     name: str
     label: str
@@ -310,14 +310,14 @@ def against(
     costs
         Time, energy and power of the measurements, columns of shape (n,).
     reference, index
-        Indices into the columns; None where there is no such choice.
+        Indices into the columns; None if there is no such choice.
     load
         Load of the year; the default of `Load` where None.
 
     Returns
     -------
     tuple of Tradeoff or None, and Yearly or None
-        Both None where an index is; the year None where the power of the reference is unknown.
+        Both None if an index is; the year None if the power of the reference is unknown.
     """
     if reference is None or index is None:
         return None, None
@@ -336,7 +336,7 @@ def against(
 
 
 def _between(costs: Costs, first: int | None, frugal: int | None) -> float:
-    """A useful power limit where none is stated: halfway between the two ends, in whole watts."""
+    """A useful power limit if none is stated: halfway between the two ends, in whole watts."""
     if first is None or frugal is None or first == frugal:
         return math.nan
     middle = float(costs.power_w[first] + costs.power_w[frugal]) / 2

@@ -50,14 +50,14 @@ class Compared:
     source: Source
     table: ResultTable
     kernel: str = ""  # what was tuned
-    board: str = ""  # UUID of the board; empty where it is not known, or several shared the session
+    board: str = ""  # UUID of the board; empty if it is not known, or several shared the session
     work: str = ""  # the problem size, where it is known
-    condition: str = ""  # thermal, that its energies are stated for; empty where they are as drawn
+    condition: str = ""  # thermal, that its energies are stated for; empty if they are as drawn
     limits: tuple[Limit, ...] = ()  # of its objective: what breaks one is not compared
     of_table: bool = False  # of another tool, where a parameter named 'kernel' is what ran
 
     def by_kernel(self) -> list[Compared]:
-        """Split the table of another tool by its column of kernels; a list of this alone where it has none."""
+        """Split the table of another tool by its column of kernels; a list of this alone if it has none."""
         name = next((name for name in self.table.space.names if self.of_table and name in KERNELS), None)
         parts: dict[str, list[Measurement]] = {}
         for measurement in map(self.table.measurement, range(len(self.table) if name else 0)):
@@ -74,7 +74,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """One configuration of one session. Speed and efficiency in the units of the comparison; NaN where unknown."""
+    """One configuration of one session. Speed and efficiency in the units of the comparison; NaN if unknown."""
 
     configuration: Configuration
     speed: float
@@ -139,14 +139,14 @@ class MeanChange:
 
     @classmethod
     def over(cls, changes: Sequence[float], fewest: int = FEWEST) -> MeanChange:
-        """Of the changes that are known; NaN where they are fewer than `fewest`."""
+        """Of the changes that are known; NaN if they are fewer than `fewest`."""
         known = [change for change in changes if math.isfinite(change)]
         mean = fmean(known) if len(known) >= fewest else math.nan
         return cls(mean, stdev(known) if len(known) >= max(2, fewest) else math.nan, len(known))
 
     @property
     def words(self) -> str:
-        """'+42.0 ± 24.1 %', or 'too few'; a dash where no change is known."""
+        """'+42.0 ± 24.1 %', or 'too few'; a dash if no change is known."""
         if self.count < FEWEST:
             return "too few" if self.count else UNKNOWN
         return f"{100 * self.mean:+.1f} ± {100 * self.deviation:.1f} %"
@@ -290,7 +290,7 @@ def _averaged(table: ResultTable) -> ResultTable:
 
 
 def _cloud(session: Compared, goals: Sequence[Goal]) -> Floats:
-    """Return the values of the goals, shape (n, goals); NaN where a measurement failed or breaks a limit."""
+    """Return the values of the goals, shape (n, goals); NaN if a measurement failed or breaks a limit."""
     cloud = np.column_stack([values_of(session.table, goal.name) for goal in goals])
     cloud[~feasible(session.table, session.limits)] = np.nan
     return cloud
@@ -352,7 +352,7 @@ def _settings(measured: _Measured, rows: Indices) -> int:
 
 
 def _rows_with(table: ResultTable, wanted: Configuration) -> Indices | None:
-    """Return the indices of the measurements with these kernel parameters, at any clock; None where there are none."""
+    """Return the indices of the measurements with these kernel parameters, at any clock; None if there are none."""
     kernel = {parameter.name: parameter for parameter in table.space.parameters if not parameter.device_setting}
     if set(kernel) != set(wanted):
         return None
@@ -379,7 +379,7 @@ class Crossing:
     speed_before: float
     speed: float
     speed_change: MeanChange
-    clock_mhz: float  # of the configuration of least energy; NaN where unknown
+    clock_mhz: float  # of the configuration of least energy; NaN if unknown
 
     @classmethod
     def of(cls, sides: Sequence[Side]) -> Crossing:
@@ -420,7 +420,7 @@ class Margin:
 
 @dataclass(frozen=True, slots=True)
 class KernelsByBoards:
-    """The whole table. A cell is None where that kernel was not tuned on that board."""
+    """The whole table. A cell is None if that kernel was not tuned on that board."""
 
     kernels: tuple[str, ...]
     boards: tuple[str, ...]
@@ -431,7 +431,7 @@ class KernelsByBoards:
 
 
 def kernels_by_boards(comparison: Comparison) -> KernelsByBoards | None:
-    """The table of a comparison; None where it has one kernel on one model of board."""
+    """The table of a comparison; None if it has one kernel on one model of board."""
     sides: dict[tuple[str, str], list[Side]] = {}
     for side in comparison.sides:
         sides.setdefault((side.kernel or "not named", _board(side.gpu, side.source)), []).append(side)

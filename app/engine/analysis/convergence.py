@@ -19,7 +19,7 @@ def best_so_far(figure: Floats, *, maximise: bool) -> Floats:
     Parameters
     ----------
     figure
-        Of each evaluation, shape (n,); NaN where it failed.
+        Of each evaluation, shape (n,); NaN if it failed.
     maximise
         Whether larger figures are better.
 
@@ -37,7 +37,7 @@ def hypervolume_so_far(values: npt.ArrayLike, maximise: Sequence[bool], referenc
     Parameters
     ----------
     values
-        Figures of the goals, shape (n, 2); NaN where an evaluation failed.
+        Figures of the goals, shape (n, 2); NaN if an evaluation failed.
     maximise
         For each goal, whether larger is better.
     reference

@@ -27,7 +27,7 @@ class Observed:
 
 @dataclass(frozen=True, slots=True)
 class Coefficient:
-    """One quantity against one target. NaN where it does not vary or too few pairs are known.
+    """One quantity against one target. NaN if it does not vary or too few pairs are known.
 
     `linear` is Pearson's and `rank` Spearman's coefficient, both of standardised values. For a quantity of words there
     is neither, but the correlation ratio: the root of the share of the target's variance between its values, 0..1.
@@ -66,7 +66,7 @@ def correlations(observed: Sequence[Observed], speed: Floats, efficiency: Floats
     observed
         The quantities, each a column of shape (n,).
     speed, efficiency
-        Of each measurement, shape (n,), in any unit, larger where better; NaN where it failed.
+        Of each measurement, shape (n,), in any unit, larger where better; NaN if it failed.
 
     Returns
     -------
@@ -98,12 +98,12 @@ def correlation(values: Floats, target: Floats) -> Coefficient:
     Parameters
     ----------
     values, target
-        Columns of shape (n,); NaN where unknown.
+        Columns of shape (n,); NaN if unknown.
 
     Returns
     -------
     Coefficient
-        NaN where a column does not vary or fewer than FEWEST pairs are known.
+        NaN if a column does not vary or fewer than FEWEST pairs are known.
     """
     return _pair(_Column(values), _Column(target))
 
@@ -143,7 +143,7 @@ def above_mean(values: Floats, among: Mask) -> Mask:
     Parameters
     ----------
     values
-        The column, shape (n,); NaN where unknown.
+        The column, shape (n,); NaN if unknown.
     among
         The rows that count, a mask of shape (n,).
 
@@ -164,7 +164,7 @@ def split_by_mean(observed: Observed, speed: Floats, efficiency: Floats) -> Spli
     observed
         The quantity, a column of shape (n,).
     speed, efficiency
-        Of each measurement, shape (n,), in any unit, larger where better; NaN where it failed.
+        Of each measurement, shape (n,), in any unit, larger where better; NaN if it failed.
 
     Returns
     -------
@@ -188,7 +188,7 @@ class _Column:
         self._over_known: tuple[Floats, Floats] | None = None
 
     def standardised(self, rows: Mask) -> tuple[Floats, Floats]:
-        """Values and ranks over some of the known rows, of mean 0 and deviation 1; empty where they do not vary."""
+        """Values and ranks over some of the known rows, of mean 0 and deviation 1; empty if they do not vary."""
         if not np.array_equal(rows, self.known):
             return _standardised(self.values[rows]), _standardised(_ranked(self.values[rows]))
         if self._over_known is None:
@@ -213,7 +213,7 @@ def _mean_product(a: Floats, b: Floats) -> float:
 
 
 def _standardised(values: Floats) -> Floats:
-    """Mean 0 and deviation 1; empty where the values do not vary."""
+    """Mean 0 and deviation 1; empty if the values do not vary."""
     centred = values - values.mean()
     deviation = math.sqrt(float((centred**2).mean()))
     vanishing = 1e-12 * float(np.abs(values).max())

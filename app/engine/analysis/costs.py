@@ -18,7 +18,7 @@ _LARGEST = 1e50  # of a figure, and the inverse of the smallest: what lies beyon
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Columns of shape (n,), n measurements: NaN where one failed or the figure is unknown."""
+    """Columns of shape (n,), n measurements: NaN if one failed or the figure is unknown."""
 
     time_s: Floats
     energy_j: Floats
@@ -42,7 +42,7 @@ def values_of(table: ResultTable, name: str) -> Floats:
     Returns
     -------
     ndarray of float64, shape (n,)
-        NaN where a measurement failed or reported nothing sensible.
+        NaN if a measurement failed or reported nothing sensible.
     """
     column = readings_of(table, name)
     return column if name in table.space.names else of_configurations(table, column)
@@ -116,7 +116,7 @@ def within_limits(costs: Costs, within: Mask) -> Costs:
 
 
 def _inverse(table: ResultTable, role: Role) -> Floats:
-    """Return the reciprocal of the first figure that has this role, shape (n,); NaN where there is none."""
+    """Return the reciprocal of the first figure that has this role, shape (n,); NaN if there is none."""
     name = next((name for name in table.value_names if role_of(name) is role), None)
     if name is None:
         return np.full(len(table), np.nan)

@@ -45,7 +45,7 @@ class Flow:
 class Difficulty:
     """The local minima of one objective, best first: how far from the optimum, and how central."""
 
-    ratio: Floats  # cost over the least cost, at least 1; inf where a failed configuration has no working neighbour
+    ratio: Floats  # cost over the least cost, at least 1; inf if a failed configuration has no working neighbour
     centrality: Floats  # PageRank, of the whole graph's 1
     minima: Indices  # positions among the configurations
     neighbourhood: Neighbourhood
@@ -72,12 +72,12 @@ def difficulty(flow: Flow, cost: Floats) -> Difficulty | None:
     flow
         Pairs of neighbours among the n configurations.
     cost
-        Positive cost of each, smaller is better, shape (n,); NaN where it failed.
+        Positive cost of each, smaller is better, shape (n,); NaN if it failed.
 
     Returns
     -------
     Difficulty or None
-        None where all configurations failed.
+        None if all configurations failed.
     """
     if not np.isfinite(cost).any():
         return None

@@ -82,7 +82,7 @@ def drift_of(name: str, time_s: npt.ArrayLike, values: npt.ArrayLike) -> DriftOf
 
 
 def drifts_of(table: ResultTable) -> list[DriftOf]:
-    """The drift of every reference figure that the session measured; empty where it has none."""
+    """The drift of every reference figure that the session measured; empty if it has none."""
     results = []
     for name in REFERENCES:
         if name not in table.value_names:

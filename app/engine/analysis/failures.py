@@ -69,7 +69,7 @@ def failures_of(table: ResultTable, most: int = 5) -> list[FailuresOf]:
 
 
 def most_frequent(table: ResultTable) -> tuple[str, str, int] | None:
-    """The state and message that most failed measurements share, and how many; None where none has a message."""
+    """The state and message that most failed measurements share, and how many; None if none has a message."""
     states = table.states()[: len(table)]
     failed = np.flatnonzero(states != STATES.index(State.OK))
     causes = Counter(

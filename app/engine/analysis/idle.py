@@ -60,7 +60,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Year:
-    """What a power costs over the idle hours of a year on all boards; None where that is not known."""
+    """What a power costs over the idle hours of a year on all boards; None if that is not known."""
 
     kwh: float | None = None
     money: float | None = None
@@ -131,7 +131,7 @@ def study_idle(
     """Look at every condition that this board and these options allow; the others say why they were not looked at.
 
     `seconds` and `settle_s` are on the board's clock. What was set is put back, and what was started ended, however
-    this ends. Raises WattridgeError where the board reports no power.
+    this ends. Raises WattridgeError if the board reports no power.
     """
     stop = stop or threading.Event()
     looker = _Looker(gpu, seconds, settle_s, stop)
@@ -178,7 +178,7 @@ class _Looker:
         self.words = sensor.words
 
     def look(self, condition: str) -> IdleLook | None:
-        """One look; None where it was stopped."""
+        """One look; None if it was stopped."""
         clock = self.gpu.clock
         if clock.wait(self._settle_s, self.stop):
             return None
@@ -251,7 +251,7 @@ def _at_rest(energy: Energy, seconds: float) -> tuple[float, float]:
 def _beside(
     looker: _Looker, condition: str, program: IdleProgram, environment: Mapping[str, str], why_not: str
 ) -> IdleLook | None:
-    """A look while a program runs that does nothing; None where it was stopped."""
+    """A look while a program runs that does nothing; None if it was stopped."""
     if why_not:
         return IdleLook(condition, why_not=why_not)
     with _running(program, environment) as ended:
@@ -309,7 +309,7 @@ def _at_memory_clocks(looker: _Looker, guard: DeviceGuard) -> Iterator[IdleLook 
 
 
 def _processes(gpu: Gpu) -> int | None:
-    """How many hold the board; None where it does not report that."""
+    """How many hold the board; None if it does not report that."""
     try:
         return len(gpu.processes()) if isinstance(gpu, ListsProcesses) else None
     except SensorError:
@@ -348,7 +348,7 @@ class Suggestion:
 
     name: str
     how: str  # the command or line that makes it
-    saves_w: float  # as measured here; NaN where it was not
+    saves_w: float  # as measured here; NaN if it was not
     note: str
 
 

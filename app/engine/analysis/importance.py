@@ -29,7 +29,7 @@ _FEWEST_PER_GROUP = 2.0  # measurements on the mean, below which a pair of param
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """The measurements with one value of a parameter; figures NaN where none succeeded, means of too few."""
+    """The measurements with one value of a parameter; figures NaN if none succeeded, means of too few."""
 
     value: Value
     count: Count  # successful
@@ -44,7 +44,7 @@ class Importance:
     """One parameter."""
 
     name: str
-    over_all: float  # share of the variance, 0..1; NaN where it does not vary
+    over_all: float  # share of the variance, 0..1; NaN if it does not vary
     near_best: float  # share of 1; NaN where too few were measured
     levels: tuple[Level, ...]
 
@@ -73,7 +73,7 @@ def importances(space: SearchSpace, rows: Indices, figure: Floats, *, maximise: 
     rows
         Row of the space of each measurement, shape (n,).
     figure
-        The figure of each measurement, shape (n,); NaN where it failed.
+        The figure of each measurement, shape (n,); NaN if it failed.
     maximise
         Whether larger figures are better.
 
@@ -116,7 +116,7 @@ def interactions(space: SearchSpace, rows: Indices, figure: Floats, most: int = 
     rows
         Row of the space of each measurement, shape (n,).
     figure
-        The figure of each measurement, shape (n,); NaN where it failed.
+        The figure of each measurement, shape (n,); NaN if it failed.
     most
         The most pairs to return.
 

@@ -50,7 +50,7 @@ _RATES = ("tokens_per_s", "requests_per_s", "flop", "op/s", "ops", "b/s", "/s", 
 
 
 def role_of(name: str) -> Role | None:
-    """The role of a figure by its name: time_s, GFLOP/s, TFLOPS/J, energy_j, power_w; None where it is not known."""
+    """The role of a figure by its name: time_s, GFLOP/s, TFLOPS/J, energy_j, power_w; None if it is not known."""
     if name in COUNTERS:
         return None  # a throughput of caches is no speed of the work
     lower = name.lower()
@@ -85,7 +85,7 @@ def slope(product: Product, x: Role, y: Role) -> float | None:
     Returns
     -------
     float or None
-        inf where x itself is constant; None where the figures do not determine the product.
+        inf where x itself is constant; None if the figures do not determine the product.
     """
     (a, b), (c, d), (m, n) = x.value, y.value, product.value
     if a * d - b * c == 0:
@@ -125,7 +125,7 @@ def iso_lines(
     Returns
     -------
     list of IsoLine
-        Lines outside the spans are left out; empty where the two figures do not determine the product, or a number is
+        Lines outside the spans are left out; empty if the two figures do not determine the product, or a number is
         not positive.
     """
     k = slope(product, x, y)

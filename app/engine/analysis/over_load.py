@@ -34,7 +34,7 @@ Settings = tuple[tuple[str, float], ...]  # of a board, in order of application
 
 @dataclass(frozen=True, slots=True)
 class AtLoad:
-    """The measurements at one load. Indices are into the table; None where there is none."""
+    """The measurements at one load. Indices are into the table; None if there is none."""
 
     IN_JSON: ClassVar = {
         "energy_change": "energy_change",
@@ -106,7 +106,7 @@ class ModelAtLoad:
 
     @property
     def recommended_clock_mhz(self) -> float | None:
-        """None where it is not identifiable."""
+        """None if it is not identifiable."""
         return self.fit.recommended_clock_mhz
 
     @property
@@ -121,7 +121,7 @@ class OverLoad:
 
     IN_JSON: ClassVar = {"same_setting_at_every_load": "same_setting"}
 
-    name: str = field(metadata=figure(key="load", nullable=True))  # of the load; empty where it has none
+    name: str = field(metadata=figure(key="load", nullable=True))  # of the load; empty if it has none
     settings: tuple[str, ...] = field(metadata=figure(key=None))  # device settings among the parameters
     own: Mapping[str, float]  # the highest value measured of each, and no profile, which stand for the board's own
     levels: tuple[AtLoad, ...]  # ascending
@@ -129,7 +129,7 @@ class OverLoad:
 
     @property
     def same_setting(self) -> bool | None:
-        """Whether one setting is the best at every load; None where no curve shows it."""
+        """Whether one setting is the best at every load; None if no curve shows it."""
         return not self.changes if self.curves else None
 
     @property
@@ -139,7 +139,7 @@ class OverLoad:
 
 
 def load_of(table: ResultTable) -> str:
-    """The parameter that is a load; empty where none is, or where it has one value only."""
+    """The parameter that is a load; empty if none is, or if it has one value only."""
     values = {p.name: p.values for p in table.space.parameters if not p.device_setting}
     found = (name for name in LOADS if len(values.get(name, ())) > 1)
     return next((name for name in found if all(_is_number(value) for value in values[name])), "")
@@ -160,7 +160,7 @@ def over_load(table: ResultTable, feasible: Mask | None = None, load: Load | Non
     Returns
     -------
     OverLoad or None
-        None where the session has no load and is of no service.
+        None if the session has no load and is of no service.
     """
     table = table.so_far()
     settings = tuple(sorted((p.name for p in table.space.parameters if p.device_setting), key=_order))
@@ -244,7 +244,7 @@ def _at_load(
 
 
 def _like(table: ResultTable, among: Indices, best: int | None, own: Mapping[str, float], costs: Costs) -> int | None:
-    """Of these the one whose other parameters are the best's, of several the least energy; None where none is."""
+    """Of these the one whose other parameters are the best's, of several the least energy; None if none is."""
     if best is not None:
         wanted = {k: v for k, v in table.measurement(best).configuration.items() if k not in own}
         same = [i for i in among.tolist() if wanted.items() <= table.measurement(i).configuration.items()]

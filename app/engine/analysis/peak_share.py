@@ -22,7 +22,7 @@ class PeakShare:
     peak_gflops: float = field(metadata=figure(key="theoretical_peak_gflops"))
     tdp_w: float
     speed: float
-    efficiency: float | None  # None where the energy was not measured
+    efficiency: float | None  # None if the energy was not measured
     source: str  # of peak and power limit
 
     @property
@@ -49,7 +49,7 @@ class PeakShare:
 
 
 def peak_share(plan: SessionPlan, measurement: Measurement) -> PeakShare | None:
-    """None where the specification gives no speed or precision, or nothing is published for the board."""
+    """None if the specification gives no speed or precision, or nothing is published for the board."""
     board = board_named(plan.gpu)
     precision = plan.origin.get("precision", "")
     speed = speed_of(measurement.values)

@@ -79,7 +79,7 @@ class Plane:
     """The cloud over two goals. Indices are those of the measurements."""
 
     goals: tuple[Goal, Goal]
-    values: Floats  # shape (n, 2), NaN where one failed or breaks a limit
+    values: Floats  # shape (n, 2), NaN if one failed or breaks a limit
     front: Indices  # from the worst of the first goal to its best
     hull: Indices  # corners around the whole cloud, counterclockwise
     quadrants: Quadrants | None
@@ -100,7 +100,7 @@ def customary_goals(names: Sequence[str]) -> tuple[Goal, Goal] | None:
 
 
 def goals_of(table: ResultTable, objective: Objective) -> tuple[Goal, Goal] | None:
-    """The two goals of the front: the objective's own, else the customary ones; None where there are no two."""
+    """The two goals of the front: the objective's own, else the customary ones; None if there are no two."""
     if len(objective.front) >= 2:
         return objective.front[0], objective.front[1]
     return customary_goals(table.value_names)
@@ -157,7 +157,7 @@ def quadrants(values: npt.ArrayLike, maximise: Sequence[bool]) -> Quadrants | No
     Returns
     -------
     Quadrants or None
-        None where no point is known.
+        None if no point is known.
     """
     points = np.asarray(values, dtype=np.float64)
     ends = front(points, maximise)
@@ -214,7 +214,7 @@ def convex_hull(x: npt.ArrayLike, y: npt.ArrayLike) -> Indices:
 
 
 def spread_at(held: npt.ArrayLike, other: npt.ArrayLike, at: float) -> Spread | None:
-    """Cut the hull by the line where one coordinate is held.
+    """Cut the hull by the line if one coordinate is held.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ def spread_at(held: npt.ArrayLike, other: npt.ArrayLike, at: float) -> Spread | 
     Returns
     -------
     Spread or None
-        The least and the largest `other` on the line; None where the line misses the hull.
+        The least and the largest `other` on the line; None if the line misses the hull.
     """
     a, b = np.asarray(held, dtype=np.float64), np.asarray(other, dtype=np.float64)
     if not len(a) or not a.min() <= at <= a.max():

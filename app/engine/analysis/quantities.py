@@ -24,7 +24,7 @@ class Quantity:
 
     name: str  # as in the table, the specification or the cache
     label: str
-    unit: str  # empty where the name says it all ("GFLOPS/W") or it has none
+    unit: str  # empty if the name says it all ("GFLOPS/W") or it has none
     factor: float = 1.0  # shown = stored * factor
 
     @property
@@ -33,7 +33,7 @@ class Quantity:
         return f"{self.label} ({self.unit})" if self.unit else self.label
 
     def number(self, value: float) -> str:
-        """A stored value as shown, without its unit; a dash where it is unknown."""
+        """A stored value as shown, without its unit; a dash if it is unknown."""
         return format_number(value * self.factor)
 
     def text(self, value: float) -> str:

@@ -86,17 +86,17 @@ class RecordedEnergy:
 
     @property
     def trapezoid(self) -> SourceEnergy | None:
-        """The finest energy by trapezoid; None where no power was recorded."""
+        """The finest energy by trapezoid; None if no power was recorded."""
         return next((source for source in self.sources if source.method == "trapezoid"), None)
 
     @property
     def counter(self) -> SourceEnergy | None:
-        """The energy by counter; None where none was recorded."""
+        """The energy by counter; None if none was recorded."""
         return next((source for source in self.sources if source.method == "counter"), None)
 
     @property
     def difference(self) -> float:
-        """Trapezoid over counter, minus one; NaN where there are not both."""
+        """Trapezoid over counter, minus one; NaN if there are not both."""
         if self.trapezoid is None or self.counter is None or not self.counter.energy_j > 0:
             return math.nan
         return self.trapezoid.energy_j / self.counter.energy_j - 1.0

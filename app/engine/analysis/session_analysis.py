@@ -59,7 +59,7 @@ class Counted:
 
     names: tuple[str, ...] = field(metadata=figure(key=None))  # of COUNTERS, those known of some configuration
     configurations: Count  # that have any
-    without: float = field(metadata=figure(key="energy_error_without"))  # NaN where it cannot be told
+    without: float = field(metadata=figure(key="energy_error_without"))  # NaN if it cannot be told
     with_counters: float = field(metadata=figure(key="energy_error_with"))
     # Share of the configurations that are predicted better with counters.
     better: float = field(metadata=figure(key="energy_better"))
@@ -85,7 +85,7 @@ class Counted:
 
 
 def counted(table: ResultTable, costs: Costs) -> Counted | None:
-    """Test what hardware counters add to a model of the energies; None where no configuration was profiled."""
+    """Test what hardware counters add to a model of the energies; None if no configuration was profiled."""
     columns = {name: values_of(table, name) for name in COUNTERS if name in table.value_names}
     columns = {name: values for name, values in columns.items() if np.isfinite(values).any()}
     if not columns:
@@ -142,7 +142,7 @@ class Analysis:
     table: ResultTable
     objective: Objective
     costs: Costs
-    within: Costs  # the same, NaN where a limit of the objective is broken
+    within: Costs  # the same, NaN if a limit of the objective is broken
     broken: Mask  # the measurements that worked and break a limit
     nearest: int | None  # the one that breaks its limits least, where all do
     plane: Plane | None  # None: the session has no two goals
@@ -268,7 +268,7 @@ def difficulties(table: ResultTable, costs: Costs, goal: Goal) -> dict[str, Diff
 
 
 def _at_highest_clock(table: ResultTable, rows: Indices) -> Indices | None:
-    """Which of the rows are at the highest graphics clock; None where all are, or the space has no clocks."""
+    """Which of the rows are at the highest graphics clock; None if all are, or the space has no clocks."""
     name = next((name for name in CLOCK_SETTINGS if name in table.space.names), None)
     if name is None:
         return None

@@ -13,7 +13,7 @@ HOURS_PER_YEAR: Final = 8760.0
 
 @dataclass(frozen=True, slots=True)
 class Tradeoff:
-    """Relative changes: 0.04 is 4 % more. NaN where a figure is unknown."""
+    """Relative changes: 0.04 is 4 % more. NaN if a figure is unknown."""
 
     time_change: float
     energy_change: float
@@ -89,7 +89,7 @@ class Yearly:
 
 
 def yearly(power_w: float, change: Tradeoff, load: Load) -> Yearly:
-    """A year of `load` on boards that draw `power_w` with the fastest configuration. NaN where it is unknown."""
+    """A year of `load` on boards that draw `power_w` with the fastest configuration. NaN if it is unknown."""
     energy_kwh = power_w * load.hours_per_year * load.boards / 1000
     saved_kwh = energy_kwh * (0.0 - change.energy_change)  # nothing saved is 0, not -0
     return Yearly(
@@ -104,7 +104,7 @@ def yearly(power_w: float, change: Tradeoff, load: Load) -> Yearly:
 
 
 def percent_words(share: float) -> str:
-    """'18 %', '3.4 %', '0.4 %': whole from 10 % on; a dash where it is unknown."""
+    """'18 %', '3.4 %', '0.4 %': whole from 10 % on; a dash if it is unknown."""
     if math.isnan(share):
         return UNKNOWN
     percent = abs(share) * 100
@@ -123,5 +123,5 @@ def _is_same(change: float) -> bool:
 
 
 def relative_change(before: float, after: float) -> float:
-    """0.04 is 4 % more; NaN where there was nothing before."""
+    """0.04 is 4 % more; NaN if there was nothing before."""
     return after / before - 1 if before else math.nan

@@ -55,7 +55,7 @@ class Supervisor:
         self._thread.start()
 
     def until_ready(self, child: Child, timeout_s: float) -> Mapping[str, Any] | None:
-        """Wait for the message with which a child reports that it is ready; None where it failed, or took longer."""
+        """Wait for the message with which a child reports that it is ready; None if it failed, or took longer."""
         with self._changed:
             self._changed.wait_for(lambda: child.ready is not None or child.failed, timeout_s)
             return child.ready

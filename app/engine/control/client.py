@@ -88,7 +88,7 @@ class Helper:
         return holder if isinstance(holder, int) else self._process.pid
 
     def hello(self, timeout_s: float, cancel: threading.Event | None = None) -> bool:
-        """Wait until it is ready; False where it ends without a reply (no rights) or is late. Raises its error."""
+        """Wait until it is ready; False if it ends without a reply (no rights) or is late. Raises its error."""
         until = time.monotonic() + timeout_s
         while True:
             try:
@@ -226,7 +226,7 @@ def read_only() -> bool:
 
 
 def why_read_only(uuid: str) -> str:
-    """Why a real board may not be set, by the environment variable or by root's policy; empty where it may."""
+    """Why a real board may not be set, by the environment variable or by root's policy; empty if it may."""
     if read_only():
         return f"{READ_ONLY}=1 forbids every setting"
     return policy.require(uuid, {}) if os.name == "posix" else ""
@@ -267,7 +267,7 @@ def helper_command(uuid: str, label: str) -> list[str]:
     """The program that serves one board: the installed helper, which only root can change.
 
     Root itself, as in a container, may use this copy of Wattridge where that is root's alone too. Raises
-    PermissionRefused where there is neither.
+    PermissionRefused if there is neither.
     """
     own = lone_module_command(f"{__package__}.helper", uuid)
     if os.environ.get(UNSAFE) == "1":
@@ -321,7 +321,7 @@ def start_helper(uuid: str, label: str, asking: Asking, cancel: threading.Event 
 
 
 def _unsafe_copy() -> str:
-    """Why the helper of this copy of Wattridge may not run as root where it lies; empty where it may.
+    """Why the helper of this copy of Wattridge may not run as root where it lies; empty if it may.
 
     It would run this interpreter with its standard library, the helper and the packages around it, pynvml, and the
     binding of AMD SMI. Frozen, all of them lie in one folder.
@@ -341,7 +341,7 @@ def _unsafe_copy() -> str:
 
 
 def _unsafe_below(root: str) -> str:
-    """Why the content of a folder, without other packages, may not run as root; empty where it may."""
+    """Why the content of a folder, without other packages, may not run as root; empty if it may."""
     if fault := unsafe_link(root):
         return fault
     for parent, folders, files in os.walk(root):
@@ -354,7 +354,7 @@ def _unsafe_below(root: str) -> str:
 
 
 def _pynvml() -> Path | None:
-    """The file that the helper of this copy would import; None where it finds none."""
+    """The file that the helper of this copy would import; None if it finds none."""
     environment = Path(sys.executable).parents[1] / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}"
     places = [str(_HELPER.parents[3]), str(environment / "site-packages")]
     spec = importlib.machinery.PathFinder.find_spec("pynvml", places)
@@ -370,7 +370,7 @@ def _try(
     cancel: threading.Event | None = None,
     own_terminal: bool = True,
 ) -> Helper | None:
-    """Start the helper and wait until it is ready; None where it ends without a reply, for want of rights."""
+    """Start the helper and wait until it is ready; None if it ends without a reply, for want of rights."""
     with tempfile.TemporaryFile() as errors:  # sudo's message about a missing password is not for the user
         try:
             process = subprocess.Popen(

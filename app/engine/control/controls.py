@@ -72,11 +72,11 @@ class Control:
         self._prior.clear()
 
     def prior(self) -> dict[str, float | None]:
-        """The values before the settings made here; None where that was 'not locked', or is not known."""
+        """The values before the settings made here; None if that was 'not locked', or is not known."""
         return dict(self._prior)
 
     def read_back(self) -> dict[str, float | None]:
-        """The values set now; None where a board does not report one, as none reports a lock."""
+        """The values set now; None if a board does not report one, as none reports a lock."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -220,7 +220,7 @@ class HelperControl(Control):
         return start_helper(info.uuid, info.label, self._asking, cancel)
 
     def _ask(self, verb: str, **fields: Any) -> dict[str, Any]:
-        """Send a request. Raises HelperGone where the helper has ended; the next request starts another one."""
+        """Send a request. Raises HelperGone if the helper has ended; the next request starts another one."""
         if self._helper is None:
             self.open()
         assert self._helper is not None
@@ -260,7 +260,7 @@ def control_of(gpu: Gpu, asking: Asking) -> Control:
 
 
 def channels_now(gpu: Gpu) -> dict[str, float | None]:
-    """Every channel now, None where unknown."""
+    """Every channel now, None if unknown."""
     values = zip(gpu.channels, gpu.read().values, strict=True)
     return {channel.name: finite_or_none(value) for channel, value in values}
 
@@ -325,7 +325,7 @@ class RemoteControl(Control):
     # --- inside -----------------------------------------------------------------------------------------------------
 
     def _ask(self, verb: str, **fields: Any) -> dict[str, Any]:
-        """Send a request. Raises HelperGone where the connection is not the one on which control was requested."""
+        """Send a request. Raises HelperGone if the connection is not the one on which control was requested."""
         if self._connection is not self._gpu.connection:
             raise self._gone()
         answer = self._answer(verb, **fields)

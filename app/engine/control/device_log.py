@@ -29,7 +29,7 @@ class Change:
     outcome: str  # done, or the message of the device or the system
     uuid: str  # the board's
     asked: str = ""  # values with their units, or 'as before'
-    observed: str = ""  # the state of the device afterwards; empty where it was not observed
+    observed: str = ""  # the state of the device afterwards; empty if it was not observed
 
     @classmethod
     def now(cls, gpu: GpuInfo, what: str, asked: str, by: str, outcome: str) -> Change:

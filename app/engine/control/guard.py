@@ -67,7 +67,7 @@ class DeviceGuard:
 
     @property
     def why_forbidden(self) -> str:
-        """Why no setting may be made here; empty where they may."""
+        """Why no setting may be made here; empty if they may."""
         info = self.gpu.info
         if info.source == "simulated":
             return ""
@@ -92,7 +92,7 @@ class DeviceGuard:
     def allow(self, asking: Asking, cancel: threading.Event | None = None) -> tuple[str, ...]:
         """Allow settings and obtain the rights, for which the user may be asked. Returns notes for the user.
 
-        Raises PermissionRefused where there are no rights to be had.
+        Raises PermissionRefused if there are no rights to be had.
         """
         shared = self._shared
         before, shared.allowed, shared.asking = shared.allowed, True, asking
@@ -112,11 +112,11 @@ class DeviceGuard:
             self._shared.allowed = False
 
     def open(self, cancel: threading.Event | None = None) -> tuple[str, ...]:
-        """Get ready to set; return notes for the user. Raises WattridgeError where the board must not be set."""
+        """Get ready to set; return notes for the user. Raises WattridgeError if the board must not be set."""
         return self._control().open(cancel)
 
     def why_not(self, name: str) -> str | None:
-        """Why a setting is not supported by this board; None where it is, as far as is known."""
+        """Why a setting is not supported by this board; None if it is, as far as is known."""
         return self._shared.refused.get(name) or why_not_set(self.gpu, name)
 
     # --- settings ---------------------------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ class DeviceGuard:
         return max(0.0, self.settle_s - (self.gpu.clock.now_ns() - self._shared.changed_ns) / 1e9)
 
     def unmet(self) -> str:
-        """Settings of a real board that read back as something else, in words; empty where there are none."""
+        """Settings of a real board that read back as something else, in words; empty if there are none."""
         if not self.gpu.info.live or not self._applied:
             return ""
         return "; ".join(differences(self.gpu, self._applied, self._read_back()))
@@ -211,7 +211,7 @@ class DeviceGuard:
     def confirm(self) -> None:
         """Let the settings stay, also when this program ends; `wattridge restore` undoes them.
 
-        Raises WattridgeError where that cannot be recorded; then everything has been put back.
+        Raises WattridgeError if that cannot be recorded; then everything has been put back.
         """
         if self._shared.control is None or not self._applied:
             return
@@ -260,7 +260,7 @@ class DeviceGuard:
     # --- inside -----------------------------------------------------------------------------------------------------
 
     def _control(self, *, putting_back: bool = False) -> Control:
-        """What sets this board. Raises WattridgeError where no setting may be made, or nothing may be put back."""
+        """What sets this board. Raises WattridgeError if no setting may be made, or nothing may be put back."""
         source, label = self.gpu.info.source, self.gpu.info.label
         if source == "unmetered":
             raise NotSupported("this device has no settings", label, "leave the device settings out")

@@ -69,7 +69,7 @@ class Installation:
     """The state of the installed helper."""
 
     installed: bool
-    fault: str  # why it does not run as root; empty where it may
+    fault: str  # why it does not run as root; empty if it may
     current: bool  # it is of this version of the program
 
     @property
@@ -91,7 +91,7 @@ def installation(library: Path | None = None) -> Installation:
 
 
 def why_install() -> str:
-    """Why the user should be offered to install the helper, now or again; empty where nothing is amiss."""
+    """Why the user should be offered to install the helper, now or again; empty if nothing is amiss."""
     if os.name != "posix":
         return ""
     found = installation()
@@ -197,7 +197,7 @@ def _as_root(program: str, do: str, asking: Asking, cancel: threading.Event | No
 
 
 def _piped(command: list[str], program: str, prompts: bool, cancel: threading.Event | None) -> str:
-    """The output of a command that reads the program; empty where it does not start, lacks rights or is cancelled."""
+    """The output of a command that reads the program; empty if it does not start, lacks rights or is cancelled."""
     try:
         process = subprocess.Popen(
             command,

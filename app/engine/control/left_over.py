@@ -25,7 +25,7 @@ class LeftOver:
     written_s: float  # wall clock, since the epoch
     held_by: int | None  # the process that has it in hand just now
     unfinished: bool  # something is set that was not confirmed, and no process has it in hand
-    unreadable: str = ""  # why the record cannot be read in full; empty where it can
+    unreadable: str = ""  # why the record cannot be read in full; empty if it can
 
     def differences(self, gpu: Gpu) -> list[str]:
         """How the board differs from its state before, as far as it reports that, in words."""
@@ -47,7 +47,7 @@ class LeftOver:
 
 
 def left_over(uuid: str) -> LeftOver | None:
-    """The record of a board; None where there is none, as is usual. A damaged record counts as one."""
+    """The record of a board; None if there is none, as is usual. A damaged record counts as one."""
     if os.name != "posix" or not records.is_uuid(uuid) or not os.path.lexists(records.FOLDER):
         return None
     try:
@@ -76,7 +76,7 @@ def confirmed(uuid: str) -> dict[str, float | None]:
 
 
 def all_left_over() -> list[LeftOver]:
-    """The records of all boards. Raises WattridgeError where they cannot be listed."""
+    """The records of all boards. Raises WattridgeError if they cannot be listed."""
     if os.name != "posix" or not os.path.lexists(records.FOLDER):
         return []
     try:

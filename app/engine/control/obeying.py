@@ -32,7 +32,7 @@ _LOOK_S: Final = 0.02
 class Observation:
     """The state of a board after a setting."""
 
-    observed: dict[str, float | None]  # clocks and power limit, and a profile that was set; None where unknown
+    observed: dict[str, float | None]  # clocks and power limit, and a profile that was set; None if unknown
     obeyed: bool
     message: str
 
@@ -70,7 +70,7 @@ def watch_board(
 
 
 def disobeyed(gpu: Gpu, asked_mhz: Setting | None, clock_mhz: float | None, reasons: int) -> str:
-    """How an observed graphics clock differs from the one that was set; empty where it does not, or is unknown.
+    """How an observed graphics clock differs from the one that was set; empty if it does not, or is unknown.
 
     A clock below is explained by a limit that acts, and by a board without work. One supported step either way counts
     as the same.

@@ -209,7 +209,7 @@ def _put_boards_back(launcher: str, records: str, back: list[str]) -> list[str]:
 
 
 def _put_back(launcher: str, board: str) -> str:
-    """Ask the helper itself to; empty where the board is as it was."""
+    """Ask the helper itself to; empty if the board is as it was."""
     requests = b'{"id": 1, "do": "reset", "to": "prior"}\n{"id": 2, "do": "quit"}\n'
     try:
         ran = subprocess.run(
@@ -292,7 +292,7 @@ def _folder(path: str, *, make: bool) -> Iterator[int]:
 
 @contextlib.contextmanager
 def _folders_below(folder: int, path: str) -> Iterator[int]:
-    """A folder below an open one, made where it is missing."""
+    """A folder below an open one, made if it is missing."""
     with contextlib.ExitStack() as held:
         for name in path.split("/") if path else []:
             with contextlib.suppress(FileExistsError):
@@ -345,7 +345,7 @@ def _not_of_a_package(library: str, mark: str) -> None:
 
 
 def _kind(folder: int, name: str) -> "int | None":
-    """The type of an entry, links not followed; None where there is none."""
+    """The type of an entry, links not followed; None if there is none."""
     try:
         return stat.S_IFMT(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
     except FileNotFoundError:
@@ -380,7 +380,7 @@ def _read(folder: int, name: str) -> bytes:
 
 
 def _delete(folder: int, name: str) -> None:
-    """An entry with all in it, links not followed; nothing to do where there is none."""
+    """An entry with all in it, links not followed; nothing to do if there is none."""
     kind = _kind(folder, name)
     if kind == stat.S_IFDIR:
         with _below(folder, name, name) as inner:

@@ -20,7 +20,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of a check. `facts` are JSON-ready; `remedy` is empty where nothing is wrong."""
+    """The result of a check. `facts` are JSON-ready; `remedy` is empty if nothing is wrong."""
 
     state: State
     what: str

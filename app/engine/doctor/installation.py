@@ -159,7 +159,7 @@ def _is_for_this_system(requirement: str) -> bool:
 
 
 def _damage(store: Path) -> str:
-    """Why the store does not open, found without changing it; empty where it does or is not there."""
+    """Why the store does not open, found without changing it; empty if it does or is not there."""
     if not store.exists():
         return ""
     try:

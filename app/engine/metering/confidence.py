@@ -69,7 +69,7 @@ def confidence_interval(values: Sequence[float], independent: int | None = None)
 def not_negative(interval: Interval) -> Interval:
     """Return the part of an interval that is possible for a quantity that cannot be negative: time, energy, power.
 
-    It covers the truth as often as the whole [Mandelkern2002], and reaches down to 0 where two repeats differ by much.
+    It covers the truth as often as the whole [Mandelkern2002], and reaches down to 0 if two repeats differ by much.
     A logarithmic interval covers as often too, but its upper end runs away: to 100 times the mean and more, where
     two repeats scatter by 30 %.
     """
@@ -135,7 +135,7 @@ def limited_interval(powers: Sequence[float], independent: int, limit_w: float, 
     independent
         How many of them count as independent.
     limit_w
-        The power limit, W; NaN where it is not known.
+        The power limit, W; NaN if it is not known.
     settled
         Whether the controller of the limit has come to rest.
 
@@ -221,7 +221,7 @@ def half_width(rates: Floats, scale: float | None = None) -> float:
     Returns
     -------
     float
-        The half-width, relative; inf where the scale is not above 0.
+        The half-width, relative; inf if the scale is not above 0.
     """
     mean = smooth_mean(rates)
     scale = mean if scale is None else scale

@@ -193,7 +193,7 @@ _beside: dict[str, list[Beside]] = {}  # by the board's UUID, the newest last
 
 
 def meters_beside(info: GpuInfo) -> Beside | None:
-    """Return the meters that are beside a board now; None where there are none."""
+    """Return the meters that are beside a board now; None if there are none."""
     with _lock:
         stack = _beside.get(info.uuid)
         return stack[-1] if stack else None

@@ -36,7 +36,7 @@ class BringsLoads(Protocol):
 
 
 def require_here(gpu: Gpu) -> None:
-    """Raise WattridgeError where the board is in another machine, which has to start what runs on it."""
+    """Raise WattridgeError if the board is in another machine, which has to start what runs on it."""
     if gpu.info.host:
         remedy = f"start it there: {parse_address(gpu.info.host).login} wattridge ... --gpu {gpu.info.index}"
         raise WattridgeError("a board of another machine can only be watched and set from here", gpu.info.label, remedy)

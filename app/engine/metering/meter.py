@@ -342,7 +342,7 @@ class Meter:
 
     @property
     def _source(self) -> PowerSource:
-        """The board's power, chosen at the first load. Raises WattridgeError where it reports none."""
+        """The board's power, chosen at the first load. Raises WattridgeError if it reports none."""
         if self._found is None:
             try:
                 buffered = bool(self._gpu.power_samples(0))
@@ -536,7 +536,7 @@ class Meter:
         return reduce(or_, map(int, self._reported(readings, "event_reasons")), 0)
 
     def _limit_w(self, reading: Reading) -> float:
-        """The power limit in force; NaN where not known."""
+        """The power limit in force; NaN if not known."""
         reported = self._value(reading, "power_limit_w")
         at_open_w = self._gpu.info.power_limit.current_w
         return reported if not math.isnan(reported) else math.nan if at_open_w is None else at_open_w

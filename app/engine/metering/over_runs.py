@@ -18,7 +18,7 @@ from .window import SourcePower
 
 @dataclass(frozen=True, slots=True)
 class OverRuns:
-    """A figure over the runs. NaN, and None, where it is not known of all of them."""
+    """A figure over the runs. NaN, and None, if it is not known of all of them."""
 
     value: float  # the mean
     interval: Interval | None  # 95 %: Student's t over the runs, never narrower than that of the readings themselves
@@ -210,7 +210,7 @@ def _figures(
 
 
 def sum_interval(intervals: Sequence[Interval | None]) -> Interval | None:
-    """Return the interval of a sum of independent figures, from theirs; None where one is not known."""
+    """Return the interval of a sum of independent figures, from theirs; None if one is not known."""
     ends = [interval for interval in intervals if interval is not None]
     if not ends or len(ends) < len(intervals):
         return None

@@ -194,7 +194,7 @@ def find_sensor(gpu: Gpu, known: Characterisation | None, *, buffered: bool) -> 
     Returns
     -------
     PowerSensor or None
-        The readings; None where the board reports no power.
+        The readings; None if the board reports no power.
     """
     available = {channel.name for channel in gpu.channels if channel.available}
     sources = ["buffer"] if buffered else []
@@ -263,7 +263,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Energy:
-    """The energy of a board in a window. Figures are NaN, and intervals None, where they are not known."""
+    """The energy of a board in a window. Figures are NaN, and intervals None, if they are not known."""
 
     times_s: Floats  # of each value, the middle of what it averages, from the window's start; shape (n,)
     power_w: Floats  # shape (n,)
@@ -389,7 +389,7 @@ class PowerSource:
         stretches
             The windows.
         launch_s
-            The time of one launch, s; NaN where it does not matter.
+            The time of one launch, s; NaN if it does not matter.
         """
         origin_ns = stretches[0].start_ns
         parts: list[tuple[Stretch, Floats, list[float]]] = []
@@ -480,7 +480,7 @@ class PowerSource:
     def _freed(self, first: int, start_ns: int, end_ns: int) -> tuple[list[float], list[float]]:
         """Times and powers of the values before `first` without their part from before the window.
 
-        Empty where the power of that time is not known.
+        Empty if the power of that time is not known.
         """
         back = bisect_left(self._before_ns, start_ns - BACK * self._averaging_ns)
         stop = bisect_right(self._seen_ns, end_ns + self._lag_ns)
@@ -553,7 +553,7 @@ class PowerSource:
         return math.hypot(noise_w, *edges_w)
 
     def _why_unknown(self, counts_s: Floats, time_s: float) -> str:
-        """Why the window has no energy; empty where it has one. `counts_s` is the time that each value counts for."""
+        """Why the window has no energy; empty if it has one. `counts_s` is the time that each value counts for."""
         sensor = self.sensor
         surely_s = sensor.shortest_s + (0.0 if sensor.buffered else 2 * sensor.margin_s + self._poll_s)
         if time_s < sensor.shortest_s or (not len(counts_s) and time_s < surely_s):

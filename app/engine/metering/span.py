@@ -34,7 +34,7 @@ class Span:
     time_s: float
     energy_j: float
     mean_power_w: float
-    energy_interval_j: Interval | None  # 95 % confidence, None where not known
+    energy_interval_j: Interval | None  # 95 % confidence, None if not known
     power_interval_w: Interval | None  # of the mean power
     peak_power_w: float  # the largest value that the sensor reported: a mean over its own averaging
     power_source: str
@@ -50,7 +50,7 @@ class Span:
     clocks_mhz: Floats  # shape (n,), at the same times
     condition: Condition  # how warm the board was
     stated_for: Condition | None  # that its sessions state their figures for; None before the first
-    energy_at_condition_j: float  # of the same work there; NaN where that is not known
+    energy_at_condition_j: float  # of the same work there; NaN if that is not known
     energy_at_condition_interval_j: Interval | None  # 95 %, with the uncertainty of the step there and between sessions
     faults: tuple[str, ...]  # failures of the sensors meanwhile
 
@@ -168,7 +168,7 @@ def _energy(watch: Watch, start_ns: int, end_ns: int) -> tuple[PowerSensor | Non
 
 
 def _stated(heat: BoardHeat, energy: Energy, measured: Condition, *, limited: bool) -> tuple[float, Interval | None]:
-    """The energy of the same work at the board's condition, and its interval; NaN where it is not known.
+    """The energy of the same work at the board's condition, and its interval; NaN if it is not known.
 
     At a limit the power is the limit's, so the energy is as it was drawn.
     """
@@ -202,14 +202,14 @@ def _condition(watch: Watch, sensor: PowerSensor | None, start_ns: int, end_ns: 
 
 
 def _mean_of_span(watch: Watch, channel: str, start_ns: int, end_ns: int) -> float:
-    """The mean of the values asked for within the span; NaN where there are none, as where one is held for longer."""
+    """The mean of the values asked for within the span; NaN if there are none, as where one is held for longer."""
     held = watch.gpu.held(channel) if isinstance(watch.gpu, HoldsValues) else None
     asked_ns = start_ns if held is None else start_ns + round(held.longest_s * 1e9)
     return watch.trace.statistics(channel, asked_ns, end_ns).mean if asked_ns < end_ns else math.nan
 
 
 def _clocks_at(trace: Trace, start_ns: int, end_ns: int, times_s: Floats) -> Floats:
-    """The observed graphics clock nearest to each time; NaN where none is known."""
+    """The observed graphics clock nearest to each time; NaN if none is known."""
     series = trace.view(start_ns, end_ns, _ALL, ["graphics_clock_mhz"])["graphics_clock_mhz"]
     if not len(series.value):
         return np.full(len(times_s), math.nan)

@@ -29,7 +29,7 @@ _FAR: Final = 3.0  # times as well known as from the beginning before: chance ha
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The precision of a window's figures: half-widths of 95 % intervals, relative; inf where not known."""
+    """The precision of a window's figures: half-widths of 95 % intervals, relative; inf if not known."""
 
     rate_half: float  # of the throughput
     power_half: float  # of the mean power, by its changes alone

@@ -79,7 +79,7 @@ class Look:
     power_w: float
     sampled_sd: float  # of the mean by the noise of its samples, relative
     condition: Condition
-    time_s: float = math.nan  # of a launch; where not known, windows are compared by their power alone
+    time_s: float = math.nan  # of a launch; if not known, windows are compared by their power alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +210,7 @@ ANY_BOARD: Final = ThermalModel()  # before anything is learnt
 
 
 def _seen(condition: Condition, power_w: float) -> Floats:
-    """`x` of a kernel with that power; shape (4,), NaN where not known."""
+    """`x` of a kernel with that power; shape (4,), NaN if not known."""
     shares = [0.0 if math.isnan(w) else w / power_w - 1.0 for w in (condition.fast_w, condition.slow_w)]
     temperatures = (condition.gpu_c - MIDDLE_C, condition.memory_c - MIDDLE_C)
     return np.array([*temperatures, *(min(MOST_SHARE, share) for share in shares)])
@@ -408,7 +408,7 @@ class BoardLearning:
         Parameters
         ----------
         fix_condition
-            Fix the usual condition of these windows as the board's, where it has none yet.
+            Fix the usual condition of these windows as the board's, if it has none yet.
         """
         self.learn_all()
         if self._seen:

@@ -64,7 +64,7 @@ class Watch(LiveBoard):
             return BoardHeat()
 
     def sensor(self) -> PowerSensor | None:
-        """Return the power readings to measure with, as far as is known by now; None where the board reports none."""
+        """Return the power readings to measure with, as far as is known by now; None if the board reports none."""
         return find_sensor(self.gpu, self.characterisation, buffered=POWER_SAMPLES.name in self.trace.names)
 
     @property

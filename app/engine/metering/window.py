@@ -19,7 +19,7 @@ STEADY_TIME: Final = 0.01  # change of the time per launch within a window, or t
 
 @dataclass(frozen=True, slots=True)
 class SourcePower:
-    """The power of a window as one source reports it; NaN where it is not known."""
+    """The power of a window as one source reports it; NaN if it is not known."""
 
     power_w: float
     interval_w: tuple[float, float] | None  # 95 % confidence of the mean

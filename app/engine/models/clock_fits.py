@@ -34,7 +34,7 @@ class ClockFit:
     fit: FrequencyFit | None
     caps: CapFit | None
     origin: str  # file, session or sweep
-    words: tuple[str, ...] = ()  # of the command `fit` that gives the same; empty where there is none
+    words: tuple[str, ...] = ()  # of the command `fit` that gives the same; empty if there is none
 
     @property
     def _either(self) -> FrequencyFit | CapFit:
@@ -76,18 +76,18 @@ class ClockFit:
 
 
 def fits_of_file(path: Path) -> list[ClockFit]:
-    """The fits of clocks and power limits in a CSV or a recording. Raises InputError where there is none."""
+    """The fits of clocks and power limits in a CSV or a recording. Raises InputError if there is none."""
     return _worded(_found(lambda: read_series(path), read_caps(path), path.name), str(path.resolve()))
 
 
 def fits_of_table(table: ResultTable, gpu: str, origin: str, *, simulated: bool) -> list[ClockFit]:
-    """The fits of measurements. Raises InputError where there is none."""
+    """The fits of measurements. Raises InputError if there is none."""
     caps = caps_of_table(table, gpu, simulated=simulated)
     return _found(lambda: series_of_table(table, gpu=gpu, simulated=simulated), caps, origin)
 
 
 def fits_of_store(store: Store, session: int) -> list[ClockFit]:
-    """The fits of a stored session. Raises InputError where there is none."""
+    """The fits of a stored session. Raises InputError if there is none."""
     loaded = store.load(session)
     record = loaded.record
     origin = f"session {session}, {record.title}"
@@ -96,7 +96,7 @@ def fits_of_store(store: Store, session: int) -> list[ClockFit]:
 
 
 def newest_fit(store: Store, gpu: str) -> list[ClockFit]:
-    """The newest fit of a board of that name that was made here; nothing where there is none."""
+    """The newest fit of a board of that name that was made here; nothing if there is none."""
     found = latest_fit(store, gpu)
     return [] if found is None else [ClockFit(found[0], None, found[1])]
 
@@ -164,7 +164,7 @@ def fit_of_sweep(
     """Sweep the clocks under full load and fit; the fit, and what it was fitted to in words.
 
     At most `points` clocks, each where it adds most, or evenly spread where not `steered`; with `memory_clocks` at
-    each memory clock of the board. Raises WattridgeError where the board cannot run or be set, or where `stop` ended
+    each memory clock of the board. Raises WattridgeError if the board cannot run or be set, or where `stop` ended
     the sweep.
     """
     series = []
@@ -220,7 +220,7 @@ def caps_of_sweep(
 def running_board(gpu: Gpu, guard: DeviceGuard | None) -> Iterator[tuple[Gpu, DeviceGuard, Load | None]]:
     """The board ready to run a load, its guard, and the load; None is the one that `sweep_clocks` runs by default.
 
-    A real board runs multiply-adds on all its multiprocessors. Raises WattridgeError where it may not be set.
+    A real board runs multiply-adds on all its multiprocessors. Raises WattridgeError if it may not be set.
     """
     guard = guard if guard is not None else DeviceGuard(gpu)
     if not gpu.info.live:
@@ -242,14 +242,14 @@ def fit_of_session(session: LoadedSession) -> tuple[FrequencyFit, str]:
 
 
 def caps_of_session(session: LoadedSession) -> list[CapFit]:
-    """The power limits of a stored session; empty where it has none."""
+    """The power limits of a stored session; empty if it has none."""
     return caps_of_table(session.table, session.record.gpu, simulated=session.record.source == "simulated")
 
 
 def fit_of_table(table: ResultTable, title: str, gpu: str, source: str) -> tuple[FrequencyFit, str]:
     """Fit to a session's measurements on a board; the fit, and what it was fitted to in words.
 
-    Raises InputError where they hold too few clocks.
+    Raises InputError if they hold too few clocks.
     """
     fit = fit_memory_clocks(series_of_table(table, gpu=gpu, simulated=source == "simulated"))
     return fit, f"session of {title}, {fit.series}{'' if source in LIVE else f', {source}'}"

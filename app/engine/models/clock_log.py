@@ -16,7 +16,7 @@ import numpy as np
 from ..formats.columns import Columns
 from .arrays import Floats, Mask, Rows
 
-READING = "reading"  # the column instead of the time, where that is unknown
+READING = "reading"  # the column instead of the time, if that is unknown
 
 _STAMP = re.compile(r"stamp|date|time|elapsed|^ts?( |$|_|\[)", re.IGNORECASE)
 _DURATION = re.compile(r"run_?time|duration|latency|launch|exec|per_(run|iter|launch)", re.IGNORECASE)
@@ -51,7 +51,7 @@ class Plateau:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """Readings in the order of time; arrays of shape (n,), NaN where unknown."""
+    """Readings in the order of time; arrays of shape (n,), NaN if unknown."""
 
     time_s: Floats
     clock_mhz: Floats
@@ -80,7 +80,7 @@ def log_times(columns: Columns, clock: str, time: str | None) -> tuple[Floats, b
     clock
         Name of the column of clocks.
     time
-        Name of a column of times, which may be those of the readings or durations; None where there is none.
+        Name of a column of times, which may be those of the readings or durations; None if there is none.
 
     Returns
     -------
@@ -120,7 +120,7 @@ def plateaus(log: Log) -> tuple[list[Plateau], list[Rows]]:
     Returns
     -------
     tuple of list of Plateau and list of ndarray
-        The plateaus by ascending clock, and the rows of each; empty where there are none.
+        The plateaus by ascending clock, and the rows of each; empty if there are none.
     """
     usable = np.isfinite(log.clock_mhz) & (log.clock_mhz > 0) & (log.power_w > 0)
     usable &= _at_working_memory_clock(log)
@@ -156,7 +156,7 @@ def ceiling_w(log: Log) -> float | None:
     Returns
     -------
     float or None
-        In W; None where there is none.
+        In W; None if there is none.
     """
     known = np.isfinite(log.clock_mhz) & np.isfinite(log.power_w)
     if not known.any():
@@ -173,7 +173,7 @@ def ceiling_w(log: Log) -> float | None:
 
 
 def _stamps(cells: Sequence[str]) -> Floats | None:
-    """Date and time as seconds; None where a cell is none."""
+    """Date and time as seconds; None if a cell is none."""
     parsers: list[Callable[[str], float | None]] = [_iso, *map(_format, _FORMATS)]
     parse = next((parser for parser in parsers if parser(cells[0]) is not None), None)
     if parse is None:

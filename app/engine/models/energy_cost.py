@@ -223,14 +223,14 @@ _FOLDS: Final = 4  # of the test of a prior
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Kernels that were measured, or are to be predicted. `features` has shape (kernels, names); NaN where unknown."""
+    """Kernels that were measured, or are to be predicted. `features` has shape (kernels, names); NaN if unknown."""
 
     names: tuple[str, ...]
     features: Floats
     time_s: Floats
 
     def columns(self, names: Sequence[str]) -> Floats:
-        """Those of that name, in that order; NaN where there is none."""
+        """Those of that name, in that order; NaN if there is none."""
         at = {name: index for index, name in enumerate(self.names)}
         result = np.full((len(self.time_s), len(names)), np.nan)
         for index, name in enumerate(names):
@@ -250,10 +250,10 @@ class EnergyCostModel:
     names: tuple[str, ...]  # of its features
     least_time_s: float
     least_energy_j: float
-    exponent: float  # of tau; 0 where there is a prior
+    exponent: float  # of tau; 0 if there is a prior
     level: float  # c
     points: int  # it learnt from
-    regression: GaussianRegression | None = None  # c + g; None where there is c alone
+    regression: GaussianRegression | None = None  # c + g; None if there is c alone
     prior: EnergyCostModel | None = None
 
     def energy_j(self, sample: Sample) -> Floats:
@@ -346,7 +346,7 @@ def helps(prior: EnergyCostModel, sample: Sample, energy_j: Floats) -> tuple[flo
     Returns
     -------
     tuple of float
-        Held-out errors with and without the prior, relative root mean square; NaN where there are too few kernels.
+        Held-out errors with and without the prior, relative root mean square; NaN if there are too few kernels.
     """
     return held_out_error(sample, energy_j, prior), held_out_error(sample, energy_j)
 
@@ -366,7 +366,7 @@ def held_out_error(sample: Sample, energy_j: Floats, prior: EnergyCostModel | No
     Returns
     -------
     float
-        Relative root mean square over a few folds; NaN where there are too few kernels.
+        Relative root mean square over a few folds; NaN if there are too few kernels.
     """
     if len(energy_j) < 2 * _FOLDS:
         return math.nan
@@ -459,7 +459,7 @@ def keep_model(board: str, parameters: Sequence[str], model: EnergyCostModel) ->
 
 
 def kept_model(board: str, parameters: Sequence[str]) -> EnergyCostModel | None:
-    """What is kept of a board and kernel, else the newest of the kernel on another board; None where nothing is."""
+    """What is kept of a board and kernel, else the newest of the kernel on another board; None if nothing is."""
 
     def parse(document: Any) -> tuple[float, EnergyCostModel] | None:
         if document["parameters"] != sorted(parameters):

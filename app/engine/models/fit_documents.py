@@ -27,7 +27,7 @@ def save_fit(store: Store, fit: FrequencyFit, source: str, session: int | None =
 def latest_fit(
     store: Store, gpu: str, *, simulated: bool | None = None, uuid: str = ""
 ) -> tuple[FrequencyFit, str] | None:
-    """The newest fit of that board, else of one of that name, with its source; None where there is none.
+    """The newest fit of that board, else of one of that name, with its source; None if there is none.
 
     `simulated` False leaves out those of the simulated board of that name, True those of real ones. A fit that
     cannot be read is passed over; the source of a fit of a board other than `uuid` says so.

@@ -51,7 +51,7 @@ _REMEDY = (
 
 
 def series_of_log(roles: Roles, times_s: Floats, rows: Mask, *, timed: bool) -> list[Points]:
-    """One series for each board in the log. Raises InputError where none has five clocks, naming those found."""
+    """One series for each board in the log. Raises InputError if none has five clocks, naming those found."""
     columns = roles.columns
     if "power" not in roles.names:
         raise InputError("a log without a column of power", columns.where, "name it with --power")
@@ -106,7 +106,7 @@ def _problem(log: Log, clocks: list[float]) -> str:
 
 
 def _utilisation(columns: Columns) -> Floats | None:
-    """Of the board, per cent; None where no column holds it."""
+    """Of the board, per cent; None if no column holds it."""
     names = (name for name in columns.cells if "util" in name.lower() and not re.search("mem|enc|dec", name.lower()))
     name = next(names, None)
     return columns.numbers(name) if name is not None and columns.is_numeric(name) else None
@@ -117,7 +117,7 @@ def _at(values: Floats | None, rows: Rows) -> Floats | None:
 
 
 def _medians(values: Floats | None, at: Rows, parts: list[Rows]) -> Floats | None:
-    """The median over each plateau; None where a plateau has no known value."""
+    """The median over each plateau; None if a plateau has no known value."""
     if values is None:
         return None
     known = [values[at[part]] for part in parts]
@@ -155,7 +155,7 @@ def read_series(
 
 
 def series_of_table(table: ResultTable, *, gpu: str = "", simulated: bool = False) -> list[Points]:
-    """Every series of a session. Raises InputError where there is none."""
+    """Every series of a session. Raises InputError if there is none."""
     return [replace(points, simulated=simulated) for points in _series_of_table(table, "session", gpu, {}, Named())]
 
 
@@ -227,13 +227,13 @@ def _limit_of_columns(columns: Columns, group: Group) -> float | None:
 
 
 def _single(values: Floats) -> float | None:
-    """The value that all have; None where they differ or none is known."""
+    """The value that all have; None if they differ or none is known."""
     known = np.unique(values[np.isfinite(values)])
     return float(known[0]) if len(known) == 1 else None
 
 
 def _series_of_table(table: ResultTable, where: str, gpu: str, wanted: Mapping[str, str], named: Named) -> list[Points]:
-    """Those of a cache or session. Raises InputError where there is none."""
+    """Those of a cache or session. Raises InputError if there is none."""
     space = table.space
     _check_names(table, where, wanted, named)
     setting = next((name for name in CLOCK_SETTINGS if name in space.names), None)
@@ -269,7 +269,7 @@ def _series_of_table(table: ResultTable, where: str, gpu: str, wanted: Mapping[s
 
 
 def _check_names(table: ResultTable, where: str, wanted: Mapping[str, str], named: Named) -> None:
-    """Raises InputError where a value or parameter that the user names is not in the table."""
+    """Raises InputError if a value or parameter that the user names is not in the table."""
     names = table.space.names
     for option, name in asdict(named).items():
         if name is not None and name not in (*table.value_names, *names):
@@ -301,7 +301,7 @@ def _points_of_table(table: ResultTable, setting: str | None, named: Named) -> P
 
 
 def _limited_rows(table: ResultTable, group: Group) -> Mask | None:
-    """Where a limit acted; None where the event reasons of a measurement were not recorded."""
+    """Where a limit acted; None if the event reasons of a measurement were not recorded."""
     measured = [table.measurement(row) for row in group.rows.tolist()]
     if any(measurement.source not in (*LIVE, "simulated") for measurement in measured):
         return None

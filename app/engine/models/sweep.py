@@ -61,7 +61,7 @@ def sweep_clocks(
 
     The clocks are spread evenly from 0.4 of the highest. A steered sweep measures four of them, then each next one
     where it narrows the optimum most, and ends after `points` clocks, or once the optimum is known to within one step
-    of the supported clocks. Stops early, with what it has, when `stop` is set. Raises WattridgeError where the board
+    of the supported clocks. Stops early, with what it has, when `stop` is set. Raises WattridgeError if the board
     cannot run or be set.
     """
     from .fit.design import next_clock
@@ -95,7 +95,7 @@ def sweep_limits(
 ) -> Sweep:
     """The same load under power limits spread evenly over what the board takes.
 
-    The clock is left to the board. Raises WattridgeError where the board cannot run or be set.
+    The clock is left to the board. Raises WattridgeError if the board cannot run or be set.
     """
     limit = gpu.info.power_limit
     if limit.minimum_w is None or limit.maximum_w is None:
@@ -229,5 +229,5 @@ class _Series:
         return (f"power is stated for {self._board.condition.words}: by up to {percent(most, 1)} not what was drawn",)
 
     def _temperature_c(self) -> float:
-        """Right after a window, when the chip is as warm as the load makes it; NaN where the board reports none."""
+        """Right after a window, when the chip is as warm as the load makes it; NaN if the board reports none."""
         return math.nan if self._temperature is None else float(self._gpu.read().values[self._temperature])

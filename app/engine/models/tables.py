@@ -68,7 +68,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """How the heading of a quantity is recognised: by its words, and by a unit of that kind where it has one."""
+    """How the heading of a quantity is recognised: by its words, and by a unit of that kind if it has one."""
 
     kind: str
     words: tuple[str, ...]
@@ -111,7 +111,7 @@ _KINDS = {role: rule.kind for role, rule in _RULES.items()} | {"clock": "clock",
 class Roles:
     """What the columns of a table hold, by role: 'clock', 'requested', 'rate' and those of the rules above.
 
-    'efficiency' is work per energy, looked for where there is no rate.
+    'efficiency' is work per energy, looked for if there is no rate.
 
     'requested' is a second clock column, where the one of 'clock' was observed.
     """
@@ -125,12 +125,12 @@ class Roles:
         return {name for role, name in self.names.items() if role != "memory_clock"}
 
     def values(self, role: str) -> Floats:
-        """The column in MHz, W, s, J, mV, degrees Celsius, or as it is. Raises InputError where a cell is no number."""
+        """The column in MHz, W, s, J, mV, degrees Celsius, or as it is. Raises InputError if a cell is no number."""
         name = self.names[role]
         return self.columns.numbers(name) * _SCALE.get(_KINDS.get(role, ""), {}).get(_unit(name), 1.0)
 
     def known(self, role: str) -> Floats | None:
-        """As `values`; None where no column has that role."""
+        """As `values`; None if no column has that role."""
         return self.values(role) if role in self.names else None
 
     def power(self) -> Floats:
@@ -138,7 +138,7 @@ class Roles:
         return self.values("power") if "power" in self.names else self.values("energy") / self._time()
 
     def speed(self) -> Floats | None:
-        """The rate, else runs per second; None where nothing tells it.
+        """The rate, else runs per second; None if nothing tells it.
 
         Power tells it too, beside the energy of a run or the work per energy.
         """
@@ -173,7 +173,7 @@ def find_roles(columns: Columns, named: Named) -> Roles:
 
 
 def find_cap_roles(columns: Columns, named: Named) -> Roles | None:
-    """The columns of a sweep of power limits; None where there is no limit, or no power and speed.
+    """The columns of a sweep of power limits; None if there is no limit, or no power and speed.
 
     Raises InputError as `find_roles` does where a named column is missing.
     """
@@ -184,7 +184,7 @@ def find_cap_roles(columns: Columns, named: Named) -> Roles | None:
 
 
 def _numeric(columns: Columns, named: Named) -> list[str]:
-    """The columns of numbers, spreads aside. Raises InputError where a named column is missing."""
+    """The columns of numbers, spreads aside. Raises InputError if a named column is missing."""
     for option in fields(named):
         name = getattr(named, option.name)
         if name is not None and name not in columns.cells:
@@ -247,7 +247,7 @@ def _words(name: str) -> set[str]:
 
 
 def _is(name: str, kind: str, *words: str) -> bool:
-    """Whether the name holds a word of the quantity, and its unit, where it has one, is one of that quantity."""
+    """Whether the name holds a word of the quantity, and its unit, if it has one, is one of that quantity."""
     lower = name.lower()
     if not any(word in lower for word in words) and _LETTERS.get(lower) != kind:
         return lower in _SCALE[kind]
@@ -256,7 +256,7 @@ def _is(name: str, kind: str, *words: str) -> bool:
 
 
 def _unit(name: str) -> str:
-    """The last word of 'power_w', 'power (W)', 'Power [mW]' or 'clock_mhz_locked' that is a unit; '' where none is.
+    """The last word of 'power_w', 'power (W)', 'Power [mW]' or 'clock_mhz_locked' that is a unit; '' if none is.
 
     Megajoule and millijoule, megawatt and milliwatt are written alike; the small ones are meant.
     """
@@ -345,7 +345,7 @@ def transposed(columns: Columns, tables: Mapping[str, Columns]) -> Columns:
     """A wide table with one row per application and clock: its labels, `clock_mhz`, and what was measured.
 
     Cells without another name are powers in W. `tables` holds further wide tables by what they hold (rate, time_s);
-    their rows are found by their labels. Raises InputError where one is not wide.
+    their rows are found by their labels. Raises InputError if one is not wide.
     """
     labels, rows = _long_rows(columns, "power_w")
     others = {name: _long_rows(table, name)[1] for name, table in tables.items()}
@@ -436,7 +436,7 @@ def groups_of_columns(roles: Roles, rows: Mask, setting: Floats, wanted: Mapping
 
 
 def board_of(columns: Columns, row: int, names: Sequence[str] = DEVICE_COLUMNS) -> str:
-    """The board that a row names; empty where none does."""
+    """The board that a row names; empty if none does."""
     return next((cells[row] for name, cells in columns.cells.items() if name.lower() in names), "")
 
 

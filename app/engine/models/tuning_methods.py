@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The result of one row: time s and energy J of one launch; inf where it failed."""
+    """The result of one row: time s and energy J of one launch; inf if it failed."""
 
     row: int
     time_s: float
@@ -74,7 +74,7 @@ _BASE_CLOCKS: Final = {
 
 
 def energy_of(values: Mapping[str, float]) -> float:
-    """Energy of a launch in J, measured or from power and time; inf where neither is known."""
+    """Energy of a launch in J, measured or from power and time; inf if neither is known."""
     energy = values.get("energy_j", math.nan)
     if math.isnan(energy):
         energy = values.get("power_w", math.nan) * values.get("time_s", math.nan)
@@ -90,7 +90,7 @@ def seen_of(row: int, ok: bool, values: Mapping[str, float]) -> Seen:
 
 
 class Clocks:
-    """The rows of a space by their graphics clock. Raises InputError where it has no such dimension, or one value."""
+    """The rows of a space by their graphics clock. Raises InputError if it has no such dimension, or one value."""
 
     def __init__(self, space: SearchSpace) -> None:
         setting = next((name for name in CLOCK_SETTINGS if name in space.names), None)
@@ -134,7 +134,7 @@ class Clocks:
 
 
 def base_clock_mhz(gpu: str, clocks: Clocks) -> float:
-    """The clock of the space nearest to the board's base clock; to 60 % of the highest where that is not known."""
+    """The clock of the space nearest to the board's base clock; to 60 % of the highest if that is not known."""
     known = next((clock for name, clock in _BASE_CLOCKS.items() if name in gpu.upper()), None)
     return clocks.nearest(known if known is not None else 0.6 * clocks.highest)
 
@@ -268,7 +268,7 @@ def compare_methods(
 ) -> Methods:
     """Every method on the same measurements of a space: each is answered from them, and counted as if alone.
 
-    Raises InputError where a row that a method asks for was not measured, or where nothing worked.
+    Raises InputError if a row that a method asks for was not measured, or where nothing worked.
     """
     clocks = Clocks(space)
     base = base_clock_mhz(gpu, clocks) if base_mhz is None else clocks.nearest(base_mhz)
@@ -349,7 +349,7 @@ def _follow(steps: Recipe, measured: Mapping[int, Measurement]) -> tuple[int, se
 
 
 def _figures(measured: Mapping[int, Measurement]) -> tuple[str, str]:
-    """The names of a figure of efficiency and one of speed that were measured; of plain ones where there is none."""
+    """The names of a figure of efficiency and one of speed that were measured; of plain ones if there is none."""
     values: Mapping[str, float] = next((m.values for m in measured.values() if m.state is State.OK), {})
     efficient = next((n for n in values if n.endswith(("/W", "/J"))), "1/J")
     fast = next((n for n in values if n.endswith("/s") or n in ("GFLOPS", "TFLOPS", "GOPS", "TOPS")), "1/s")
@@ -368,7 +368,7 @@ def steer_by_sweep(
     on_progress: Callable[[int, int], None] | None = None,
     stop: threading.Event | None = None,
 ) -> Steering | None:
-    """From a sweep of the board under full load; None where its points show no optimum. Raises WattridgeError."""
+    """From a sweep of the board under full load; None if its points show no optimum. Raises WattridgeError."""
     with running_board(gpu, guard) as (board, inside, load):
         sweep = sweep_clocks(board, inside, points=points, steered=True, load=load, on_progress=on_progress, stop=stop)
     if stop is not None and stop.is_set():
@@ -382,7 +382,7 @@ def steer_by_sweep(
 def steer_by_measurements(
     space: SearchSpace, measured: Mapping[int, Measurement], *, points: int = SWEEP_CLOCKS, seed: int = 0
 ) -> Steering | None:
-    """From existing measurements: one good configuration at a few clocks; None where they show no optimum.
+    """From existing measurements: one good configuration at a few clocks; None if they show no optimum.
 
     The good one is the most efficient of a sample at the highest clock, which counts as measured.
     """
@@ -429,7 +429,7 @@ def _series(swept: Mapping[float, Measurement], supported: Iterable[float]) -> P
 def methods_of_store(
     store: Store, session: int, *, base_mhz: float | None = None, methods: Sequence[str] = tuple(METHODS)
 ) -> Methods:
-    """Of a stored session. Raises InputError where it did not measure what the methods ask for."""
+    """Of a stored session. Raises InputError if it did not measure what the methods ask for."""
     loaded = store.load(session)
     record = loaded.record
     return methods_of_table(

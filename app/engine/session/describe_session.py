@@ -159,7 +159,7 @@ def _describe_measuring(plan: SessionPlan, table: ResultTable) -> Iterator[Figur
 
 
 def describe_decision(plan: SessionPlan, table: ResultTable) -> Iterator[Figure]:
-    """The board whose figures were compared; nothing where one board measured the session."""
+    """The board whose figures were compared; nothing if one board measured the session."""
     if table.decided_on:
         facts = boards_of_origin(plan.origin).get(table.decided_on, {})
         note = "it measured the finalists of all boards; only its figures are compared"
@@ -181,7 +181,7 @@ def describe_board_work(origin: Mapping[str, str]) -> Iterator[Listing]:
 
 
 def _none_feasible(plan: SessionPlan, table: ResultTable) -> list[Figure]:
-    """That nothing keeps the limits, and what comes nearest; empty where that is not why nothing is best."""
+    """That nothing keeps the limits, and what comes nearest; empty if that is not why nothing is best."""
     index = nearest(table, plan.objective.limits)
     if index is None:
         return []

@@ -70,7 +70,7 @@ class ControlService:
 
     @property
     def left_s(self) -> float | None:
-        """Seconds until what is not confirmed is restored; None where nothing waits."""
+        """Seconds until what is not confirmed is restored; None if nothing waits."""
         return None if self._until is None else max(0.0, self._until - time.monotonic())
 
     def handle(self, command: Allow | Forbid | Apply | Confirm, abort: threading.Event) -> None:
@@ -141,7 +141,7 @@ class ControlService:
     def _restore_all(self, defaults: bool) -> None:
         """Put everything back, confirmed and left-over settings included; read-only windows may do that too.
 
-        The user is not asked for rights where nothing is recorded that could be restored.
+        The user is not asked for rights if nothing is recorded that could be restored.
         """
         if self.guard.allowed:
             self.guard.restore_prior(defaults=defaults)
@@ -170,7 +170,7 @@ class Tuner:
     """Runs sessions, sweeps, profiling and settings one at a time on a thread of its own.
 
     `on_event` is called on that thread and must not block. Commands may be submitted from any thread at any moment.
-    `guard_of` finds the guard of a board by its UUID, and raises WattridgeError where there is none. A guard that was
+    `guard_of` finds the guard of a board by its UUID, and raises WattridgeError if there is none. A guard that was
     asked for is owned from then on: when the thread ends, or lets go of the board, its settings are as they were.
     """
 

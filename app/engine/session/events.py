@@ -199,7 +199,7 @@ class SessionChanged:
 
 @dataclass(frozen=True, slots=True)
 class FitProgress:
-    """Sent at the beginning too, with nothing done; `total` is 0 where nothing is swept."""
+    """Sent at the beginning too, with nothing done; `total` is 0 if nothing is swept."""
 
     done: int
     total: int
@@ -234,7 +234,7 @@ class ProfilingFinished:
     """A profiler's pass ended."""
 
     session: int
-    words: str  # the outcome; empty where it failed, for the reason in an `EngineFault`
+    words: str  # the outcome; empty if it failed, for the reason in an `EngineFault`
 
 
 @dataclass(frozen=True, slots=True)

@@ -273,7 +273,7 @@ def _differ(one: Facts, other: Facts) -> bool:
 
 
 def with_recording(plan: ReadyPlan, spec: Specification, recording: Recording) -> ReadyPlan:
-    """The plan with the file's measurements of its space. Raises InputError where the file is of another board."""
+    """The plan with the file's measurements of its space. Raises InputError if the file is of another board."""
     where = str(recording.path)
     device = recording.device if recording.device != "unknown device" else ""
     if device and device.casefold() != plan.gpu.casefold():
@@ -310,7 +310,7 @@ def _known(plan: SessionPlan, spec: Specification, recording: Recording) -> tupl
 
 
 def _configuration(measurement: Measurement, plan: SessionPlan, spec: Specification) -> dict[str, Value] | None:
-    """The configuration in the space's own names; None where it lies outside whatever its values are.
+    """The configuration in the space's own names; None if it lies outside whatever its values are.
 
     A parameter of the file may be a constant here, and one with a single value here may be missing there.
     """

@@ -22,7 +22,7 @@ _NO_GAIN: Final = "no_gain"
 
 
 def choice_to_origin(choice: MeterChoice, info: GpuInfo) -> dict[str, str]:
-    """The meters of a session on a board as its origin keeps them; empty where there are none."""
+    """The meters of a session on a board as its origin keeps them; empty if there are none."""
     gain = known_gain(info) if choice.corrected else None
     return {
         **({_METERS: json.dumps(choice.selectors)} if choice.selectors else {}),
@@ -38,7 +38,7 @@ def choice_of_origin(origin: Mapping[str, str]) -> MeterChoice:
 
 
 def fitted_gain(measurements: Sequence[Measurement], meter: str) -> Gain:
-    """The gain of the board's sensor by the windows of a session. Raises WattridgeError where they do not show it."""
+    """The gain of the board's sensor by the windows of a session. Raises WattridgeError if they do not show it."""
     of_board, of_meter = source_figures(BOARD)[0], source_figures(meter)[0]
     both = [
         measurement.values
@@ -67,7 +67,7 @@ def gain_of_session(
 
 
 def gain_of_origin(origin: Mapping[str, str], key: str = _GAIN) -> Gain | None:
-    """The gain that a stored session showed; None where it showed none."""
+    """The gain that a stored session showed; None if it showed none."""
     try:
         return read_gain(json.loads(origin[key]))
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):

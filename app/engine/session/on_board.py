@@ -136,7 +136,7 @@ class OneBoard(TunedBoards):
 
 
 def _service_notes(spec: Specification, gpu: Gpu) -> tuple[str, ...]:
-    """Notes on a service before it is started. Raises InputError where it cannot run here."""
+    """Notes on a service before it is started. Raises InputError if it cannot run here."""
     from ..runner.command import not_its_own
     from ..workloads.service import Service
 

@@ -23,7 +23,7 @@ class Opened:
 
     plan: SessionPlan
     table: ResultTable
-    objective: Objective  # its front is empty where the session itself named none
+    objective: Objective  # its front is empty if the session itself named none
     record: SessionRecord | None  # None: it comes from a file
     repeats: Folded | None = None  # its table holds means over the values of a parameter that only repeats
 
@@ -60,7 +60,7 @@ class Opened:
 
 
 def stored_session(store: Store, session: int) -> Opened:
-    """A stored session by its number. Raises InputError where there is none."""
+    """A stored session by its number. Raises InputError if there is none."""
     from .planning import plan_of
     from .references import with_floor
 

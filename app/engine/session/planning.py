@@ -144,7 +144,7 @@ def plan_specification(
     Where a device setting is 'ridge', the board's clocks are swept and fitted first, with `on_progress(done, total)`
     and `stop`. On a real board settings need a `guard` that may set it, and its rights are requested here; settings
     that are not allowed or not supported are left out, and named in the space's notes. Raises InputError for a bad
-    specification, and WattridgeError where the board cannot run it or the rights are refused.
+    specification, and WattridgeError if the board cannot run it or the rights are refused.
     """
     options = options or SearchOptions()
     if options.repeats is not None:
@@ -215,7 +215,7 @@ def with_starts(plan: ReadyPlan, spec: Specification) -> ReadyPlan:
 
     The session measures the user's first, in full, whatever the strategy. Suggestions are for strategies that fill a
     first sample (`strategies.Background`); one that is not in the space is left out silently. A start that the user
-    lists and the space lacks is named among the space's notes. Raises InputError where the budget leaves room for the
+    lists and the space lacks is named among the space's notes. Raises InputError if the budget leaves room for the
     listed starts alone, so that another would be measured in its place.
     """
     space = plan.space
@@ -354,7 +354,7 @@ def plan_resume(
 
 
 def file_of(record: SessionRecord) -> Path:
-    """The file that a session was set up from. Raises InputError where it is gone or has changed."""
+    """The file that a session was set up from. Raises InputError if it is gone or has changed."""
     session, path = record.id, Path(record.origin.get("file", ""))
     if record.origin.get("kind") == "script":
         what = "it was run by a Python script, whose functions are not stored"
@@ -429,7 +429,7 @@ def _objective_of(spec: Specification, options: SearchOptions) -> Objective:
 def _objective_without_energy(spec: Specification, objective: Objective, gpu: Gpu) -> Objective:
     """The objective on a device that reports time alone; goals of the front that need more are left out.
 
-    Raises InputError where the objective itself needs more.
+    Raises InputError if the objective itself needs more.
     """
     known = {"time_s", *_reported(spec), *spec.parameters, *spec.constants} - set(OF_ENERGY)
     for name, text in spec.metrics.items():

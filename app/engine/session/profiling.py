@@ -56,7 +56,7 @@ class Wanted:
 
 
 def open_profiler(spec: Specification, gpu: Gpu, space: SearchSpace) -> Profiler:
-    """A profiler of a specification's kernels. Raises InputError and WattridgeError where there is none."""
+    """A profiler of a specification's kernels. Raises InputError and WattridgeError if there is none."""
     if spec.kernel is None:
         raise InputError("hardware counters are of kernels", str(spec.path), "there is no [kernel] in it")
     if isinstance(gpu, SimulatedGpu):
@@ -116,7 +116,7 @@ def profile_session(
 ) -> ProfilingResult:
     """Profile chosen configurations of a stored session on its board, and keep the counters with it.
 
-    Raises InputError where there is nothing to profile, its file or board is another, and WattridgeError where nothing
+    Raises InputError if there is nothing to profile, its file or board is another, and WattridgeError if nothing
     can be profiled here, or a session runs on the board.
     """
     stop = stop or threading.Event()

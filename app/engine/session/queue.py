@@ -64,7 +64,7 @@ class RunQueue:
         self._finished: list[QueuedRun] = []
         self.current: QueuedRun | None = None  # the run of the queue that was handed over and has not ended
         self.paused = False
-        self.paused_because = ""  # empty where the user paused it
+        self.paused_because = ""  # empty if the user paused it
         self.asked: ReadyPlan | None = None  # handed to the engine, which has not answered yet
         self._running: SessionPlan | None = None  # of the session that runs, the queue's or not
         self._sweeps = False
@@ -93,7 +93,7 @@ class RunQueue:
     def estimate_s(self, run: QueuedRun) -> float | None:
         """How long a run may take, as the same kernel took on the same board, within its limit of time.
 
-        None where neither is known.
+        None if neither is known.
         """
         pace_s, limit_s = self._pace_s.get(_measured(run.plan)), run.plan.max_seconds
         by_pace_s = None if pace_s is None else pace_s * run.plan.budget
@@ -221,7 +221,7 @@ class RunQueue:
             self._pace_s[_measured(plan)] = progress.elapsed_s / progress.evaluated
 
     def _changed(self) -> None:
-        """Start the next run where nothing is in its way."""
+        """Start the next run if nothing is in its way."""
         free = not (self._held or self._sweeps) and self.asked is None and self._running is None
         if free and not self.paused and self._waiting:
             self.current = replace(self._waiting.pop(0), state=SessionState.RUNNING)

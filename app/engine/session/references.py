@@ -45,7 +45,7 @@ class Reference:
         return ", ".join(quantity(name).text(self.values[name]) for name in finite)
 
     def standing(self, measurement: Measurement) -> str:
-        """How a configuration compares with it, in words; empty where its time or energy is not known."""
+        """How a configuration compares with it, in words; empty if its time or energy is not known."""
         time_s, energy_j = (self.values.get(name, math.nan) for name in ("time_s", "energy_j"))
         to_time_s, to_energy_j = (measurement.values.get(name) for name in ("time_s", "energy_j"))
         if to_time_s is None or to_energy_j is None or not (time_s > 0 and energy_j > 0):

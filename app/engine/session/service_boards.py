@@ -42,9 +42,9 @@ def require_boards(spec: Specification, gpu: Gpu, settings: Mapping[str, Sequenc
 
 
 def boards_of_service(origin: Mapping[str, str]) -> list[dict[str, str]]:
-    """`uuid`, `name` and `selector` of each board of a session's service, its own first; empty where it has one.
+    """`uuid`, `name` and `selector` of each board of a session's service, its own first; empty if it has one.
 
-    Raises InputError where the stored list is damaged: measured on one board, it would be another session.
+    Raises InputError if the stored list is damaged: measured on one board, it would be another session.
     """
     try:
         listed = json.loads(origin.get(ORIGIN, "[]"))
@@ -60,7 +60,7 @@ def as_it_ran(spec: Specification, origin: Mapping[str, str]) -> Specification:
 
 
 def _require_settings(gpu: Gpu, settings: Mapping[str, Sequence[Value]], where: str) -> None:
-    """Raises InputError where a board does not take every value just as it is."""
+    """Raises InputError if a board does not take every value just as it is."""
     for name, values in settings.items():
         remedy = "boards that serve together are set alike: choose what all of them take"
         if why := why_not_set(gpu, name):

@@ -32,7 +32,7 @@ from .references import with_floor
 
 
 def open_session(store: Store, session: int) -> tuple[SessionStarted, SessionChanged]:
-    """The events of a session as if it had just ended. Raises InputError where there is none."""
+    """The events of a session as if it had just ended. Raises InputError if there is none."""
     loaded = store.load(session)
     record = loaded.record
     plan = with_floor(plan_of(loaded), store)
@@ -69,7 +69,7 @@ def _ended(
 
 
 def best_of(table: ResultTable, goal: Goal, limits: Sequence[Limit] = ()) -> int | None:
-    """The index of the best measurement within the limits; None where none has a value of the goal."""
+    """The index of the best measurement within the limits; None if none has a value of the goal."""
     costs = values_of(table, goal.name) * (-1.0 if goal.maximise else 1.0)
     costs[~feasible(table, limits)[: len(costs)]] = np.nan
     return int(np.nanargmin(costs)) if np.isfinite(costs).any() else None
@@ -96,7 +96,7 @@ def import_recording(store: Store, recording: Recording) -> int:
 def restated(store: Store, session: int, condition: Condition) -> tuple[SessionPlan, ResultTable]:
     """The session's plan and measurements as the model of its board states them for a condition. Nothing is stored.
 
-    Raises InputError where the session was not measured on a board, or its specification is gone, of which the metrics
+    Raises InputError if the session was not measured on a board, or its specification is gone, of which the metrics
     are computed again.
     """
     loaded = store.load(session)

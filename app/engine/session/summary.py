@@ -155,7 +155,7 @@ def session_summary(
 
 
 def _stated_for(plan: SessionPlan) -> StatedFor | None:
-    """The thermal condition of the figures, and how well they hold; None where they are as they were drawn."""
+    """The thermal condition of the figures, and how well they hold; None if they are as they were drawn."""
     stated = Statement.of_origin(plan.origin)
     if stated is None:
         return None
@@ -201,7 +201,7 @@ def front_indices(table: ResultTable, goals: tuple[Goal, ...], limits: Sequence[
 
 
 def _most_frequent_failure(table: ResultTable) -> FrequentFailure | None:
-    """The message that failed measurements share most; None where nothing failed with a message."""
+    """The message that failed measurements share most; None if nothing failed with a message."""
     if (failure := most_frequent(table)) is None:
         return None
     state, message, count = failure

@@ -83,7 +83,7 @@ class Section:
         return InputError(f"'{key}' {what}", self.place(key), f"{wanted} is needed")
 
     def raw(self, key: str) -> Any:
-        """The value of a key, unchecked; None where it is missing."""
+        """The value of a key, unchecked; None if it is missing."""
         return self._table.get(key)
 
     def text(self, key: str, default: str | None = None) -> str:
@@ -207,7 +207,7 @@ def has_one_group(pattern: str) -> bool:
 
 
 def groups_of(pattern: str) -> int | None:
-    """Number of groups of a regular expression; None where it is invalid or too long."""
+    """Number of groups of a regular expression; None if it is invalid or too long."""
     try:
         return re.compile(pattern).groups if len(pattern) <= MOST_PATTERN else None
     except (re.error, RecursionError, OverflowError):

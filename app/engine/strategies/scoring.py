@@ -216,10 +216,8 @@ def chance_to_miss(those: Indices, draws: int, rows: int) -> Floats:
     ----------
     those : (n,) int array
         Values of k, from 0 to `rows`.
-    draws : int
-        Number of rows that are drawn.
-    rows : int
-        Number of all rows.
+    draws, rows : int
+        Numbers of rows that are drawn, and of all.
 
     Returns
     -------
@@ -338,16 +336,7 @@ def mean_interval(scores: npt.ArrayLike) -> Interval:
 
 
 def mean_curve(advantages: Floats) -> tuple[Floats, Floats, Floats]:
-    """The mean over repeats at each point, with its interval.
-
-    Parameters
-    ----------
-    advantages : (repeats, points) float array
-
-    Returns
-    -------
-    mean, low, high : (points,) float array
-    """
+    """The mean over repeats at each point, with its interval: shape (repeats, points) -> three of (points,)."""
     means = _resampled(advantages)
     low, high = np.percentile(means, _CONFIDENCE, axis=0)
     return advantages.mean(axis=0), low, high

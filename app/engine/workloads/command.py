@@ -230,6 +230,6 @@ def with_output(what: str, output: str) -> str:
 
 
 def no_figure(name: str, value: object, where: str, ended: Ended) -> CommandFailed:
-    """The error for a figure whose value, None where there is none, is not a number."""
+    """The error for a figure whose value, None if there is none, is not a number."""
     what = "it is not in the output" if value is None else f"'{str(value)[:60]}' is no number"
     return CommandFailed(State.CORRECTNESS, with_last_words(f"{name}: {what} ({where})", ended))

@@ -100,7 +100,7 @@ class AmdSmi:
     """The library once it is loaded and initialised. Every call may raise AmdSmiError."""
 
     def __init__(self, path: str) -> None:
-        """Raises OSError where it does not load, AmdSmiError where it finds no driver."""
+        """Raises OSError if it does not load, AmdSmiError where it finds no driver."""
         self._library = ctypes.CDLL(path)
         self.call("amdsmi_init", ctypes.c_uint64(INIT_GPUS))
 

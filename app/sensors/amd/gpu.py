@@ -115,7 +115,7 @@ def boards(library: AmdLibrary = LIBRARY) -> list[tuple[int, str, str]]:
 
 
 def pci_address(uuid: str, library: AmdLibrary = LIBRARY) -> str:
-    """DOMAIN:BUS:DEVICE.FUNCTION, hexadecimal; empty where the driver does not tell it."""
+    """DOMAIN:BUS:DEVICE.FUNCTION, hexadecimal; empty if the driver does not tell it."""
     try:
         handle = _find(library, uuid)
         return library.ask(lambda smi: smi.pci(handle))
@@ -197,7 +197,7 @@ class AmdGpu:
     def power_samples(self, since_ns: int) -> Sequence[PowerSample]:
         """Mean power between readings of the energy counter, 20 ms apart, newer than `since_ns`, oldest first.
 
-        They are counted from the first read on. Raises NotSupported where the board has no counter.
+        They are counted from the first read on. Raises NotSupported if the board has no counter.
         """
         if self._no_counter:
             raise NotSupported(self._no_counter)
@@ -212,7 +212,7 @@ class AmdGpu:
         return _values_of(self._ask(lambda smi: smi.metrics(self._handle)))[channel]
 
     def graphics_clocks_mhz(self) -> Sequence[int]:
-        """Clocks of the board's range, STEP_MHZ apart, its ends included, ascending; empty where it is unknown.
+        """Clocks of the board's range, STEP_MHZ apart, its ends included, ascending; empty if it is unknown.
 
         The driver takes any whole MHz within the range.
         """
@@ -223,7 +223,7 @@ class AmdGpu:
         return self._clocks
 
     def memory_clocks_mhz(self) -> Sequence[int]:
-        """Clocks that the driver lists for the memory, ascending; empty where unknown."""
+        """Clocks that the driver lists for the memory, ascending; empty if unknown."""
         if self._memory_clocks is None:
             listed = self._ask_or_none(lambda smi: smi.clocks_mhz(self._handle, MEMORY_CLOCK))
             self._memory_clocks = tuple(listed or ())
@@ -263,7 +263,7 @@ class AmdGpu:
         return self._library.ask(question)
 
     def _ask_or_none(self, question: Callable[[AmdSmi], T]) -> T | None:
-        """An answer, or None where there is none. Raises GpuLost."""
+        """An answer, or None if there is none. Raises GpuLost."""
         try:
             return self._ask(question)
         except GpuLost:
@@ -272,7 +272,7 @@ class AmdGpu:
             return None
 
     def _graphics_range(self) -> tuple[int, int]:
-        """The least and the highest graphics clock; zeros where unknown."""
+        """The least and the highest graphics clock; zeros if unknown."""
         ranges = self._ask_or_none(lambda smi: smi.graphics_ranges_mhz(self._handle))
         if ranges is not None:
             return ranges[2], ranges[3]
@@ -391,7 +391,7 @@ def _identified(library: AmdLibrary) -> list[tuple[ctypes.c_void_p, str]]:
 
 
 def _answer(library: AmdLibrary, question: Callable[[AmdSmi, ctypes.c_void_p], str], handle: ctypes.c_void_p) -> str:
-    """What a board answers; empty where it does not. Raises NoDriver."""
+    """What a board answers; empty if it does not. Raises NoDriver."""
     try:
         return library.ask(lambda smi: question(smi, handle))
     except NoDriver:
@@ -405,7 +405,7 @@ def _name(library: AmdLibrary, handle: ctypes.c_void_p) -> str:
 
 
 def _find(library: AmdLibrary, uuid: str) -> ctypes.c_void_p:
-    """The board of that UUID. Raises GpuLost where there is none."""
+    """The board of that UUID. Raises GpuLost if there is none."""
     _, shared, pci = uuid.partition(SHARED)
     for handle, found in _identified(library):
         if found == uuid or (shared and _answer(library, AmdSmi.pci, handle) == pci):

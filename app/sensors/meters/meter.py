@@ -42,7 +42,7 @@ class Samples(NamedTuple):
     """What a meter reported: `power_w[i, j]` is channel j at `time_ns[i]` on the host's monotonic clock, ascending."""
 
     time_ns: Times  # shape (n,)
-    power_w: Powers  # shape (n, channels); NaN where a channel has no value
+    power_w: Powers  # shape (n, channels); NaN if a channel has no value
 
 
 class PowerMeter(Protocol):

@@ -30,7 +30,7 @@ def seems_installed() -> bool:
 
 
 def toolkit() -> ModuleType | None:
-    """ASTRON's package; None where it is not installed."""
+    """ASTRON's package; None if it is not installed."""
     try:
         module = importlib.import_module("pmt")
     except Exception:  # noqa: BLE001 - another package of that name may do anything

@@ -2,7 +2,7 @@
 
 As its public sources have it (Romein and Veenboer, ISPASS 2018; firmware and host library copied by the Netherlands
 eScience Center to github.com/NLeSC/PowerSensor): `r` is answered by three floats for each of five sensors: the volts of
-its supply, 0 where it is not in use, the volts per ampere of its converter, and the watts that it reports at rest. `S`
+its supply, 0 if it is not in use, the volts per ampere of its converter, and the watts that it reports at rest. `S`
 starts and `T` stops a stream of words of two bytes, iii lllll and 111 lllll, one sensor in use after the other: ten
 bits, 512 at no current, 2.5 V above it at 1024. There are no time stamps: a round of values lies where it arrives.
 """
@@ -57,7 +57,7 @@ class PowerSensor2:
     """Implements `PowerMeter`."""
 
     def __init__(self, path: str) -> None:
-        """Raises InputError where there is no such port, and SensorError where no PowerSensor2 answers there."""
+        """Raises InputError if there is no such port, and SensorError if no PowerSensor2 answers there."""
         self._path = path
         self.missed = 0
         self._port: SerialPort | None = None

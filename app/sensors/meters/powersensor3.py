@@ -50,7 +50,7 @@ class Sensor(NamedTuple):
     kind: str
     pair: str  # the pair's name, as the user of the device gave it
     reference_v: float
-    sensitivity: float  # V per A, or V per V; below 0 where the polarity is reversed
+    sensitivity: float  # V per A, or V per V; below 0 if the polarity is reversed
     in_use: bool
 
 
@@ -106,7 +106,7 @@ def _to_next(raw: npt.NDArray[np.uint8]) -> int:
 
 
 def read_sensors(port: SerialPort, where: str) -> tuple[Sensor, ...]:
-    """The settings that a device keeps of its sensors. Raises SensorError where what answers is no PowerSensor3."""
+    """The settings that a device keeps of its sensors. Raises SensorError if what answers is no PowerSensor3."""
     results = []
     asked = b"R"
     for _ in range(SENSORS):
@@ -129,7 +129,7 @@ class PowerSensor3:
     """Implements `PowerMeter`."""
 
     def __init__(self, path: str) -> None:
-        """Raises InputError where there is no such port, and SensorError where no PowerSensor3 answers there."""
+        """Raises InputError if there is no such port, and SensorError if no PowerSensor3 answers there."""
         self._path = path
         self._gaps = 0  # samples that gaps between time stamps say are missing
         self._behind_ns = 0  # what was lost without a gap, by the clocks

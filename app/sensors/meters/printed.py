@@ -45,9 +45,9 @@ _FASTEST_S: Final = 1e-4
 
 
 def parse_line(line: str) -> tuple[float | None, bool, float] | None:
-    """(time stamp in ns, whether that is since 1970, watts) of a line; None where it is none.
+    """(time stamp in ns, whether that is since 1970, watts) of a line; None if it is none.
 
-    The stamp is None where the line holds watts alone.
+    The stamp is None if the line holds watts alone.
     """
     words = [word for word in _BETWEEN.split(_WATTS.sub("", line[:_LONGEST].strip())) if word]
     if not 1 <= len(words) <= 3:
@@ -219,7 +219,7 @@ class Lines:
 def command_meter(command: str) -> PrintedMeter:
     """A program that prints lines until it is ended. It is started as it is, without a shell.
 
-    Raises InputError where it cannot be started, SensorError where it prints no such lines.
+    Raises InputError if it cannot be started, SensorError if it prints no such lines.
     """
     words = shlex.split(command, posix=os.name != "nt")
     if not words:

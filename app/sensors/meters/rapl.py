@@ -39,7 +39,7 @@ class Rapl:
     """Implements `PowerMeter`: all zones together, and each beside it."""
 
     def __init__(self, folder: Path = FOLDER) -> None:
-        """Raises InputError where this computer counts nothing, NoPermission where it may not be read."""
+        """Raises InputError if this computer counts nothing, NoPermission where it may not be read."""
         self._zones = zones(folder)
         if not self._zones:
             remedy = "it needs an Intel or AMD processor, Linux, and no virtual machine"

@@ -63,7 +63,7 @@ class MeterRecord:
         self.trace.append(Reading(time_ns, (math.nan,) * len(self.trace.channels)))
 
     def fine(self, start_ns: int, end_ns: int) -> tuple[Times, Powers] | None:
-        """Time stamps and total power of the samples in (start, end]; None where they do not reach back that far."""
+        """Time stamps and total power of the samples in (start, end]; None if they do not reach back that far."""
         with self._lock:
             first = max(0, self.count - self._rows)
             order = np.arange(first, self.count) % self._rows
@@ -113,7 +113,7 @@ class SampledMeter:
             self._thread.start()
 
     def wait_until(self, time_ns: int, patience_s: float) -> bool:
-        """Wait for samples up to a time on the meter's clock that has passed; False where they do not come."""
+        """Wait for samples up to a time on the meter's clock that has passed; False if they do not come."""
         if self.info.on_demand:
             self.record.add(self.meter.read())
             return self.record.newest_ns >= time_ns - round(self.info.period_s * 1e9)

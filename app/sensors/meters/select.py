@@ -27,7 +27,7 @@ class FoundMeter(NamedTuple):
 def open_meter(selector: str, gpu: Gpu) -> PowerMeter:
     """Open a meter beside a board: powersensor3:PORT and the others of `FORMS`, or simulated[:GAIN] on a simulated one.
 
-    Raises InputError that names what there is, and SensorError where it does not answer.
+    Raises InputError that names what there is, and SensorError if it does not answer.
     """
     kind, _, rest = selector.strip().partition(":")
     kind, rest = kind.strip().lower(), rest.strip()

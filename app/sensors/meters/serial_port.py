@@ -22,7 +22,7 @@ _REPLUG = "plug it in again, it is found by itself"
 
 
 class FoundPort(NamedTuple):
-    """A serial port, and what the device behind it says of itself; empty where it says nothing."""
+    """A serial port, and what the device behind it says of itself; empty if it says nothing."""
 
     path: str
     product: str
@@ -32,7 +32,7 @@ class SerialPort(Protocol):
     """An open port. Exclusive: no other program can open it meanwhile."""
 
     def read(self) -> bytes:
-        """What has arrived; empty where nothing has. Raises MeterLost where the device is gone."""
+        """What has arrived; empty if nothing has. Raises MeterLost where the device is gone."""
         ...
 
     def write(self, data: bytes) -> None:
@@ -43,8 +43,8 @@ class SerialPort(Protocol):
 
 
 def open_port(path: str, baud: int) -> SerialPort:
-    """Open a port, raw, with eight bits and no parity. Raises InputError where there is none of that name, and
-    SensorError where it does not open. The rate has no meaning for a device that is USB itself.
+    """Open a port, raw, with eight bits and no parity. Raises InputError if there is none of that name, and
+    SensorError if it does not open. The rate has no meaning for a device that is USB itself.
     """
     return _windows_port(path, baud) if sys.platform == "win32" else _PosixPort(path, baud)
 

@@ -244,7 +244,7 @@ def ask_nvidia_smi(uuid: str) -> str:
 
 
 def parse_voltage_mv(answer: str) -> float | None:
-    """The graphics voltage in mV from nvidia-smi's answer; None where the board does not report it."""
+    """The graphics voltage in mV from nvidia-smi's answer; None if the board does not report it."""
     line = _LINE.search(answer)
     found = _MILLIVOLT.fullmatch(line.group(1)) if line else None
     value = float(found.group(1)) if found else 0.0
@@ -278,7 +278,7 @@ class VoltageReader:
         self._wanted.set()
 
     def latest_mv(self) -> float:
-        """The newest voltage in mV; NaN where there is none. Costs nothing."""
+        """The newest voltage in mV; NaN if there is none. Costs nothing."""
         return self._value_mv
 
     def held(self) -> Held:

@@ -103,7 +103,7 @@ def nvml_processes(ask: Callable[..., Any]) -> list[GpuProcess]:
 
 
 def _shares(ask: Callable[..., Any]) -> dict[int, float]:
-    """The newest share of each process, in %; empty where the driver reports none. Raises GpuLost, NoDriver."""
+    """The newest share of each process, in %; empty if the driver reports none. Raises GpuLost, NoDriver."""
     try:
         samples = ask(_SHARES, time.time_ns() // 1000 - round(_SHARES_S * 1e6))
     except (GpuLost, NoDriver):
@@ -249,7 +249,7 @@ class NvmlGpu:
     def power_samples(self, since_ns: int) -> Sequence[PowerSample]:
         """The driver's 20 ms samples newer than `since_ns`, oldest first; new ones appear about every 100 ms.
 
-        Raises NotSupported where the driver keeps none, GpuLost when the board is gone.
+        Raises NotSupported if the driver keeps none, GpuLost when the board is gone.
         """
         return self._buffer.since(since_ns)
 
@@ -279,7 +279,7 @@ class NvmlGpu:
         return self._clocks[nearest]
 
     def memory_clocks_mhz(self) -> Sequence[int]:
-        """Supported memory clocks, ascending; empty where unknown."""
+        """Supported memory clocks, ascending; empty if unknown."""
         if self._memory_clocks is None:
             self._memory_clocks = self._clock_list("nvmlDeviceGetSupportedMemoryClocks")
         return self._memory_clocks
@@ -304,7 +304,7 @@ class NvmlGpu:
     def why_not_set(self, setting: str) -> str | None:
         """Why this board would refuse a setting, power_limit_w or graphics_clock_mhz for instance, if that is known.
 
-        None where no reason is known; only trying is certain.
+        None if no reason is known; only trying is certain.
         """
         if setting == "workload_power_profile":
             try:
@@ -339,7 +339,7 @@ class NvmlGpu:
         return self._library.call(function, self._handle, *arguments)
 
     def _ask_or_none(self, function: str, *arguments: Any) -> Any:
-        """An answer, or None where there is none. Raises GpuLost."""
+        """An answer, or None if there is none. Raises GpuLost."""
         try:
             return self._ask(function, *arguments)
         except GpuLost:
@@ -348,7 +348,7 @@ class NvmlGpu:
             return None
 
     def _values(self, query: Query, function: str, arguments: tuple[Any, ...]) -> tuple[float, ...]:
-        """A query's values, NaN where it failed. Raises GpuLost, NoDriver."""
+        """A query's values, NaN if it failed. Raises GpuLost, NoDriver."""
         try:
             return query.values(self._ask(function, *arguments))
         except (GpuLost, NoDriver):
@@ -535,7 +535,7 @@ def _watt_or_none(milliwatt: Any) -> float | None:
 
 
 def _within(seconds: float, ask: Callable[[], T]) -> T | None:
-    """What `ask` returns, or None where it does not return in time; the thread that hangs is left behind."""
+    """What `ask` returns, or None if it does not return in time; the thread that hangs is left behind."""
     answers: list[T] = []
 
     def run() -> None:
@@ -551,7 +551,7 @@ def _within(seconds: float, ask: Callable[[], T]) -> T | None:
 
 
 def pci_address(uuid: str, library: NvmlLibrary = LIBRARY) -> str:
-    """DOMAIN:BUS:DEVICE.FUNCTION, hexadecimal; empty where the driver does not tell it."""
+    """DOMAIN:BUS:DEVICE.FUNCTION, hexadecimal; empty if the driver does not tell it."""
     try:
         found = library.call("nvmlDeviceGetPciInfo", library.call("nvmlDeviceGetHandleByUUID", uuid)).busId
     except SensorError:

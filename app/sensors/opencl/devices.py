@@ -24,7 +24,7 @@ _LIST_S: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class OpenclDevice:
-    """A device as OpenCL describes it. Texts are empty where it tells nothing."""
+    """A device as OpenCL describes it. Texts are empty if it tells nothing."""
 
     number: str  # PLATFORM.DEVICE, as OpenCL orders them
     name: str

@@ -53,13 +53,13 @@ def asking(places: Sequence[str]) -> Callable[[Any, int, int], bytes]:
 
 
 def uuid_of(device: Any, ask: Callable[[Any, int, int], bytes]) -> str:
-    """The device's UUID (cl_khr_device_uuid) as NVML writes it; empty where it tells none."""
+    """The device's UUID (cl_khr_device_uuid) as NVML writes it; empty if it tells none."""
     raw = ask(device, UUID, 16)
     return str(uuid.UUID(bytes=raw)) if any(raw) else ""
 
 
 def pci_of(device: Any, ask: Callable[[Any, int, int], bytes]) -> str:
-    """The device's PCI address (cl_khr_pci_bus_info) as NVML writes it; empty where it tells none."""
+    """The device's PCI address (cl_khr_pci_bus_info) as NVML writes it; empty if it tells none."""
     raw = ask(device, PCI_BUS_INFO, 16)
     return "{:08x}:{:02x}:{:02x}.{:x}".format(*struct.unpack("4I", raw)) if raw else ""
 

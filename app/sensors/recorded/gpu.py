@@ -83,7 +83,7 @@ class RecordedGpu:
         return Reading(self._origin_ns + rounds * self._period_ns + int(self._times[row]), tuple(row_of_all))
 
     def power_samples(self, since_ns: int) -> Sequence[PowerSample]:
-        """Recorded samples of the driver's buffer newer than `since_ns`. Raises NotSupported where there are none."""
+        """Recorded samples of the driver's buffer newer than `since_ns`. Raises NotSupported if there are none."""
         if not len(self._sample_ns):
             raise NotSupported("the recording holds no samples of a driver's buffer")
         now_ns = self.clock.now_ns()
@@ -98,7 +98,7 @@ class RecordedGpu:
         return power_samples
 
     def energy_j(self) -> float:
-        """The recorded energy counter. Raises NotSupported where it was not recorded."""
+        """The recorded energy counter. Raises NotSupported if it was not recorded."""
         value = self.read().values[self._places[self._energy]] if self._energy is not None else math.nan
         if math.isnan(value):
             raise NotSupported("the recording holds no energy counter")

@@ -6,7 +6,7 @@ The file is UTF-8 text, gzipped, `NAME.csv.gz`:
   `recorded_from` (nvml or simulated), `power_limit_w` {min, max, default, current}, `compute_capability`
   [major, minor], `multiprocessors`, `memory_mib`, `power_source`, `graphics_clocks_mhz` and `memory_clocks_mhz`
   (lists), and `channels`, an object of every channel in order: null where it is available, else the reason why not.
-- Each further line is `r,TIME,VALUE,...` for a reading (the available channels in order, an empty cell where unknown)
+- Each further line is `r,TIME,VALUE,...` for a reading (the available channels in order, an empty cell if unknown)
   or `p,TIME,WATT` for one sample of the driver's power buffer. TIME is in whole microseconds after the recording began.
 
 While it is written the file is called `NAME.csv.gz.part`; one that was left behind is read as far as it goes.
@@ -62,7 +62,7 @@ class Recording:
     values: npt.NDArray[np.float64]  # (readings, channels)
     sample_ns: npt.NDArray[np.int64]
     sample_w: npt.NDArray[np.float64]
-    selector: str = ""  # what opens it again behind 'recorded:', from any folder; empty where a reader was asked itself
+    selector: str = ""  # what opens it again behind 'recorded:', from any folder; empty if a reader was asked itself
 
 
 def recorded_info(name: str, power_limit: PowerLimit, power_source: str, driver: str = "", **facts: Any) -> GpuInfo:
@@ -79,7 +79,7 @@ class RecordingWriter:
     """
 
     def __init__(self, path: Path, gpu: Gpu) -> None:
-        """Raises InputError where the file or its `.part` exists already, or cannot be written."""
+        """Raises InputError if the file or its `.part` exists already, or cannot be written."""
         if is_there(path):
             raise InputError("this file exists already", str(path), "choose another name, or remove it first")
         self.path = path
@@ -134,7 +134,7 @@ class RecordingWriter:
     def close(self) -> None:
         """Finish the file and give it its name, unless writing failed. Safe to call twice.
 
-        Raises WattridgeError where it cannot be finished.
+        Raises WattridgeError if it cannot be finished.
         """
         if self._file.closed:
             return
@@ -329,7 +329,7 @@ class _Parser:
         return tuple(channel(name, reason) for name, reason in reasons.items())
 
     def _fact(self, facts: dict[str, Any], key: str, kind: str, otherwise: Any = None) -> Any:
-        """A value of the header; `otherwise` where it is missing."""
+        """A value of the header; `otherwise` if it is missing."""
         value = facts.get(key, otherwise)
         if value != otherwise and not _KINDS[kind](value):
             self._refuse(f"'{key}' must be {kind}")

@@ -3,7 +3,7 @@
 The end with the board begins:
 
     {"hello": {"protocol": 1, "version": "0.9", "info": {...}, "channels": {...}, "graphics_clocks_mhz": [...], ...}}
-    {"reading": [time_ns, value, ...]}                    values of the channels that are available; null where unknown
+    {"reading": [time_ns, value, ...]}                    values of the channels that are available; null if unknown
     {"samples": [[time_ns, watt], ...]}                   what was new in the driver's buffer of power samples
     {"trouble": "one line"}                               it cannot be read just now
     {"id": 3, "at_ns": ..., "answer": {...}}              or "error": {"kind", "what", "where", "remedy"}
@@ -40,7 +40,7 @@ class Garbled(SensorError):
 
 
 def line_of(message: Mapping[str, Any]) -> bytes:
-    """A message as it is sent. Raises ValueError where it holds what JSON has no word for."""
+    """A message as it is sent. Raises ValueError if it holds what JSON has no word for."""
     return json.dumps(message, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
 
 
@@ -76,7 +76,7 @@ def list_of(value: Any, most: int, *, exactly: bool = False) -> list[Any]:
 
 
 def text_of(value: Any, most: int = LONGEST_TEXT) -> str:
-    """A text on one line, cut and without control characters; empty where it is none."""
+    """A text on one line, cut and without control characters; empty if it is none."""
     return shortened(one_line(value), most) if isinstance(value, str) else ""
 
 
@@ -298,7 +298,7 @@ def error_document(error: Exception) -> dict[str, str]:
 
 
 def parse_error(document: Any) -> tuple[str, str, str]:
-    """(kind, what, remedy) of an error that was answered; `kind` is "refused" where it is none of a sensor's."""
+    """(kind, what, remedy) of an error that was answered; `kind` is "refused" if it is none of a sensor's."""
     error = object_of(document)
     kind = next((known for known in _KINDS if known == error.get("kind")), "refused")
     return kind, text_of(error.get("what")) or "it failed", text_of(error.get("remedy"))

@@ -44,7 +44,7 @@ class Ended:
 
 
 def run_there(address: Address, words: Sequence[str], give_up: threading.Event | None = None) -> Ended:
-    """Run `wattridge WORDS` on the machine, without input, and wait. Raises SensorError where it cannot be started.
+    """Run `wattridge WORDS` on the machine, without input, and wait. Raises SensorError if it cannot be started.
 
     Setting `give_up` ends it.
     """

@@ -115,7 +115,7 @@ class SimulatedGpu:
     # --- looking ----------------------------------------------------------------------------------------------------
 
     def read(self) -> Reading:
-        """All channels now; NaN where this board does not report one."""
+        """All channels now; NaN if this board does not report one."""
         with self._lock:
             now_ns = self._now()
             physics, nan = self._physics, math.nan
@@ -145,7 +145,7 @@ class SimulatedGpu:
             return Reading(now_ns, tuple(known.get(described.name, nan) for described in self.channels))
 
     def power_samples(self, since_ns: int) -> Sequence[PowerSample]:
-        """The driver's samples newer than `since_ns`, oldest first. Raises NotSupported where there is no buffer."""
+        """The driver's samples newer than `since_ns`, oldest first. Raises NotSupported if there is no buffer."""
         if self._buffer is None:
             raise NotSupported("this board's driver has no power sample buffer", self.info.label)
         with self._lock:
@@ -153,7 +153,7 @@ class SimulatedGpu:
             return self._buffer.samples(self._physics.history, since_ns, now_ns)
 
     def energy_j(self) -> float:
-        """The energy counter since the board was opened. Raises NotSupported where there is none."""
+        """The energy counter since the board was opened. Raises NotSupported if there is none."""
         if self._counter is None:
             raise NotSupported("this board has no energy counter", self.info.label)
         with self._lock:
@@ -237,7 +237,7 @@ class SimulatedGpu:
     # --- serving ----------------------------------------------------------------------------------------------------
 
     def start_service(self, arguments: Mapping[str, Argument]) -> None:
-        """(Re)start the service of this board's model. Raises NotSupported where there is none, or of another kind.
+        """(Re)start the service of this board's model. Raises NotSupported if there is none, or of another kind.
 
         Of the server's arguments it knows how many sequences are answered at once, as `serving.PLACES` names them.
         """
@@ -300,7 +300,7 @@ class SimulatedGpu:
             self._physics.lock_memory(locked, self._now())
 
     def why_not_set(self, setting: str) -> str | None:
-        """Why this board refuses a setting; None where it does not."""
+        """Why this board refuses a setting; None if it does not."""
         clocks = self.twin.clocks
         if setting == "workload_power_profile":
             return "simulated boards have no workload power profiles"
@@ -328,7 +328,7 @@ class SimulatedGpu:
         return now_ns
 
     def _requested_mhz(self) -> float:
-        """The locked clock, NaN where none is; on a board with application clocks the one that work gets."""
+        """The locked clock, NaN if none is; on a board with application clocks the one that work gets."""
         locked_mhz = self._physics.locked_mhz
         if locked_mhz is None and not self.twin.clocks.lockable and self.twin.clocks.application_clocks:
             locked_mhz = self.twin.clocks.graphics_mhz[-1]
@@ -351,7 +351,7 @@ class SimulatedGpu:
         return max(clock for clock in supported if clock <= clock_mhz)
 
     def _lacks(self, name: str) -> str | None:
-        """Why this board does not report a channel; None where it does."""
+        """Why this board does not report a channel; None if it does."""
         twin = self.twin
         lacking = {
             "power_instant_w": (twin.sensors.instant is None, "this board reports average power only"),

@@ -225,7 +225,7 @@ class Serving:
 
 
 def service_of(twin: Twin) -> Service:
-    """The twin's model. Raises NotSupported where it has none."""
+    """The twin's model. Raises NotSupported if it has none."""
     if twin.service is None:
         raise NotSupported("no service was ever measured on this board", twin.name, "choose simulated:rtx5090")
     return twin.service

@@ -77,7 +77,7 @@ class RequestQueue:
         return not self._answering and self._reading is None
 
     def event_s(self, pace: Pace) -> float:
-        """Until what is done changes, at this pace; inf where nothing will."""
+        """Until what is done changes, at this pace; inf if nothing will."""
         return min(self._own_event_s(pace), (self._next_due_ns - self._now_ns) / 1e9)
 
     def advance(self, now_ns: int, pace: Pace) -> None:

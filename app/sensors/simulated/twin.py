@@ -235,7 +235,7 @@ _NUMBERED: Final = re.compile(r"(.*\S)\s*#\s*([1-9][0-9]{0,3})")
 
 
 def split_number(name: str) -> tuple[str, int]:
-    """'a100#2' as ('a100', 2); the number is 0 where the name has none, and means the model's own figures."""
+    """'a100#2' as ('a100', 2); the number is 0 if the name has none, and means the model's own figures."""
     match = _NUMBERED.fullmatch(name.strip())
     return (match[1], int(match[2])) if match else (name.strip(), 0)
 

@@ -56,7 +56,7 @@ class LiveBoard:
         self.sampler.start()
 
     def record(self, path: Path) -> RecordingWriter:
-        """Write what is read from now on to a file. Raises InputError where it cannot be written."""
+        """Write what is read from now on to a file. Raises InputError if it cannot be written."""
         from ..recorded.recording import RecordingWriter  # imported late: few record
 
         self.recording = RecordingWriter(path, self.gpu)
@@ -64,7 +64,7 @@ class LiveBoard:
         return self.recording
 
     def finish_recording(self) -> None:
-        """Complete the file of the recording, if there is one. Raises WattridgeError where that fails."""
+        """Complete the file of the recording, if there is one. Raises WattridgeError if that fails."""
         self.sampler.record(None)
         if self.recording is not None:
             self.recording.close()

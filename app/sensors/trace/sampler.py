@@ -164,7 +164,7 @@ class Sampler:
             return
 
     def _read(self) -> Sequence[Reading]:
-        """What is new, mostly one reading; a row of NaN where the read failed. Raises GpuLost."""
+        """What is new, mostly one reading; a row of NaN if the read failed. Raises GpuLost."""
         try:
             if self._stream is None:
                 readings: Sequence[Reading] = (self.gpu.read(),)

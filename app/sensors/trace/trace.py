@@ -34,7 +34,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """One channel over a span; NaN where nothing is known. The mean is weighted by time."""
+    """One channel over a span; NaN if nothing is known. The mean is weighted by time."""
 
     mean: float
     minimum: float = field(metadata=figure(key="min"))
@@ -187,7 +187,7 @@ class Trace:
         return Series(time_s, values[0])
 
     def at(self, time_ns: int) -> dict[str, float]:
-        """Every series' value nearest to a time, NaN where nothing is known near it."""
+        """Every series' value nearest to a time, NaN if nothing is known near it."""
         out = dict.fromkeys((c.name for c in self.channels), math.nan)
         out.update(self._rows.consistent(lambda: self._reading_at(time_ns)))
         if self._samples.count:
@@ -222,7 +222,7 @@ class Trace:
         return Statistics(mean, summary.minimum, summary.maximum, summary.rows)
 
     def energy_j(self, t0_ns: int, t1_ns: int) -> float:
-        """Integral of the finest power over the span, over the time that readings cover; NaN where there are none."""
+        """Integral of the finest power over the span, over the time that readings cover; NaN if there are none."""
         summary = self._summary(self.power_name, t0_ns, t1_ns)
         return summary.integral if summary.covered_s > 0 else math.nan
 
@@ -302,7 +302,7 @@ class Trace:
 
 
 def _nearest(ring: Ring, time_ns: int) -> int | None:
-    """The row nearest to a time, None where none is within a gap's length."""
+    """The row nearest to a time, None if none is within a gap's length."""
     after = ring.before(time_ns)
     near = ring.times(max(after - 1, ring.first), min(after + 1, ring.count))
     if not len(near):

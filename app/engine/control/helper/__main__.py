@@ -20,7 +20,7 @@ LAUNCHER = "wattridge-control"
 
 
 def unsafe(path: str) -> str:
-    """Why a file or folder is not under the control of root alone; empty where it is."""
+    """Why a file or folder is not under the control of root alone; empty if it is."""
     try:
         about = os.lstat(path)
     except OSError as error:
@@ -64,14 +64,14 @@ def unsafe_link(path: str) -> str:
 
 
 def _first_link(path: str) -> str:
-    """The first part of a path, from the root on, that is a link; empty where none is."""
+    """The first part of a path, from the root on, that is a link; empty if none is."""
     parts = path.split(os.sep)
     starts = (os.sep.join(parts[:length]) for length in range(2, len(parts) + 1))
     return next((start for start in starts if os.path.islink(start)), "")
 
 
 def unsafe_tree(folder: str) -> str:
-    """Why an installed tree must not run as root; empty where it may.
+    """Why an installed tree must not run as root; empty if it may.
 
     Every file and folder in it and above it is root's alone, and the files are those of the manifest, unchanged:
     nothing is missing, and nothing was added, such as compiled code that Python would prefer to the source.

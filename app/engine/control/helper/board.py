@@ -56,7 +56,7 @@ class Board:
     # --- the same for all ---------------------------------------------------------------------------------------------
 
     def read_or_none(self, knob: str) -> Any:
-        """As `read`, None where the board does not report it."""
+        """As `read`, None if the board does not report it."""
         try:
             return self.read(knob)
         except Failed:

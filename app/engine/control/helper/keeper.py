@@ -297,7 +297,7 @@ class Keeper:
 
 
 def _raise_all(failures: list[Failed], what: str) -> None:
-    """Raise the failures as one, of the first one's kind; nothing where there are none."""
+    """Raise the failures as one, of the first one's kind; nothing if there are none."""
     if failures:
         raise Failed(failures[0].kind, "{}: {}".format(what, "; ".join(str(each) for each in failures)))
 

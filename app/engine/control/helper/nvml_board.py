@@ -58,11 +58,11 @@ class NvmlBoard(Board):
         return None
 
     def memory_clocks_mhz(self) -> tuple[int, ...]:
-        """Supported memory clocks, ascending; empty where unknown."""
+        """Supported memory clocks, ascending; empty if unknown."""
         return self._listed("nvmlDeviceGetSupportedMemoryClocks")
 
     def graphics_clocks_mhz(self, memory_mhz: int | None = None) -> tuple[int, ...]:
-        """Supported graphics clocks at a memory clock (None: the present one), ascending; empty where unknown."""
+        """Supported graphics clocks at a memory clock (None: the present one), ascending; empty if unknown."""
         known = self.memory_clocks_mhz()
         if not known:
             return ()

@@ -44,13 +44,13 @@ class Policy:
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # setting -> (least, most), in its unit
 
     def refuses_user(self, uid: int) -> str:
-        """Why a user may not start the helper; empty where they may. Root always may."""
+        """Why a user may not start the helper; empty if they may. Root always may."""
         if uid == 0 or self.users is None or any(_is(uid, user) for user in self.users):
             return ""
         return f"{PATH} does not list user {_name(uid)}"
 
     def refuses(self, settings: Mapping[str, Any]) -> str:
-        """Why these settings may not be made; empty where they may. A clock range counts with both ends."""
+        """Why these settings may not be made; empty if they may. A clock range counts with both ends."""
         if self.read_only:
             return f"{PATH} makes this board read-only"
         for name, value in settings.items():
@@ -73,7 +73,7 @@ def load(uuid: str) -> Policy:
 
 
 def require(uuid: str, settings: Mapping[str, Any]) -> str:
-    """Why a setting may not be made or confirmed on a board now; empty where it may."""
+    """Why a setting may not be made or confirmed on a board now; empty if it may."""
     try:
         return load(uuid).refuses(settings)
     except PolicyError as error:
@@ -84,7 +84,7 @@ def require(uuid: str, settings: Mapping[str, Any]) -> str:
 
 
 def _text() -> str | None:
-    """The file's text; None where there is none."""
+    """The file's text; None if there is none."""
     try:
         file = os.open(PATH, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         try:

@@ -94,7 +94,7 @@ class Records:
     """The files in one folder, held open so that no other folder takes its place. Raises RecordError."""
 
     def __init__(self, path: str, *, make: bool) -> None:
-        """`make` for the helper: the folder is made where it is missing, and must be this user's alone to write."""
+        """`make` for the helper: the folder is made if it is missing, and must be this user's alone to write."""
         self.path = path
         with _named(path):
             if make:
@@ -124,7 +124,7 @@ class Records:
         return sorted(name for name in names if is_uuid(name))
 
     def read(self, uuid: str) -> Record | None:
-        """A board's record; None where it has none, or one from before the machine was restarted.
+        """A board's record; None if it has none, or one from before the machine was restarted.
 
         No driver keeps a setting over a restart (NVML says so of nvmlDeviceSetPowerManagementLimit): nothing is left to
         be put back, and what the board has now was set since. Every other record counts. One that is damaged, foreign,
@@ -176,7 +176,7 @@ class Records:
     # --- inside -------------------------------------------------------------------------------------------------------
 
     def _text(self, uuid: str) -> bytes | None:
-        """What the file holds; None where there is none. Raises RecordError with the reason why it cannot count."""
+        """What the file holds; None if there is none. Raises RecordError with the reason why it cannot count."""
         where = f"{self.path}/{uuid}.json"
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a FIFO must not hold us up
         try:
@@ -231,7 +231,7 @@ def boot() -> str:
 
 
 def started(pid: int) -> int | None:
-    """When a process began, in ticks since the boot; None where there is none. A reused pid has another time."""
+    """When a process began, in ticks since the boot; None if there is none. A reused pid has another time."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             state, *fields = file.read(4096).rpartition(")")[2].split()

@@ -37,7 +37,7 @@ SECONDS: Final = TURNS * (HEAVY_S + LIGHT_S)
 def look_at_aftereffect(
     driver: WaveDriver, heavy: Load, light: Load, stop: threading.Event | None
 ) -> Aftereffect | None:
-    """Run both loads in turn for 30 s; None where the buffer has too few samples or both draw alike. Raises Stopped."""
+    """Run both loads in turn for 30 s; None if the buffer has too few samples or both draw alike. Raises Stopped."""
     seen = driver.start()
     for _ in range(TURNS):
         driver.run(heavy, HEAVY_S, stop)
@@ -60,13 +60,13 @@ def aftereffect_of(samples: Sequence[PowerSample], spans: Sequence[tuple[float, 
     Returns
     -------
     Aftereffect or None
-        None where there are too few samples.
+        None if there are too few samples.
     """
     time_s = np.asarray([s.time_ns for s in samples], dtype=np.float64) / 1e9
     power_w = np.asarray([s.power_w for s in samples], dtype=np.float64)
 
     def mean(from_s: float, to_s: float) -> float:
-        """The mean of the samples that lie wholly in that time, W; NaN where they are few."""
+        """The mean of the samples that lie wholly in that time, W; NaN if they are few."""
         inside = (time_s >= from_s + SAMPLE_S) & (time_s <= to_s)
         return float(power_w[inside].mean()) if inside.sum() >= LEAST else math.nan
 

@@ -44,7 +44,7 @@ DOING: Final = {  # parts of a look, in the words of its progress
 
 
 def wave_loads(gpu: LaunchingGpu) -> Sequence[Load]:
-    """Return loads to drive the wave with, heaviest first. Raises WattridgeError where the board brings none."""
+    """Return loads to drive the wave with, heaviest first. Raises WattridgeError if the board brings none."""
     if isinstance(gpu, BringsLoads):
         return gpu.wave_loads()
     if gpu.info.source != "simulated":
@@ -100,7 +100,7 @@ def characterise(
     Returns
     -------
     Characterisation or None
-        Stopped early, an unfinished one; None where nothing is known.
+        Stopped early, an unfinished one; None if nothing is known.
 
     Raises
     ------
@@ -224,7 +224,7 @@ class _Look:
         self._done(_WAVE, replace(known, notes=(*known.notes, *notes)), seconds)
 
     def aftereffect(self, estimate: Estimate) -> None:
-        """The aftereffect in the buffer's samples; None where another source is chosen. Raises Stopped."""
+        """The aftereffect in the buffer's samples; None if another source is chosen. Raises Stopped."""
         begun_s, known, load = estimate.seconds, self._so_far, self._load
         aftereffect = None
         if known.chosen == "buffer" and self._loads[-1] != load:

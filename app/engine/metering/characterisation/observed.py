@@ -76,7 +76,7 @@ class Observed:
         return by_source, missing
 
     def answer(self, name: str) -> Answer:
-        """Return the steps laid over each other; empty where the record holds none. Raises WattridgeError."""
+        """Return the steps laid over each other; empty if the record holds none. Raises WattridgeError."""
         series = self._series(name)
         spans = self._spans
         times, powers, settled_s = [], [], 0.0
@@ -98,7 +98,7 @@ class Observed:
         return Answer(time_s[order], np.concatenate(powers)[order], settled_s)
 
     def counter_ratio(self, chosen: str) -> float | None:
-        """Return the counter's rise over the integral of the chosen source; None where one of them was not fitted."""
+        """Return the counter's rise over the integral of the chosen source; None if one of them was not fitted."""
         if not {"counter", chosen} <= self._fits.keys():
             return None
         counter, best = self._fits["counter"], self._fits[chosen]
@@ -114,7 +114,7 @@ class Observed:
         return spans_of(self._record.spans, self._origin_ns)
 
     def _figures(self, name: str, read_s: float, answer: Answer | None) -> SourceFigures:
-        """Raises WattridgeError where the source does not answer to the load."""
+        """Raises WattridgeError if the source does not answer to the load."""
         series = self._series(name)
         keep = series.time_s >= 0
         windows_s = None if series.windows_s is None else series.windows_s[keep]
@@ -138,7 +138,7 @@ class Observed:
         )
 
     def _steady_scatter(self, series: _Series) -> float:
-        """Relative standard deviation at the end of a step, where nothing but noise is left; inf where it is too short.
+        """Relative standard deviation at the end of a step, where nothing but noise is left; inf if it is too short.
 
         The residual of a wave's fit is larger on a board whose power rises slowly.
         """

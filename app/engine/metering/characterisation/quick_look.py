@@ -213,7 +213,7 @@ _LOOK_S: Final = 0.25
 
 
 def is_busy(gpu: Gpu) -> bool:
-    """Return whether the board is in use now. Raises WattridgeError where it does not report its utilisation."""
+    """Return whether the board is in use now. Raises WattridgeError if it does not report its utilisation."""
     available = [channel.name if channel.available else "" for channel in gpu.channels]
     if "utilisation_percent" not in available:
         raise WattridgeError("it does not report whether it idles", gpu.info.label, "leave out --when-idle")

@@ -170,7 +170,7 @@ class _Problem:
         return np.asarray(self._solved(at[None])[1][0])
 
     def drop_outliers(self, at: Floats) -> bool:
-        """Leave out readings far off the fit (a reading the driver repeated, say); False where there are none."""
+        """Leave out readings far off the fit (a reading the driver repeated, say); False if there are none."""
         residuals = np.abs(self._residuals(at))
         sigma = 1.4826 * float(np.median(residuals))
         keep = residuals <= OUTLIER * max(sigma, 1e-6)

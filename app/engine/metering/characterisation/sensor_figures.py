@@ -146,12 +146,12 @@ class Characterisation:
 
     IN_JSON: ClassVar = ("settle_ms", "complete")
 
-    uuid: str  # of the board that was looked at; empty where that is not known
+    uuid: str  # of the board that was looked at; empty if that is not known
     gpu: str
     driver: str
     source: str  # nvml or simulated
     declared: str  # the board's own description of its power source; a characterisation of another one does not count
-    # By the names in SOURCES; None where the board lacks it.
+    # By the names in SOURCES; None if the board lacks it.
     sources: Mapping[str, SourceFigures | None] = field(metadata=figure(keys=SOURCES))
     missing: Mapping[str, str]  # why it lacks it
     chosen: str
@@ -216,7 +216,7 @@ def choose_source(sources: Mapping[str, SourceFigures | None], where: str) -> tu
     Parameters
     ----------
     sources
-        The figures by source; None where the board lacks it.
+        The figures by source; None if the board lacks it.
     where
         The board, for errors.
 
@@ -251,7 +251,7 @@ def choose_source(sources: Mapping[str, SourceFigures | None], where: str) -> tu
 
 
 def require_undisturbed(figures: SourceFigures | None, where: str) -> None:
-    """Raise WattridgeError where the power scatters so much that something other than the look's own load draws it."""
+    """Raise WattridgeError if the power scatters so much that something other than the look's own load draws it."""
     if figures is not None and figures.noise_percent > DISTURBED_PERCENT:
         scatter = f"the power under one load scattered by {figures.noise_percent:.0f} %"
         raise WattridgeError(f"{scatter}: something else runs on the board", where, "try again when it is free")

@@ -43,7 +43,7 @@ def save_characterisation(characterisation: Characterisation) -> Path:
 
 
 def stored_characterisation(info: GpuInfo) -> Characterisation | None:
-    """Return what is kept of that very board under its driver; None where nothing is, or nothing that can be read.
+    """Return what is kept of that very board under its driver; None if nothing is, or nothing that can be read.
 
     One that was made when the board reported another power source (a driver that lost its buffer, a changed simulated
     board) does not count.
@@ -80,7 +80,7 @@ def known_characterisation(info: GpuInfo) -> Characterisation | None:
 
 
 def latest_characterisation(gpu: str, driver: str, uuid: str = "") -> Characterisation | None:
-    """Return the newest characterisation of a board under a driver, complete ones first; None where nothing is kept.
+    """Return the newest characterisation of a board under a driver, complete ones first; None if nothing is kept.
 
     Without one of that board, or without a UUID, as for a recording, the newest of all boards of that name; its notes
     state that.
@@ -150,7 +150,7 @@ def from_json(document: Any, where: str) -> Characterisation:
 
 
 def _require_plausible(*figures: Any) -> None:
-    """Raise ValueError where a figure of one of these records is not finite, or below its least value."""
+    """Raise ValueError if a figure of one of these records is not finite, or below its least value."""
     for record in figures:
         for name in (field.name for field in fields(record)):
             value = getattr(record, name)

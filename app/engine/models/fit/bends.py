@@ -200,7 +200,7 @@ class Family:
         """`x`: clocks in units of the highest, shape (n,); `activities`: what alpha v^2 is multiplied by, (a, n).
 
         The clock itself, or a mixture of the clock and the speed, where work waits for memory. `voltage`: measured, in
-        any unit, NaN where it is not known. `level_w`: what departures are relative to; a smooth curve near the points,
+        any unit, NaN if it is not known. `level_w`: what departures are relative to; a smooth curve near the points,
         as their noise must not be in it, or the points themselves where only independent noise is looked at.
         """
         level = power_w if level_w is None else level_w

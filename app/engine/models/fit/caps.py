@@ -51,7 +51,7 @@ class CapFit:
     saving: float  # of energy there, against the highest limit
     slower: float  # loss of speed there, likewise
     free_power_w: float  # drawn where no limit binds
-    kept: float | None  # power over the limit where it binds, the median; None where none does
+    kept: float | None  # power over the limit where it binds, the median; None if none does
     largest_overshoot: float  # of power over the limit, relative, of any point
     speed_exponent: float | None  # speed ~ (power - base)^k where the limit binds
     speed_base_w: float  # power that no speed comes from: what is drawn however slow the work
@@ -106,7 +106,7 @@ def fit_caps(
     gpu, series
         The board, and the load or configuration that the points belong to.
     observed_clock_mhz
-        Clocks in MHz, shape (n,); None where they were not observed.
+        Clocks in MHz, shape (n,); None if they were not observed.
     simulated
         Whether the board is simulated.
 
@@ -221,7 +221,7 @@ def compare(fit: FrequencyFit, caps: CapFit) -> CapsAgainstClocks | None:
     Returns
     -------
     CapsAgainstClocks or None
-        None where a fit holds no speed or recommends no clock.
+        None if a fit holds no speed or recommends no clock.
     """
     if fit.recommended_clock_mhz is None or not len(fit.rate):
         return None

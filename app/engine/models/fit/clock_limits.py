@@ -58,7 +58,7 @@ def where_held(points: Points) -> Held | None:
     Returns
     -------
     Held or None
-        None where the board follows throughout, where neither the clock nor the speed was observed, or where fewer than
+        None if the board follows throughout, where neither the clock nor the speed was observed, or where fewer than
         four clocks were requested.
     """
     power_w, rate = points.power_w, points.rate
@@ -179,7 +179,7 @@ def limited_points(points: Points) -> Mask:
     Returns
     -------
     ndarray of bool, shape (n,)
-        True where a limit acted.
+        True if a limit acted.
     """
     if points.limited is not None:
         return points.limited.copy()
@@ -297,12 +297,12 @@ def settable_clocks(gpu: str, clock_mhz: Floats) -> tuple[tuple[float, ...] | No
     gpu
         Name of the board.
     clock_mhz
-        Sampled clocks in MHz, shape (n,); NaN where unknown.
+        Sampled clocks in MHz, shape (n,); NaN if unknown.
 
     Returns
     -------
     tuple of tuple of float or None, and tuple of str
-        The clocks in MHz, None where there is no grid; and notes on what is assumed.
+        The clocks in MHz, None if there is no grid; and notes on what is assumed.
     """
     known = np.unique(np.round(clock_mhz[np.isfinite(clock_mhz)]))
     if not len(known) or known[0] <= 0 or known[-1] > _HIGHEST_MHZ:

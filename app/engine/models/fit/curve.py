@@ -23,7 +23,7 @@ _LEAST_FIXED = 0.03  # share of fixed time at the highest clock, below which it 
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """Time of the same work over the clock: t ~ 1/f + fixed; `fixed_per_mhz` is 0 where all of it scales.
+    """Time of the same work over the clock: t ~ 1/f + fixed; `fixed_per_mhz` is 0 if all of it scales.
 
     With a `blend` p above 1 the two overlap, as under a roofline: t ~ (f^-p + fixed^p)^(1/p).
     """
@@ -42,7 +42,7 @@ class Duration:
         return float((self.fixed_per_mhz / self.relative(clock_mhz)) ** self.blend)
 
     def clock_of(self, rate: Floats) -> Floats:
-        """The clock at which that rate is reached; inf where the rate is above what any clock gives."""
+        """The clock at which that rate is reached; inf if the rate is above what any clock gives."""
         inverse = (rate * self.inverse_mhz) ** -self.blend - self.fixed_per_mhz**self.blend
         return np.where(inverse > 0, np.where(inverse > 0, inverse, 1.0) ** (-1.0 / self.blend), np.inf)
 
@@ -97,7 +97,7 @@ class Times:
 
     duration: Duration
     scale_mhz: float
-    beyond: Smooth | None  # None where no speed was measured: all of the time shrinks with the clock then
+    beyond: Smooth | None  # None if no speed was measured: all of the time shrinks with the clock then
 
     @classmethod
     def of(cls, duration: Duration, clock_mhz: Floats, rate: Floats | None) -> Times:

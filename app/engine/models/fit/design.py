@@ -21,7 +21,7 @@ _VALLEY = 0.01  # of energy: what is lost at a clock that counts a third
 
 
 def next_clock(points: Points) -> float | None:
-    """The supported clock to measure next; None where another would add nothing.
+    """The supported clock to measure next; None if another would add nothing.
 
     That is once there are enough clocks for a fit and the 95 % interval of the optimum is under one step of the
     supported clocks. At least LEAST_POINTS points, with their `supported_mhz`.

@@ -56,7 +56,7 @@ def voltage_ridge(clock_mhz: Floats, voltage: Floats) -> VoltageRidge | None:
     clock_mhz
         Clocks in MHz, shape (n,).
     voltage
-        Voltages in any unit, shape (n,); NaN where unknown.
+        Voltages in any unit, shape (n,); NaN if unknown.
 
     Returns
     -------
@@ -332,14 +332,14 @@ class FrequencyFit(Quality, Optimum, Parameters, Samples):
 
     @property
     def modelled(self) -> ModelledCurve | None:
-        """The curve at some clocks; None where the model is not identifiable."""
+        """The curve at some clocks; None if the model is not identifiable."""
         if not self.identifiable:
             return None
         clock_mhz, (low_w, high_w) = self.band_mhz[::_EVERY], self.band_w[:, ::_EVERY]
         return ModelledCurve(*(np.round(value, 3) for value in (clock_mhz, self.power(clock_mhz), low_w, high_w)))
 
     def power(self, clock_mhz: npt.ArrayLike) -> Floats:
-        """P(f) in W at the clocks. Raises ValueError where the model is not identifiable."""
+        """P(f) in W at the clocks. Raises ValueError if the model is not identifiable."""
         return self._curve().power_w(clock_mhz)
 
     def relative_voltage(self, clock_mhz: npt.ArrayLike) -> Floats:

@@ -41,7 +41,7 @@ class Leakage:
 def fit_leakage(clock_mhz: Floats, power_w: Floats, temperature_c: Floats) -> Leakage | None:
     """Fit the temperature term of the power, linear over the few tens of degrees of a sweep.
 
-    The points hold it where the temperature differs by more than the clock explains, and by more than the measured
+    The points hold it if the temperature differs by more than the clock explains, and by more than the measured
     power explains, where power follows it by three standard errors, and where the slope is one that leakage can have.
 
     Parameters
@@ -51,12 +51,12 @@ def fit_leakage(clock_mhz: Floats, power_w: Floats, temperature_c: Floats) -> Le
     power_w
         Power in W, shape (n,).
     temperature_c
-        Temperature in degrees Celsius, shape (n,); NaN where unknown.
+        Temperature in degrees Celsius, shape (n,); NaN if unknown.
 
     Returns
     -------
     Leakage or None
-        None where the points do not hold the term.
+        None if the points do not hold the term.
     """
     known = np.isfinite(temperature_c)
     if known.sum() < _LEAST_POINTS or known.sum() < len(clock_mhz):

@@ -27,12 +27,12 @@ NAMES = ("p_idle_w", "alpha_w_per_mhz", "beta_per_mhz", "ridge_mhz", "softness_m
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """A fitted curve without a cap. Standard errors by parameter name; NaN where a bound or the points leave none."""
+    """A fitted curve without a cap. Standard errors by parameter name; NaN if a bound or the points leave none."""
 
     curve: Curve
     standard_errors: dict[str, float]
     weighted_rss: float  # relative to the square of the mean power
-    aicc: float  # smaller is better; inf where there are too few points for the form
+    aicc: float  # smaller is better; inf if there are too few points for the form
     points: int
     parameters: int
 
@@ -115,7 +115,7 @@ def r_squared(power_w: Floats, model_w: Floats) -> float:
     Returns
     -------
     float
-        0 where the power does not vary.
+        0 if the power does not vary.
     """
     spread = float(((power_w - power_w.mean()) ** 2).sum())
     return 1.0 - float(((power_w - model_w) ** 2).sum()) / spread if spread > 0 else 0.0
@@ -243,7 +243,7 @@ def aicc(rss: float, points: int, parameters: int) -> float:
     Returns
     -------
     float
-        Smaller is better; inf where there are too few points.
+        Smaller is better; inf if there are too few points.
     """
     k = parameters + 1
     if points - k - 1 <= 0:
@@ -278,7 +278,7 @@ def _gradient(x: Floats, a: Floats, q: Floats, sharp: bool) -> Floats:
 
 
 def _standard_errors(jacobian: Floats, rss: float) -> Floats:
-    """From the curvature at the solution; NaN where the points do not determine a parameter."""
+    """From the curvature at the solution; NaN if the points do not determine a parameter."""
     points, free = jacobian.shape
     if points <= free:
         return np.full(free, np.nan)

@@ -48,14 +48,14 @@ def without_outliers(clock_mhz: Floats, power_w: Floats, rate: Floats | None, fr
     power_w
         Power in W, shape (n,).
     rate
-        Speed in any unit, shape (n,); None where unknown.
+        Speed in any unit, shape (n,); None if unknown.
     free
         The points that no limit held, a mask of shape (n,).
 
     Returns
     -------
     tuple of ndarray of bool and str
-        `free` without those points, shape (n,), and the reason; empty where all stay.
+        `free` without those points, shape (n,), and the reason; empty if all stay.
     """
     removed = _impossible(clock_mhz, power_w, rate, np.flatnonzero(free))
     used = free.copy()

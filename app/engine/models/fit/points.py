@@ -24,7 +24,7 @@ _MOST_CLOCKS: Final = 150  # of a condensed series; more become as many interval
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """One series; arrays of shape (n,), NaN where unknown."""
+    """One series; arrays of shape (n,), NaN if unknown."""
 
     clock_mhz: Floats  # observed, where that is known; else requested
     power_w: Floats
@@ -79,7 +79,7 @@ class Points:
     def usable(self) -> Points:
         """The points that a model can be fitted to, ascending by clock; a rate or voltage that is unknown is None.
 
-        Raises ValueError where shapes differ, InputError where no point is left.
+        Raises ValueError where shapes differ, InputError if no point is left.
         """
         result = self.mapped(lambda values: np.asarray(values, dtype=np.float64))
         if result.limited is not None:

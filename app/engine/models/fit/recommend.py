@@ -39,7 +39,7 @@ class Measured:
     requested_mhz: Floats  # as set, where that is known, else the same
     energy: Floats  # median of the repeats, in any unit
     repeats: npt.NDArray[np.int64]
-    scatter: float | None  # relative standard deviation of a repeat; None where there are too few
+    scatter: float | None  # relative standard deviation of a repeat; None if there are too few
     span: Floats  # of the repeats: the highest over the lowest energy, minus one
 
     @classmethod
@@ -92,7 +92,7 @@ class Measured:
         return float(self._settable_mhz[self.best])
 
     def checked(self, clock_mhz: float) -> tuple[float, list[str]]:
-        """The clock, or the one to set instead of it where the medians of the repeats contradict it; and why.
+        """The clock, or the one to set instead of it if the medians of the repeats contradict it; and why.
 
         Its median, or that of the nearest measured clock, must not lie above the least one by more than a few per cent
         and by more than the scatter of the repeats explains. Repeats that contradict each other are named.
@@ -230,7 +230,7 @@ def settable_interval(valley: Valley, supported_mhz: Sequence[float] | None) -> 
     valley
         The loss over the clock.
     supported_mhz
-        Clocks that can be set, in MHz; None where unknown.
+        Clocks that can be set, in MHz; None if unknown.
 
     Returns
     -------
@@ -269,7 +269,7 @@ def follow_data(
     curve
         The fitted curve.
     supported_mhz
-        Clocks that can be set, in MHz; None where unknown.
+        Clocks that can be set, in MHz; None if unknown.
 
     Returns
     -------
@@ -332,7 +332,7 @@ def recommend(
     energy
         Measured energy per work at them, in any unit, shape (n,).
     supported_mhz
-        Clocks that can be set, in MHz; None where unknown.
+        Clocks that can be set, in MHz; None if unknown.
     bracketed
         Whether the points bracket the optimum.
 
@@ -369,12 +369,12 @@ def candidates(sampled_mhz: Floats, supported_mhz: Sequence[float] | None) -> Fl
     sampled_mhz
         Sampled clocks in MHz, shape (n,).
     supported_mhz
-        Clocks that can be set, in MHz; None where unknown.
+        Clocks that can be set, in MHz; None if unknown.
 
     Returns
     -------
     ndarray of float64, shape (m,)
-        Supported clocks within the sampled range, ascending; the sampled ones where none is known.
+        Supported clocks within the sampled range, ascending; the sampled ones if none is known.
     """
     low, high = float(sampled_mhz.min()), float(sampled_mhz.max())
     within = [c for c in supported_mhz if low <= c <= high] if supported_mhz is not None else []

@@ -27,7 +27,7 @@ class VoltageEstimate:
 
     @classmethod
     def of(cls, fit: FrequencyFit, source: str, board: GpuInfo) -> VoltageEstimate | None:
-        """The estimate of a fit for a board; None where it is another board's, or has no ridge to relate voltages to.
+        """The estimate of a fit for a board; None if it is another board's, or has no ridge to relate voltages to.
 
         A simulated board has the name of a real one, and its fits are its own.
         """
@@ -37,7 +37,7 @@ class VoltageEstimate:
     def ratio(self, clock_mhz: npt.ArrayLike) -> Floats:
         """The voltage over that below the ridge at graphics clocks of any shape, no unit.
 
-        NaN where the clock is unknown or above those that were fitted; below them the voltage is the ridge's.
+        NaN if the clock is unknown or above those that were fitted; below them the voltage is the ridge's.
         """
         clock = np.asarray(clock_mhz, dtype=np.float64)
         known = clock <= _BEYOND * float(self.fit.clock_mhz.max())

@@ -44,7 +44,7 @@ def describe_sweep(sweep: Sweep) -> Description:
 
 
 def verdict(sweep: Sweep) -> str:
-    """Why the energies of a sweep are not known; empty where they are."""
+    """Why the energies of a sweep are not known; empty if they are."""
     return "" if sweep.model is not None else "no fit" if sweep.fit is None else NOT_IDENTIFIABLE
 
 

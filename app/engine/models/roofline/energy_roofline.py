@@ -148,7 +148,7 @@ class PublishedBoard:
     bandwidth_gb_s: float  # theoretical
     tdp_w: float
     source: str  # of the peaks, in words
-    citation: str  # of the rooflines; empty where there are none
+    citation: str  # of the rooflines; empty if there are none
     rooflines: Mapping[str, EnergyRoofline]  # per precision
 
 
@@ -159,7 +159,7 @@ def published_boards() -> tuple[PublishedBoard, ...]:
 
 
 def board_named(name: str) -> PublishedBoard | None:
-    """The board that a driver calls `name`; None where no figures of it are on file."""
+    """The board that a driver calls `name`; None if no figures of it are on file."""
     wanted = _folded(name)
     return next((board for board, names in _read() if wanted in names), None)
 

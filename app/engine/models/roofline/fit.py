@@ -36,10 +36,10 @@ class RooflinePoints:
     flops: Floats  # achieved, flop/s
     bytes_per_s: Floats  # achieved, B/s
     power_w: Floats
-    clock_mhz: Floats  # observed, NaN where unknown
+    clock_mhz: Floats  # observed, NaN if unknown
     limited: Mask  # a power or thermal limit acted
-    threads: Floats  # resident per multiprocessor, NaN where unknown
-    power_error_w: Floats  # half of the 95 % interval, NaN where unknown
+    threads: Floats  # resident per multiprocessor, NaN if unknown
+    power_error_w: Floats  # half of the 95 % interval, NaN if unknown
 
     @classmethod
     def of(

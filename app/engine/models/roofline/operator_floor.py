@@ -38,7 +38,7 @@ class OperatorFloor:
 
     @classmethod
     def of_origin(cls, origin: Mapping[str, str]) -> OperatorFloor | None:
-        """What a session keeps; None where it has none. Raises InputError where damaged."""
+        """What a session keeps; None if it has none. Raises InputError where damaged."""
         if _KEY not in origin:
             return None
         try:

@@ -139,7 +139,7 @@ def _columns_of(path: Path) -> Columns:
 
 
 def fit_points(points: RooflinePoints) -> RooflineFit:
-    """The fit, with an InputError where the points are too few."""
+    """The fit, with an InputError if the points are too few."""
     try:
         return fit_roofline(points)
     except ValueError as error:
@@ -152,7 +152,7 @@ def fit_points(points: RooflinePoints) -> RooflineFit:
 
 
 def shares_of_peak(fit: RooflineFit) -> dict[str, float]:
-    """Share of the theoretical peak that each microbenchmark reached [Holtmann2024, table 3]; empty where unknown.
+    """Share of the theoretical peak that each microbenchmark reached [Holtmann2024, table 3]; empty if unknown.
 
     flop: speed of the flop kernel; copy: traffic of the copy kernel; roofline_*: both of the roofline kernel.
     """
@@ -293,13 +293,13 @@ class Sweep:
 
     points: RooflinePoints
     fit: RooflineFit | None
-    why_not: str  # why there is no fit; empty where there is one
+    why_not: str  # why there is no fit; empty if there is one
     source: str  # nvml, simulated, recorded or published
     origin: str  # where the points are from, in words
     limit_w: float | None = None  # the board's power limit, where it is known
     limit_seen: bool = False  # `limit_w` is the power at which limited points stood, not what was set
     published: EnergyRoofline | None = None  # what others fitted; `origin` cites them
-    opened_as: str = ""  # by the command `roofline`: session or file; empty where it shows it without either
+    opened_as: str = ""  # by the command `roofline`: session or file; empty if it shows it without either
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -340,7 +340,7 @@ class Sweep:
 
 @dataclass(frozen=True, slots=True)
 class PlacedKernel:
-    """A kernel of known work and traffic, with what was measured of it where it was."""
+    """A kernel of known work and traffic, with what was measured of it if it was."""
 
     work_flop: float
     traffic_byte: float
@@ -369,7 +369,7 @@ def sweep_of_session(
 ) -> Sweep:
     """The sweep of a running or past session. `board` is one that is here: its power limit is known.
 
-    Raises InputError where the session holds no work, traffic or power.
+    Raises InputError if the session holds no work, traffic or power.
     """
     points = points_of_table(table, gpu, precision_of(title))
     if not len(points):
@@ -472,7 +472,7 @@ def limit_of(board: GpuInfo) -> float | None:
 
 
 def kernel_of(measurement: Measurement, title: str, gpu: str = "") -> PlacedKernel | None:
-    """The work and traffic of a measured configuration by its speeds; None where it does not hold both."""
+    """The work and traffic of a measured configuration by its speeds; None if it does not hold both."""
     values = measurement.values
     time_s = values.get("time_s", float("nan"))
     speed = speed_of(values)

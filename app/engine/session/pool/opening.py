@@ -51,7 +51,7 @@ def parse_pool_address(text: str) -> str:
 
 
 def find_certificates(folder: Path | None = None) -> Certificates:
-    """The certificates in a folder, the user's own by default. Raises InputError where they are not there, or others
+    """The certificates in a folder, the user's own by default. Raises InputError if they are not there, or others
     can read the key."""
     certificates = Certificates(folder or private_folder("pool"))
     missing = [path.name for path in certificates.files if not path.is_file()]
@@ -71,7 +71,7 @@ def find_certificates(folder: Path | None = None) -> Certificates:
 
 
 def make_certificates(folder: Path | None = None) -> Certificates:
-    """A new authority and the certificate of a new pool. Raises InputError where there are some, and WattridgeError."""
+    """A new authority and the certificate of a new pool. Raises InputError if there are some, and WattridgeError."""
     made = Certificates(folder or private_folder("pool"))
     present = [path for path in made.files if os.path.lexists(path)]
     if present:
@@ -196,7 +196,7 @@ class LocalPool:
         on_line: Callable[[str], None] = lambda _: None,
         stop: threading.Event | None = None,
     ) -> None:
-        """Raises WattridgeError where the scheduler does not start, a board does not open, or `stop` is set before."""
+        """Raises WattridgeError if the scheduler does not start, a board does not open, or `stop` is set before."""
         self._stop = stop or threading.Event()
         self._folder = scratch_folder()
         self._supervisors: list[Supervisor] = []
@@ -308,7 +308,7 @@ def open_scheduler_pool(
 ) -> OpenedPool:
     """The pool of a scheduler, once so many boards are there, or after a while; its certificates lie in that folder.
 
-    Raises InputError for a wrong address or wrong certificates, and WattridgeError where no scheduler answers.
+    Raises InputError for a wrong address or wrong certificates, and WattridgeError if no scheduler answers.
     """
     require_dask()
     from ...runner.pool.dask_pool import DaskPool
@@ -341,7 +341,7 @@ def open_local_pool(
     """A pool of these boards of this machine, which runs until it is closed.
 
     `seed` and `speed` are of simulated boards; `on_line` is called, on any thread, with lines about the processes.
-    Raises InputError and WattridgeError where one of the boards does not open.
+    Raises InputError and WattridgeError if one of the boards does not open.
     """
     require_dask()
     local = LocalPool(selectors, seed=seed, speed=speed, allow_control=allow_control, on_line=on_line, stop=stop)
@@ -368,7 +368,7 @@ def chosen_model(pool: Pool, model: str | None) -> Sequence[PoolBoard]:
 
 
 def listed_boards(text: str) -> list[str]:
-    """The selectors of a comma-separated list. Raises InputError where one is empty, or a real board is named twice."""
+    """The selectors of a comma-separated list. Raises InputError if one is empty, or a real board is named twice."""
     selectors = [selector.strip() for selector in text.split(",")]
     real = [selector.lower() for selector in selectors if not selector.lower().startswith("simulated:")]
     if not all(selectors) or len(set(real)) < len(real):

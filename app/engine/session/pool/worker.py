@@ -461,7 +461,7 @@ async def _serve(task: Mapping[str, Any], end: asyncio.Event, ready: Ready) -> N
 
 
 async def _serve_board(task: Mapping[str, Any], certificates: Certificates, end: asyncio.Event, ready: Ready) -> None:
-    """Offer a board to the scheduler whenever that answers. Raises WattridgeError where the board does not open."""
+    """Offer a board to the scheduler whenever that answers. Raises WattridgeError if the board does not open."""
     host = platform.node() or "a machine without a name"
     _keep_to_share(task["number"], task["workers"])
     with closing(open_gpu(task["gpu"], seed=task["seed"], speed=task["speed"])) as gpu:
@@ -493,7 +493,7 @@ async def _offer(
     end: asyncio.Event,
     ready: Ready,
 ) -> None:
-    """Be a worker of the scheduler until that, or the parent, is gone. Raises OSError where it is not there."""
+    """Be a worker of the scheduler until that, or the parent, is gone. Raises OSError if it is not there."""
     from ...runner.pool.dask_pool import PoolWorker
 
     folder = scratch_folder()
@@ -511,7 +511,7 @@ async def _offer(
 
 
 async def _has_started(worker: Any, scheduler: str, end: asyncio.Event) -> bool:
-    """Wait until the scheduler has taken the worker; False where the parent is gone before. Raises OSError.
+    """Wait until the scheduler has taken the worker; False if the parent is gone before. Raises OSError.
 
     Dask tries again by itself while nothing answers, or a scheduler with certificates of another pool does.
     """

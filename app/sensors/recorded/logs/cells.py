@@ -197,7 +197,7 @@ _FORMS: Final = (
 
 
 def stamp_reader(first: bytes, scale: float | None) -> Callable[[Block, int], Nanoseconds] | None:
-    """What reads the stamps of a column whose first cell is `first`; None where that is no time.
+    """What reads the stamps of a column whose first cell is `first`; None if that is no time.
 
     `scale` is s per unit of a number; None: seconds, or what the epoch's size says.
     """

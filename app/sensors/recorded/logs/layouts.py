@@ -34,7 +34,7 @@ _CHANNELS: Final = [
         (r"(gpu )?power (draw )?(inst|instant|instantaneous)|gpu instant|instant power|powinst", "power_instant_w"),
         (r"(.*\b)?(power (cap|limit)|enforced power limit|pmlmt|eplmt)|power management limit", "power_limit_w"),
         (r"(mem|memory|vram|mvddc) power.*", "memory_power_w"),
-        (r"power|pwr|(gpu |device )power", "power_average_w"),  # as NVML gives it where nothing else is asked for
+        (r"power|pwr|(gpu |device )power", "power_average_w"),  # as NVML gives it if nothing else is asked for
         (r"(board )?power draw|((gpu|board|total|device) )?(power|watts?|power usage|power watts)", "power_instant_w"),
         (r"(average )?socket power", "power_average_w"),
         (r"totec|total energy consumption|energy counter|energy( consumption)?", "energy_j"),
@@ -78,7 +78,7 @@ class Heading:
     text: str
     role: str
     channel: str = ""
-    scale: float | None = None  # to the channel's unit, of times to s; None where the heading names no unit
+    scale: float | None = None  # to the channel's unit, of times to s; None if the heading names no unit
     board: str = (
         ""  # the number of the board in the heading, where a row holds several: 'GPU1'; or what tells boards apart
     )
@@ -167,7 +167,7 @@ class Layout:
 
 
 def find_layout(beginning: str) -> Layout | None:
-    """The layout of a log that begins so; None where it is none that is known: no power in it, or no header."""
+    """The layout of a log that begins so; None if it is none that is known: no power in it, or no header."""
     lines = beginning.replace("\r", "").lstrip("\n\ufeff ").split("\n")
     for find in (_mlperf, _zeus, _dmon, _dcgm, _with_header, _two_columns):
         result = find(lines)

@@ -45,14 +45,14 @@ class Log:
     """A log, read: what each board did."""
 
     path: Path
-    tool: str  # what wrote it; '' where that is not known
+    tool: str  # what wrote it; '' if that is not known
     boards: tuple[Recording, ...]
     notes: tuple[str, ...]  # what the user should know of the file
     assumed_step_s: float | None = None  # between readings, where the log does not hold their times
 
 
 def is_log(path: Path) -> bool:
-    """Whether the file looks like a log of power over time. Raises InputError where it cannot be read."""
+    """Whether the file looks like a log of power over time. Raises InputError if it cannot be read."""
     text = _beginning(path)
     layout = find_layout(text)
     if layout is None:
@@ -221,7 +221,7 @@ class _Reader:
         return np.array(numbers, np.uint8)[which]
 
     def finish(self, interval_s: float | None) -> Log:
-        """The boards. Raises InputError where there are fewer than two readings."""
+        """The boards. Raises InputError if there are fewer than two readings."""
         layout = self._layout
         unreadable = self._unreadable[:-1] if self._last_is_odd else self._unreadable  # the tool was ended in a line
         if len(unreadable) > _MOST_UNREADABLE * max(self._readings, 1):
@@ -304,7 +304,7 @@ class _Reader:
         step_s: float | None,
         notes: list[str],
     ) -> Recording | None:
-        """One board's, None where it has fewer than two readings of power; consumes nothing."""
+        """One board's, None if it has fewer than two readings of power; consumes nothing."""
         of_board = {name: values for (name, board), values in columns.items() if board in ("", wide)}
         if not any(name in of_board for name in ("power_instant_w", "power_average_w", "energy_j")):
             return None
