@@ -30,7 +30,6 @@ import numpy as np  # noqa: E402
 from app.base.errors import WattridgeError  # noqa: E402
 from app.base.records import as_json  # noqa: E402
 from app.commands.terminal import print_description, print_table  # noqa: E402
-from app.engine.analysis.analysis_document import counters_to_json  # noqa: E402
 from app.engine.analysis.describe_analysis import describe_counter_split, describe_counters  # noqa: E402
 from app.engine.analysis.session_analysis import analyse  # noqa: E402
 from app.engine.session.load import load_specification  # noqa: E402
@@ -128,7 +127,7 @@ def report(store: Store, session: int, n: float, out: Path | None) -> None:
     check("the profiler left the clocks alone", 0.9 < middle < 1.15, f"profiled over measured time {middle:.3f}")
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
-        document = {"configurations": documents, "analysis": counters_to_json(analysis)}
+        document = {"configurations": documents, "analysis": analysis.counted}
         (out / "counters.json").write_text(json.dumps(as_json(document), indent=1), encoding="utf-8")
 
 
