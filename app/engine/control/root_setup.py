@@ -261,15 +261,15 @@ def _sudo_rules(order: dict[str, Any]) -> list[str]:
     main_file = order["places"]["sudoers"]
     folder = f"{main_file}.d"
     files = [main_file, *(os.path.join(folder, name) for name in (os.listdir(folder) if os.path.isdir(folder) else []))]
-    found = []
+    results = []
     for path in files:
         with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as lines:
-            found += [
+            results += [
                 f"{path}:{number}"
                 for number, line in enumerate(lines, 1)
                 if launcher in line and not line.lstrip().startswith("#")
             ]
-    return found
+    return results
 
 
 # --- files and folders ------------------------------------------------------------------------------------------------
