@@ -37,16 +37,16 @@ def characterise(arguments: Namespace) -> int:
 
     with board_of(arguments) as gpu:
         if arguments.show:
-            found = known_characterisation(gpu.info)
-            if found is None:
+            characterisation = known_characterisation(gpu.info)
+            if characterisation is None:
                 raise WattridgeError("not characterised yet", gpu.info.label, "run: wattridge characterise")
             file = None
         else:
-            found, file = _run(gpu, arguments)
+            characterisation, file = _run(gpu, arguments)
     if arguments.json:
-        print_json({**to_json(found), "files": [file] if file else []})
+        print_json({**to_json(characterisation), "files": [file] if file else []})
         return 0
-    print_description(describe_characterisation(found, gpu.info.label))
+    print_description(describe_characterisation(characterisation, gpu.info.label))
     if file is not None:
         show(f"kept: {file}")
     return 0
@@ -72,7 +72,7 @@ def _run(gpu: Gpu, arguments: Namespace) -> tuple[Characterisation, str]:
             known = unfinished_characterisation(gpu.info)
             if known is not None and known.parts:
                 say(f"going on from what is kept: {', '.join(known.parts)}")
-            found = drive(
+            characterisation = drive(
                 board,
                 wave_loads(board),
                 known=known,
@@ -81,13 +81,13 @@ def _run(gpu: Gpu, arguments: Namespace) -> tuple[Characterisation, str]:
                 before_part=(lambda: _await_idle(gpu, stopped)) if arguments.when_idle else None,
                 stop=stopped,
             )
-    if found is None:
+    if characterisation is None:
         raise WattridgeError("stopped before anything was known", gpu.info.label, "let it run to its end")
-    if stopped.is_set() and not found.complete:
-        parts = ", ".join(found.parts) or "the beginning of a quick look"
+    if stopped.is_set() and not characterisation.complete:
+        parts = ", ".join(characterisation.parts) or "the beginning of a quick look"
         raise WattridgeError(f"stopped; kept: {parts}", gpu.info.label, _AGAIN)
     bar.show(1, 1, "done", final=True)
-    return found, files[-1]
+    return characterisation, files[-1]
 
 
 def _await_idle(gpu: Gpu, stopped: Stop) -> None:

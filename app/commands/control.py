@@ -364,20 +364,20 @@ def _restore(selector: str, *, defaults: bool, quiet: bool) -> dict[str, Any]:
     from ..sensors.select import open_gpu
 
     with closing(open_gpu(selector)) as gpu:
-        found = left_over(gpu.info.uuid)
-        if found is None:
+        record = left_over(gpu.info.uuid)
+        if record is None:
             say(f"{gpu.info.label}: nothing is left over.")
             return _nothing(gpu)
-        if found.held_by is not None:
+        if record.held_by is not None:
             raise PermissionRefused(
-                f"a session sets this board just now (process {found.held_by})", gpu.info.label, "end it first"
+                f"a session sets this board just now (process {record.held_by})", gpu.info.label, "end it first"
             )
-        for line in found.differences(gpu):
+        for line in record.differences(gpu):
             say(f"{gpu.info.label}: {line}")
-        if found.unreadable:
-            say(f"{gpu.info.label}: its settings before are not known: {found.unreadable}.")
+        if record.unreadable:
+            say(f"{gpu.info.label}: its settings before are not known: {record.unreadable}.")
             defaults = defaults or (not quiet and _agrees("Unlock its clocks and set its default power limit?"))
-        return _put_back(gpu, found, defaults=defaults and bool(found.unreadable), quiet=quiet)
+        return _put_back(gpu, record, defaults=defaults and bool(record.unreadable), quiet=quiet)
 
 
 def _agrees(question: str) -> bool:
@@ -389,13 +389,13 @@ def _agrees(question: str) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _put_back(gpu: Gpu, found: LeftOver, *, defaults: bool, quiet: bool) -> dict[str, Any]:
+def _put_back(gpu: Gpu, record: LeftOver, *, defaults: bool, quiet: bool) -> dict[str, Any]:
     with closing(guard_of(gpu, allow_control=True)) as guard:
         guard.restore_prior(defaults=defaults)
         seen = guard.watch()
     if not quiet:
-        _print(gpu, found.prior, {}, seen)
-    return _document(gpu, found.prior, {}, seen)
+        _print(gpu, record.prior, {}, seen)
+    return _document(gpu, record.prior, {}, seen)
 
 
 def _nothing(gpu: Gpu | None) -> dict[str, Any]:
@@ -446,18 +446,18 @@ def describe_left_over(gpu: Gpu) -> tuple[LeftOver | None, str]:
     from ..engine.control.client import UNREADABLE_REMEDY
     from ..engine.control.left_over import left_over
 
-    found = left_over(gpu.info.uuid)
-    if found is None:
+    record = left_over(gpu.info.uuid)
+    if record is None:
         return None, ""
-    before = in_words({name: value for name, value in found.prior.items() if value is not None}) or "clocks not locked"
-    if found.held_by is not None:
-        return found, f"{gpu.info.label}: a session sets it just now (process {found.held_by})"
-    if found.unreadable:
-        said = f"{gpu.info.label}: it may still be set, and its settings before are not known: {found.unreadable}"
-        return found, f"{said}. To put back what can be read: wattridge restore; {UNREADABLE_REMEDY}"
-    said = "left set by a session that ended badly" if found.unfinished else "set and confirmed"
-    now = "; ".join(found.differences(gpu)) or "it looks as before"
-    return found, f"{gpu.info.label}: {said} ({now}); before: {before}. Put back with: wattridge restore"
+    before = in_words({name: value for name, value in record.prior.items() if value is not None}) or "clocks not locked"
+    if record.held_by is not None:
+        return record, f"{gpu.info.label}: a session sets it just now (process {record.held_by})"
+    if record.unreadable:
+        said = f"{gpu.info.label}: it may still be set, and its settings before are not known: {record.unreadable}"
+        return record, f"{said}. To put back what can be read: wattridge restore; {UNREADABLE_REMEDY}"
+    said = "left set by a session that ended badly" if record.unfinished else "set and confirmed"
+    now = "; ".join(record.differences(gpu)) or "it looks as before"
+    return record, f"{gpu.info.label}: {said} ({now}); before: {before}. Put back with: wattridge restore"
 
 
 def report_unreadable(boards: Sequence[str]) -> bool:
@@ -465,7 +465,7 @@ def report_unreadable(boards: Sequence[str]) -> bool:
     from ..engine.control.left_over import all_left_over
 
     try:
-        unreadable = [found for found in all_left_over() if found.unreadable and found.uuid not in boards]
+        unreadable = [record for record in all_left_over() if record.unreadable and record.uuid not in boards]
     except WattridgeError as error:
         say(str(error))
         return True

@@ -55,7 +55,7 @@ def _show(arguments: Namespace) -> int:
     from ..engine.control import installing
     from ..engine.control.helper.policy import PolicyError, load
 
-    found = installing.installation()
+    installed = installing.installation()
     policy_fault = ""
     try:
         load("")
@@ -63,26 +63,26 @@ def _show(arguments: Namespace) -> int:
         policy_fault = str(error)
     document: dict[str, Any] = {
         "folder": installing.PLACES.library,
-        "installed": found.installed,
-        "ready": found.ready,
-        "fault": found.fault,
-        "current": found.current,
+        "installed": installed.installed,
+        "ready": installed.ready,
+        "fault": installed.fault,
+        "current": installed.current,
         "policy": installing.PLACES.policy,
         "policy_fault": policy_fault,
     }
     if arguments.json:
         print_json(document)
-    elif not found.installed:
+    elif not installed.installed:
         show("The helper is not installed. Install it: wattridge helper install")
-    elif found.fault:
-        show(f"The helper may not run as root: {found.fault}. Install it again: wattridge helper install")
+    elif installed.fault:
+        show(f"The helper may not run as root: {installed.fault}. Install it again: wattridge helper install")
     else:
         show(f"The helper is installed in {installing.PLACES.library}; only root can change it.")
-        if not found.current:
+        if not installed.current:
             show("It is of another version than this program. Replace it: wattridge helper install")
     if policy_fault and not arguments.json:
         show(f"Nothing may be set: {policy_fault}")
-    return 0 if found.ready and not policy_fault else 1
+    return 0 if installed.ready and not policy_fault else 1
 
 
 def _print_report(report: dict[str, list[str]], done: str, *, as_json: bool) -> None:

@@ -117,14 +117,14 @@ def show_comparison(sessions: Sequence[Opened], arguments: Namespace) -> None:
     from ..engine.session.describe_session import describe_decision
 
     sides = [side for opened in sessions for side in opened.side.by_kernel()]
-    found = compare_sessions(sides, parse_front(arguments.front) if arguments.front else ())
-    crossed, machines = kernels_by_boards(found), over_machines(sides, figures_of(found))
+    comparison = compare_sessions(sides, parse_front(arguments.front) if arguments.front else ())
+    crossed, machines = kernels_by_boards(comparison), over_machines(sides, figures_of(comparison))
     if arguments.json:
         decided = {session.side.name: board for session in sessions if (board := session.side.table.decided_on)}
         more = {"kernels_by_boards": crossed, "over_machines": machines, "decided_on": decided}
-        print_json({**as_json(found), **more})
+        print_json({**as_json(comparison), **more})
         return
-    print_description(describe_comparison(found))
+    print_description(describe_comparison(comparison))
     shared_by = (
         (Description(f"{opened.side.gpu}, {opened.side.name}", "several boards", [decision]),)
         for opened in sessions

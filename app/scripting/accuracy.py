@@ -100,10 +100,10 @@ def error_by_name(name: str, tiny: float = _TINY) -> Error:
     words = re.sub(r"[\s_-]+", " ", re.sub(r"\berror\b", " ", re.sub(r"[_-]", " ", name.lower()))).split()
     known = " ".join(_WORDS.get(word, word) for word in words)
     errors = dict(_errors(tiny))
-    found = errors.get(_SHORT.get(known, known))
-    if found is None:
+    error = errors.get(_SHORT.get(known, known))
+    if error is None:
         raise InputError(f"there is no error '{name}'", "AccuracyObserver", f"one of {', '.join(errors)}")
-    return lambda answer, output: found(np.asarray(answer, np.float64), np.asarray(output, np.float64))
+    return lambda answer, output: error(np.asarray(answer, np.float64), np.asarray(output, np.float64))
 
 
 def leaves(argument: Any) -> Iterator[Any]:

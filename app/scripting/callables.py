@@ -363,10 +363,10 @@ def _watched(gpu: Gpu | str | int | None) -> Iterator[tuple[GpuInfo, Watch | Non
         from ..sensors.nvml.gpu import boards
 
         try:
-            found = boards()
+            uuids = boards()
         except NoDriver:
-            found = []
-        if not found:
+            uuids = []
+        if not uuids:
             yield this_processor().info, None
             return
     watched = watch(named)

@@ -42,9 +42,9 @@ class Autotuner:
         Raises InputError, WattridgeError if no configuration works, and KeyboardInterrupt.
         """
         tuning = self._tuning
-        found = dict(tuning.candidates(self._kernel))
-        names = tuple(dict.fromkeys(name for config in found.values() for name in config))
-        rows = {tuple(_plain(config.get(name, "default")) for name in names): c for c, config in found.items()}
+        candidates = dict(tuning.candidates(self._kernel))
+        names = tuple(dict.fromkeys(name for config in candidates.values() for name in config))
+        rows = {tuple(_plain(config.get(name, "default")) for name in names): c for c, config in candidates.items()}
 
         def launch(**configuration: Value) -> Any:
             config = rows[tuple(configuration[name] for name in names)]

@@ -72,9 +72,9 @@ _NO_SUCH_BOARD: Final = "leave -arch out of compiler_options, or name an archite
 def why_none_worked(table: ResultTable) -> str:
     """Empty if one worked, or where nothing was measured."""
     failed = sum(table.failures().values())
-    if not failed or failed < len(table) or (found := most_frequent(table)) is None:
+    if not failed or failed < len(table) or (commonest := most_frequent(table)) is None:
         return ""
-    state, message, count = found
+    state, message, count = commonest
     remedy = _REMEDIES.get(State(state), "look at 'error' in the results")
     if state == State.COMPILE and _ARCHITECTURE.search(message):
         remedy = _NO_SUCH_BOARD
@@ -280,9 +280,9 @@ def tune_kernel(
         notes = (*watched.notes, *([_PARALLEL] if parallel else []))
         plan = replace(plan, space=replace(plan.space, notes=(*plan.space.notes, *notes)))
         result = _run(plan, figures, None if simulation_mode else file, quiet=quiet, verbose=verbose)
-    found, environment = _results(result, figures, wanted.objective)
-    _add_totals(found, environment, began)
-    return found, environment
+    results, environment = _results(result, figures, wanted.objective)
+    _add_totals(results, environment, began)
+    return results, environment
 
 
 def run_kernel(

@@ -49,8 +49,8 @@ class ScriptOfKernel:
         shown = [value for value in self.observers if isinstance(value, OutputObserver)]
         if self.verify is None and not shown:
             return ""
-        found = outputs()
-        written = [found.get(name) for name in self.names]
+        actual = outputs()
+        written = [actual.get(name) for name in self.names]
         for observer in shown:
             observer.process_output(self.answer, written)
         if self.verify is not None and not self.verify(self.answer or (), written):
@@ -91,8 +91,8 @@ class ScriptOfKernel:
         return self._kept(row, results)
 
     def spent(self, row: int, compiler_s: float, check_s: float) -> None:
-        found = self.more.setdefault(row, {})
-        found |= {"compile_time": compiler_s * 1e3, "verification_time": check_s * 1e3}
+        figures = self.more.setdefault(row, {})
+        figures |= {"compile_time": compiler_s * 1e3, "verification_time": check_s * 1e3}
 
     def times_s(self, row: int) -> Sequence[float]:
         return [value / 1e3 for value in self.more.get(row, {}).get("times", ())]

@@ -175,8 +175,8 @@ def _fitted(freqs: npt.ArrayLike, nvml_power: npt.ArrayLike, ridge_mhz: float | 
         return estimated_power(x, *at.tolist()) - y
 
     starts = [(value, 1.0, min(slope, _MOST_SCALE), most) for value in ridges]
-    found = [least_squares(off, start, bounds=bounds) for start in starts]
-    ridge, voltage_scale, clock_scale, power_max = min(found, key=lambda result: float(result.cost)).x.tolist()
+    fits = [least_squares(off, start, bounds=bounds) for start in starts]
+    ridge, voltage_scale, clock_scale, power_max = min(fits, key=lambda result: float(result.cost)).x.tolist()
     return ridge + lowest_mhz, (ridge, voltage_scale, clock_scale, power_max), (lowest_mhz, least_w)
 
 

@@ -117,10 +117,12 @@ def store_results(
     worked = [result for result in results if "__error__" not in result and isinstance(result.get(name), int | float)]
     if not worked:
         raise InputError(f"no result has a {name}", "store_results", "look at the errors in the results")
-    found = [float(element[name]) for element in worked]
-    bound = max(found) * (1 - top / 100) if maximise else min(found) * (1 + top / 100)
+    figures = [float(element[name]) for element in worked]
+    bound = max(figures) * (1 - top / 100) if maximise else min(figures) * (1 + top / 100)
     chosen = [
-        result for result, figure in zip(worked, found, strict=True) if (figure > bound if maximise else figure < bound)
+        result
+        for result, figure in zip(worked, figures, strict=True)
+        if (figure > bound if maximise else figure < bound)
     ]
     if not chosen:
         raise InputError(f"no {name} is within {top:g} % of the best", "store_results", "give a larger top")
@@ -206,8 +208,8 @@ def _text(source: Any) -> str:
     """The kernel's text, where it is one or one file of it."""
     if not isinstance(source, str | Path):
         return ""
-    found = read_source(source, "CUDA").text  # whatever the language: the text alone counts
-    return found if isinstance(found, str) else ""
+    text = read_source(source, "CUDA").text  # whatever the language: the text alone counts
+    return text if isinstance(text, str) else ""
 
 
 def _size(given: Any) -> str:

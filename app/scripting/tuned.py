@@ -49,14 +49,14 @@ class Tuned:
     @property
     def best_measurement(self) -> Measurement:
         """The best configuration with everything that is known of it."""
-        found = by_goal(self._table, self._plan.objective.goal, self._plan.objective.limits)
+        ranked = by_goal(self._table, self._plan.objective.goal, self._plan.objective.limits)
         if self.within is not None:
             times = self._table.values("time_s")
-            fastest = min((times[index] for index in found), default=0.0)
-            found = [index for index in found if times[index] <= (1 + self.within) * fastest]
-        if not found:
+            fastest = min((times[index] for index in ranked), default=0.0)
+            ranked = [index for index in ranked if times[index] <= (1 + self.within) * fastest]
+        if not ranked:
             raise WattridgeError("no configuration worked", self._plan.title, "look at the errors in table()")
-        return self._table.measurement(found[0])
+        return self._table.measurement(ranked[0])
 
     @property
     def front(self) -> list[dict[str, Any]]:
@@ -84,8 +84,8 @@ class Tuned:
 
     def __repr__(self) -> str:
         plan = self._plan
-        found = by_goal(self._table, plan.objective.goal, plan.objective.limits)
-        if not found:
+        ranked = by_goal(self._table, plan.objective.goal, plan.objective.limits)
+        if not ranked:
             return f"<{plan.title} on {plan.board}: none of {len(self._table)} configurations worked>"
         goal = plan.objective.goal.name
         best = f"{configuration_text(self.best)}: {goal} {number(self.best_values[goal])}"
@@ -158,8 +158,8 @@ class Figures:
         if measurement.state is not State.OK or not measurement.final:  # of what was only timed they may be unknown
             return measurement
         result = self.result(measurement)
-        found = {name: result[name] for name in self.metrics}
-        numbers = {name: float(value) for name, value in found.items()}
+        figures = {name: result[name] for name in self.metrics}
+        numbers = {name: float(value) for name, value in figures.items()}
         return replace(measurement, values={**measurement.values, **numbers})
 
     def spent(self, measurement: Measurement) -> Result:

@@ -77,12 +77,12 @@ def gpu_selectors() -> list[tuple[str, str]]:
     from .opencl.devices import opencl_installed
     from .simulated.twin import load_twin, twin_names
 
-    found = [(uuid, f"{index}: {name}") for index, uuid, name in real_boards()]
-    found += [(uuid, f"{AMD}:{index}: {name}") for index, uuid, name in amd_boards()]
-    found += [(f"{_SIMULATED}{name}", f"{load_twin(name).name} (simulated)") for name in twin_names()]
-    found += [(f"{_RECORDED}{name}", f"{name} (recorded)") for name in _recordings()]
-    found += [(OPENCL, "OpenCL's first device")] if opencl_installed() else []
-    return [*found, (HOST, "this computer's processor (time only)")]
+    selectors = [(uuid, f"{index}: {name}") for index, uuid, name in real_boards()]
+    selectors += [(uuid, f"{AMD}:{index}: {name}") for index, uuid, name in amd_boards()]
+    selectors += [(f"{_SIMULATED}{name}", f"{load_twin(name).name} (simulated)") for name in twin_names()]
+    selectors += [(f"{_RECORDED}{name}", f"{name} (recorded)") for name in _recordings()]
+    selectors += [(OPENCL, "OpenCL's first device")] if opencl_installed() else []
+    return [*selectors, (HOST, "this computer's processor (time only)")]
 
 
 def list_gpus(*, seed: int = 0) -> list[Gpu]:

@@ -49,8 +49,12 @@ class Tool:
     @property
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of its arguments."""
-        found: dict[str, Any] = {"type": "object", "properties": dict(self.properties), "additionalProperties": False}
-        return {**found, "required": list(self.required)} if self.required else found
+        document: dict[str, Any] = {
+            "type": "object",
+            "properties": dict(self.properties),
+            "additionalProperties": False,
+        }
+        return {**document, "required": list(self.required)} if self.required else document
 
     def to_json(self) -> dict[str, Any]:
         """As `tools/list` shows it."""

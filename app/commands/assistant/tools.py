@@ -146,8 +146,8 @@ class Tools:
         return _answer(_command(words, stop, seconds + _COMMAND_S))
 
     def _list_specifications(self, _given: Mapping[str, Any], _stop: threading.Event) -> dict[str, Any]:
-        found = [json_path(path, self._folders) for path in self._folders.specifications(_MOST_ITEMS)]
-        return _answer({"specifications": found})
+        paths = [json_path(path, self._folders) for path in self._folders.specifications(_MOST_ITEMS)]
+        return _answer({"specifications": paths})
 
     def _check_specification(self, given: Mapping[str, Any], stop: threading.Event) -> dict[str, Any]:
         specification = load_allowed(given["specification"], self._folders)
@@ -189,7 +189,7 @@ class Tools:
         return {"run": number, "running": not started.over, **_answer(said)}
 
     def _front(self, given: Mapping[str, Any], stop: threading.Event) -> dict[str, Any]:
-        found = _command(["analyse", str(given["session"])], stop)
+        analysis = _command(["analyse", str(given["session"])], stop)
         kept = (
             "session",
             "gpu",
@@ -202,7 +202,7 @@ class Tools:
             "choosers",
             "hypervolume",
         )
-        return _answer({key: found[key] for key in kept})
+        return _answer({key: analysis[key] for key in kept})
 
     def _report(self, given: Mapping[str, Any], stop: threading.Event) -> dict[str, Any]:
         path = free_name(Path(private_folder("exports", "assistant")) / f"session-{given['session']}.html")

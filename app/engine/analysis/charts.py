@@ -65,11 +65,11 @@ def correlation_bars(session: Analysed, of: str = "") -> Chart | str:
     `of` is COUNTERS_ALONE for the hardware counters only, else every parameter and figure is shown. Returns the
     chart, or the reason why there is none.
     """
-    found = [one for one in session.analysis.correlations if of != COUNTERS_ALONE or one.name in COUNTERS]
-    if not found:
+    shown = [one for one in session.analysis.correlations if of != COUNTERS_ALONE or one.name in COUNTERS]
+    if not shown:
         return "Correlations need at least five measurements that differ.\nLet the session run for a while."
-    strongest = sorted(found, key=lambda one: -max(abs(one.speed.strength), abs(one.efficiency.strength)))
-    kept = [one for one in found if one in strongest[:_MOST_BARS]]
+    strongest = sorted(shown, key=lambda one: -max(abs(one.speed.strength), abs(one.efficiency.strength)))
+    kept = [one for one in shown if one in strongest[:_MOST_BARS]]
     names = tuple(session.described(one.name).label for one in kept)
     movers = frozenset(session.described(one.name).label for one in kept if one.mover)
     product = np.array([one.product.strength for one in kept])
@@ -171,14 +171,14 @@ def importance_bars(session: Analysed, on: str) -> Chart | str:
 def main_effect(session: Analysed, on: str, of: str) -> Chart | str:
     """The median and the best of each value of a parameter."""
     effects = _effects(session, on)
-    found = next((one for one in effects.importances if one.name == of), None) if effects is not None else None
-    if effects is None or found is None:
+    importance = next((one for one in effects.importances if one.name == of), None) if effects is not None else None
+    if effects is None or importance is None:
         return f"{_NOTHING}\nA main effect needs a parameter with several values measured."
     shown = session.described(on)
-    places = np.arange(len(found.levels), dtype=np.float64)
-    medians = np.array([level.median for level in found.levels]) * shown.factor
-    best = np.array([level.best for level in found.levels]) * shown.factor
-    failed = sum(level.failed for level in found.levels)
+    places = np.arange(len(importance.levels), dtype=np.float64)
+    medians = np.array([level.median for level in importance.levels]) * shown.factor
+    best = np.array([level.best for level in importance.levels]) * shown.factor
+    failed = sum(level.failed for level in importance.levels)
     lost = f"; {count_text(failed)} failed and are not in it" if failed else ""
     lost += "; too few of a value have no median" if np.isnan(medians).any() else ""
     return Chart(
@@ -188,9 +188,9 @@ def main_effect(session: Analysed, on: str, of: str) -> Chart | str:
             Series("median", "blue", medians, places, points=True, symbol="s"),
             Series("best", "orange", best, places, points=True, dashed=True),
         ),
-        caption=f"{shown.label} of {count_text(sum(level.count for level in found.levels))} measurements by the value "
-        f"of {session.described(of).label}{lost}.",
-        ticks=tuple(parameter_text(level.value) for level in found.levels),
+        caption=f"{shown.label} of {count_text(sum(level.count for level in importance.levels))} measurements "
+        f"by the value of {session.described(of).label}{lost}.",
+        ticks=tuple(parameter_text(level.value) for level in importance.levels),
     )
 
 
@@ -257,12 +257,12 @@ def hypervolume_curve(session: Analysed) -> Chart | str:
 
 def difficulty_curves(session: Analysed) -> Chart | str:
     """The proportion of centrality [Schoonhoven2024, figure 6.5]."""
-    found = session.analysis.difficulty
-    if not found:
+    difficulty = session.analysis.difficulty
+    if not difficulty:
         return f"{_NOTHING}\nDifficulty needs at least five measurements, as it compares neighbours."
     coverage = session.analysis.coverage
     partly = f" {percent(coverage)} of the space was measured; it is of that part." if coverage < 0.999 else ""
-    minima = ", ".join(f"{count_text(len(one.minima))} for {name}" for name, one in found.items())
+    minima = ", ".join(f"{count_text(len(one.minima))} for {name}" for name, one in difficulty.items())
     series = tuple(
         Series(
             name,
@@ -271,7 +271,7 @@ def difficulty_curves(session: Analysed) -> Chart | str:
             100 * (_CURVE_AT - 1),
             dashed=place % 2 == 1,
         )
-        for place, (name, one) in enumerate(found.items())
+        for place, (name, one) in enumerate(difficulty.items())
     )
     return Chart(
         x_title="Worse than the optimum by up to (%)",
@@ -442,11 +442,11 @@ def _within(values: np.ndarray, at: np.ndarray, maximise: bool) -> str:
 
 def load_curves(session: Analysed) -> Chart | str:
     """Work per joule over work a second, one curve for each setting of the board that is best anywhere."""
-    found = session.analysis.over_load
-    if found is None or not found.curves:
+    over_load = session.analysis.over_load
+    if over_load is None or not over_load.curves:
         return "No load was varied here: a service's rate or concurrency makes curves of several points."
-    chosen = {level.settings for level in found.levels if level.best is not None}
-    shown = [curve for curve in found.curves if curve.settings in chosen or curve.front.any()][: len(_COLOURS)]
+    chosen = {level.settings for level in over_load.levels if level.best is not None}
+    shown = [curve for curve in over_load.curves if curve.settings in chosen or curve.front.any()][: len(_COLOURS)]
     series = tuple(
         Series(
             in_words(dict(item.settings)) or "as it was",
@@ -464,9 +464,11 @@ def load_curves(session: Analysed) -> Chart | str:
         x_title="Output tokens a second" if tokens else "Work a second",
         y_title="Output tokens per joule" if tokens else "Work per joule",
         series=series,
-        caption=f"Each curve is one setting of the board, its points are the values of {found.name}, ascending: "
+        caption=f"Each curve is one setting of the board, its points are the values of {over_load.name}, ascending: "
         f"{work} per joule over {work} a second, within the limits. "
-        + ("The best setting changes with the load." if found.changes else "One setting is the best at every load."),
+        + (
+            "The best setting changes with the load." if over_load.changes else "One setting is the best at every load."
+        ),
     )
 
 

@@ -559,27 +559,27 @@ def over_machines(sessions: Sequence[Compared], figures: Sequence[str] = ()) -> 
     return tuple(results)
 
 
-def describe_machines(found: OverMachines) -> Iterator[Description]:
+def describe_machines(machines: OverMachines) -> Iterator[Description]:
     """The averages of the configurations of least energy, and by how much machines differ in general."""
-    differ = "Machines" if found.boards > 1 else "Sessions"
+    differ = "Machines" if machines.boards > 1 else "Sessions"
     spreads = []
-    for name, share in found.spreads.items():
+    for name, share in machines.spreads.items():
         words = percent(share, 2) if math.isfinite(share) else "too few configurations"
         spreads.append(
             Figure(f"{differ} differ in {quantity(name).label.lower()} by", words, note="median over them, 1 σ")
         )
-    shown = found.points[:MOST_SHOWN]
-    titles = [quantity(name).title for name in found.figures]
+    shown = machines.points[:MOST_SHOWN]
+    titles = [quantity(name).title for name in machines.figures]
     names = list(shown[0].configuration)
     rows: list[list[Cell]] = [
-        [*(_averaged_cell(name, point.figures.get(name)) for name in found.figures), *point.configuration.values()]
+        [*(_averaged_cell(name, point.figures.get(name)) for name in machines.figures), *point.configuration.values()]
         for point in shown
     ]
-    some = f", the first {len(shown)} of {len(found.points)}" if len(shown) < len(found.points) else ""
+    some = f", the first {len(shown)} of {len(machines.points)}" if len(shown) < len(machines.points) else ""
     listing = Listing(f"Mean ± standard deviation, and of how many{some}", (*titles, *names), rows)
-    over = f"{len(found.sessions)} sessions on {found.boards} board{'s' if found.boards > 1 else ''}"
-    title = f"{found.kernel or 'The same kernel'}: averages over {over}"
-    yield Description(title, _board(found.gpu, found.source), spreads, [listing])
+    over = f"{len(machines.sessions)} sessions on {machines.boards} board{'s' if machines.boards > 1 else ''}"
+    title = f"{machines.kernel or 'The same kernel'}: averages over {over}"
+    yield Description(title, _board(machines.gpu, machines.source), spreads, [listing])
 
 
 # --- inside -----------------------------------------------------------------------------------------------------------

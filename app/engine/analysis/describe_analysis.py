@@ -166,11 +166,11 @@ def describe_split(analysis: Analysis) -> Iterator[Description]:
 
 def describe_counter_split(analysis: Analysis) -> Iterator[Description]:
     """The same of every hardware counter."""
-    found, title = analysis.counted, "The cloud split at the mean of each counter"
-    if found is not None and found.configurations < FEWEST:
-        yield from _too_few(title, f"too few: {found.configurations} were profiled, and at least {FEWEST} are needed")
-    elif found is not None:
-        yield from _split_at(analysis, found.names, title)
+    counted, title = analysis.counted, "The cloud split at the mean of each counter"
+    if counted is not None and counted.configurations < FEWEST:
+        yield from _too_few(title, f"too few: {counted.configurations} were profiled, and at least {FEWEST} are needed")
+    elif counted is not None:
+        yield from _split_at(analysis, counted.names, title)
 
 
 def _too_few(title: str, why: str) -> Iterator[Description]:
@@ -193,11 +193,11 @@ def _split_at(analysis: Analysis, names: Sequence[str], title: str) -> Iterator[
 
 def describe_counters(analysis: Analysis) -> Iterator[Description]:
     """The hardware counters of the fastest configuration and the one of least energy, and what counters add."""
-    found = analysis.counted
-    if found is None:
+    counted = analysis.counted
+    if counted is None:
         return
     costs, table = analysis.costs, analysis.table.so_far()
-    columns = {name: values_of(table, name)[: len(costs.time_s)] for name in found.names}
+    columns = {name: values_of(table, name)[: len(costs.time_s)] for name in counted.names}
     known = np.any([np.isfinite(values) for values in columns.values()], axis=0)
     moving = {one.name: one for one in analysis.correlations}
     ends = [np.where(known, value, np.nan) for value in (costs.time_s, costs.energy_j)]
@@ -211,8 +211,8 @@ def describe_counters(analysis: Analysis) -> Iterator[Description]:
         mover = "mover" if one is not None and one.mover else ""
         rows.append([name, COUNTERS[name].unit, *shown, *coefficients, mover])
     header = ("counter", "unit", "fastest profiled", "least energy", "speed", "efficiency", "product", "")
-    figures = [Figure("profiled", f"{found.configurations} configurations")]
-    yield Description("Hardware counters", "", figures, [Listing("", header, rows)], remarks=[found.words])
+    figures = [Figure("profiled", f"{counted.configurations} configurations")]
+    yield Description("Hardware counters", "", figures, [Listing("", header, rows)], remarks=[counted.words])
 
 
 def describe_effects(effects: Effects) -> Iterator[Description]:

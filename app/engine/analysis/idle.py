@@ -456,8 +456,8 @@ def _remarks(study: IdleStudy, load: Load) -> list[str]:
 
 def _difference(study: IdleStudy, *pairs: tuple[str, str]) -> float:
     """W that the second of a pair draws less than the first, of the first pair that was measured."""
-    found = (study.power_w(before) - study.power_w(after) for before, after in pairs)
-    return next((match for match in found if not math.isnan(match)), math.nan)
+    differences = (study.power_w(before) - study.power_w(after) for before, after in pairs)
+    return next((match for match in differences if not math.isnan(match)), math.nan)
 
 
 def _saved(suggestion: Suggestion) -> str:

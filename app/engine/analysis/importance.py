@@ -86,20 +86,20 @@ def importances(space: SearchSpace, rows: Indices, figure: Floats, *, maximise: 
     known = np.isfinite(figure)
     scaled = _scaled(figure[known])
     best = _best_rows(figure, known, maximise)
-    found = []
+    result = []
     for axis, parameter in enumerate(space.parameters):
         column, size = codes[:, axis], len(parameter.values)
         if len(np.unique(column)) < 2:
             continue
         divergence = _divergence(column[known], column[best], size)
         levels = _levels(parameter.values, column, figure, known, maximise)
-        found.append((parameter.name, _share(column[known], scaled), divergence, levels))
-    whole = math.fsum(divergence for _, _, divergence, _ in found)
+        result.append((parameter.name, _share(column[known], scaled), divergence, levels))
+    whole = math.fsum(divergence for _, _, divergence, _ in result)
     made = [
         Importance(name, over_all, divergence / whole if whole > 0 else 0.0, levels)
         if len(scaled) >= _FEWEST
         else Importance(name, math.nan, math.nan, levels)
-        for name, over_all, divergence, levels in found
+        for name, over_all, divergence, levels in result
     ]
     return sorted(made, key=lambda one: (math.isnan(one.over_all), -one.over_all, one.name))
 
@@ -131,15 +131,15 @@ def interactions(space: SearchSpace, rows: Indices, figure: Floats, most: int = 
     codes, scaled = space.codes[rows[known]].astype(np.int64), _scaled(figure[known])
     varying = [axis for axis in range(codes.shape[1]) if len(codes) and np.ptp(codes[:, axis]) > 0]
     alone = {axis: _share(codes[:, axis], scaled) for axis in varying}
-    found = []
+    result = []
     for a, b in combinations(varying, 2):
         joint = codes[:, a] * len(space.parameters[b].values) + codes[:, b]
         if len(joint) / np.count_nonzero(np.bincount(joint)) < _FEWEST_PER_GROUP:
             continue
         beyond = _share(joint, scaled) - alone[a] - alone[b]
         if beyond > 0.001:
-            found.append(Interaction((space.names[a], space.names[b]), beyond))
-    return sorted(found, key=lambda one: -one.share)[:most]
+            result.append(Interaction((space.names[a], space.names[b]), beyond))
+    return sorted(result, key=lambda one: -one.share)[:most]
 
 
 def _scaled(figure: Floats) -> Floats:
@@ -174,9 +174,9 @@ def _divergence(among_all: Indices, among_best: Indices, size: int) -> float:
     everywhere = np.bincount(among_all, minlength=size) / len(among_all)
     best = np.bincount(among_best, minlength=size) / len(among_best)
     used = everywhere > 0
-    found = float(((best[used] - everywhere[used]) ** 2 / everywhere[used]).sum())
+    divergence = float(((best[used] - everywhere[used]) ** 2 / everywhere[used]).sum())
     chance = (int(used.sum()) - 1) / len(among_best) * (1 - len(among_best) / len(among_all))
-    return max(0.0, found - chance)
+    return max(0.0, divergence - chance)
 
 
 def _levels(

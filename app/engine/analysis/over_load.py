@@ -141,8 +141,8 @@ class OverLoad:
 def load_of(table: ResultTable) -> str:
     """The parameter that is a load; empty if none is, or if it has one value only."""
     values = {p.name: p.values for p in table.space.parameters if not p.device_setting}
-    found = (name for name in LOADS if len(values.get(name, ())) > 1)
-    return next((name for name in found if all(_is_number(value) for value in values[name])), "")
+    candidates = (name for name in LOADS if len(values.get(name, ())) > 1)
+    return next((name for name in candidates if all(_is_number(value) for value in values[name])), "")
 
 
 def over_load(table: ResultTable, feasible: Mask | None = None, load: Load | None = None) -> OverLoad | None:

@@ -256,15 +256,15 @@ def difficulties(table: ResultTable, costs: Costs, goal: Goal) -> dict[str, Diff
     if len(rows) < FEWEST or np.isfinite(costs.time_s[at]).sum() < FEWEST:
         return {}
     flow = Flow.of(table.space, rows)
-    found = {"time": difficulty(flow, costs.time_s[at]), "energy": difficulty(flow, costs.energy_j[at])}
+    by_goal = {"time": difficulty(flow, costs.time_s[at]), "energy": difficulty(flow, costs.energy_j[at])}
     if _is_third(goal):
         known = positive(values_of(table, goal.name))
-        found[goal.name] = difficulty(flow, (1 / known if goal.maximise else known)[at])
+        by_goal[goal.name] = difficulty(flow, (1 / known if goal.maximise else known)[at])
     highest = _at_highest_clock(table, rows)
     if highest is not None:
         alone = Flow.of(table.space, rows[highest])
-        found["time at the highest clock"] = difficulty(alone, costs.time_s[at[highest]])
-    return {name: one for name, one in found.items() if one is not None}
+        by_goal["time at the highest clock"] = difficulty(alone, costs.time_s[at[highest]])
+    return {name: one for name, one in by_goal.items() if one is not None}
 
 
 def _at_highest_clock(table: ResultTable, rows: Indices) -> Indices | None:

@@ -94,11 +94,11 @@ def why_install() -> str:
     """Why the user should be offered to install the helper, now or again; empty if nothing is amiss."""
     if os.name != "posix":
         return ""
-    found = installation()
-    if found.fault:
-        return f"The installed helper may not run as root: {found.fault}."
-    if found.installed:
-        return "" if found.current else OTHER_VERSION
+    installed = installation()
+    if installed.fault:
+        return f"The installed helper may not run as root: {installed.fault}."
+    if installed.installed:
+        return "" if installed.current else OTHER_VERSION
     try:
         helper_command("", "")
     except PermissionRefused:
@@ -263,7 +263,7 @@ def _read(path: Path) -> bytes:
 
 
 def _pynvml() -> Path:
-    found = importlib.util.find_spec("pynvml")
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec("pynvml")
+    if spec is None or spec.origin is None:
         raise WattridgeError("nvidia-ml-py is not installed", "pynvml", how_to_add_package("nvidia-ml-py"))
-    return Path(found.origin)
+    return Path(spec.origin)

@@ -283,22 +283,22 @@ def helper() -> Finding:
     """The helper is installed, only root can change it, and this user has a way to start it."""
     if os.name != "posix" or sys.platform == "darwin":
         return ok("boards are set on Linux only: nothing needs to be installed here")
-    found = installation()
-    facts = {"installed": found.installed, "ready": found.ready, "current": found.current}
+    installed = installation()
+    facts = {"installed": installed.installed, "ready": installed.ready, "current": installed.current}
     try:
         load("")
     except PolicyError as error:
         return wrong(f"nothing may be set: {error}", "an administrator corrects or removes that file", **facts)
     if amiss := why_install():
         text = amiss.rstrip(".")
-        if found.installed:
+        if installed.installed:
             return wrong(text, INSTALL, **facts)
         absent = missing(text, "wattridge helper install", **facts)
         return absent if has_board(AMD) else _unless_not_needed(absent, NVIDIA)
     if not any(ways_to_root(Asking.TERMINAL)):
         return wrong("neither sudo nor pkexec is here, which would start the helper", "install one of them", **facts)
     note = f"; {READ_ONLY}=1 forbids every setting" if read_only() else ""
-    return ok(("installed" if found.installed else "root may use this copy") + note, **facts)
+    return ok(("installed" if installed.installed else "root may use this copy") + note, **facts)
 
 
 _REMEDY = "a newer driver may report it; `wattridge meters` lists power meters that measure beside the board"

@@ -221,9 +221,9 @@ def recording_of(table: Table, columns: TableColumns) -> Recording:
     device, kernel = (next((v for n, v in same.items() if n in known), "") for known in (_DEVICES, KERNELS))
     notes = [f"a table of another tool, read with parameters: {', '.join(parameters)}; figures: {', '.join(figures)}"]
     notes += _remarks(table, columns, len(builder))
-    found = builder.finish(device=device, kernel=kernel, notes=notes)
-    objective = _objective(found.value_names)
-    return replace(found, objective=objective, read_with=columns.options, is_named=bool(kernel or not device))
+    recording = builder.finish(device=device, kernel=kernel, notes=notes)
+    objective = _objective(recording.value_names)
+    return replace(recording, objective=objective, read_with=columns.options, is_named=bool(kernel or not device))
 
 
 # --- guessing ---------------------------------------------------------------------------------------------------------
@@ -397,10 +397,10 @@ def _of_objects(path: Path, objects: Iterator[tuple[str, object]]) -> Table:
     """Objects of plain values, those within objects by 'outer.inner'; lists are left out."""
     cells: dict[str, list[Cell]] = {}
     count = 0
-    for where, found in objects:
+    for where, document in objects:
         if count >= MAXIMUM_ENTRIES:
             raise InputError(f"more than {MAXIMUM_ENTRIES} rows", str(path), "split the file")
-        flat = dict(_flattened(found, ""))
+        flat = dict(_flattened(document, ""))
         if len(cells.keys() | flat.keys()) > _MOST_COLUMNS:
             raise InputError(f"{where}: more than {_MOST_COLUMNS} columns", str(path), "leave out what is not needed")
         for name in flat:
@@ -420,10 +420,10 @@ def _typed(column: list[Cell]) -> list[Cell]:
     return column
 
 
-def _flattened(found: object, prefix: str, depth: int = 0) -> Iterator[tuple[str, Cell]]:
-    if not isinstance(found, dict) or depth > _DEEPEST:
+def _flattened(document: object, prefix: str, depth: int = 0) -> Iterator[tuple[str, Cell]]:
+    if not isinstance(document, dict) or depth > _DEEPEST:
         return
-    for key, value in found.items():
+    for key, value in document.items():
         name = f"{prefix}{key}"[:200]
         if isinstance(value, dict):
             yield from _flattened(value, f"{name}.", depth + 1)

@@ -138,7 +138,7 @@ def _with_decimal_points(columns: list[list[str]], delimiter: str, where: str) -
         for column in columns
         if any("," in cell for cell in column) and all(_is_number_with_comma(cell) for cell in column)
     ]
-    if not any(found for found, _ in with_comma):
+    if not any(matched for matched, _ in with_comma):
         return columns
     changed = {id(column) for _, column in with_comma}
     points = any(

@@ -79,10 +79,10 @@ def possible(facts: Facts) -> tuple[Facts, tuple[str, ...]]:
         return facts, ()
     kept = {name: value for name, value in values.items() if name not in wrong}
     held = {name: ends for name, ends in intervals.items() if name not in wrong | outside}
-    found = sorted(f"{name} of {values[name]:.4g}" for name in wrong)
-    found += sorted(f"the interval of {name}, which does not hold it" for name in outside)
-    state, error = (facts.state, facts.error) if kept else (State.RUNTIME, f"{found[0]} cannot be")
-    return facts._replace(state=state, values=kept, intervals=held, error=error), tuple(found)
+    faults = sorted(f"{name} of {values[name]:.4g}" for name in wrong)
+    faults += sorted(f"the interval of {name}, which does not hold it" for name in outside)
+    state, error = (facts.state, facts.error) if kept else (State.RUNTIME, f"{faults[0]} cannot be")
+    return facts._replace(state=state, values=kept, intervals=held, error=error), tuple(faults)
 
 
 def _is_outside(value: float, low: float, high: float) -> bool:
@@ -367,9 +367,11 @@ class RecordingBuilder:
 
     def _left_out(self) -> list[str]:
         """What cannot be, in a line."""
-        found = [text for value in self._impossible.values() for text in value]
-        listed = ", ".join(list(dict.fromkeys(found))[:4])
-        return [f"{len(found)} figures that were not measured, or cannot be, are left out: {listed}"] if found else []
+        reasons = [text for value in self._impossible.values() for text in value]
+        listed = ", ".join(list(dict.fromkeys(reasons))[:4])
+        return (
+            [f"{len(reasons)} figures that were not measured, or cannot be, are left out: {listed}"] if reasons else []
+        )
 
     def _space(self, where: str) -> tuple[SearchSpace, npt.NDArray[np.int64]]:
         """The space of the entries, and the entry of each of its rows."""

@@ -192,8 +192,8 @@ def _pieces(
     for index in range(len(table)):
         measurement = table.measurement(index)
         result = _result(measurement, about, names, table.value_names)
-        if found := rows.get(measurement.row):
-            result["times"] |= {name: found[spent] for name, spent in _TIMES.items() if spent in found}
+        if entry := rows.get(measurement.row):
+            result["times"] |= {name: entry[spent] for name, spent in _TIMES.items() if spent in entry}
         if objective:
             result["objectives"] = [objective]
         yield f"{',' if index else ''}\n{json.dumps(result)}"

@@ -91,14 +91,14 @@ def fits_of_store(store: Store, session: int) -> list[ClockFit]:
     loaded = store.load(session)
     record = loaded.record
     origin = f"session {session}, {record.title}"
-    found = fits_of_table(loaded.table, record.gpu, origin, simulated=record.source == "simulated")
-    return _worded(found, str(session))
+    fits = fits_of_table(loaded.table, record.gpu, origin, simulated=record.source == "simulated")
+    return _worded(fits, str(session))
 
 
 def newest_fit(store: Store, gpu: str) -> list[ClockFit]:
     """The newest fit of a board of that name that was made here; nothing if there is none."""
-    found = latest_fit(store, gpu)
-    return [] if found is None else [ClockFit(found[0], None, found[1])]
+    newest = latest_fit(store, gpu)
+    return [] if newest is None else [ClockFit(newest[0], None, newest[1])]
 
 
 def _worded(clock_fits: list[ClockFit], source: str) -> list[ClockFit]:

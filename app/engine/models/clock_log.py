@@ -125,15 +125,15 @@ def plateaus(log: Log) -> tuple[list[Plateau], list[Rows]]:
     usable = np.isfinite(log.clock_mhz) & (log.clock_mhz > 0) & (log.power_w > 0)
     usable &= _at_working_memory_clock(log)
     idle = _idle_power(log, usable)
-    found: list[tuple[float, Rows]] = []
+    levels: list[tuple[float, Rows]] = []
     for stretch in _stretches(log, usable):
         rows = _loaded(log, stretch)
         if len(rows) and (idle is None or np.median(log.power_w[rows]) > _IDLE * idle):
-            found += [(float(np.median(log.clock_mhz[part])), part) for part in _settled(log, rows)]
-    found.sort(key=lambda each: each[0])
+            levels += [(float(np.median(log.clock_mhz[part])), part) for part in _settled(log, rows)]
+    levels.sort(key=lambda each: each[0])
     groups: list[list[Rows]] = []
     last = -np.inf
-    for clock, rows in found:
+    for clock, rows in levels:
         if clock - last > _SAME_CLOCK_MHZ:
             groups.append([])
         groups[-1].append(rows)

@@ -96,9 +96,9 @@ def describe_load(
     fit: FrequencyFit | None, caps: CapFit | None, comparison: CapsAgainstClocks | None, origin: str = ""
 ) -> list[Description]:
     """What is known of one load: the frequency model, the power limits, and the two side by side."""
-    found = [describe_fit(fit, origin)] if fit is not None else []
-    found += [describe_caps(caps)] if caps is not None else []
-    return [*found, *([describe_comparison(comparison)] if comparison is not None else [])]
+    descriptions = [describe_fit(fit, origin)] if fit is not None else []
+    descriptions += [describe_caps(caps)] if caps is not None else []
+    return [*descriptions, *([describe_comparison(comparison)] if comparison is not None else [])]
 
 
 def _title(what: str, fit: FrequencyFit | CapFit) -> str:

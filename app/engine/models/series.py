@@ -59,7 +59,7 @@ def series_of_log(roles: Roles, times_s: Floats, rows: Mask, *, timed: bool) -> 
     memory, busy = roles.known("memory_clock"), _utilisation(columns)
     rate = None if re.search(r"pci|[rt]x", roles.names.get("rate", "").lower()) else roles.known("rate")
     boards = [name for name in columns.cells if name.lower() in _BOARD and len(set(columns.cells[name])) > 1]
-    found, problem = [], ""
+    series, problem = [], ""
     for board, members in grouped(columns, boards, rows).items():
         log = Log(
             times_s[members], clock[members], power[members], _at(memory, members), _at(busy, members), timed=timed
@@ -77,7 +77,7 @@ def series_of_log(roles: Roles, times_s: Floats, rows: Mask, *, timed: bool) -> 
             f"{log.words}: {len(levels)} clocks that stood still under load, {kept} readings at them; ramps and idle "
             f"stretches left out; the readings of a clock scatter by {100 * scatter:.1f} %"
         )
-        found.append(
+        series.append(
             Points(
                 clock_mhz=clocks,
                 power_w=np.array([level.power_w for level in levels]),
@@ -92,9 +92,9 @@ def series_of_log(roles: Roles, times_s: Floats, rows: Mask, *, timed: bool) -> 
                 plateaus=tuple(levels),
             )
         )
-    if not found:
+    if not series:
         raise InputError(problem or "a log without a clock and a power", columns.where, _REMEDY)
-    return found
+    return series
 
 
 def _problem(log: Log, clocks: list[float]) -> str:

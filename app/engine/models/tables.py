@@ -325,20 +325,20 @@ def wide_headings(columns: Columns) -> Mapping[str, tuple[str, float]]:
 
     Most columns must be such, in ascending or descending order of the clock.
     """
-    found: dict[str, tuple[str, float]] = {}
+    headings: dict[str, tuple[str, float]] = {}
     for name in columns.cells:
         heading = _CLOCK_HEADING.fullmatch(name)
         if heading is None:
             continue
         clock = float(heading["clock"]) * (1e3 if (heading["unit"] or "").lower() == "ghz" else 1.0)
         if _CLOCKS_MHZ[0] <= clock <= _CLOCKS_MHZ[1]:
-            found[name] = (heading["what"].strip(" _-@"), clock)
+            headings[name] = (heading["what"].strip(" _-@"), clock)
     by_quantity: dict[str, list[float]] = {}
-    for what, clock in found.values():
+    for what, clock in headings.values():
         by_quantity.setdefault(what, []).append(clock)
     orders = [clocks in (sorted(set(clocks)), sorted(set(clocks), reverse=True)) for clocks in by_quantity.values()]
     enough = all(len(clocks) >= _LEAST_CLOCKS for clocks in by_quantity.values())
-    return found if enough and all(orders) and 2 * len(found) > len(columns.cells) else {}
+    return headings if enough and all(orders) and 2 * len(headings) > len(columns.cells) else {}
 
 
 def transposed(columns: Columns, tables: Mapping[str, Columns]) -> Columns:

@@ -179,8 +179,8 @@ _time: Final[Key] = attrgetter("time_s")
 _energy: Final[Key] = attrgetter("energy_j")
 
 
-def _best(found: Sequence[Seen], key: Key) -> int | None:
-    best = min(found, key=key, default=None)
+def _best(seen: Sequence[Seen], key: Key) -> int | None:
+    best = min(seen, key=key, default=None)
     return None if best is None or math.isinf(key(best)) else best.row
 
 
@@ -280,12 +280,12 @@ def compare_methods(
     elif "model_steered" in methods:
         notes.append("model-steered is left out: no model of the clocks")
         methods = [method for method in methods if method != "model_steered"]
-    found: dict[str, MethodResult] = {}
+    results: dict[str, MethodResult] = {}
     for method in dict.fromkeys((RACE_TO_IDLE, *methods)):
         row, asked = _follow(recipe(method, clocks, base_mhz=base, near_mhz=near), measured)
         swept = steering if method == "model_steered" else None
-        found[method] = _result(method, clocks, measured, row, asked, names, swept)
-    race = found[RACE_TO_IDLE]
+        results[method] = _result(method, clocks, measured, row, asked, names, swept)
+    race = results[RACE_TO_IDLE]
     return Methods(
         gpu=gpu,
         title=title,
@@ -295,7 +295,7 @@ def compare_methods(
         size=space.size,
         efficiency_name=names[0],
         speed_name=names[1],
-        results=tuple(item.against(race) for method, item in found.items() if method in methods),
+        results=tuple(item.against(race) for method, item in results.items() if method in methods),
         notes=tuple(notes),
     )
 
@@ -399,9 +399,9 @@ def steer_by_measurements(
     swept: dict[float, Measurement] = {}
     while waiting:
         clock = waiting.pop()
-        found = measured.get(row_at.get(clock, -1))
-        if found is not None and found.state is State.OK and math.isfinite(energy_of(found.values)):
-            swept[clock] = found
+        measurement = measured.get(row_at.get(clock, -1))
+        if measurement is not None and measurement.state is State.OK and math.isfinite(energy_of(measurement.values)):
+            swept[clock] = measurement
         if not waiting and FIRST_CLOCKS <= len(swept) < points:
             chosen = next_clock(_series(swept, row_at))
             waiting = [] if chosen is None or chosen in swept or chosen not in row_at else [chosen]
@@ -414,8 +414,12 @@ def steer_by_measurements(
 
 
 def _seen(row: int, measured: Mapping[int, Measurement]) -> Seen:
-    found = measured.get(row)
-    return seen_of(row, found is not None and found.state is State.OK, found.values if found is not None else {})
+    measurement = measured.get(row)
+    return seen_of(
+        row,
+        measurement is not None and measurement.state is State.OK,
+        measurement.values if measurement is not None else {},
+    )
 
 
 def _series(swept: Mapping[float, Measurement], supported: Iterable[float]) -> Points:

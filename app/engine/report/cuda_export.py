@@ -195,12 +195,12 @@ def _with_includes(path: Path, folders: Sequence[Path], seen: set[Path]) -> str:
     """A file's text with the files in place that it includes and that lie beside it; each once."""
     seen.add(path.resolve())
 
-    def text_of(found: re.Match[str]) -> str:
+    def text_of(match: re.Match[str]) -> str:
         for folder in (path.parent, *folders):
-            other = folder / found[1]
+            other = folder / match[1]
             if other.is_file() and len(seen) < _MOST_INCLUDES:
                 return "" if other.resolve() in seen else _with_includes(other, folders, seen)
-        return found[0]
+        return match[0]
 
     return _INCLUDE.sub(text_of, read_text(path))
 

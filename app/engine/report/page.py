@@ -310,10 +310,10 @@ def _front(content: ReportContent, letters: dict[int, str]) -> str:
 
 def _over_load(content: ReportContent) -> str:
     """The best setting at each load of a service, the front over the loads, and the frequency model of each."""
-    found, table_ = content.analysis.over_load, content.table
-    if found is None:
+    loads, table_ = content.analysis.over_load, content.table
+    if loads is None:
         return ""
-    body = titled(describe_over_load(found, table_, content.analysis.costs))
+    body = titled(describe_over_load(loads, table_, content.analysis.costs))
     body += _chart(charts.load_curves(Analysed(content.analysis, content.plan)))
     plan = content.plan
     models = models_over_load(table_, gpu=plan.gpu, simulated=plan.source == "simulated")

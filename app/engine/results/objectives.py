@@ -77,8 +77,8 @@ class Objective:
 
         At most 0 where every limit is kept.
         """
-        found = [limit.excess(values.get(limit.name, math.nan)) for limit in self.limits]
-        return max((math.inf if math.isnan(match) else match for match in found), default=-math.inf)
+        excesses = [limit.excess(values.get(limit.name, math.nan)) for limit in self.limits]
+        return max((math.inf if math.isnan(match) else match for match in excesses), default=-math.inf)
 
     def to_list(self) -> list[list[Any]]:
         """As files keep it: [name, maximise] of the goal and each of the front, [name, '<=', bound] of each limit.

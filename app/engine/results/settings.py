@@ -91,21 +91,24 @@ def supported_clocks(gpu: Gpu, name: str) -> Sequence[int]:
 def supported_profiles(gpu: Gpu) -> dict[int, str]:
     """The workload power profiles of a board, number -> name; empty if it has none."""
     try:
-        found = gpu.power_profiles().supported if isinstance(gpu, HasPowerProfiles) else {}
+        profiles = gpu.power_profiles().supported if isinstance(gpu, HasPowerProfiles) else {}
     except NotSupported:
         return {}
-    return {number: profile.name for number, profile in found.items()}
+    return {number: profile.name for number, profile in profiles.items()}
 
 
 def requested_profiles(gpu: Gpu) -> str:
     """The names of the workload power profiles that are requested of a board now; empty if that is not known."""
     try:
-        found = gpu.power_profiles() if isinstance(gpu, HasPowerProfiles) else None
+        profiles = gpu.power_profiles() if isinstance(gpu, HasPowerProfiles) else None
     except NotSupported:
-        found = None
-    if found is None or found.requested is None:
+        profiles = None
+    if profiles is None or profiles.requested is None:
         return ""
-    return ", ".join(found.supported[number].name for number in found.requested if number in found.supported) or "none"
+    return (
+        ", ".join(profiles.supported[number].name for number in profiles.requested if number in profiles.supported)
+        or "none"
+    )
 
 
 def profile_number(gpu: Gpu, given: float | str) -> int:

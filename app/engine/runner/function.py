@@ -159,8 +159,8 @@ def recorded(call: Callable[[], object], timer: CallTimer) -> tuple[Callable[[],
     if record is None or (once_s >= SHORT_S and not waits_for_host(call, timer)):
         return call, 1
     times = max(2, min(MOST_RECORDED, round(GRAPH_S / once_s)))
-    found = record(call, times)
-    return (call, 1) if found is None else (found, times)
+    recording = record(call, times)
+    return (call, 1) if recording is None else (recording, times)
 
 
 def waits_for_host(call: Callable[[], object], timer: CallTimer) -> bool:

@@ -146,8 +146,8 @@ def _shares(served: Sequence[Served], start_ns: int, end_ns: int, weights: Weigh
 def _latency(name: str, values_s: Floats) -> dict[str, float]:
     if not len(values_s):
         return {}
-    found = np.percentile(values_s, PERCENTILES)
-    named = {f"{name}_p{item}_s": float(value) for item, value in zip(PERCENTILES, found, strict=True)}
+    quantiles = np.percentile(values_s, PERCENTILES)
+    named = {f"{name}_p{item}_s": float(value) for item, value in zip(PERCENTILES, quantiles, strict=True)}
     return {f"{name}_mean_s": float(values_s.mean()), **named}
 
 
@@ -298,10 +298,10 @@ class ServiceRunner(RowByRow):
                 if elapsed_s < min(next_s, spec.most_s):
                     continue
                 next_s = elapsed_s * _LOOK_EACH
-                found = self._best_window(served, began_ns, now_ns)
-                long_enough = found.end_s - found.start_s >= spec.least_s
-                if elapsed_s >= spec.most_s or (long_enough and found.narrow(spec.precision)):
-                    return self._seen(configuration, served, found, began_ns)
+                window = self._best_window(served, began_ns, now_ns)
+                long_enough = window.end_s - window.start_s >= spec.least_s
+                if elapsed_s >= spec.most_s or (long_enough and window.narrow(spec.precision)):
+                    return self._seen(configuration, served, window, began_ns)
         finally:
             under_load.end_load()
 
@@ -359,10 +359,10 @@ class ServiceRunner(RowByRow):
 
     def _run(self, configuration: Configuration, stop: threading.Event) -> _Seen | None:
         """One run of the program that is the client; None when stopped. Raises CommandFailed."""
-        found = self._under_load.run_client(configuration, stop)
-        if found is None:
+        outcome = self._under_load.run_client(configuration, stop)
+        if outcome is None:
             return None
-        start_ns, end_ns, time_s, figures = found
+        start_ns, end_ns, time_s, figures = outcome
         rate = figures.get("output_tokens_per_s", 0.0) or figures.get("requests_per_s", 0.0)
         window = self._under_load.window(start_ns, end_ns, 1.0 / rate if rate > 0 else time_s)
         return _Seen(window, figures, None, None, window.said)
@@ -408,8 +408,8 @@ def _of_energy(seen: _Seen) -> Figures:
     power_w = seen.window.power_w * smooth
     if not math.isfinite(power_w):
         return {}
-    found = {name: power_w / seen.figures[rate] for name, rate in rates.items() if seen.figures.get(rate, 0.0) > 0}
-    return found if seen.work is None else {**found, "energy_j": seen.window.energy_j * smooth}
+    figures = {name: power_w / seen.figures[rate] for name, rate in rates.items() if seen.figures.get(rate, 0.0) > 0}
+    return figures if seen.work is None else {**figures, "energy_j": seen.window.energy_j * smooth}
 
 
 def _intervals(values: Mapping[str, float], known: Mapping[str, Interval], seen: Sequence[_Seen]) -> Intervals:

@@ -116,10 +116,10 @@ class ServiceHere:
     ) -> tuple[int, int, float, dict[str, float]] | None:
         """Run the program that is the client: start and end, seconds on the wall, figures; None where stopped."""
         assert self._running is not None
-        found = self._service.run_client(configuration, self._running, stop, self._gpu.clock.now_ns)
-        if found is None:
+        outcome = self._service.run_client(configuration, self._running, stop, self._gpu.clock.now_ns)
+        if outcome is None:
             return None
-        ended, figures = found
+        ended, figures = outcome
         if how := self._running.why_ended:
             raise CommandFailed(State.RUNTIME, f"the server ended under load: {how}")
         return ended.start_ns, ended.end_ns, ended.time_s, figures

@@ -90,8 +90,8 @@ class SimulatedRunner(Runner):
 
     def features(self, rows: Sequence[int], stop: threading.Event | None = None) -> npt.NDArray[np.float64]:
         """What a compiler would report of the rows' kernels; nothing of what the board is made to do with them."""
-        found = [self._kernel.features(self._space.configuration(row)) for row in rows]
-        return as_rows(self.feature_names, found)
+        rows_of_features = [self._kernel.features(self._space.configuration(row)) for row in rows]
+        return as_rows(self.feature_names, rows_of_features)
 
     def restated(self, measurements: Sequence[Measurement]) -> Sequence[Measurement]:
         return self._stating.restate(measurements)

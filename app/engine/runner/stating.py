@@ -187,14 +187,14 @@ def _at(measurement: Measurement, spec: Specification, factor: float) -> dict[st
     """The figures with so many times the power and energy, the scatter of repeats as theirs."""
     own = {name: value for name, value in measurement.values.items() if name not in spec.metrics}
     scaled = {**own, **{name: own[name] * factor for name in _DRAWN if name in own}}
-    found = {**scaled, **evaluate_metrics(spec, measurement.configuration, scaled)}
+    figures = {**scaled, **evaluate_metrics(spec, measurement.configuration, scaled)}
     for name, before in measurement.values.items():
         if f"std_{name}" not in own or not before:
             continue
-        least, most, scatter = (own[f"{kind}_{name}"] * (found[name] / before) for kind in SPREADS)
-        ends = {"min": min(least, found[name]), "max": max(most, found[name]), "std": scatter}
-        found |= {f"{kind}_{name}": value for kind, value in ends.items()}
-    return {name: found[name] for name in measurement.values if name in found}
+        least, most, scatter = (own[f"{kind}_{name}"] * (figures[name] / before) for kind in SPREADS)
+        ends = {"min": min(least, figures[name]), "max": max(most, figures[name]), "std": scatter}
+        figures |= {f"{kind}_{name}": value for kind, value in ends.items()}
+    return {name: figures[name] for name in measurement.values if name in figures}
 
 
 def _without(both: float, added: float) -> float:

@@ -538,8 +538,8 @@ class _Builder:
             touched = self._touched(part.names)
             if len(touched) < 2 or self._share(part, touched) is not None:
                 continue
-            found = thinned(touched, part, self._scope)
-            factors, share = found if found is not None else (touched, 1.0)
+            thinner = thinned(touched, part, self._scope)
+            factors, share = thinner if thinner is not None else (touched, 1.0)
             if any(new.size < 0.9 * old.size for new, old in zip(factors, touched, strict=True)):
                 changed = True
                 for new, old in zip(factors, touched, strict=True):

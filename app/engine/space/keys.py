@@ -85,9 +85,9 @@ class KeyIndex:
         """
         if len(self._runs) == 1:
             key = self._keys[0][rows][:, None] + (code - own[:, axis]) * self._radix[0][axis]
-            found = np.searchsorted(self._keys[0], key)
-            found[found == len(self._keys[0])] = 0
-            return np.where((self._keys[0][found] == key) & (code >= 0), found, -1)
+            places = np.searchsorted(self._keys[0], key)
+            places[places == len(self._keys[0])] = 0
+            return np.where((self._keys[0][places] == key) & (code >= 0), places, -1)
         changed = np.repeat(own[:, None, :], len(axis), axis=1)
         changed[:, np.arange(len(axis)), axis] = code
         return self.find(changed.reshape(-1, own.shape[1])).reshape(code.shape)

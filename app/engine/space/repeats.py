@@ -113,9 +113,9 @@ def fold(table: ResultTable) -> Folded | None:
             if len(values) > 1 and values.mean() > 0:
                 deviations.setdefault(name, []).append(float(values.std(ddof=1) / values.mean()))
     scatter = {name: float(np.median(deviation)) for name, deviation in deviations.items()}
-    found = Folded(new, index_of, names, (min(counts, default=0), max(counts, default=0)), scatter)
-    new.space = replace(space, notes=(*space.notes, found.words))
-    return found
+    folded = Folded(new, index_of, names, (min(counts, default=0), max(counts, default=0)), scatter)
+    new.space = replace(space, notes=(*space.notes, folded.words))
+    return folded
 
 
 def of_each_reading(table: ResultTable, column: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -56,10 +56,10 @@ class Neighbours:
             "strictly_adjacent": 3 ** min(len(self._sizes), 20),
         }
         step = max(1, _CANDIDATES // candidates[kind])
-        found = [find[kind](rows[start : start + step], start) for start in range(0, len(rows), step)]
-        if not found:
+        parts = [find[kind](rows[start : start + step], start) for start in range(0, len(rows), step)]
+        if not parts:
             return rows[:0], rows[:0]
-        return np.concatenate([at for at, _ in found]), np.concatenate([near for _, near in found])
+        return np.concatenate([at for at, _ in parts]), np.concatenate([near for _, near in parts])
 
     def _hamming(self, rows: Rows, start: int) -> tuple[Rows, Rows]:
         own = self._codes[rows].astype(np.int64)
@@ -73,9 +73,9 @@ class Neighbours:
         return self._changed(rows, own, np.repeat(np.arange(len(self._sizes)), 2), code, start)
 
     def _changed(self, rows: Rows, own: Rows, axis: Rows, code: Rows, start: int) -> tuple[Rows, Rows]:
-        found = self._index.find_changed(rows, own, axis, code)
-        at, column = np.nonzero(found >= 0)
-        return at + start, found[at, column]
+        changed = self._index.find_changed(rows, own, axis, code)
+        at, column = np.nonzero(changed >= 0)
+        return at + start, changed[at, column]
 
     def _strictly_adjacent(self, rows: Rows, start: int) -> tuple[Rows, Rows]:
         """Down the tree of codes, axis by axis: only beginnings that some row has are followed."""
@@ -138,7 +138,7 @@ class NearestRows:
         bound = np.zeros(self._low.shape[1], dtype=np.float32)
         for axis, distance in zip(self._axes, distances, strict=True):
             bound += distance[np.clip(rounded[axis], self._low[axis], self._high[axis])]
-        best, found = math.inf, -1
+        best, row = math.inf, -1
         searched = np.zeros(len(bound), dtype=np.bool_)
         promising = np.argpartition(bound, _SORTED)[:_SORTED] if len(bound) > _SORTED else np.arange(len(bound))
         while len(promising):
@@ -154,11 +154,11 @@ class NearestRows:
                     total += distance[codes[:, axis]]
                 nearest = int(total.argmin())
                 if total[nearest] < best:
-                    best, found = float(total[nearest]), int(rows[nearest])
+                    best, row = float(total[nearest]), int(rows[nearest])
                 searched[blocks] = True
                 start, count = start + count, min(2 * count, 1024)
             promising = np.flatnonzero((bound < best) & ~searched)
-        return found
+        return row
 
     def _distances(self, place: Reals, axis: int) -> npt.NDArray[np.float32]:
         """The squared distance of each code of an axis to the point along it."""

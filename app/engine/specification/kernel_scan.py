@@ -246,7 +246,7 @@ def _closing(text: str, at: int) -> int:
 
 def _named_by(macro: str, macros: _Macros) -> tuple[str, ...]:
     """The names that a macro such as NAME(type) can give: those of the macros that begin as something it pastes."""
-    seen, waiting, found = {macro}, [macro], dict[str, None]()
+    seen, waiting, names = {macro}, [macro], dict[str, None]()
     while waiting:
         for part in _NAME.findall(_body(waiting.pop(), macros)):
             for name, (given, (body, *_)) in macros.items():
@@ -255,16 +255,16 @@ def _named_by(macro: str, macros: _Macros) -> tuple[str, ...]:
                     seen.add(name)
                     waiting.append(name)
                     if not given and _NAME.fullmatch(body):
-                        found[body] = None
-    return tuple(found) or ((macro,) if macro not in macros else ())
+                        names[body] = None
+    return tuple(names) or ((macro,) if macro not in macros else ())
 
 
 def _template(before: str) -> Iterable[tuple[str, str]]:
     """The parameters of the template that ends a text."""
-    found = list(re.finditer(r"\btemplate\s*<", before))
-    if not found:
+    templates = list(re.finditer(r"\btemplate\s*<", before))
+    if not templates:
         return
-    open_at = found[-1].end() - 1
+    open_at = templates[-1].end() - 1
     close = _closing(before, open_at)
     between = before[close + 1 :]
     if close < 0 or re.search(r"[;{}]", between):
@@ -455,12 +455,12 @@ def values_like(name: str, default: int | None = None) -> tuple[Value, ...]:
     return tuple(sorted({*values, default})) if default is not None else values
 
 
-def _with_blocks(found: Mapping[str, Suggestion], dimensions: int) -> tuple[Suggestion, ...]:
+def _with_blocks(suggestions: Mapping[str, Suggestion], dimensions: int) -> tuple[Suggestion, ...]:
     """The suggestions, the shape of a block first; where nothing looks like it, one is suggested."""
     axes = [f"block_size_{axis}" for axis in "xyz"[:dimensions]]
     named = any(
         "block" in name.lower() or "threads" in name.lower() or name == "dim_m"
-        for name, s in found.items()
+        for name, s in suggestions.items()
         if s.tunable
     )
     blocks = (
@@ -471,5 +471,5 @@ def _with_blocks(found: Mapping[str, Suggestion], dimensions: int) -> tuple[Sugg
             for axis in axes
         )
     )
-    every = (*blocks, *found.values())
+    every = (*blocks, *suggestions.values())
     return tuple(sorted(every, key=lambda each: ("block" not in each.name.lower(), not each.tunable)))

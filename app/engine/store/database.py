@@ -328,7 +328,7 @@ class Store:
 
     def damage(self) -> tuple[str, ...]:
         """`unreadable`, and the sessions of which something else cannot be read, a line each. Reads the whole file."""
-        records, found = self.sessions(), list(self.unreadable)
+        records, faults = self.sessions(), list(self.unreadable)
         for record in records:
             count, said = record.evaluated + record.timed, ""
             try:
@@ -338,9 +338,9 @@ class Store:
                     said = f"{lost} of its {count} measurements cannot be read"
             except WattridgeError as error:
                 said = f"its space or measurements cannot be read: {error.what}"
-            found += [str(self._damaged(record.id, said))] if said else []
-        checked = "ok" if found else self._query("PRAGMA quick_check(1)")[0][0]
-        return tuple(found) if checked == "ok" else (f"{self.path}: the store is damaged: {checked} ({RECOVERY})",)
+            faults += [str(self._damaged(record.id, said))] if said else []
+        checked = "ok" if faults else self._query("PRAGMA quick_check(1)")[0][0]
+        return tuple(faults) if checked == "ok" else (f"{self.path}: the store is damaged: {checked} ({RECOVERY})",)
 
     def session(self, session: int) -> SessionRecord:
         """One session. Raises InputError if there is none of that id."""
@@ -370,7 +370,7 @@ class Store:
         measurements = list(measurements_from_rows(space, rows))
         if counters := {row: counters_of(metrics) for row, metrics in self.metrics(session).items()}:
             joined = ((m, counters.get(m.row)) for m in measurements)
-            measurements = [replace(m, values={**m.values, **found}) if found else m for m, found in joined]
+            measurements = [replace(m, values={**m.values, **stated}) if stated else m for m, stated in joined]
         left_out = len(rows) - len(measurements)
         if left_out:
             note = f"{left_out} of {len(rows)} stored measurements are damaged and left out"

@@ -345,11 +345,11 @@ class TwoDepths:
         timed = np.isfinite(known)
         time, uncertain = self._time.predict(at)
         time, uncertain = np.where(timed, known, time), np.where(timed, _KNOWN, uncertain)
-        found = [rest.predict(at) for rest in self._rests]
+        predictions = [rest.predict(at) for rest in self._rests]
         exponents = np.array(self._exponents)[:, None]
-        mean = exponents * time + np.stack([mean for mean, _ in found])
+        mean = exponents * time + np.stack([mean for mean, _ in predictions])
         of_time = np.maximum(exponents * uncertain, _LEAST)
-        return mean, np.hypot(of_time, np.stack([deviation for _, deviation in found])), of_time, timed
+        return mean, np.hypot(of_time, np.stack([deviation for _, deviation in predictions])), of_time, timed
 
     def _worth(
         self, mean: Floats, deviation: Floats, of_time: Floats, best: Floats, timed: Mask, ready: Mask

@@ -49,10 +49,10 @@ class Box:
             if len(self._row_of_cell) + len(fresh) > _REMEMBERED:
                 self._row_of_cell.clear()
                 fresh = list(range(len(cells)))
-            found = self._repaired(places[fresh])
+            candidates = self._repaired(places[fresh])
             if self._row_of is not None:
-                found = self._row_of[found]
-            self._row_of_cell.update(zip([cells[position] for position in fresh], found.tolist(), strict=True))
+                candidates = self._row_of[candidates]
+            self._row_of_cell.update(zip([cells[position] for position in fresh], candidates.tolist(), strict=True))
         return [self._row_of_cell[cell] for cell in cells]
 
     def points(self, rows: Rows | list[int]) -> Reals:
@@ -98,9 +98,9 @@ class Box:
         for axis in range(self.dimensions):
             there = here.copy()
             there[:, axis] = places[:, axis]
-            found = self._find(there)
-            valid = found >= 0
-            here[valid], rows[valid] = there[valid], found[valid]
+            row = self._find(there)
+            valid = row >= 0
+            here[valid], rows[valid] = there[valid], row[valid]
         return rows
 
 

@@ -134,8 +134,8 @@ def log_likelihood(kernel: Kernel, rows: Rows, values: Floats) -> tuple[float, F
     slope : (m,) float array
         Along each of theta's components.
     """
-    found = _Likelihood(kernel, kernel.one_hot(kernel.levels(rows)), values)
-    return found.value, found.slope
+    likelihood = _Likelihood(kernel, kernel.one_hot(kernel.levels(rows)), values)
+    return likelihood.value, likelihood.slope
 
 
 def fit_kernel(start: Kernel, rows: Rows, values: Floats, iterations: int) -> Kernel:
@@ -329,11 +329,11 @@ def _climb(start: Kernel, rows: Rows, values: Floats, iterations: int) -> Kernel
     one_hot = start.one_hot(start.levels(rows))
 
     def cost(theta: Vector) -> tuple[float, Floats]:
-        found = _Likelihood(Kernel(start.features, start.axes, theta), one_hot, values)
+        likelihood = _Likelihood(Kernel(start.features, start.axes, theta), one_hot, values)
         off = (theta - priors[:, 0]) / priors[:, 1]
-        return min(-found.value, 1e10) + 0.5 * float(off @ off), off / priors[:, 1] - found.slope
+        return min(-likelihood.value, 1e10) + 0.5 * float(off @ off), off / priors[:, 1] - likelihood.slope
 
-    found = minimize(
+    likelihood = minimize(
         cost,
         start.theta,
         jac=True,
@@ -341,7 +341,7 @@ def _climb(start: Kernel, rows: Rows, values: Floats, iterations: int) -> Kernel
         bounds=[(low, high) for low, high in priors[:, 2:].tolist()],
         options={"maxiter": iterations, "maxfun": 2 * iterations},
     )
-    theta = np.asarray(found.x, dtype=np.float64)
+    theta = np.asarray(likelihood.x, dtype=np.float64)
     return Kernel(start.features, start.axes, theta) if np.isfinite(theta).all() else start
 
 

@@ -48,9 +48,9 @@ class GreedyIls(Strategy, name="greedy_ils", label="Greedy iterated local search
                 home, home_cost = yield from known.descend(known.draw(1)[0], "first", together)
                 continue
             start = known.fresh_near(known.random_walk(home, options.leap))
-            found, cost = yield from known.descend(start, "first", together)
+            minimum, cost = yield from known.descend(start, "first", together)
             if cost <= home_cost:
-                home, home_cost = found, cost
+                home, home_cost = minimum, cost
 
 
 class _MultiStart(Strategy):

@@ -176,8 +176,8 @@ class FrontBaseline(Chance):
         return float(-(area @ (1 - missed)) / self._whole)
 
     def reached(self, evaluated: Indices, after: Indices) -> Floats:
-        found = [hypervolume(self.values[evaluated[:count]], self.maximise, self._reference) for count in after]
-        return -np.array(found) / self._whole
+        volumes = [hypervolume(self.values[evaluated[:count]], self.maximise, self._reference) for count in after]
+        return -np.array(volumes) / self._whole
 
     @cached_property
     def _reference(self) -> tuple[float, ...]:
@@ -641,17 +641,17 @@ def score(
         raise InputError("a front is scored over two goals", "--front", "write max:A,min:B")
     bench = _Bench(plan)
     tasks = [(s, name, repeat) for repeat in range(plan.repeats) for s in bench.spaces for name in plan.strategies]
-    found: dict[Task, Floats] = {}
+    curves: dict[Task, Floats] = {}
     here = ((task, bench.advantage(task)) for task in takewhile(lambda _: not stop.is_set(), tasks))
     work = _in_processes(plan, plan.jobs, tasks, stop) if plan.jobs else here
     for task, advantage in work:
-        found[task] = advantage
-        on_progress(len(found), len(tasks))
-    if len(found) < len(tasks):
+        curves[task] = advantage
+        on_progress(len(curves), len(tasks))
+    if len(curves) < len(tasks):
         return None
     return Scores(
         advantages={
-            space: {name: np.array([found[space, name, r] for r in range(plan.repeats)]) for name in plan.strategies}
+            space: {name: np.array([curves[space, name, r] for r in range(plan.repeats)]) for name in plan.strategies}
             for space in bench.spaces
         },
         points={name: yardstick.points for name, (_, yardstick) in bench.spaces.items()},

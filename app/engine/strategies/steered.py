@@ -175,12 +175,12 @@ class Staged(Strategy, name="staged", label="In stages"):
         def within(rows: Indices, key: Key) -> Generator[list[int], Sequence[Seen], list[Seen]]:
             inner = space.subset(rows)
             steps = chosen.search(inner, rng, batch, chosen.Options())
-            found: list[Seen] = []
+            all_seen: list[Seen] = []
             try:
                 asked = next(steps)
-                while len(found) < options.stage_evaluations:
-                    seen = yield [int(rows[row]) for row in asked][: options.stage_evaluations - len(found)]
-                    found += seen
+                while len(all_seen) < options.stage_evaluations:
+                    seen = yield [int(rows[row]) for row in asked][: options.stage_evaluations - len(all_seen)]
+                    all_seen += seen
                     if len(seen) < len(asked):
                         break
                     asked = steps.send([_outcome(row, one, key) for row, one in zip(asked, seen, strict=True)])
@@ -188,7 +188,7 @@ class Staged(Strategy, name="staged", label="In stages"):
                 pass
             finally:
                 steps.close()
-            return found
+            return all_seen
 
         def measured(rows: list[int]) -> Generator[list[int], Sequence[Outcome], list[Seen]]:
             yield from known.ask(rows)

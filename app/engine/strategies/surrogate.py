@@ -119,14 +119,18 @@ class Surrogate:
             mean, deviation = self._works_model.predict(works.astype(np.float64), at)
             chance = ndtr((mean - 0.5) / np.hypot(deviation, 0.05))
         if works.sum() >= _FEWEST:
-            found = [model.predict(scores[:, goal], at) for goal, model in enumerate(self._cost_models)]
+            predictions = [model.predict(scores[:, goal], at) for goal, model in enumerate(self._cost_models)]
         else:  # too little is known of the costs: there is most to learn far from what was seen
-            found = [(np.zeros(len(at)), self._works_model.uncertainty(at))] * len(self._cost_models)
+            predictions = [(np.zeros(len(at)), self._works_model.uncertainty(at))] * len(self._cost_models)
         if works.sum() >= _FEWEST:
             chance = chance * self._chance_of_limits(works, at)
         known = np.concatenate([scores[self._kept(works)], np.reshape(self._believed, (-1, len(self._cost_models)))])
         return Prediction(
-            self.candidates.rows[at], np.stack([m for m, _ in found]), np.stack([d for _, d in found]), chance, known
+            self.candidates.rows[at],
+            np.stack([m for m, _ in predictions]),
+            np.stack([d for _, d in predictions]),
+            chance,
+            known,
         )
 
     def draw(self, goal: int, prediction: Prediction, most: int) -> tuple[Indices, Floats]:

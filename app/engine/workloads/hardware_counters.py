@@ -153,8 +153,8 @@ OTHER_NAMES: Final[Mapping[str, str]] = {
 
 def counters_of(metrics: Mapping[str, float]) -> dict[str, float]:
     """The COUNTERS of a launch with these metrics, those that are known."""
-    found = {name: counter.value(metrics) for name, counter in COUNTERS.items()}
-    return {name: value for name, value in found.items() if math.isfinite(value)}
+    values = {name: counter.value(metrics) for name, counter in COUNTERS.items()}
+    return {name: value for name, value in values.items() if math.isfinite(value)}
 
 
 def counter_units(names: Iterable[str]) -> dict[str, str]:

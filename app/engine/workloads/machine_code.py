@@ -48,8 +48,8 @@ def instructions(image: bytes) -> dict[str, int] | None:
     codes = kernel_code(image)
     if codes is None:
         return None
-    found = [text[:, 0] & OPCODE_BITS for text in codes.values()]
-    return {name: sum(int((label == code).sum()) for label in found) for name, code in OPCODES.items()}
+    opcodes = [text[:, 0] & OPCODE_BITS for text in codes.values()]
+    return {name: sum(int((label == code).sum()) for label in opcodes) for name, code in OPCODES.items()}
 
 
 def kernel_code(image: bytes) -> dict[str, Words] | None:
@@ -93,10 +93,10 @@ def granted(image: bytes) -> dict[str, Granted] | None:
 
 def shortfall(image: bytes, least: dict[str, int]) -> str:
     """What the image holds too little of, in words; empty if it holds enough, or cannot be looked into."""
-    found = instructions(image) if least else None
-    if found is None:
+    codes = instructions(image) if least else None
+    if codes is None:
         return ""
-    short = [f"{found[opcode]} {opcode}, at least {count}" for opcode, count in least.items() if found[opcode] < count]
+    short = [f"{codes[opcode]} {opcode}, at least {count}" for opcode, count in least.items() if codes[opcode] < count]
     return f"the compiler removed work: the machine code holds {'; '.join(short)} are asked for" if short else ""
 
 
@@ -334,10 +334,10 @@ class LaunchShape:
         }
 
 
-def as_rows(names: Sequence[str], found: Sequence[Mapping[str, float]]) -> npt.NDArray[np.float64]:
+def as_rows(names: Sequence[str], features: Sequence[Mapping[str, float]]) -> npt.NDArray[np.float64]:
     """Features of some kernels as an array, shape (kernels, names); NaN if one is unknown."""
-    rows = [[match.get(name, math.nan) for name in names] for match in found]
-    return np.array(rows, dtype=np.float64).reshape(len(found), len(names))
+    rows = [[match.get(name, math.nan) for name in names] for match in features]
+    return np.array(rows, dtype=np.float64).reshape(len(features), len(names))
 
 
 def code_features(whole: InstructionMix, innermost: InstructionMix) -> dict[str, float]:

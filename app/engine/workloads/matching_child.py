@@ -12,10 +12,10 @@ import sys
 def main() -> None:
     asked = json.load(sys.stdin)
     for name, pattern in asked["patterns"].items():
-        found = None
+        text = None
         for match in re.finditer(pattern, asked["text"], re.MULTILINE):
-            found = match[1]
-        print(json.dumps([name, found]), flush=True)
+            text = match[1]
+        print(json.dumps([name, text]), flush=True)
 
 
 if __name__ == "__main__":

@@ -327,12 +327,12 @@ def why_not_ready(url: str, *, anything: bool = False) -> str:
 def _matches(pattern: str, text: str, stop: threading.Event) -> bool:
     grouped = pattern if groups_of(pattern) == 1 else f"({pattern})"
     try:
-        found = last_matches({"ready": grouped}, text, stop=stop)
+        matches = last_matches({"ready": grouped}, text, stop=stop)
     except TooSlow as error:
         raise CommandFailed(State.TIMEOUT, f"{error} (avoid nested repetitions such as '(a+)+')") from None
     except OSError as error:
         raise CommandFailed(State.RUNTIME, f"its output cannot be searched: {error.strerror or error}") from None
-    return found is not None and found["ready"] is not None
+    return matches is not None and matches["ready"] is not None
 
 
 def _picked(paths: Mapping[str, str], ended: Ended) -> dict[str, float]:

@@ -450,6 +450,6 @@ def _named_in(text: bytes, folders: Sequence[Path]) -> Iterator[Path]:
     """The files that a text includes, each from the first of the folders that has it."""
     for name in _INCLUDE.findall(text):
         candidates = (folder / name.decode("utf-8", "replace") for folder in folders)
-        found = next((candidate for candidate in candidates if candidate.is_file()), None)
-        if found is not None:
-            yield found
+        path = next((candidate for candidate in candidates if candidate.is_file()), None)
+        if path is not None:
+            yield path

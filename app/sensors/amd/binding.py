@@ -178,13 +178,13 @@ class AmdSmi:
     def clocks_mhz(self, board: ctypes.c_void_p, kind: int) -> list[int]:
         """The clocks of a kind that the driver lists, ascending. Of graphics clocks one may be the present one."""
         listed = self._asked(Frequencies, "amdsmi_get_clk_freq", board, ctypes.c_uint32(kind))
-        found = listed.hz[: min(listed.supported, len(listed.hz))]
-        return sorted({hz // 1_000_000 for hz in found if 0 < hz < 2**63})
+        clocks = listed.hz[: min(listed.supported, len(listed.hz))]
+        return sorted({hz // 1_000_000 for hz in clocks if 0 < hz < 2**63})
 
     def graphics_ranges_mhz(self, board: ctypes.c_void_p) -> tuple[int, int, int, int]:
         """The range of graphics clocks that is set: least, most; and the range within which it may be set."""
-        found = self._asked(Overdrive, "amdsmi_get_gpu_od_volt_info", board)
-        ranges = found.graphics, found.graphics_limits
+        overdrive = self._asked(Overdrive, "amdsmi_get_gpu_od_volt_info", board)
+        ranges = overdrive.graphics, overdrive.graphics_limits
         ends = [end // 1_000_000 for item in ranges for end in (item.lower, item.upper)]
         if not 0 < ends[0] <= ends[1] < 100_000 or not 0 < ends[2] <= ends[3] < 100_000:
             raise AmdSmiError(NOT_SUPPORTED, "amdsmi_get_gpu_od_volt_info")
@@ -198,8 +198,8 @@ class AmdSmi:
 
     def memory_mib(self, board: ctypes.c_void_p) -> tuple[int, int]:
         """The board's memory: all of it, and what is used."""
-        found = self._asked(Memory, "amdsmi_get_gpu_vram_usage", board)
-        return found.total, found.used
+        memory = self._asked(Memory, "amdsmi_get_gpu_vram_usage", board)
+        return memory.total, memory.used
 
     # --- inside -------------------------------------------------------------------------------------------------------
 

@@ -134,10 +134,10 @@ class AmdGpu:
         self.clock: Clock = clock or HostClock()
         self._library = library
         self._lost = False
-        found = _identified(library)
-        if not 0 <= index < len(found):
+        identified = _identified(library)
+        if not 0 <= index < len(identified):
             raise NotSupported(f"there is no AMD GPU {index}")
-        self._handle, self._uuid = found[index]
+        self._handle, self._uuid = identified[index]
         if not self._uuid:
             raise GpuLost("the GPU does not answer")
         self._generation = library.generation
@@ -177,17 +177,17 @@ class AmdGpu:
         if self._thread is None:
             self._start()
         time_ns = self.clock.now_ns()
-        found = dict(self._held)
+        values = dict(self._held)
         try:
-            found.update(_values_of(self._ask(lambda smi: smi.metrics(self._handle))))
+            values.update(_values_of(self._ask(lambda smi: smi.metrics(self._handle))))
         except (GpuLost, NoDriver) as error:
             self._lost = True
             raise GpuLost(f"{self.info.name}: {error.what}", remedy="it is tried again every few seconds") from error
         except SensorError:
             pass
-        found.update(self._locked)
+        values.update(self._locked)
         return Reading(
-            time_ns, tuple(found.get(name, math.nan) if name in self._available else math.nan for name in CHANNELS)
+            time_ns, tuple(values.get(name, math.nan) if name in self._available else math.nan for name in CHANNELS)
         )
 
     def held(self, channel: str) -> Held | None:
@@ -407,8 +407,8 @@ def _name(library: AmdLibrary, handle: ctypes.c_void_p) -> str:
 def _find(library: AmdLibrary, uuid: str) -> ctypes.c_void_p:
     """The board of that UUID. Raises GpuLost if there is none."""
     _, shared, pci = uuid.partition(SHARED)
-    for handle, found in _identified(library):
-        if found == uuid or (shared and _answer(library, AmdSmi.pci, handle) == pci):
+    for handle, identity in _identified(library):
+        if identity == uuid or (shared and _answer(library, AmdSmi.pci, handle) == pci):
             return handle
     raise GpuLost("the GPU is no longer there")
 

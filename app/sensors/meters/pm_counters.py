@@ -32,8 +32,8 @@ class Counted(NamedTuple):
 
 def parts_of(folder: Path = FOLDER) -> list[str]:
     """The parts of the node that are counted, `node` first: accel0, cpu, memory. Empty if there are no files."""
-    found = sorted(path.name.removesuffix(_ENDING) for path in folder.glob(f"*{_ENDING}"))
-    return [*([NODE] if (folder / "energy").is_file() else []), *found]
+    names = sorted(path.name.removesuffix(_ENDING) for path in folder.glob(f"*{_ENDING}"))
+    return [*([NODE] if (folder / "energy").is_file() else []), *names]
 
 
 def read_counter(path: Path, wall_less_monotonic_ns: int) -> Counted:

@@ -74,7 +74,7 @@ class FrameReader:
     def feed(self, data: bytes) -> Frames:
         """The frames that are whole now."""
         raw = np.frombuffer(self._rest + data, np.uint8)
-        found: list[tuple[int, npt.NDArray[np.uint8]]] = []  # place of the first byte, frames of shape (n, 18)
+        frames: list[tuple[int, npt.NDArray[np.uint8]]] = []  # place of the first byte, frames of shape (n, 18)
         at = broken = 0
         while at + FRAME <= len(raw):
             whole = (len(raw) - at) // FRAME
@@ -82,18 +82,18 @@ class FrameReader:
             right = ((block & _KNOWN) == _VALUE).all(axis=1)
             good = whole if right.all() else int(np.argmin(right))
             if good:
-                found.append((at, block[:good]))
+                frames.append((at, block[:good]))
                 at += good * FRAME
             if good < whole:
                 skipped = _to_next(raw[at:])
                 at, broken = at + skipped, broken + skipped
         self._rest = raw[at:].tobytes()
         first, self._read = self._read, self._read + at
-        if not found:
+        if not frames:
             none = np.empty(0, np.int64)
             return Frames(none, np.empty((0, SENSORS), np.uint16), none.astype(np.bool_), none, broken)
-        words = found[0][1] if len(found) == 1 else np.concatenate([block for _, block in found])
-        ends = np.concatenate([first + place + FRAME * np.arange(1, len(block) + 1) for place, block in found])
+        words = frames[0][1] if len(frames) == 1 else np.concatenate([block for _, block in frames])
+        ends = np.concatenate([first + place + FRAME * np.arange(1, len(block) + 1) for place, block in frames])
         high, low = (words[:, 0::2] & 0x0F).astype(np.uint16), words[:, 1::2] & 0x3F
         values = np.left_shift(high, 6, dtype=np.uint16) | low
         return Frames(values[:, 0].astype(np.int64), values[:, 1:], (words[:, 3] & 0x40) != 0, ends, broken)

@@ -246,8 +246,8 @@ def ask_nvidia_smi(uuid: str) -> str:
 def parse_voltage_mv(answer: str) -> float | None:
     """The graphics voltage in mV from nvidia-smi's answer; None if the board does not report it."""
     line = _LINE.search(answer)
-    found = _MILLIVOLT.fullmatch(line.group(1)) if line else None
-    value = float(found.group(1)) if found else 0.0
+    match = _MILLIVOLT.fullmatch(line.group(1)) if line else None
+    value = float(match.group(1)) if match else 0.0
     return value or None
 
 

@@ -73,7 +73,7 @@ def nvml_processes(ask: Callable[..., Any]) -> list[GpuProcess]:
 
     Where the driver reports only one kind of use, those are all.
     """
-    found: dict[int, GpuProcess] = {}
+    by_pid: dict[int, GpuProcess] = {}
     refused: SensorError | None = None
     answered = False
     for use, functions in _FUNCTIONS:
@@ -88,17 +88,17 @@ def nvml_processes(ask: Callable[..., Any]) -> list[GpuProcess]:
         for item in answer:
             pid = int(item.pid)
             used = item.usedGpuMemory
-            before = found.get(pid)
+            before = by_pid.get(pid)
             memory_mib = math.nan if used is None else used / 2**20
             if before is not None:
                 memory_mib = memory_mib if math.isnan(before.memory_mib) else before.memory_mib
             both: Use = use if before is None or before.use == use else "compute and graphics"
-            found[pid] = GpuProcess(pid, process_name(pid), memory_mib, both)
+            by_pid[pid] = GpuProcess(pid, process_name(pid), memory_mib, both)
     if not answered:
         assert refused is not None
         raise refused
-    shares = _shares(ask) if found else {}
-    described = (replace(match, share_percent=shares.get(match.pid, math.nan)) for match in found.values())
+    shares = _shares(ask) if by_pid else {}
+    described = (replace(match, share_percent=shares.get(match.pid, math.nan)) for match in by_pid.values())
     return sorted(described, key=lambda p: -p.memory_mib if not math.isnan(p.memory_mib) else math.inf)
 
 
@@ -553,7 +553,7 @@ def _within(seconds: float, ask: Callable[[], T]) -> T | None:
 def pci_address(uuid: str, library: NvmlLibrary = LIBRARY) -> str:
     """DOMAIN:BUS:DEVICE.FUNCTION, hexadecimal; empty if the driver does not tell it."""
     try:
-        found = library.call("nvmlDeviceGetPciInfo", library.call("nvmlDeviceGetHandleByUUID", uuid)).busId
+        address = library.call("nvmlDeviceGetPciInfo", library.call("nvmlDeviceGetHandleByUUID", uuid)).busId
     except SensorError:
         return ""
-    return found.decode("ascii", "replace") if isinstance(found, bytes) else str(found)
+    return address.decode("ascii", "replace") if isinstance(address, bytes) else str(address)

@@ -148,24 +148,24 @@ def open_recorded(selector: str, known: dict[str, Path]) -> Recording:
         there = f"recordings here: {', '.join(known)}" if known else "no recording comes with this installation"
         raise InputError(f"there is no recording '{selector.strip()}'", "--gpu", f"{there}; or give the path of a file")
     log = read_any(path, interval_s)
-    found = _board_of(log, board) if board else log.boards[0]
-    number = found.title.rpartition("#")[2] if "#" in found.title else ""
+    recording = _board_of(log, board) if board else log.boards[0]
+    number = recording.title.rpartition("#")[2] if "#" in recording.title else ""
     behind = f"{number}@{step}" if step else number
     again = file if file in known else str(path.resolve())
-    return replace(found, selector=f"{again}#{behind}" if behind else again)
+    return replace(recording, selector=f"{again}#{behind}" if behind else again)
 
 
 def _board_of(log: Log, board: str) -> Recording:
     """The board of a log of that number or name. Raises InputError."""
-    found = [
+    matches = [
         item
         for index, item in enumerate(log.boards)
         if board in (item.title.rpartition("#")[2], item.info.name) or (len(log.boards) == 1 and board == str(index))
     ]
-    if not found:
+    if not matches:
         there = ", ".join(element.title.rpartition("#")[2] for element in log.boards)
         raise InputError(f"the log holds no board '{board[:40]}'", str(log.path), f"its boards: {there}")
-    return found[0]
+    return matches[0]
 
 
 def seconds(text: str, where: str) -> float:

@@ -365,9 +365,9 @@ def _line(stream: IO[bytes]) -> bytes | None:
 
 def _newer(kept: deque[Any], since_ns: int) -> list[Any]:
     """Those that are newer, oldest first: mostly the last few of many."""
-    found = []
+    newer = []
     for entry in reversed(kept):
         if entry.time_ns <= since_ns:
             break
-        found.append(entry)
-    return found[::-1]
+        newer.append(entry)
+    return newer[::-1]

@@ -160,21 +160,21 @@ class RemoteGpu:
     def _reconnect(self) -> None:
         self._connection.close()
         try:
-            found = self._connect(self.address, self._give_up)
+            connected = self._connect(self.address, self._give_up)
         except SensorError as error:
             self._failed = error.what
             self._tried_s = time.monotonic()
             return
-        known, now = self._hello, found.hello
+        known, now = self._hello, connected.hello
         if (now.info.uuid, now.channels, now.buffered) != (known.info.uuid, known.channels, known.buffered):
-            found.close()
+            connected.close()
             self._failed = f"another board answers now: {now.info.name}"
             return
         with self._lock:
             if not self._closed:
-                self._connection, self._failed = found, ""
-                found = None  # type: ignore[assignment]
-        if found is not None:
-            found.close()
+                self._connection, self._failed = connected, ""
+                connected = None  # type: ignore[assignment]
+        if connected is not None:
+            connected.close()
         else:
             self.stream_every(self._interval_s)

@@ -211,11 +211,11 @@ def _uuid(uuid: str, source: Source, machine: str) -> str:
 
 def _channels(reasons: Mapping[str, Any]) -> tuple[Channel, ...]:
     """The catalogue's channels, in its order: a newer end may know more of them, an older one fewer."""
-    found = {}
+    channels = {}
     for name, why in reasons.items():
         if name in CHANNELS:
-            found[name] = channel(name, None if why is None else text_of(why) or "not reported")
-    return tuple(found.get(name) or channel(name, "the other end does not know this channel") for name in CHANNELS)
+            channels[name] = channel(name, None if why is None else text_of(why) or "not reported")
+    return tuple(channels.get(name) or channel(name, "the other end does not know this channel") for name in CHANNELS)
 
 
 # --- readings ---------------------------------------------------------------------------------------------------------

@@ -228,8 +228,8 @@ class Trace:
 
     def trapezoid_j(self, t0_ns: int, t1_ns: int) -> float:
         """As `energy_j`, on straight lines between the readings: of a log, whose steps are long."""
-        found = self.view(t0_ns, t1_ns, 2 * _MOST_ROWS, (self.power_name,))[self.power_name]
-        pieces = np.diff(found.time_s) * (found.value[1:] + found.value[:-1].astype(np.float64)) / 2
+        power = self.view(t0_ns, t1_ns, 2 * _MOST_ROWS, (self.power_name,))[self.power_name]
+        pieces = np.diff(power.time_s) * (power.value[1:] + power.value[:-1].astype(np.float64)) / 2
         return float(np.nansum(pieces)) if np.isfinite(pieces).any() else math.nan
 
     def _summary(self, name: str, t0_ns: int, t1_ns: int) -> Summary:

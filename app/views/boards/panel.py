@@ -91,15 +91,15 @@ class Hosts(QObject):
             return
         self._tasks.run(lambda: _listed(address, self._give_up), lambda found: self._listed(address, found))
 
-    def _listed(self, address: Address, found: list[RemoteBoard] | WattridgeError) -> None:
-        if isinstance(found, WattridgeError):
-            self._boards.failed.emit(f"{found.where}: {found.what}", found.remedy)
+    def _listed(self, address: Address, reply: list[RemoteBoard] | WattridgeError) -> None:
+        if isinstance(reply, WattridgeError):
+            self._boards.failed.emit(f"{reply.where}: {reply.what}", reply.remedy)
             return
         self._settings.add_host(address.machine)
-        known = {board.selector for board in found}
-        self.offered = [*found, *(board for board in self.offered if board.selector not in known)]
-        real = [board for board in found if board.source in LIVE]
-        for board in real or found[:1]:
+        known = {board.selector for board in reply}
+        self.offered = [*reply, *(board for board in self.offered if board.selector not in known)]
+        real = [board for board in reply if board.source in LIVE]
+        for board in real or reply[:1]:
             self._boards.watch(board.selector)
 
 
@@ -265,7 +265,7 @@ class BoardsPanel(Panel):
 
     @Slot(object)
     def _show_processes(self, reports: Found) -> None:
-        lines = [(board.gpu.info.name, process) for board, found, _ in reports for process in found]
+        lines = [(board.gpu.info.name, process) for board, processes, _ in reports for process in processes]
         self.processes.setRowCount(len(lines))
         for row, (board, process) in enumerate(lines):
             memory = UNKNOWN if math.isnan(process.memory_mib) else f"{process.memory_mib:,.0f} MiB"

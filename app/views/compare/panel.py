@@ -250,9 +250,9 @@ class ComparePanel(Panel):
 
 def fronts_chart(result: Result) -> Chart:
     """The fronts over one another."""
-    found = result.found
-    x, y = (result.described(goal.name) for goal in found.goals)
-    widest = max(found.sides, key=lambda side: side.hypervolume)
+    comparison = result.found
+    x, y = (result.described(goal.name) for goal in comparison.goals)
+    widest = max(comparison.sides, key=lambda side: side.hypervolume)
     return Chart(
         x_title=x.title,
         y_title=y.title,
@@ -265,11 +265,13 @@ def fronts_chart(result: Result) -> Chart:
                 points=True,
                 symbol=_SYMBOLS[place % len(_SYMBOLS)],
             )
-            for place, side in enumerate(found.sides)
+            for place, side in enumerate(comparison.sides)
         ),
         caption=f"Pareto fronts. The largest area is dominated by {widest.name}, {widest.label}; "
         + "on the front of all together: "
-        + ", ".join(f"{_points(side.share_of_joint)} of {side.name}" for side in found.sides if side.share_of_joint)
+        + ", ".join(
+            f"{_points(side.share_of_joint)} of {side.name}" for side in comparison.sides if side.share_of_joint
+        )
         + ".",
     )
 

@@ -90,9 +90,9 @@ class History:
     def values(self, start: int = 0, end: int | None = None) -> Floats:
         """The objective of each evaluation, shape (n,); NaN if it failed or breaks a limit."""
         at = self.table.evaluated()[start : self._length if end is None else end]
-        found = self.table.values(self.plan.objective.goal.name)[at]
+        values = self.table.values(self.plan.objective.goal.name)[at]
         ok = feasible(self.table, self.plan.objective.limits)[at]
-        return np.where(ok & np.isfinite(found), found, np.nan)
+        return np.where(ok & np.isfinite(values), values, np.nan)
 
     @property
     def timed(self) -> bool:
@@ -261,12 +261,12 @@ class ConvergencePlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no 
         if self._history is None or not self._history.improvements:
             return None
         place = self._cloud.mapFromScene(at)
-        found = self._history.improvements
+        improvements = self._history.improvements
         x, y = self._cloud.in_pixels(
-            self._places()[[match.place for match in found]], np.array([e.value for e in found])
+            self._places()[[match.place for match in improvements]], np.array([e.value for e in improvements])
         )
         distances = np.hypot(x - place.x(), y - place.y())
-        return found[int(np.argmin(distances))] if distances.min() <= _REACH_PX else None
+        return improvements[int(np.argmin(distances))] if distances.min() <= _REACH_PX else None
 
     @Slot(object)
     def _mouse_moved(self, at: Any) -> None:
@@ -291,10 +291,10 @@ class ConvergencePlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no 
         if step is None or self._history is None or not self._history.improvements:
             super().keyPressEvent(event)
             return
-        found = self._history.improvements
-        places, selected = [match.place for match in found], self._history.place(self._selected)
+        improvements = self._history.improvements
+        places, selected = [match.place for match in improvements], self._history.place(self._selected)
         at = int(np.searchsorted(places, selected, side="left" if step < 0 else "right")) + min(step, 0)
-        self.chosen.emit(found[min(max(at, 0), len(found) - 1)].index)
+        self.chosen.emit(improvements[min(max(at, 0), len(improvements) - 1)].index)
 
     def _point_at(self, improvement: Improvement | None) -> None:
         if improvement is not self._pointed:
@@ -386,7 +386,7 @@ class ConvergencePanel(Panel):
     @Slot(object)
     def _say(self, pointed: Improvement | None) -> None:
         """Of the improvement that is pointed at, else of the one that is selected, else of the newest."""
-        found = self.history.improvements if self.history is not None else []
-        selected = next((match for match in found if match.index == self._result.index), None)
-        shown = pointed or selected or (found[-1] if found else None)
+        improvements = self.history.improvements if self.history is not None else []
+        selected = next((match for match in improvements if match.index == self._result.index), None)
+        shown = pointed or selected or (improvements[-1] if improvements else None)
         self.words.setText(_HOW if self.history is None or shown is None else self.history.words(shown))

@@ -91,14 +91,14 @@ def completions_at(text: str, at: int) -> tuple[str, list[str]]:
     """The word before a position, and what it can become: keys of the table, or tables after a bracket."""
     spot, known = spot_at(text, at), known_keys()
     if not spot.entry and spot.head.strip() in ("[", "[["):
-        found = [f"{name}{']' * len(spot.head.strip())}" for name, (_, table) in known.items() if table]
+        completions = [f"{name}{']' * len(spot.head.strip())}" for name, (_, table) in known.items() if table]
     elif (not spot.entry and not spot.head.strip()) or spot.head.rstrip()[-1:] in ("{", ","):
         above = f"{spot.inner}." if spot.inner else ""
-        found = [f"{name.removeprefix(above)} = " for name in known if name.startswith(above)]
-        found = [key for key in found if "." not in key]
+        completions = [f"{name.removeprefix(above)} = " for name in known if name.startswith(above)]
+        completions = [key for key in completions if "." not in key]
     else:
-        found = []
-    return spot.word, [match for match in found if match.startswith(spot.word)]
+        completions = []
+    return spot.word, [match for match in completions if match.startswith(spot.word)]
 
 
 def _joined(table: str, key: str) -> str:

@@ -286,8 +286,8 @@ class LogWindow(QDialog, Ending):
             self.open(self._path, self.step.value())
 
     @Slot(object)
-    def _summed(self, found: tuple[Recording, RecordedEnergy]) -> None:
-        board, energy = found
+    def _summed(self, summed: tuple[Recording, RecordedEnergy]) -> None:
+        board, energy = summed
         if self.log is not None:
             self.words.setHtml(rich_text([describe_energy(energy, board, self.log.notes)]))
 

@@ -85,13 +85,13 @@ class TableWindow(QDialog, Ending):
     @property
     def chosen(self) -> TableColumns:
         """The columns as they are set."""
-        found: dict[int, dict[str, str]] = {_NOT_USED: {}, _PARAMETER: {}, _FIGURE: {}}
+        by_role: dict[int, dict[str, str]] = {_NOT_USED: {}, _PARAMETER: {}, _FIGURE: {}}
         for row in range(self.columns.rowCount()):
             role = self.role_box(row).currentIndex()
             column, name = self.columns.item(row, 0), self.columns.item(row, 2)
             if column is not None and name is not None:
-                found[role][name.text().strip()] = column.text()
-        return TableColumns(found[_PARAMETER], found[_FIGURE])
+                by_role[role][name.text().strip()] = column.text()
+        return TableColumns(by_role[_PARAMETER], by_role[_FIGURE])
 
     def role_box(self, row: int) -> QComboBox:
         """What chooses the role of a column."""

@@ -84,8 +84,8 @@ class ReferenceMarks(QObject):
     @property
     def key(self) -> list[KeyMark]:
         """What the key says of those in the plot."""
-        found = (self.references[which] for which, _, _ in self.places())
-        return [KeyMark(_SYMBOLS[match.kind], _COLOURS[match.kind], match.label) for match in found]
+        references = (self.references[which] for which, _, _ in self.places())
+        return [KeyMark(_SYMBOLS[match.kind], _COLOURS[match.kind], match.label) for match in references]
 
     def at(self, place: QPointF) -> int | None:
         """Which one lies at a place in the view's own pixels."""

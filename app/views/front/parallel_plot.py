@@ -370,8 +370,8 @@ class ParallelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no typ
         self._range.setData(*(np.asarray([end[index] for end in ends], dtype=np.float64) for index in (0, 1)))
 
     def _points_of(self, measurements: tuple[int, ...]) -> list[int]:
-        found = [place_of(self.axes.index, index) for index in measurements] if self.axes is not None else []
-        return [point for point in found if point is not None]
+        places = [place_of(self.axes.index, index) for index in measurements] if self.axes is not None else []
+        return [point for point in places if point is not None]
 
     def _polylines(self, points: list[int]) -> tuple[Floats, Floats]:
         """Pairs of the ends of every piece."""
@@ -390,10 +390,10 @@ class ParallelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no typ
         if self.axes is None or not view.sceneBoundingRect().contains(scene):
             return None
         at = view.mapSceneToView(scene)
-        found = self.axes.nearest(at.x(), at.y())
-        if found is None or found[1] * view.height() / (ABOVE - BELOW) > _NEAR_PX:
+        nearest = self.axes.nearest(at.x(), at.y())
+        if nearest is None or nearest[1] * view.height() / (ABOVE - BELOW) > _NEAR_PX:
             return None
-        return int(self.axes.index[found[0]])
+        return int(self.axes.index[nearest[0]])
 
     @Slot(object)
     def hover(self, scene: QPointF) -> None:

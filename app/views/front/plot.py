@@ -204,10 +204,10 @@ class Pins(QObject):
         """(which pin, x, y) of those that have a point."""
         if self._points is None:
             return []
-        found = [(place, self._points.point_of(index)) for place, index in enumerate(self.pinned)]
+        points = [(place, self._points.point_of(index)) for place, index in enumerate(self.pinned)]
         return [
             (place, float(self._points.plot_x[point]), float(self._points.plot_y[point]))
-            for place, point in found
+            for place, point in points
             if point is not None
         ]
 

@@ -200,9 +200,9 @@ class LaneView(QWidget):
 
     def _look_for_service(self) -> None:
         """Draw the activity of a service on this board, once a session uses one, in lanes of its own."""
-        found = service_trace(self._gpu.info)
-        if found is not self._service:
-            self._service = found
+        trace = service_trace(self._gpu.info)
+        if trace is not self._service:
+            self._service = trace
             self._lanes = self._choice.arrange(self.every_lane)
             self._look_differs()
 

@@ -92,8 +92,8 @@ def windows_of(table: ResultTable, start: int, end: int, opened_s: float) -> Win
     `opened_s` is when the trace began, s since the epoch: a measurement of before has stamps of another run.
     """
     measurements = (table.measurement(index) for index in range(start, end))
-    found = [m.window_ns if m.window_ns is not None and m.timestamp_s >= opened_s else (0, 0) for m in measurements]
-    return np.asarray(found, dtype=np.int64).reshape(-1, 2)
+    windows = [m.window_ns if m.window_ns is not None and m.timestamp_s >= opened_s else (0, 0) for m in measurements]
+    return np.asarray(windows, dtype=np.int64).reshape(-1, 2)
 
 
 def stretches_px(windows: Windows, bounds: tuple[int, int], left: float, width: float) -> npt.NDArray[np.float64]:
@@ -186,9 +186,9 @@ class WindowMarks(QObject):
             self._table, self._known = table, NO_WINDOWS
         fresh = windows_of(table, len(self._known), len(table), self._board.opened_s)
         self._known = np.concatenate([self._known, fresh])
-        found = self._known[rows]
-        found = found[found[:, 1] > 0]
-        return found[np.argsort(found[:, 0], kind="stable")]
+        windows = self._known[rows]
+        windows = windows[windows[:, 1] > 0]
+        return windows[np.argsort(windows[:, 0], kind="stable")]
 
     def _paint(self, painter: QPainter, layout: Layout, bounds: tuple[int, int], colours: Colours) -> None:
         stretches = stretches_px(self.windows, bounds, layout.left, layout.columns)

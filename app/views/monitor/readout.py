@@ -94,10 +94,10 @@ class ReadoutModel(RecordModel):
         if not channel.available:
             return f"not available: {channel.unavailable}" if column == NOW else ""
         if column in _OF_STATISTICS:
-            found = self._statistics.get(channel.name)
-            if found is None or channel.name in NO_STATISTICS:
+            statistics = self._statistics.get(channel.name)
+            if statistics is None or channel.name in NO_STATISTICS:
                 return ""
-            value = getattr(found, _OF_STATISTICS[column])
+            value = getattr(statistics, _OF_STATISTICS[column])
             return value_text(channel.name, channel.unit, value).removesuffix(f" {channel.unit}")  # it stands under Now
         values = self._values[column]
         return value_text(channel.name, channel.unit, values.get(channel.name, math.nan)) if values else ""

@@ -85,10 +85,10 @@ def _curves(plot: pg.PlotItem) -> Iterator[Curve]:
             for name, value, place in zip(item.names, item.values, item.places, strict=True):
                 yield Curve(f"{item.label}: {name}", *titles, np.asarray([value]), np.asarray([place]))
             continue
-        found = _data(item)
-        if found is None or not item.isVisible():
+        data = _data(item)
+        if data is None or not item.isVisible():
             continue
-        x, y = (np.asarray(values, dtype=np.float64) for values in found)
+        x, y = (np.asarray(values, dtype=np.float64) for values in data)
         inside = (x >= x_low) & (x <= x_high) & (y >= y_low) & (y <= y_high)
         if not inside.any():
             continue

@@ -246,8 +246,8 @@ class PointCloud(QGraphicsItem):
         with np.errstate(invalid="ignore"):
             distance = (px - at.x()) ** 2 + (py - at.y()) ** 2
         # Of points in one place, the one on top is meant: the last.
-        found = self._count - 1 - int(np.argmin(distance[::-1]))
-        return found if distance[found] <= reach * reach else None
+        index = self._count - 1 - int(np.argmin(distance[::-1]))
+        return index if distance[index] <= reach * reach else None
 
     def pixels(self, start: int = 0) -> tuple[Floats, Floats]:
         """Points from `start` on in the view's own logical pixels."""

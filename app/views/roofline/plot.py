@@ -357,16 +357,16 @@ class RooflinePlot(pg.GraphicsLayoutWidget, InParts):  # type: ignore[misc]  # p
     def _set_ranges(self, low: float, high: float) -> None:
         self.plots[0].setXRange(left_margin(low) - STRIP, right_margin(high) + STRIP, padding=0.01)
         for index, plot in enumerate(self.plots):
-            found: list[float] = []
+            ends: list[float] = []
             for item in plot.items:
                 if isinstance(item, (pg.PlotCurveItem, pg.ScatterPlotItem)):
                     y = np.asarray(item.getData()[1], dtype=np.float64)
-                    found += [float(np.nanmin(y)), float(np.nanmax(y))] if np.isfinite(y).any() else []
+                    ends += [float(np.nanmin(y)), float(np.nanmax(y))] if np.isfinite(y).any() else []
             if index == 2 and self._focus is not None and self._focus.limit_w is not None:
-                found.append(math.log10(self._focus.limit_w))
-            if found:
-                margin = 0.06 * (max(found) - min(found)) + 0.02
-                plot.setYRange(min(found) - margin, max(found) + margin, padding=0.0)
+                ends.append(math.log10(self._focus.limit_w))
+            if ends:
+                margin = 0.06 * (max(ends) - min(ends)) + 0.02
+                plot.setYRange(min(ends) - margin, max(ends) + margin, padding=0.0)
 
     # --- words -------------------------------------------------------------------------------------------------------
 

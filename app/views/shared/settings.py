@@ -75,8 +75,8 @@ class _File(QSettings):
     def value(self, key: str, usual: Any = None) -> Any:  # type: ignore[override]  # no type is asked for
         if key not in self._known:
             self._known[key] = super().value(key)
-        found = self._known[key]
-        return usual if found is None else found
+        kept = self._known[key]
+        return usual if kept is None else kept
 
     def setValue(self, key: str, value: Any) -> None:
         super().setValue(key, value)

@@ -144,5 +144,5 @@ class Copying(QObject):
         if now is not None:
             within = [name for name, panel in self._panels.items() if panel is now or panel.isAncestorOf(now)]
             around = [name for name, panel in self._panels.items() if now.isAncestorOf(panel)]  # it has no field
-            found = within or (around if len(around) == 1 else [])
-            self._last = found[0] if found else self._last
+            copyable = within or (around if len(around) == 1 else [])
+            self._last = copyable[0] if copyable else self._last

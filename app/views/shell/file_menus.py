@@ -91,8 +91,8 @@ class FileOpener(QObject):
         choose_folder(self._window, "Open a folder with one JSON file per point", self.open)
 
     @Slot(object)
-    def _looked(self, found: tuple[SignalInstance, object]) -> None:
-        where, what = found
+    def _looked(self, opened: tuple[SignalInstance, object]) -> None:
+        where, what = opened
         where.emit(what)
 
 

@@ -22,9 +22,9 @@ _GAP = 0.05  # points lost for each letter that is passed over
 
 def score(typed: str, line: str) -> float | None:
     """Points, more for a better fit; None if a letter is missing. Words separated by blanks may lie in any order."""
-    found = [_best(word, line.casefold()) for word in typed.casefold().split()]
-    known = [points for points in found if points is not None]
-    return sum(known) if len(known) == len(found) else None
+    scores = [_best(word, line.casefold()) for word in typed.casefold().split()]
+    known = [points for points in scores if points is not None]
+    return sum(known) if len(known) == len(scores) else None
 
 
 def _best(word: str, line: str) -> float | None:

@@ -325,14 +325,14 @@ class TunePanel(Panel):
             self._prepare(self._opened, self._start_when_ready, kept, asked or self._start_when_ready)
 
     @Slot(object)
-    def _read(self, found: Draft | RunsElsewhere) -> None:
-        if isinstance(found, RunsElsewhere):
+    def _read(self, draft: Draft | RunsElsewhere) -> None:
+        if isinstance(draft, RunsElsewhere):
             self.header.show_text("It does not run on this board")
-            self._elsewhere = (found.selector, self._start_when_ready)
-            self.summary.offer_elsewhere(found, self._start_when_ready)
+            self._elsewhere = (draft.selector, self._start_when_ready)
+            self.summary.offer_elsewhere(draft, self._start_when_ready)
             self._start_when_ready = False  # a board that is only looked at later starts nothing
         else:
-            self._prepared(found)
+            self._prepared(draft)
 
     @Slot()
     def _go_elsewhere(self) -> None:

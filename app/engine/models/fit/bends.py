@@ -259,8 +259,8 @@ class Rotated:
 
 def _around(axis: Floats, seen: Mask, count: int) -> Floats:
     """`count` values over those of an evenly spaced axis that were seen, and one step beyond."""
-    found, step = axis[seen], axis[1] - axis[0]
-    return np.linspace(max(axis[0], found[0] - step), min(axis[-1], found[-1] + step), count)
+    likely, step = axis[seen], axis[1] - axis[0]
+    return np.linspace(max(axis[0], likely[0] - step), min(axis[-1], likely[-1] + step), count)
 
 
 def _prior(grid: Grid, top_rise: Floats) -> Floats:

@@ -158,8 +158,8 @@ class Smooth:
 
         tried = scales.tried()
         kept, share = likeliest([evidence(*item) for item in tried])
-        found = tuple((tried[i][0], float(part)) for i, part in zip(kept, share, strict=True))
-        return cls(found, bases, departures)
+        weighted = tuple((tried[i][0], float(part)) for i, part in zip(kept, share, strict=True))
+        return cls(weighted, bases, departures)
 
     def mean(self, at: Floats) -> Floats:
         """At scaled clocks `at`, shape (m,)."""

@@ -602,15 +602,15 @@ def fit_memory_clocks(series: Sequence[Points]) -> FrequencyFit:
 
 def _side_by_side(fits: Sequence[FrequencyFit]) -> tuple[MemoryClock, ...]:
     """One entry per fit that recommends a clock and knows the speed, by memory clock; the speeds must be alike."""
-    found = []
+    optima = []
     for fit in fits:
         clock, memory = fit.recommended_clock_mhz, fit.memory_clock_mhz
         if clock is None or memory is None or not len(fit.rate):
             continue
         energy = float(np.exp(np.interp(clock, fit.clock_mhz, np.log(fit.power_w / fit.rate))))
         time = float(np.exp(np.interp(clock, fit.clock_mhz, -np.log(fit.rate))))
-        found.append((memory, clock, energy, time, float((1 / fit.rate).min())))
-    least, fastest = (min((match[index] for match in found), default=1.0) for index in (2, 4))
+        optima.append((memory, clock, energy, time, float((1 / fit.rate).min())))
+    least, fastest = (min((match[index] for match in optima), default=1.0) for index in (2, 4))
     return tuple(
-        MemoryClock(memory, clock, energy / least, time / fastest) for memory, clock, energy, time, _ in sorted(found)
+        MemoryClock(memory, clock, energy / least, time / fastest) for memory, clock, energy, time, _ in sorted(optima)
     )

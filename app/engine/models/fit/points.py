@@ -121,11 +121,11 @@ class Points:
             known = [values[group][np.isfinite(values[group])] for group in groups]
             return np.array([float(np.median(value)) if len(value) else np.nan for value in known])
 
-        found = self.mapped(median)
-        scatter = [self.power_w[group] / level - 1 for group, level in zip(groups, found.power_w, strict=True)]
+        medians = self.mapped(median)
+        scatter = [self.power_w[group] / level - 1 for group, level in zip(groups, medians.power_w, strict=True)]
         spread = 1.48 * float(np.median(np.abs(np.concatenate(scatter))))
         note = f"{rows} rows: the medians of each {what} are fitted; power scatters by {100 * spread:.1f} % around them"
-        return replace(found, notes=(note, *self.notes))
+        return replace(medians, notes=(note, *self.notes))
 
     def _places(self) -> tuple[Rows, str]:
         """Which point of the condensed series each row belongs to, shape (n,), and what these are in words."""

@@ -224,9 +224,9 @@ def _relative(design: Floats, power_w: Floats) -> tuple[Estimate, float]:
     scale = np.linalg.norm(weighted, axis=0)
     scaled = weighted / scale
     condition = float(np.linalg.cond(scaled))
-    found = nnls(scaled, np.ones(len(power_w)))[0]
-    errors = _standard_errors(scaled, np.ones(len(power_w)) - scaled @ found)
-    return _estimate(found / scale, errors / scale), condition
+    coefficients = nnls(scaled, np.ones(len(power_w)))[0]
+    errors = _standard_errors(scaled, np.ones(len(power_w)) - scaled @ coefficients)
+    return _estimate(coefficients / scale, errors / scale), condition
 
 
 def _normalised(design: Floats, power_w: Floats, by: int) -> Estimate | None:
@@ -237,9 +237,9 @@ def _normalised(design: Floats, power_w: Floats, by: int) -> Estimate | None:
     per = design[some] / design[some, by][:, None]
     scale = np.linalg.norm(per, axis=0)
     target = power_w[some] / design[some, by]
-    found = np.linalg.lstsq(per / scale, target, rcond=None)[0]
-    errors = _standard_errors(per / scale, target - per / scale @ found)
-    return _estimate(found / scale, errors / scale)
+    coefficients = np.linalg.lstsq(per / scale, target, rcond=None)[0]
+    errors = _standard_errors(per / scale, target - per / scale @ coefficients)
+    return _estimate(coefficients / scale, errors / scale)
 
 
 def _standard_errors(design: Floats, residual: Floats) -> Floats:

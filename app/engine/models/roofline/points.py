@@ -422,18 +422,18 @@ def sweeps_on_file(store: Store, board: GpuInfo | None = None) -> list[Sweep]:
 
     One that cannot be read, or is not enough for a fit, is skipped.
     """
-    found: dict[tuple[str, str, str], Sweep] = {}
+    newest: dict[tuple[str, str, str], Sweep] = {}
     for record in _sessions(store):
         of = record.gpu, record.source, record.title
-        if of in found:
+        if of in newest:
             continue
         try:
             [sweep] = sweeps_of_store(store, record.id, board)
         except InputError:
             continue
         if sweep.model is not None:
-            found[of] = sweep
-    return sorted(found.values(), key=lambda sweep: sweep.label)
+            newest[of] = sweep
+    return sorted(newest.values(), key=lambda sweep: sweep.label)
 
 
 def recorded_sweeps(precision: str = "*") -> list[Sweep]:

@@ -67,10 +67,10 @@ def find_library(where: str) -> Library:
     """The library to use for a board. Raises WattridgeError, with the remedy, if there is none."""
     asked = os.environ.get(CHOICE, "")
     if not asked:
-        found = usable_libraries()
-        if not found:
+        usable = usable_libraries()
+        if not usable:
             raise WattridgeError("kernels need cuda-bindings or PyCUDA, and neither is installed", where, REMEDY)
-        return found[0]
+        return usable[0]
     for library in LIBRARIES:
         if library.name == asked:
             if library.usable:

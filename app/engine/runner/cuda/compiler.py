@@ -20,7 +20,7 @@ def cuda_compiler(capability: tuple[int, int], *, toolchain: Toolchain | None = 
 
 def symbol(image: bytes, name: str) -> str:
     """The kernel of that name as the image has it: C++ mangles names that are not extern "C". Raises KernelFailed."""
-    names: list[str] = [found.decode() for found in _KERNEL.findall(image)]
+    names: list[str] = [name_bytes.decode() for name_bytes in _KERNEL.findall(image)]
     if name in names:
         return name
     mangled = re.compile(rf"_Z(N[\w$]*?)?{len(name)}{re.escape(name)}(?!\d)")

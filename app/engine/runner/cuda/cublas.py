@@ -27,9 +27,9 @@ class Blas:
 
     @property
     def version(self) -> str:
-        found = ctypes.c_int()
-        self.call("cublasGetVersion_v2", ctypes.byref(found))
-        major, rest = divmod(found.value, 10000)
+        number = ctypes.c_int()
+        self.call("cublasGetVersion_v2", ctypes.byref(number))
+        major, rest = divmod(number.value, 10000)
         return f"cuBLAS {major}.{rest // 100}.{rest % 100}"
 
     def has(self, function: str) -> bool:

@@ -94,14 +94,14 @@ class Convolution:
 
     def _usable(self) -> dict[int, int]:
         """Its algorithms and their workspaces, bytes; in the order in which the library thinks that they are fast."""
-        found, count = (_Performance * _ALGORITHMS)(), ctypes.c_int()
+        algorithms, count = (_Performance * _ALGORITHMS)(), ctypes.c_int()
         self._check(
             self._library.cudnnGetConvolutionForwardAlgorithm_v7(
-                self._handle, self._x, self._w, self._how, self._y, _ALGORITHMS, ctypes.byref(count), found
+                self._handle, self._x, self._w, self._how, self._y, _ALGORITHMS, ctypes.byref(count), algorithms
             )
         )
         usable: dict[int, int] = {}
-        for match in found[: count.value]:
+        for match in algorithms[: count.value]:
             needed = ctypes.c_size_t()
             refused = match.status or self._library.cudnnGetConvolutionForwardWorkspaceSize(
                 *(self._handle, self._x, self._w, self._how, self._y, match.algorithm, ctypes.byref(needed))

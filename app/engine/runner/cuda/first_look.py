@@ -61,9 +61,9 @@ def _look(gpu: CudaGpu, load: Future[Compiled], estimate: Estimate, stop: thread
     with closing(WaveGpu(gpu.sensors, backend=gpu.backend, image=image)) as board:
         gpu.processes.await_opened()
         estimate.begin(LOOKING)
-        found = quick_look(board, wave_loads(board), estimate=estimate, stop=stop)
-    if found is not None:
-        save_characterisation(found)
+        characterisation = quick_look(board, wave_loads(board), estimate=estimate, stop=stop)
+    if characterisation is not None:
+        save_characterisation(characterisation)
     if not stop.is_set():
         estimate.end()
 

@@ -149,8 +149,8 @@ def _architectures(library: ctypes.CDLL) -> list[int]:
     count = ctypes.c_int()
     if not hasattr(library, "nvrtcGetSupportedArchs") or library.nvrtcGetNumSupportedArchs(ctypes.byref(count)):
         return []
-    found = (ctypes.c_int * count.value)()
-    return [] if library.nvrtcGetSupportedArchs(found) else list(found)
+    architectures = (ctypes.c_int * count.value)()
+    return [] if library.nvrtcGetSupportedArchs(architectures) else list(architectures)
 
 
 # --- the options ------------------------------------------------------------------------------------------------------

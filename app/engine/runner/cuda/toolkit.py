@@ -46,8 +46,8 @@ def library_places(name: str, versions: Sequence[str]) -> Iterator[str]:
     for folder in (*_named_toolkits(), *pip_folders(), *_usual_toolkits()):
         for pattern in files:
             yield from map(str, sorted(folder.glob(pattern), reverse=True))
-    found = ctypes.util.find_library(name)
-    yield from (*([found] if found else []), f"lib{name}.so", *(f"lib{name}.so.{version}" for version in versions))
+    located = ctypes.util.find_library(name)
+    yield from (*([located] if located else []), f"lib{name}.so", *(f"lib{name}.so.{version}" for version in versions))
 
 
 def load_first(name: str, versions: Sequence[str], function: str) -> ctypes.CDLL | None:

@@ -287,8 +287,8 @@ class _ByCudnn:
 
     def deliver(self) -> None:
         self._driver.read(self._y, self._output)
-        found = self._output if self._last else self._output.transpose(0, 2, 3, 1)
-        self._driver.write(self._target, np.ascontiguousarray(found))
+        output = self._output if self._last else self._output.transpose(0, 2, 3, 1)
+        self._driver.write(self._target, np.ascontiguousarray(output))
 
     def close(self) -> None:
         self._convolution.close()

@@ -31,7 +31,7 @@ class HipLanguage(Language):
         super().__init__(gpu, Compiler(hip_maker(version, str(gpu.described["target"])), jobs=jobs))
 
     def symbol(self, image: bytes, name: str) -> str:
-        names: list[str] = sorted({found.decode() for found in _KERNEL.findall(image)})
+        names: list[str] = sorted({name_bytes.decode() for name_bytes in _KERNEL.findall(image)})
         mangled = re.compile(rf"_Z(N[\w$]*?)?{len(name)}{re.escape(name)}(?!\d)")
         for match in names:
             if match == name or mangled.match(match):

@@ -37,7 +37,7 @@ def function_name(library: bytes, name: str) -> str:
     mangled = re.compile(
         rf"{small}_?|__\w+_MOD_{small}|\w+_mp_{small}_|_Z(N[\w$]*?)?{len(name)}{re.escape(name)}(?!\d)\w*"
     )
-    found = sorted(value for value in names if mangled.fullmatch(value))
-    if not found:
+    matches = sorted(value for value in names if mangled.fullmatch(value))
+    if not matches:
         raise KernelFailed(State.COMPILE, f"the source has no function '{name}'")
-    return found[0]
+    return matches[0]

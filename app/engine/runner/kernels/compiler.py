@@ -104,8 +104,8 @@ def session_ended() -> KernelFailed:
 
 def _error_first(said: str) -> str:
     lines = said.splitlines()
-    found = next((line for line in lines if _ERROR.search(line)), "")
-    return f"{found.strip()}\n{said}" if found and found != lines[0] else said
+    error_line = next((line for line in lines if _ERROR.search(line)), "")
+    return f"{error_line.strip()}\n{said}" if error_line and error_line != lines[0] else said
 
 
 MAX_CACHE_BYTES: Final = 512 << 20
@@ -252,8 +252,8 @@ class Compiler:
 def kept_image(identity: str, build: Build) -> bytes | None:
     """What a compiler of this identity made of a build in some session; None if that is no longer kept."""
     folder = _cache_folder()
-    found = None if folder is None else _kept_in(folder / f"{_key(identity, build)}.image")
-    return None if found is None else found.image
+    kept = None if folder is None else _kept_in(folder / f"{_key(identity, build)}.image")
+    return None if kept is None else kept.image
 
 
 def _key(identity: str, build: Build) -> str:

@@ -153,15 +153,15 @@ class LoadedKernels:
 
     def check(self, name: str) -> str:
         """One launch on fresh outputs; what is wrong with them, or nothing. Raises KernelFailed."""
-        found = self._gpu.ask({"do": "check", "id": name}, timeout_s=self._timeout_s + SPARE_S, meanwhile=self._on_wait)
-        if found["launch_s"] > self._timeout_s:
+        reply = self._gpu.ask({"do": "check", "id": name}, timeout_s=self._timeout_s + SPARE_S, meanwhile=self._on_wait)
+        if reply["launch_s"] > self._timeout_s:
             raise KernelFailed(
-                State.TIMEOUT, f"one launch took {found['launch_s']:.3g} s, {self._timeout_s:g} s at most"
+                State.TIMEOUT, f"one launch took {reply['launch_s']:.3g} s, {self._timeout_s:g} s at most"
             )
         return "; ".join(
             f"{wrong['output']}: {wrong['wrong']} of {wrong['size']} values are wrong, the first at {wrong['first']}, "
             f"by {wrong['worst']:.4g} at most"
-            for wrong in found["wrong"]
+            for wrong in reply["wrong"]
         )
 
     def outputs(self) -> dict[str, Array]:

@@ -153,11 +153,11 @@ class VendorLook:
         self._why_not = "the session was stopped before it was measured"
         try:
             message = {"kind": operator.kind, "shape": list(operator.shape), "precision": operator.precision}
-            found = gpu.ask({"do": "vendor", "id": VENDOR_LOAD.name, **message})
-            self._library = str(found["library"])
-            if found["wrong"]:
-                self._why_not = f"it differs from the reference by {found['wrong'][0]['worst']:.4g}"
-            run = None if found["wrong"] else meter.run(VENDOR_LOAD, stop=stop, window_s=window_s)
+            reply = gpu.ask({"do": "vendor", "id": VENDOR_LOAD.name, **message})
+            self._library = str(reply["library"])
+            if reply["wrong"]:
+                self._why_not = f"it differs from the reference by {reply['wrong'][0]['worst']:.4g}"
+            run = None if reply["wrong"] else meter.run(VENDOR_LOAD, stop=stop, window_s=window_s)
             gpu.ask({"do": "unload", "id": VENDOR_LOAD.name})
         except KernelFailed as failure:
             self._why_not = failure.what

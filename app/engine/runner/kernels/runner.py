@@ -432,10 +432,12 @@ class KernelRunner(Runner):
         Nothing is loaded once the launches that are timed have begun.
         """
         following, self._following = self._following, {}
-        found = next(((each, of) for each, of in following.items() if each.done() and not each.exception()), None)
-        if found is None:
+        next_compiled = next(
+            ((each, of) for each, of in following.items() if each.done() and not each.exception()), None
+        )
+        if next_compiled is None:
             return True
-        future, next_one = found
+        future, next_one = next_compiled
         try:
             self._kernels.warm(candidate.name)
             facts = self._kernels.load_ahead(next_one.name, next_one.prepared, future.result().image)
@@ -577,8 +579,8 @@ class KernelRunner(Runner):
     def _take_vendor(self, run: Run) -> None:
         window = self._meter.window(run)
         self._stating.note(VENDOR.name, window)
-        found = measurement_of(self._spec, -1, {}, [window], source=self.source, cost_s=0.0)
-        self._vendor.take(found)
+        measurement = measurement_of(self._spec, -1, {}, [window], source=self.source, cost_s=0.0)
+        self._vendor.take(measurement)
 
     def _take_window(self, candidate: _Candidate, run: Run) -> None:
         """The figures of a repeat that ran."""

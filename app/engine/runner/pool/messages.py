@@ -397,8 +397,8 @@ def parse_abilities(answer: Mapping[str, Any]) -> Abilities:
 
 def parse_features(answer: Mapping[str, Any], rows: int, features: int) -> list[list[float]]:
     """The answer to 'features': a list for each row, NaN if unknown. Raises Garbled."""
-    found = list_of(answer.get("features"), rows, exactly=True)
-    return [[_or_nan(value) for value in list_of(row, features, exactly=True)] for row in found]
+    listed = list_of(answer.get("features"), rows, exactly=True)
+    return [[_or_nan(value) for value in list_of(row, features, exactly=True)] for row in listed]
 
 
 def parse_origin(answer: Mapping[str, Any]) -> dict[str, str]:

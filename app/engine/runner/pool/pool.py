@@ -87,10 +87,10 @@ def board_name(key: str) -> str:
 
 def models_of(boards: Iterable[PoolBoard]) -> dict[str, tuple[PoolBoard, ...]]:
     """The boards by their models."""
-    found: dict[str, list[PoolBoard]] = {}
+    by_model: dict[str, list[PoolBoard]] = {}
     for board in boards:
-        found.setdefault(board.model, []).append(board)
-    return {model: tuple(sorted(there, key=lambda each: each.key)) for model, there in sorted(found.items())}
+        by_model.setdefault(board.model, []).append(board)
+    return {model: tuple(sorted(there, key=lambda each: each.key)) for model, there in sorted(by_model.items())}
 
 
 def board_message(board: PoolBoard) -> dict[str, Any]:

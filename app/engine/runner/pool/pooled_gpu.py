@@ -88,8 +88,8 @@ class PooledGpu(TunedBoards):
 
     def why_not(self, setting: str) -> str:
         """Why a setting cannot be made on all of the boards; empty if it can."""
-        found = ((board, why) for board in self.boards if (why := board.why_not(setting)))
-        return next((f"{each.label}: {why}" for each, why in found), "")
+        refusals = ((board, why) for board in self.boards if (why := board.why_not(setting)))
+        return next((f"{each.label}: {why}" for each, why in refusals), "")
 
     # --- the Gpu seam -------------------------------------------------------------------------------------------------
 

@@ -237,10 +237,10 @@ class PoolRunner(Runner):
             board = max(ready, key=lambda each: (-tried[each], count[each]))
             tried[board] += 1
             asked = [candidate.row for candidate in candidates if candidate.board != board]
-            found = {item.row: item for item in self._look_at(asked, Depth.ENERGY, stop, only=board)}
-            if found.keys() >= set(asked):
+            by_row = {item.row: item for item in self._look_at(asked, Depth.ENERGY, stop, only=board)}
+            if by_row.keys() >= set(asked):
                 self._decided_on = board
-                worked = {row: element for row, element in found.items() if element.state is State.OK}
+                worked = {row: element for row, element in by_row.items() if element.state is State.OK}
                 return [worked.get(measurement.row, measurement) for measurement in measurements]
         return measurements
 

@@ -253,10 +253,10 @@ def counters_refused(parameters: Path = _PARAMETERS, status: Path = Path("/proc/
 def _is_administrator(status: Path) -> bool:
     """As the driver sees it: CAP_SYS_ADMIN, which root in a container may lack."""
     try:
-        found = _CAPABILITIES.search(status.read_text(encoding="ascii", errors="replace"))
+        match = _CAPABILITIES.search(status.read_text(encoding="ascii", errors="replace"))
     except OSError:
-        found = None
-    return bool(int(found[1], 16) & _SYS_ADMIN) if found else os.name == "posix" and os.geteuid() == 0
+        match = None
+    return bool(int(match[1], 16) & _SYS_ADMIN) if match else os.name == "posix" and os.geteuid() == 0
 
 
 CHOICE: Final = "WATTRIDGE_NCU"
