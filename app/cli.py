@@ -32,13 +32,13 @@ class _Parser(argparse.ArgumentParser):
         near = _nearest(str(value), map(str, action.choices))
         if isinstance(action, argparse._SubParsersAction):
             self.error(f"there is no command '{value}'{near}")
-        known = ", ".join(map(str, action.choices))
-        raise argparse.ArgumentError(action, f"'{value}' is not one of {known}{near}")
+        choices = ", ".join(map(str, action.choices))
+        raise argparse.ArgumentError(action, f"'{value}' is not one of {choices}{near}")
 
 
-def _nearest(word: str, known: Iterable[str]) -> str:
+def _nearest(word: str, candidates: Iterable[str]) -> str:
     """The known word that `word` resembles, as the end of a message; empty if none does."""
-    near = difflib.get_close_matches(word, list(known), 1)
+    near = difflib.get_close_matches(word, list(candidates), 1)
     return f"; did you mean '{near[0]}'?" if near else ""
 
 

@@ -116,11 +116,11 @@ def from_json(kind: type[T], document: Any) -> T:
     hints = _hints(record)
     given: dict[str, Any] = {}
     for field in dataclasses.fields(record):
-        known = field.metadata.get("stated", _NOTHING)
-        key = known.key or field.name
-        if known.key is not None and (key in document or _is_required(field)):
+        stated_value = field.metadata.get("stated", _NOTHING)
+        key = stated_value.key or field.name
+        if stated_value.key is not None and (key in document or _is_required(field)):
             value = document[key]
-            given[field.name] = "" if known.nullable and value is None else _read(hints[field.name], value)
+            given[field.name] = "" if stated_value.nullable and value is None else _read(hints[field.name], value)
     return kind(**given)
 
 
@@ -139,10 +139,10 @@ def json_schema(*kinds: Any) -> dict[str, Any]:
 
 
 def _document(record: Any) -> Mapping[str, Any]:
-    known = stated(record.__class__)
+    fields_stated = stated(record.__class__)
     document: dict[str, Any] = {}
     for key, name in _names(record.__class__).items():
-        value, more = getattr(record, name), known.get(name, _NOTHING)
+        value, more = getattr(record, name), fields_stated.get(name, _NOTHING)
         if more.flat and value is not None:
             parts = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
             document |= {_flat(key, part): item for part, item in parts.items()}
@@ -293,12 +293,12 @@ def _union(schemas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _object(kind: Any, defined: dict[str, Any]) -> dict[str, Any]:
     hints = _hints(kind)
-    known = stated(kind) if _is_record(kind) else {}
-    names = _names(kind) if known else {name: name for name in hints}
+    notes = stated(kind) if _is_record(kind) else {}
+    names = _names(kind) if notes else {name: name for name in hints}
     properties: dict[str, Any] = {}
     optional: set[str] = set()
     for key, name in names.items():
-        hint, more = hints[name], known.get(name, _NOTHING)
+        hint, more = hints[name], notes.get(name, _NOTHING)
         if more.absent:
             (hint,) = (argument for argument in get_args(hint) if argument is not type(None))
         schema = _schema(hint, defined)

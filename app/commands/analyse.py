@@ -262,9 +262,9 @@ def _front(arguments: Namespace, opened: Opened | None = None) -> Any:
 
 
 def _check(name: str, option: str, opened: Opened) -> None:
-    known = (*opened.table.value_names, *opened.table.space.names)
-    if name not in known:
-        raise InputError(f"there is no value '{name}'", option, f"known: {', '.join(known)}")
+    columns = (*opened.table.value_names, *opened.table.space.names)
+    if name not in columns:
+        raise InputError(f"there is no value '{name}'", option, f"known: {', '.join(columns)}")
 
 
 def _repeats(opened: Opened) -> dict[str, Any] | None:

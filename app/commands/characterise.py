@@ -75,7 +75,7 @@ def _run(gpu: Gpu, arguments: Namespace) -> tuple[Characterisation, str]:
             characterisation = drive(
                 board,
                 wave_loads(board),
-                known=known,
+                characterisation=known,
                 on_progress=progress,
                 on_part=lambda part: files.append(str(save_characterisation(part))),
                 before_part=(lambda: _await_idle(gpu, stopped)) if arguments.when_idle else None,

@@ -184,11 +184,13 @@ def _of_profile(name: str | None, gpu: Gpu) -> BoardSettings:
     """The settings of a profile for boards of this kind."""
     from ..engine.control.profiles import profiles_of
 
-    known = profiles_of(gpu.info.name)
-    if name is not None and name not in known:
-        there = f"there are {', '.join(known)}" if known else "profiles are kept in the window, of each kind of board"
+    profiles = profiles_of(gpu.info.name)
+    if name is not None and name not in profiles:
+        there = (
+            f"there are {', '.join(profiles)}" if profiles else "profiles are kept in the window, of each kind of board"
+        )
         raise InputError(f"no profile of {gpu.info.name} is called that", name, there)
-    return {} if name is None else known[name]
+    return {} if name is None else profiles[name]
 
 
 def _of_session(session: int, configuration: str | None) -> tuple[BoardSettings, SessionRecord]:

@@ -54,8 +54,8 @@ def tuned_by_models(specification: Specification, models: Sequence[PooledGpu], a
 
     for given, option in ((arguments.out, "--out"), (arguments.resume, "--resume")):
         if given is not None:
-            known = ", ".join(gpu.model for gpu in models)
-            raise InputError(f"the pool has boards of several models: {known}", option, "name one with --model")
+            choices = ", ".join(gpu.model for gpu in models)
+            raise InputError(f"the pool has boards of several models: {choices}", option, "name one with --model")
     options = search_options(arguments, arguments.repeats)
     plans = [[plan_specification(specification, gpu, options)] for gpu in models]
     return _tuned(plans, "models", quiet=arguments.json)

@@ -98,9 +98,9 @@ class AccuracyObserver(OutputObserver):
 def error_by_name(name: str, tiny: float = _TINY) -> Error:
     """The error of that name, of arrays of any precision. Raises InputError with the list for another one."""
     words = re.sub(r"[\s_-]+", " ", re.sub(r"\berror\b", " ", re.sub(r"[_-]", " ", name.lower()))).split()
-    known = " ".join(_WORDS.get(word, word) for word in words)
+    normal = " ".join(_WORDS.get(word, word) for word in words)
     errors = dict(_errors(tiny))
-    error = errors.get(_SHORT.get(known, known))
+    error = errors.get(_SHORT.get(normal, normal))
     if error is None:
         raise InputError(f"there is no error '{name}'", "AccuracyObserver", f"one of {', '.join(errors)}")
     return lambda answer, output: error(np.asarray(answer, np.float64), np.asarray(output, np.float64))

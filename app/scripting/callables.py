@@ -344,8 +344,8 @@ def _limits(given: Mapping[str, str] | None, metrics: Sequence[str]) -> Callable
 
     def broken(figures: Mapping[str, Any]) -> str:
         for name, test in tests.items():
-            known = all(value in figures for value in test.names)
-            if not known or not bool(test.evaluate(figures)):
+            computable = all(value in figures for value in test.names)
+            if not computable or not bool(test.evaluate(figures)):
                 return f"{name} is {figures.get(name, 'not known')}, and the limit is: {test.text}"
         return ""
 

@@ -97,11 +97,11 @@ def plan_on_board(
         raise InputError(what, spec.name, remedy)
     board = _ScriptedBoard(gpu, guard, script, isolated, wanted.figures)
     board.require_space(spec, space)
-    known: dict[int, Measurement] = {}
+    cached: dict[int, Measurement] = {}
     if cache is not None:
         known_as, size = their_device(spec.kernel).get("known_as"), kernel.problem_size
         cache.require(space.names, kernel=spec.name, problem_size=size, board=gpu.info.name, known_as=known_as)
-        known = _with_objective(_known(cache, space, wanted.figures), wanted)
+        cached = _with_objective(_known(cache, space, wanted.figures), wanted)
     both = metered and not time_alone and not wanted.objective.front
     return _plan(
         kernel,
@@ -112,7 +112,7 @@ def plan_on_board(
         driver=gpu.info.driver,
         source=gpu.info.source,
         objective=replace(wanted.objective, front=_TIME_AND_ENERGY) if both else wanted.objective,
-        known=tuple(map(wanted.figures.complete, known.values())),
+        known=tuple(map(wanted.figures.complete, cached.values())),
         looks_again=metered and not time_alone,
         origin={"gpu": gpu.info.uuid, "isolated": str(isolated), **their_device(spec.kernel)},
     )
@@ -169,19 +169,19 @@ def plan_from_cache(kernel: DescribedKernel, wanted: Wanted, cache: GrowingCache
     }
     space = _space(kernel, wanted, limits_of((8, 0)), settings, recording.notes)
     cache.require(space.names, kernel=kernel.spec.name, problem_size=kernel.problem_size)
-    known = _known(cache, space, wanted.figures)
+    cached = _known(cache, space, wanted.figures)
     wanted.figures.ran = False
-    missing = next((row for row in range(space.size) if row not in known), None)
+    missing = next((row for row in range(space.size) if row not in cached), None)
     if missing is not None:
         named = ", ".join(f"{name}={value}" for name, value in space.configuration(missing).items())
-        what = f"{space.size - len(known)} of {space.size} configurations are not in the cache, the first is {named}"
+        what = f"{space.size - len(cached)} of {space.size} configurations are not in the cache, the first is {named}"
         raise InputError(what, str(cache.path), "in simulation_mode every configuration must be there")
     timed, names, complete = recording.names_at_time, recording.value_names, wanted.figures.complete
     return _plan(
         kernel,
         wanted,
         space,
-        InProcess(lambda _: CompletedRunner(ReplayRunner(known.__getitem__, timed, names), complete)),
+        InProcess(lambda _: CompletedRunner(ReplayRunner(cached.__getitem__, timed, names), complete)),
         gpu=recording.device,
         source="recorded",
         objective=wanted.objective,
@@ -192,10 +192,10 @@ def plan_from_cache(kernel: DescribedKernel, wanted: Wanted, cache: GrowingCache
 
 def _known(cache: GrowingCache, space: SearchSpace, figures: Figures) -> dict[int, Measurement]:
     """What the file holds of the space, with what is no number of it."""
-    known = cache.known(space)
-    for row, measurement in known.items():
+    cached = cache.known(space)
+    for row, measurement in cached.items():
         figures.more[row] = dict(cache.other_values(measurement))
-    return known
+    return cached
 
 
 def _with_objective(known: dict[int, Measurement], wanted: Wanted) -> dict[int, Measurement]:

@@ -554,8 +554,8 @@ def _share_out(session: SessionResult, results: Sequence[Result], rows: Sequence
     What other sessions spent on configurations that a cache holds was not spent now.
     """
     plan, progress = session.plan, session.progress
-    known = {item.row for item in plan.known}
-    for from_cache in (result for result, row in zip(results, rows, strict=True) if row in known):
+    taken_over = {item.row for item in plan.known}
+    for from_cache in (result for result, row in zip(results, rows, strict=True) if row in taken_over):
         from_cache |= dict.fromkeys(COST_MS, 0.0)
     on_this_clock = plan.source not in ("recorded", "simulated")
     spent = math.fsum(element.get(name, 0.0) for element in results for name in COST_MS) if on_this_clock else 0.0

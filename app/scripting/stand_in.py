@@ -217,8 +217,8 @@ def create_power_frequency_model(
         label, settable = board.info.label, np.asarray(board.graphics_clocks_mhz())
         points = _relation(board, n_samples)
     clocks, power, fit = points.clock_mhz, points.power_w, fit_points(points)
-    known = fit.voltage_ridge_mhz if fit.voltage_ridge_mhz is not None else fit.ridge_mhz
-    ridge, parameters, scales = _fitted(clocks, power, known)
+    ridge_mhz = fit.voltage_ridge_mhz if fit.voltage_ridge_mhz is not None else fit.ridge_mhz
+    ridge, parameters, scales = _fitted(clocks, power, ridge_mhz)
     nearest = int(settable[np.argmin(np.abs(settable - ridge))])
     if verbose:
         for clock, value in zip(clocks, power, strict=True):
@@ -254,9 +254,9 @@ def get_frequency_range_around_ridge(
     list of float
         The settable clocks nearest to these points, in MHz.
     """
-    share, known = int(freq_range) / 100.0, np.asarray(all_frequencies)
+    share, clocks = int(freq_range) / 100.0, np.asarray(all_frequencies)
     wanted = np.linspace((1 - share) * ridge_frequency, (1 + share) * ridge_frequency, int(number_of_freqs))
-    chosen: list[float] = np.unique([known[np.argmin(np.abs(known - value))] for value in wanted]).tolist()
+    chosen: list[float] = np.unique([clocks[np.argmin(np.abs(clocks - value))] for value in wanted]).tolist()
     if verbose:
         say(f"clocks to tune: {', '.join(f'{item:g}' for item in chosen)} MHz")
     return chosen

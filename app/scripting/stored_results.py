@@ -219,8 +219,8 @@ def _size(given: Any) -> str:
 
 def _document(path: Path) -> dict[str, Any]:
     document = json_or_none(read_text(path, _MOST_BYTES))
-    known = isinstance(document, dict) and document.get("version_number") == _VERSION
-    if not known or not isinstance(document.get("data"), list) or not document["data"]:
+    is_ours = isinstance(document, dict) and document.get("version_number") == _VERSION
+    if not is_ours or not isinstance(document.get("data"), list) or not document["data"]:
         raise InputError("it is no file of stored results", str(path), "name one that store_results wrote")
     document.setdefault("objective_higher_is_better", False)
     return dict(document)

@@ -90,11 +90,11 @@ def _strategy(name: Any, given: dict[str, Any]) -> str:
     if name == "minimize":
         method = given.pop("method", _MINIMISER)
         if method not in MINIMISERS:
-            known = ", ".join(MINIMISERS)
-            raise InputError(f"'{method}' is no method of minimize here", "strategy_options", f"one of {known}")
+            choices = ", ".join(MINIMISERS)
+            raise InputError(f"'{method}' is no method of minimize here", "strategy_options", f"one of {choices}")
         return MINIMISERS[method]
     if isinstance(name, str) and (name in STRATEGIES or name in strategies.names()):
         return STRATEGIES.get(name, name)
     what = f"'{name}' is no strategy here" if isinstance(name, str) else "a strategy of the script's own is not run"
-    known = ", ".join(dict.fromkeys((*STRATEGIES, "minimize", *strategies.names())))
-    raise InputError(what, "strategy", f"one of {known}")
+    choices = ", ".join(dict.fromkeys((*STRATEGIES, "minimize", *strategies.names())))
+    raise InputError(what, "strategy", f"one of {choices}")

@@ -44,6 +44,6 @@ LIMITING = (
 
 def names(bits: int) -> tuple[str, ...]:
     """The words for the set bits, in bit order; a bit we do not know is shown as its number."""
-    known = tuple(name for reason, name in NAMES.items() if bits & reason)
+    named = tuple(name for reason, name in NAMES.items() if bits & reason)
     unknown = bits & ~sum(NAMES)
-    return (*known, f"reason 0x{unknown:x}") if unknown else known
+    return (*named, f"reason 0x{unknown:x}") if unknown else named

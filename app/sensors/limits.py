@@ -71,8 +71,8 @@ def limits_of(
             shared_memory_per_multiprocessor=shared,
             warp_size=in_step,
         )
-    known = max((c for c in _BY_CAPABILITY if c <= compute_capability), default=(8, 0))
-    threads, blocks, shared = _BY_CAPABILITY[known]
+    capability = max((c for c in _BY_CAPABILITY if c <= compute_capability), default=(8, 0))
+    threads, blocks, shared = _BY_CAPABILITY[capability]
     return DeviceLimits(
         compute_capability=compute_capability[0] + compute_capability[1] / 10,
         multiprocessors=multiprocessors if multiprocessors is not None else 108,

@@ -18,14 +18,14 @@ def why_not_valid(arguments: Any, schema: Mapping[str, Any]) -> str:
     """Why arguments do not fit; empty if they do."""
     if not isinstance(arguments, dict):
         return "arguments is no object"
-    known = schema["properties"]
+    properties = schema["properties"]
     for name in schema.get("required", ()):
         if name not in arguments:
             return f"{name} is missing"
     for name, value in arguments.items():
-        if name not in known:
+        if name not in properties:
             return f"there is no argument {name!r}"
-        if why := _why_not(value, known[name]):
+        if why := _why_not(value, properties[name]):
             return f"{name}: {why}"
     return ""
 

@@ -106,8 +106,8 @@ def split_cloud(session: Analysed, name: str) -> Chart | str:
     x, y = plane.values[:, 0], plane.values[:, 1]
     shown = [session.described(goal.name) for goal in plane.goals]
     values = values_of(analysis.table, name)[: len(x)]  # the table may have grown since
-    known = np.isfinite(x) & np.isfinite(y) & np.isfinite(values)
-    above = above_mean(values, known)
+    finite = np.isfinite(x) & np.isfinite(y) & np.isfinite(values)
+    above = above_mean(values, finite)
     described = session.described(name)
     mean = described.text(split.mean)
     speed = relative_change(split.below.speed, split.above.speed)
@@ -125,7 +125,7 @@ def split_cloud(session: Analysed, name: str) -> Chart | str:
             symbol=symbol,
         )
         for side, colour, mask, symbol in (
-            ("up to", "low", known & ~above, "s"),
+            ("up to", "low", finite & ~above, "s"),
             ("above", "high", above, "o"),
         )
     ]

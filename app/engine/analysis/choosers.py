@@ -228,11 +228,11 @@ def _scaled_front(time_s: Floats, energy_j: Floats) -> tuple[Indices, Floats, Fl
 
 def _least(first: Floats, then: Floats, allowed: Mask | None = None) -> int | None:
     """The index of the least `first` among the allowed, of equals the least `then`."""
-    known = np.isfinite(first) if allowed is None else np.isfinite(first) & allowed
-    if not known.any():
+    finite = np.isfinite(first) if allowed is None else np.isfinite(first) & allowed
+    if not finite.any():
         return None
-    least = first[known].min()
-    equals = np.flatnonzero(known & (first == least))
+    least = first[finite].min()
+    equals = np.flatnonzero(finite & (first == least))
     return int(equals[np.where(np.isnan(then[equals]), np.inf, then[equals]).argmin()])
 
 

@@ -140,9 +140,9 @@ class MeanChange:
     @classmethod
     def over(cls, changes: Sequence[float], fewest: int = FEWEST) -> MeanChange:
         """Of the changes that are known; NaN if they are fewer than `fewest`."""
-        known = [change for change in changes if math.isfinite(change)]
-        mean = fmean(known) if len(known) >= fewest else math.nan
-        return cls(mean, stdev(known) if len(known) >= max(2, fewest) else math.nan, len(known))
+        finite = [change for change in changes if math.isfinite(change)]
+        mean = fmean(finite) if len(finite) >= fewest else math.nan
+        return cls(mean, stdev(finite) if len(finite) >= max(2, fewest) else math.nan, len(finite))
 
     @property
     def words(self) -> str:
@@ -347,8 +347,8 @@ def _settings(measured: _Measured, rows: Indices) -> int:
     """Count the different device settings at which these measurements have both a time and an energy."""
     table = measured.session.table
     axes = [axis for axis, parameter in enumerate(table.space.parameters) if parameter.device_setting]
-    known = rows[np.isfinite(measured.costs.time_s[rows] + measured.costs.energy_j[rows])]
-    return len(np.unique(table.space.codes[table.rows()[known]][:, axes], axis=0)) if axes else 1
+    finite = rows[np.isfinite(measured.costs.time_s[rows] + measured.costs.energy_j[rows])]
+    return len(np.unique(table.space.codes[table.rows()[finite]][:, axes], axis=0)) if axes else 1
 
 
 def _rows_with(table: ResultTable, wanted: Configuration) -> Indices | None:
@@ -533,8 +533,8 @@ class OverMachines:
         NaN over fewer than FEWEST configurations.
         """
         shares = {name: [p.figures[name].share for p in self.points if name in p.figures] for name in self.figures}
-        known = {name: [value for value in share if math.isfinite(value)] for name, share in shares.items()}
-        return {name: median(match) if len(match) >= FEWEST else math.nan for name, match in known.items() if match}
+        finite = {name: [value for value in share if math.isfinite(value)] for name, share in shares.items()}
+        return {name: median(match) if len(match) >= FEWEST else math.nan for name, match in finite.items() if match}
 
 
 def over_machines(sessions: Sequence[Compared], figures: Sequence[str] = ()) -> tuple[OverMachines, ...]:

@@ -152,8 +152,8 @@ def above_mean(values: Floats, among: Mask) -> Mask:
     ndarray of bool, shape (n,)
         A value at the mean counts as below.
     """
-    known = among & np.isfinite(values)
-    return known & (values > values[known].mean()) if known.any() else known
+    finite = among & np.isfinite(values)
+    return finite & (values > values[finite].mean()) if finite.any() else finite
 
 
 def split_by_mean(observed: Observed, speed: Floats, efficiency: Floats) -> Split | None:
@@ -171,12 +171,12 @@ def split_by_mean(observed: Observed, speed: Floats, efficiency: Floats) -> Spli
     Split or None
         None for quantities of words, fewer than FEWEST measurements, and a quantity that does not vary.
     """
-    known = np.isfinite(observed.values) & np.isfinite(speed) & np.isfinite(efficiency)
-    if observed.categorical or known.sum() < FEWEST or np.ptp(observed.values[known]) == 0:
+    finite = np.isfinite(observed.values) & np.isfinite(speed) & np.isfinite(efficiency)
+    if observed.categorical or finite.sum() < FEWEST or np.ptp(observed.values[finite]) == 0:
         return None
-    above = above_mean(observed.values, known)
-    halves = [Half.of(speed[side], efficiency[side]) for side in (above, known & ~above)]
-    return Split(observed.name, float(observed.values[known].mean()), *halves)
+    above = above_mean(observed.values, finite)
+    halves = [Half.of(speed[side], efficiency[side]) for side in (above, finite & ~above)]
+    return Split(observed.name, float(observed.values[finite].mean()), *halves)
 
 
 class _Column:
@@ -192,8 +192,8 @@ class _Column:
         if not np.array_equal(rows, self.known):
             return _standardised(self.values[rows]), _standardised(_ranked(self.values[rows]))
         if self._over_known is None:
-            known = self.values[rows]
-            self._over_known = _standardised(known), _standardised(_ranked(known))
+            values_of_rows = self.values[rows]
+            self._over_known = _standardised(values_of_rows), _standardised(_ranked(values_of_rows))
         return self._over_known
 
 

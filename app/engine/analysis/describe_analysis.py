@@ -198,9 +198,9 @@ def describe_counters(analysis: Analysis) -> Iterator[Description]:
         return
     costs, table = analysis.costs, analysis.table.so_far()
     columns = {name: values_of(table, name)[: len(costs.time_s)] for name in counted.names}
-    known = np.any([np.isfinite(values) for values in columns.values()], axis=0)
+    finite = np.any([np.isfinite(values) for values in columns.values()], axis=0)
     moving = {one.name: one for one in analysis.correlations}
-    ends = [np.where(known, value, np.nan) for value in (costs.time_s, costs.energy_j)]
+    ends = [np.where(finite, value, np.nan) for value in (costs.time_s, costs.energy_j)]
     at = [int(np.nanargmin(end)) if np.isfinite(end).any() else None for end in ends]
     rows: list[list[Cell]] = []
     for name, values in columns.items():

@@ -60,8 +60,8 @@ def drift_of(name: str, time_s: npt.ArrayLike, values: npt.ArrayLike) -> DriftOf
     from scipy.stats import theilslopes
 
     when, what = np.asarray(time_s, dtype=np.float64), np.asarray(values, dtype=np.float64)
-    known = np.isfinite(when) & np.isfinite(what)
-    when, what = when[known], what[known]
+    finite = np.isfinite(when) & np.isfinite(what)
+    when, what = when[finite], what[finite]
     if len(what) < FEWEST or np.ptp(when) == 0:
         return None
     hours = (when - when.min()) / 3600

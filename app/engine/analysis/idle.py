@@ -230,8 +230,8 @@ class _Looker:
     def _mean(self, readings: Sequence[Reading], name: str) -> float:
         if name not in self._at:
             return math.nan
-        known = [value for reading in readings if not math.isnan(value := reading.values[self._at[name]])]
-        return fmean(known) if known else math.nan
+        finite = [value for reading in readings if not math.isnan(value := reading.values[self._at[name]])]
+        return fmean(finite) if finite else math.nan
 
 
 def _at_rest(energy: Energy, seconds: float) -> tuple[float, float]:

@@ -83,17 +83,17 @@ def importances(space: SearchSpace, rows: Indices, figure: Floats, *, maximise: 
         Sorted by the share of the variance, largest first.
     """
     codes = space.codes[rows].astype(np.int64)
-    known = np.isfinite(figure)
-    scaled = _scaled(figure[known])
-    best = _best_rows(figure, known, maximise)
+    finite = np.isfinite(figure)
+    scaled = _scaled(figure[finite])
+    best = _best_rows(figure, finite, maximise)
     result = []
     for axis, parameter in enumerate(space.parameters):
         column, size = codes[:, axis], len(parameter.values)
         if len(np.unique(column)) < 2:
             continue
-        divergence = _divergence(column[known], column[best], size)
-        levels = _levels(parameter.values, column, figure, known, maximise)
-        result.append((parameter.name, _share(column[known], scaled), divergence, levels))
+        divergence = _divergence(column[finite], column[best], size)
+        levels = _levels(parameter.values, column, figure, finite, maximise)
+        result.append((parameter.name, _share(column[finite], scaled), divergence, levels))
     whole = math.fsum(divergence for _, _, divergence, _ in result)
     made = [
         Importance(name, over_all, divergence / whole if whole > 0 else 0.0, levels)
@@ -125,10 +125,10 @@ def interactions(space: SearchSpace, rows: Indices, figure: Floats, most: int = 
     list of Interaction
         Sorted by share, largest first; pairs that explain nothing are left out.
     """
-    known = np.isfinite(figure)
-    if known.sum() < _FEWEST:
+    finite = np.isfinite(figure)
+    if finite.sum() < _FEWEST:
         return []
-    codes, scaled = space.codes[rows[known]].astype(np.int64), _scaled(figure[known])
+    codes, scaled = space.codes[rows[finite]].astype(np.int64), _scaled(figure[finite])
     varying = [axis for axis in range(codes.shape[1]) if len(codes) and np.ptp(codes[:, axis]) > 0]
     alone = {axis: _share(codes[:, axis], scaled) for axis in varying}
     result = []

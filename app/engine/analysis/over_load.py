@@ -297,8 +297,8 @@ def _all(masks: list[Mask], length: int) -> Mask:
 
 
 def _order(name: str) -> int:
-    known = DEVICE_SETTINGS.get(name, name)
-    return SETTINGS.index(known) if known in SETTINGS else len(SETTINGS)
+    setting = DEVICE_SETTINGS.get(name, name)
+    return SETTINGS.index(setting) if setting in SETTINGS else len(SETTINGS)
 
 
 def _is_number(value: Value) -> bool:

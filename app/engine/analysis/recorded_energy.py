@@ -72,8 +72,8 @@ class SourceEnergy:
     @property
     def label(self) -> str:
         """As it is shown."""
-        known = POWER_SAMPLES if self.channel == POWER_SAMPLES.name else CHANNELS[self.channel]
-        return f"{known.label}, trapezoid" if self.method == "trapezoid" else known.label
+        channel = POWER_SAMPLES if self.channel == POWER_SAMPLES.name else CHANNELS[self.channel]
+        return f"{channel.label}, trapezoid" if self.method == "trapezoid" else channel.label
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,8 +324,8 @@ def _trapezoid(times_s: Floats, values: Floats) -> float:
 
 
 def _known_only(times_s: Floats, values: Floats) -> tuple[Floats, Floats]:
-    known = np.isfinite(values)
-    return (times_s, values) if known.all() else (times_s[known], values[known])
+    finite = np.isfinite(values)
+    return (times_s, values) if finite.all() else (times_s[finite], values[finite])
 
 
 def _between(times_s: Floats, values: Floats, start_s: float, end_s: float) -> tuple[Floats, Floats]:

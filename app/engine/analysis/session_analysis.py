@@ -90,14 +90,14 @@ def counted(table: ResultTable, costs: Costs) -> Counted | None:
     columns = {name: values for name, values in columns.items() if np.isfinite(values).any()}
     if not columns:
         return None
-    known = np.any([np.isfinite(values) for values in columns.values()], axis=0)
-    configurations = int(known.sum())
+    finite = np.any([np.isfinite(values) for values in columns.values()], axis=0)
+    configurations = int(finite.sum())
 
     def unknown(reason: str) -> Counted:
         nan = math.nan
         return Counted(tuple(columns), configurations, nan, nan, nan, by_chance=True, reason=reason)
 
-    measured = np.flatnonzero(known & np.isfinite(costs.energy_j) & np.isfinite(costs.time_s))
+    measured = np.flatnonzero(finite & np.isfinite(costs.energy_j) & np.isfinite(costs.time_s))
     if len(measured) < FEWEST_PROFILED:
         return unknown(
             f"what counters add to the model of energies shows from {FEWEST_PROFILED} profiled configurations on"
@@ -222,9 +222,9 @@ def observed_in(table: ResultTable) -> list[Observed]:
         categorical = any(isinstance(value, str) for value in parameter.values) and len(parameter.values) > 2
         results.append(Observed(parameter.name, values_of(table, parameter.name), categorical, parameter=True))
     apart = {*REFERENCES, *STATED_FROM, *spreads(table.value_names), *of_sources(table.value_names)}
-    known = [name for name in table.value_names if name not in apart]
+    names = [name for name in table.value_names if name not in apart]
     kept: list[Floats] = []
-    for name in sorted(known, key=lambda name: name not in _NORMALISED):
+    for name in sorted(names, key=lambda name: name not in _NORMALISED):
         values = values_of(table, name)
         if any(_proportional(values, other) for other in kept):
             continue
@@ -235,13 +235,13 @@ def observed_in(table: ResultTable) -> list[Observed]:
 
 def _proportional(values: Floats, other: Floats) -> bool:
     """Whether one is the other in another unit: a file may hold a time in ms besides s."""
-    known = np.isfinite(values)
-    indices = np.flatnonzero(known & (other != 0))
-    if not len(indices) or not np.array_equal(known, np.isfinite(other)):
+    finite = np.isfinite(values)
+    indices = np.flatnonzero(finite & (other != 0))
+    if not len(indices) or not np.array_equal(finite, np.isfinite(other)):
         return False
     factor = values[indices[0]] / other[indices[0]]
     return bool(np.allclose(values[indices[:100]], factor * other[indices[:100]], rtol=1e-9)) and bool(
-        np.allclose(values[known], factor * other[known], rtol=1e-9)
+        np.allclose(values[finite], factor * other[finite], rtol=1e-9)
     )
 
 

@@ -142,8 +142,8 @@ class DeviceGuard:
     def settle_s(self) -> float:
         """How long this board takes from a setting until its sensors show it, as characterised; s."""
         if self._shared.settle_s is None:
-            known = known_characterisation(self.gpu.info)
-            self._shared.settle_s = SETTLE_S if known is None else known.settle_ms / 1e3
+            characterisation = known_characterisation(self.gpu.info)
+            self._shared.settle_s = SETTLE_S if characterisation is None else characterisation.settle_ms / 1e3
         return self._shared.settle_s
 
     @property

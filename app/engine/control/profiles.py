@@ -40,9 +40,9 @@ def save_profile(gpu: str, name: str, settings: BoardSettings) -> None:
 
 def delete_profile(gpu: str, name: str) -> None:
     """Delete a profile, if it is there. Raises InputError, WattridgeError."""
-    known = _all()
-    if known.get(gpu, {}).pop(name, None) is not None:
-        _write(known)
+    profiles = _all()
+    if profiles.get(gpu, {}).pop(name, None) is not None:
+        _write(profiles)
 
 
 # --- inside -----------------------------------------------------------------------------------------------------------

@@ -103,8 +103,8 @@ class Table:
 
     def is_numeric(self, name: str) -> bool:
         """Whether a column holds numbers only, and at least one."""
-        known = [cell for cell in self.columns[name] if cell is not None]
-        return bool(known) and all(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in known)
+        present = [cell for cell in self.columns[name] if cell is not None]
+        return bool(present) and all(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in present)
 
     def is_complete(self, name: str) -> bool:
         """Whether every row has a value of a column."""

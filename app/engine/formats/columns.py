@@ -61,15 +61,15 @@ class Columns:
 
     def _values(self, name: str) -> Floats:
         """A column as numbers, NaN for every other cell."""
-        known = self._read.get(name)
-        if known is None:
+        read = self._read.get(name)
+        if read is None:
             cells = self.cells[name]
             try:
-                known = np.fromiter(map(float, cells), dtype=np.float64, count=len(cells))
+                read = np.fromiter(map(float, cells), dtype=np.float64, count=len(cells))
             except ValueError:
-                known = np.fromiter(map(_number, cells), dtype=np.float64, count=len(cells))
-            self._read[name] = known
-        return known
+                read = np.fromiter(map(_number, cells), dtype=np.float64, count=len(cells))
+            self._read[name] = read
+        return read
 
 
 def _header(cells: Sequence[str], where: str) -> list[str]:

@@ -172,14 +172,14 @@ class _Reading:
         if "Search" in root:
             given = root.table("Search")
             name = given.text("Name")
-            known = _STRATEGIES.get(name.lower(), name.lower())
+            strategy = _STRATEGIES.get(name.lower(), name.lower())
             options = {item.text("Name"): item.raw("Value") for item in given.tables("Attributes")}
             for ours, theirs in (("max_evaluations", "max_fevals"), ("max_seconds", "time_limit")):
                 if theirs in options:
                     search[ours] = options.pop(theirs)
-            if known in self._strategies:
-                search["strategy"] = known
-                fields = self._strategies[known]
+            if strategy in self._strategies:
+                search["strategy"] = strategy
+                fields = self._strategies[strategy]
                 search["options"] = {key: value for key, value in options.items() if key in fields}
                 options = {key: value for key, value in options.items() if key not in fields}
             else:
@@ -351,8 +351,8 @@ class _Writing:
 
     def _block(self, text: str) -> str:
         """A block size; a name that is no parameter stands for 1."""
-        known = text in self._spec.parameters or text in self._spec.constants or not text.isidentifier()
-        return self._inlined(text) if known else "1"
+        defined = text in self._spec.parameters or text in self._spec.constants or not text.isidentifier()
+        return self._inlined(text) if defined else "1"
 
     def _argument(self, argument: ArgumentSpec) -> dict[str, Any]:
         name = _TYPE_NAMES.get(argument.type)

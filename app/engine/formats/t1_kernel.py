@@ -96,8 +96,8 @@ def _grid(
         for axis, name in zip(_AXES[: len(sizes)], BLOCK_SIZE_NAMES, strict=False):
             key = f"GridDiv{axis}"
             written = list(given.texts(key, numbers=True)) if key in given else [name]
-            known = [value for value in written if value in lists or value not in BLOCK_SIZE_NAMES]
-            divisors[axis.lower()] = [text.translated(item, given.place(key)) for item in known]
+            used = [value for value in written if value in lists or value not in BLOCK_SIZE_NAMES]
+            divisors[axis.lower()] = [text.translated(item, given.place(key)) for item in used]
         return {"problem_size": list(sizes), "grid_divisors": divisors}
     problem = [_axis(given, "GlobalSize", axis, text) or "1" for axis in _AXES]
     if given.text("GlobalSizeType", given.text("Language")) != "CUDA":

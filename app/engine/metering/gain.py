@@ -74,8 +74,8 @@ def fit_gain(meter: str, board_w: Sequence[float], meter_w: Sequence[float]) -> 
         Where the windows are too few, or the two do not measure the same.
     """
     board, other = np.asarray(board_w, np.float64), np.asarray(meter_w, np.float64)
-    known = np.isfinite(board) & np.isfinite(other) & (board > 0) & (other > 0)
-    board, other = board[known], other[known]
+    finite = np.isfinite(board) & np.isfinite(other) & (board > 0) & (other > 0)
+    board, other = board[finite], other[finite]
     if len(board) < LEAST:
         what = f"a gain needs {LEAST} windows that both report, and there are {len(board)}"
         raise WattridgeError(what, meter, "measure more configurations with the meter beside the board")

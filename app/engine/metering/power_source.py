@@ -175,7 +175,7 @@ class PowerSensor:
         return self.refresh_s + max(self.refresh_s, self.averaging_s)
 
 
-def find_sensor(gpu: Gpu, known: Characterisation | None, *, buffered: bool) -> PowerSensor | None:
+def find_sensor(gpu: Gpu, characterisation: Characterisation | None, *, buffered: bool) -> PowerSensor | None:
     """Choose the power readings of a board to measure with.
 
     The source that the characterisation chose, where the board has it; else the driver's buffer if it answers, else
@@ -186,7 +186,7 @@ def find_sensor(gpu: Gpu, known: Characterisation | None, *, buffered: bool) -> 
     ----------
     gpu
         The board.
-    known
+    characterisation
         Its characterisation, where there is one.
     buffered
         Whether the driver's buffer answers.
@@ -201,20 +201,22 @@ def find_sensor(gpu: Gpu, known: Characterisation | None, *, buffered: bool) -> 
     sources += [source for source, channel in CHANNEL_OF.items() if channel in available]
     if not sources:
         return None
-    source = known.chosen if known is not None and known.chosen in sources else sources[0]
+    source = (
+        characterisation.chosen if characterisation is not None and characterisation.chosen in sources else sources[0]
+    )
     sensor = _by_generation(source, gpu.info.compute_capability)
-    figures = None if known is None else known.sources[source]
+    figures = None if characterisation is None else characterisation.sources[source]
     origin = ""
-    if known is not None and figures is not None and figures.usable:
-        sensor, origin = _as_known(sensor, known, figures), f", {known.origin}"
+    if characterisation is not None and figures is not None and figures.usable:
+        sensor, origin = _as_known(sensor, characterisation, figures), f", {characterisation.origin}"
     counted = gpu.info.source == "amd"
     words = source_words(source, sensor.refresh_s * 1e3, sensor.averaging_s * 1e3, counted=counted)
     return replace(sensor, words=f"{words}{origin}", counted=counted)
 
 
-def _as_known(sensor: PowerSensor, known: Characterisation, figures: SourceFigures) -> PowerSensor:
+def _as_known(sensor: PowerSensor, characterisation: Characterisation, figures: SourceFigures) -> PowerSensor:
     """The sensor with the figures of this board's characterisation, or, less sure, of another board of its model."""
-    after = known.aftereffect if sensor.buffered else None
+    after = characterisation.aftereffect if sensor.buffered else None
     margin_s = 0.0 if figures.sharp else figures.margin_ms / 1e3
     characterised = replace(
         sensor,
@@ -222,10 +224,10 @@ def _as_known(sensor: PowerSensor, known: Characterisation, figures: SourceFigur
         averaging_s=figures.refresh_ms / 1e3 if figures.window_ms is None else figures.window_ms / 1e3,
         lag_s=figures.lag_ms / 1e3,
         margin_s=margin_s,
-        window_s=known.measure_ms / 1e3,
+        window_s=characterisation.measure_ms / 1e3,
         wander=0.0 if after is None else after.wander,
     )
-    if known.prior:  # the aftereffect is another board's: not taken out
+    if characterisation.prior:  # the aftereffect is another board's: not taken out
         differs_s = BUFFERS_DIFFER_S if sensor.buffered else ASSUMED_MARGIN_S
         wander = math.hypot(characterised.wander, BOARDS_DIFFER)
         return replace(characterised, margin_s=math.hypot(margin_s, differs_s), wander=wander)

@@ -354,15 +354,15 @@ class BoardLearning:
     def __init__(self, info: GpuInfo, chosen: Condition | None = None) -> None:
         """Begin with the model kept of the board; `chosen` is the user's condition to state figures for."""
         self._info = info
-        known = known_heat(info)
+        heat = known_heat(info)
         characterised = stored_characterisation(info)
         if characterised is not None and characterised.aftereffect is not None:
-            known = replace(known, model=known.model.without_aftereffect())
-        self._known = known
+            heat = replace(heat, model=heat.model.without_aftereffect())
+        self._known = heat
         self._chosen = chosen
         self._looks: dict[str, list[Look]] = {}
         self._seen = SeenConditions()
-        self._learnt = known.model
+        self._learnt = heat.model
         self._learnt_from = 0  # looks
         self._repeated = 0  # looks at kernels that were looked at more than once: what can be learnt from
 

@@ -158,12 +158,12 @@ def ceiling_w(log: Log) -> float | None:
     float or None
         In W; None if there is none.
     """
-    known = np.isfinite(log.clock_mhz) & np.isfinite(log.power_w)
-    if not known.any():
+    finite = np.isfinite(log.clock_mhz) & np.isfinite(log.power_w)
+    if not finite.any():
         return None
-    high = known & (log.power_w > (1 - 2 * _NEAR_CEILING) * np.percentile(log.power_w[known], 99))
+    high = finite & (log.power_w > (1 - 2 * _NEAR_CEILING) * np.percentile(log.power_w[finite], 99))
     level = float(np.median(log.power_w[high]))
-    at = known & (np.abs(log.power_w - level) < _NEAR_CEILING * level)
+    at = finite & (np.abs(log.power_w - level) < _NEAR_CEILING * level)
     clocks, count = np.unique(np.round(log.clock_mhz[at] / _SAME_CLOCK_MHZ), return_counts=True)
     often = clocks[count >= _LEAST_READINGS]
     return level if len(often) >= _CLOCKS_AT_CEILING else None
@@ -211,8 +211,8 @@ def _numeric_times(columns: Columns, name: str, clock: str) -> Floats | None:
     values = columns.numbers(name)
     if not np.isfinite(values).all() or np.ptp(values) == 0 or (np.diff(values) < 0).any():
         return None
-    known = columns.numbers(clock)
-    if len(values) < _ROWS_PER_CLOCK * len(np.unique(known[np.isfinite(known)])):
+    numbers = columns.numbers(clock)
+    if len(values) < _ROWS_PER_CLOCK * len(np.unique(numbers[np.isfinite(numbers)])):
         return None
     lower = name.lower()
     scale = 1e-3 if re.search(r"ms\b|_ms|milli", lower) else 1e-6 if re.search(r"us\b|_us|µs", lower) else 1.0

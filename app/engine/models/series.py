@@ -120,10 +120,10 @@ def _medians(values: Floats | None, at: Rows, parts: list[Rows]) -> Floats | Non
     """The median over each plateau; None if a plateau has no known value."""
     if values is None:
         return None
-    known = [values[at[part]] for part in parts]
-    if any(not np.isfinite(value).any() for value in known):
+    parts_of_values = [values[at[part]] for part in parts]
+    if any(not np.isfinite(value).any() for value in parts_of_values):
         return None
-    return np.array([float(np.nanmedian(value)) for value in known])
+    return np.array([float(np.nanmedian(value)) for value in parts_of_values])
 
 
 def read_series(
@@ -182,11 +182,11 @@ def _series_of_columns(roles: Roles, wanted: Mapping[str, str]) -> list[Points]:
     impossible = rows & ((every.power_w <= 0) | np.isinf(every.power_w) | timeless)
     count = int(impossible.sum())
     notes = [f"{count} rows with a power, energy or time that cannot be, 0 or below, are left out"] if count else []
-    known = np.isfinite(clock) & (clock > 0) & np.isfinite(every.power_w)
-    speed = known if every.rate is None or np.isfinite(every.rate[known]).sum() < 2 else np.isfinite(every.rate)
-    lacking = int((rows & ~impossible & ~(known & speed)).sum())
+    finite = np.isfinite(clock) & (clock > 0) & np.isfinite(every.power_w)
+    speed = finite if every.rate is None or np.isfinite(every.rate[finite]).sum() < 2 else np.isfinite(every.rate)
+    lacking = int((rows & ~impossible & ~(finite & speed)).sum())
     notes += [f"{lacking} rows without a number for clock, power or speed are left out"] if lacking else []
-    rows &= known & ~impossible
+    rows &= finite & ~impossible
     if not rows.any():
         raise InputError("no row has a clock and a power", columns.where, "name the columns with --clock and --power")
     results = []
@@ -228,8 +228,8 @@ def _limit_of_columns(columns: Columns, group: Group) -> float | None:
 
 def _single(values: Floats) -> float | None:
     """The value that all have; None if they differ or none is known."""
-    known = np.unique(values[np.isfinite(values)])
-    return float(known[0]) if len(known) == 1 else None
+    finite = np.unique(values[np.isfinite(values)])
+    return float(finite[0]) if len(finite) == 1 else None
 
 
 def _series_of_table(table: ResultTable, where: str, gpu: str, wanted: Mapping[str, str], named: Named) -> list[Points]:
@@ -273,8 +273,8 @@ def _check_names(table: ResultTable, where: str, wanted: Mapping[str, str], name
     names = table.space.names
     for option, name in asdict(named).items():
         if name is not None and name not in (*table.value_names, *names):
-            known = ", ".join((*names, *table.value_names))
-            raise InputError(f"no value '{name}'", f"{where}, --{option}", f"there are: {known}")
+            choices = ", ".join((*names, *table.value_names))
+            raise InputError(f"no value '{name}'", f"{where}, --{option}", f"there are: {choices}")
     unknown = next((key for key in wanted if key not in names), None)
     if unknown is not None:
         raise InputError(f"no parameter '{unknown}'", f"{where}, --series", f"there are: {', '.join(names)}")

@@ -298,8 +298,8 @@ def _of_log(log: Log) -> Columns:
             [f"{time / 1e9:.6f}" for time in times] if log.assumed_step_s is None else list(map(str, range(len(times))))
         )
         for name in names:
-            known = name in held
-            cells[name] += map(repr, board.values[:, held.index(name)].tolist()) if known else [""] * len(times)
+            is_held = name in held
+            cells[name] += map(repr, board.values[:, held.index(name)].tolist()) if is_held else [""] * len(times)
         cells["gpu"] += [board.info.name] * len(times)
     in_order = {name: [column[index] for index in order] for name, column in cells.items()}
     if log.assumed_step_s is not None:  # what it does not hold is not made up
@@ -452,8 +452,8 @@ def wanted_rows(columns: Columns, wanted: Mapping[str, str]) -> Mask:
             )
         rows &= np.asarray([_same(cell, value) for cell in columns.cells[key]])
         if not rows.any():
-            known = ", ".join(list(dict.fromkeys(columns.cells[key]))[:8])
-            raise InputError(f"no row with {key}={value}", f"{columns.where}, --series", f"there are: {known}")
+            choices = ", ".join(list(dict.fromkeys(columns.cells[key]))[:8])
+            raise InputError(f"no row with {key}={value}", f"{columns.where}, --series", f"there are: {choices}")
     return rows
 
 

@@ -124,8 +124,8 @@ class Clocks:
         low, high = fit.range_mhz
         inside = {float(clock) for clock in self.values if low <= clock <= high}
         sampled = fit.clock_mhz[fit.used]
-        known = np.clip(self.values, sampled.min(), sampled.max())
-        least = float(self.values[fit.energy(known).argmin()])
+        clipped = np.clip(self.values, sampled.min(), sampled.max())
+        least = float(self.values[fit.energy(clipped).argmin()])
         return tuple(sorted(inside | {least}))
 
     def alike(self, row: int) -> Indices:
@@ -135,8 +135,8 @@ class Clocks:
 
 def base_clock_mhz(gpu: str, clocks: Clocks) -> float:
     """The clock of the space nearest to the board's base clock; to 60 % of the highest if that is not known."""
-    known = next((clock for name, clock in _BASE_CLOCKS.items() if name in gpu.upper()), None)
-    return clocks.nearest(known if known is not None else 0.6 * clocks.highest)
+    clock_mhz = next((clock for name, clock in _BASE_CLOCKS.items() if name in gpu.upper()), None)
+    return clocks.nearest(clock_mhz if clock_mhz is not None else 0.6 * clocks.highest)
 
 
 def everything(rows: Indices, _key: Key) -> Generator[list[int], Sequence[Seen], list[Seen]]:

@@ -56,8 +56,8 @@ class CudaFile:
     def of(cls, spec: Specification, configuration: Mapping[str, Value], limits: DeviceLimits) -> CudaFile:
         """Raises InputError if there is no source, KernelRefused if the board could not launch it."""
         opt_in = limits.shared_memory_per_multiprocessor  # what a block may ask for beyond the default
-        known = {name: value for name, value in configuration.items() if name in spec.parameters}
-        return cls(spec, known, limits, SourceKernel.of(spec, limits, opt_in).prepare(dict(known)))
+        parameters = {name: value for name, value in configuration.items() if name in spec.parameters}
+        return cls(spec, parameters, limits, SourceKernel.of(spec, limits, opt_in).prepare(dict(parameters)))
 
     def source(self, remarks: Sequence[str]) -> str:
         """The whole file. nvcc compiles it; NVRTC too, which leaves out the host function."""

@@ -43,14 +43,14 @@ def front_chart(
         return ""
     x, y = plane.values[:, 0], plane.values[:, 1]
     names = [goal.name for goal in plane.goals]
-    known = np.isfinite(x) & np.isfinite(y)  # what was only timed has no place
+    finite = np.isfinite(x) & np.isfinite(y)  # what was only timed has no place
     beside = [
         (reference, reference.values.get(names[0], np.nan), reference.values.get(names[1], np.nan))
         for reference in references
     ]
     drawing = Drawing(
-        Axis.over(heading(names[0], units), x[known], [at for _, at, _ in beside]),
-        Axis.over(heading(names[1], units), y[known], [at for _, _, at in beside]),
+        Axis.over(heading(names[0], units), x[finite], [at for _, at, _ in beside]),
+        Axis.over(heading(names[1], units), y[finite], [at for _, _, at in beside]),
         f"{names[1]} over {names[0]}",
     )
     for words, class_, rows in _coloured(analysis.table):
@@ -89,10 +89,10 @@ def _coloured(table: ResultTable) -> list[tuple[str, str, Rows]]:
         if not parameter.device_setting or len(parameter.values) < 2:
             continue
         values = values_of(table, parameter.name)
-        known = np.unique(values[np.isfinite(values)])
-        if len(known) < 2:
+        finite = np.unique(values[np.isfinite(values)])
+        if len(finite) < 2:
             continue
-        groups = np.array_split(known, min(CLASSES, len(known)))
+        groups = np.array_split(finite, min(CLASSES, len(finite)))
         colour = np.linspace(0, CLASSES - 1, len(groups)).round().astype(int)
         groups_of_rows = []
         for group, which in zip(groups, colour.tolist(), strict=True):
@@ -153,14 +153,14 @@ def trace_chart(table: ResultTable, name: str, label: str) -> str:
     length = len(table)
     values = values_of(table, name)
     when = np.array([table.measurement(index).timestamp_s for index in range(length)])
-    known = np.isfinite(values) & np.isfinite(when)
-    if known.sum() < 2 or np.ptp(when[known]) <= 0:
+    finite = np.isfinite(values) & np.isfinite(when)
+    if finite.sum() < 2 or np.ptp(when[finite]) <= 0:
         return ""
-    passed = when - np.nanmin(when[known])
-    unit, factor = ("s", 1.0) if np.nanmax(passed[known]) < 300 else ("minutes", 60.0)
+    passed = when - np.nanmin(when[finite])
+    unit, factor = ("s", 1.0) if np.nanmax(passed[finite]) < 300 else ("minutes", 60.0)
     passed /= factor
-    drawing = Drawing(Axis.over(unit, passed[known]), Axis.over(label, values[known]), f"{label} over the session")
-    drawing.dots(passed[known], values[known], "c1", size=3)
+    drawing = Drawing(Axis.over(unit, passed[finite]), Axis.over(label, values[finite]), f"{label} over the session")
+    drawing.dots(passed[finite], values[finite], "c1", size=3)
     return drawing.text
 
 

@@ -195,14 +195,14 @@ class Drawing:
 
 def drawn(chart: Chart) -> str:
     """A chart that was described; nothing if none of its values is known."""
-    known = np.concatenate([entry.y[np.isfinite(entry.y)] for entry in chart.series])
-    if not len(known):
+    finite = np.concatenate([entry.y[np.isfinite(entry.y)] for entry in chart.series])
+    if not len(finite):
         return ""
     if chart.names:
-        low, high = chart.whole_range or (min(0.0, float(known.min())), max(0.0, float(known.max())))
+        low, high = chart.whole_range or (min(0.0, float(finite.min())), max(0.0, float(finite.max())))
         return _bars(chart, low, high)
     across = Axis.over(chart.x_title, *(entry.x for entry in chart.series), log=chart.x_log)
-    up = Axis(chart.y_title, *chart.whole_range) if chart.whole_range else Axis.over(chart.y_title, known)
+    up = Axis(chart.y_title, *chart.whole_range) if chart.whole_range else Axis.over(chart.y_title, finite)
     drawing = Drawing(across, up, f"{chart.y_title} over {chart.x_title}")
     for place, item in enumerate(chart.series):
         kept = thinned(len(item.y), _MOST_POINTS)

@@ -142,8 +142,10 @@ def finalists(measurements: Sequence[Measurement], objective: Objective) -> list
                     chosen[each.row] = each
                     most -= 1
 
-    known = [[item for item in board if objective.goal.cost(item.values) < math.inf] for board in of_boards.values()]
-    ranked = [sorted(own, key=lambda each: objective.goal.cost(each.values))[:BEST] for own in known]
+    candidates = [
+        [item for item in board if objective.goal.cost(item.values) < math.inf] for board in of_boards.values()
+    ]
+    ranked = [sorted(own, key=lambda each: objective.goal.cost(each.values))[:BEST] for own in candidates]
     choose(ranked, min(MOST_BEST, max(BEST, len(ranked))))
     if objective.front:
         share = max(1, FRONT // max(1, len(of_boards)))

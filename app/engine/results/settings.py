@@ -119,14 +119,14 @@ def profile_number(gpu: Gpu, given: float | str) -> int:
     label, where = gpu.info.label, WORDS[PROFILE]
     if why := why_not_set(gpu, PROFILE):
         raise NotSupported(f"{label} cannot set it: {why}", where, "leave this setting out")
-    known = {NO_PROFILE: "none", **supported_profiles(gpu)}
+    profiles = {NO_PROFILE: "none", **supported_profiles(gpu)}
     if isinstance(given, str) and not given.lstrip("-").isdecimal():
         plain = given.strip().lower().replace("-", "_").replace(" ", "_")
-        numbers = [number for number, name in known.items() if name == plain]
+        numbers = [number for number, name in profiles.items() if name == plain]
     else:
-        numbers = [number for number in known if number == float(given)]
+        numbers = [number for number in profiles if number == float(given)]
     if not numbers:
-        choices = ", ".join(f"{name} ({number})" for number, name in known.items())
+        choices = ", ".join(f"{name} ({number})" for number, name in profiles.items())
         raise InputError(f"{label} has no profile {given}", where, f"one of {choices}")
     return numbers[0]
 

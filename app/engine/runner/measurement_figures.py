@@ -142,8 +142,8 @@ def with_metrics(
         at_end = {**measured, "power_w": power_w, "energy_j": energy_j}
         ends.append({**at_end, **evaluate_metrics(spec, configuration, at_end)})
     low, high = ends
-    known = {n: (low[n], high[n]) for n in values if math.isfinite(low[n]) and math.isfinite(high[n])}
-    return values, {n: (min(at_ends), max(at_ends)) for n, at_ends in known.items() if len({*at_ends}) > 1}
+    finite = {n: (low[n], high[n]) for n in values if math.isfinite(low[n]) and math.isfinite(high[n])}
+    return values, {n: (min(at_ends), max(at_ends)) for n, at_ends in finite.items() if len({*at_ends}) > 1}
 
 
 def _measured(window: Window) -> Figures:

@@ -59,8 +59,8 @@ class ReplayRunner(Runner):
     def features(self, rows: Sequence[int], stop: threading.Event | None = None) -> npt.NDArray[np.float64]:
         """What the recording holds of the rows' compiled kernels."""
         values = [self._measurement(row).values for row in rows]
-        known = [{RECORDED[name]: value[name] for name in self._recorded if name in value} for value in values]
-        return as_rows(self.feature_names, known)
+        by_row = [{RECORDED[name]: value[name] for name in self._recorded if name in value} for value in values]
+        return as_rows(self.feature_names, by_row)
 
 
 def at_time(measurement: Measurement, names: frozenset[str]) -> Measurement:

@@ -170,7 +170,7 @@ def _added(energies: Sequence[Energy]) -> Energy:
         return replace(first, energy_j=math.nan, mean_power_w=math.nan, power_interval_w=None, unknown=unknown)
     power_w = first.power_w + sum(np.interp(first.times_s, other.times_s, other.power_w) for other in others)
     ends = [energy.power_interval_w for energy in energies]
-    known = [end for end in ends if end is not None]
-    interval = (sum(low for low, _ in known), sum(high for _, high in known)) if len(known) == len(ends) else None
+    present = [end for end in ends if end is not None]
+    interval = (sum(low for low, _ in present), sum(high for _, high in present)) if len(present) == len(ends) else None
     total_j, total_w = (sum(getattr(energy, name) for energy in energies) for name in ("energy_j", "mean_power_w"))
     return Energy(first.times_s, power_w, total_j, total_w, interval)

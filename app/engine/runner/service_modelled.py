@@ -40,10 +40,10 @@ class ServiceModelled:
         with suppress(SensorError):
             gpu.power_samples(gpu.clock.now_ns())
             self._buffered = True
-        known = None
+        characterisation = None
         with suppress(OSError):  # without a data folder one can measure too
-            known = known_characterisation(gpu.info)
-        self._sensor = find_sensor(gpu, known, buffered=self._buffered)
+            characterisation = known_characterisation(gpu.info)
+        self._sensor = find_sensor(gpu, characterisation, buffered=self._buffered)
         self._source: PowerSource | None = None  # of the load
         self._newest_ns = 0
         self._readings: list[Reading] = []

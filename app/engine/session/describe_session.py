@@ -217,12 +217,12 @@ def _best(plan: SessionPlan, best: Measurement) -> Iterator[Figure]:
 def describe_references(plan: SessionPlan) -> Iterator[Figure]:
     """What the vendor's library takes for the session's operator, and the roofline's floor; or why it is not known."""
     library, floor = Baseline.of_origin(plan.origin), OperatorFloor.of_origin(plan.origin)
-    known = {reference.kind: reference for reference in references_of(plan)}
-    if (reference := known.get(Kind.LIBRARY)) is not None:
+    by_kind = {reference.kind: reference for reference in references_of(plan)}
+    if (reference := by_kind.get(Kind.LIBRARY)) is not None:
         yield Figure("Vendor library", f"{reference.label}: {reference.words}", note=reference.note)
     elif library is not None:
         yield Figure("Vendor library", None, unknown=f"{library.library}: {library.why_not}".removeprefix(": "))
-    if (reference := known.get(Kind.FLOOR)) is not None:
+    if (reference := by_kind.get(Kind.FLOOR)) is not None:
         yield Figure(reference.label, reference.words, note=reference.note)
     elif floor is not None:
         yield Figure("Roofline floor", None, unknown=floor.why_not)

@@ -120,8 +120,10 @@ def follow_session(
         run.end(SessionState.DONE, reason)
         assert follower.header is not None
         names = dict.fromkeys(name for entry in waiting for name in entry.facts.values)
-        known = all(goal.name in names for goal in (plan.objective.goal, *plan.objective.front))
-        kept = SearchOptions(objective=plan.objective.goal, front=plan.objective.front) if known else SearchOptions()
+        measurable = all(goal.name in names for goal in (plan.objective.goal, *plan.objective.front))
+        kept = (
+            SearchOptions(objective=plan.objective.goal, front=plan.objective.front) if measurable else SearchOptions()
+        )
         next_plan = _plan(plan.follow, follower.header, tuple(names), kept, simulated=_simulated(waiting))
         run = FollowRun(next_plan, store, on_event)
 

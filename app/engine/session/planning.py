@@ -431,18 +431,18 @@ def _objective_without_energy(spec: Specification, objective: Objective, gpu: Gp
 
     Raises InputError if the objective itself needs more.
     """
-    known = {"time_s", *_reported(spec), *spec.parameters, *spec.constants} - set(OF_ENERGY)
+    names = {"time_s", *_reported(spec), *spec.parameters, *spec.constants} - set(OF_ENERGY)
     for name, text in spec.metrics.items():
-        if known.issuperset(parse(text, f"{spec.path}: metrics.{name}").names):
-            known.add(name)
-    if objective.goal.name not in known:
+        if names.issuperset(parse(text, f"{spec.path}: metrics.{name}").names):
+            names.add(name)
+    if objective.goal.name not in names:
         what = f"'{objective.goal.name}' needs energy, power or a clock, and this device reports none"
         raise InputError(what, gpu.info.label, "--minimise time_s, or choose a GPU")
     for limit in objective.limits:
-        if limit.name not in known:
+        if limit.name not in names:
             what = f"the limit of '{limit.name}' needs energy, power or a clock, and this device reports none"
             raise InputError(what, gpu.info.label, "leave it out, or choose a GPU")
-    front = tuple(goal for goal in objective.front if goal.name in known)
+    front = tuple(goal for goal in objective.front if goal.name in names)
     return replace(objective, front=front if len(front) > 1 else ())
 
 

@@ -276,8 +276,8 @@ class SessionRun(LiveSession):
 
     def _missing(self, rows: Iterable[int], depth: Depth) -> list[int]:
         """The rows that were not measured to this depth."""
-        known, timing = self._known, depth is Depth.TIME
-        return [row for row in dict.fromkeys(rows) if row not in known or not (timing or known[row].final)]
+        outcomes, timing = self._known, depth is Depth.TIME
+        return [row for row in dict.fromkeys(rows) if row not in outcomes or not (timing or outcomes[row].final)]
 
     def _room_to_time(self) -> int:
         """How many rows more may be timed. Without a budget of evaluations, the whole space."""
@@ -295,12 +295,12 @@ class SessionRun(LiveSession):
 
         Everything known of a row that was measured at once, because the room to time was used up.
         """
-        known = self._known[row]
-        if known.depth is Depth.TIME or row in self._at_once:
-            return known
-        if known.state is not State.OK:
-            return replace(known, depth=Depth.TIME)
-        values = {name: value for name, value in known.values.items() if name in self._runner.timed}
+        outcome = self._known[row]
+        if outcome.depth is Depth.TIME or row in self._at_once:
+            return outcome
+        if outcome.state is not State.OK:
+            return replace(outcome, depth=Depth.TIME)
+        values = {name: value for name, value in outcome.values.items() if name in self._runner.timed}
         timed = Measurement(row, self.plan.space.configuration(row), State.OK, values, depth=Depth.TIME)
         return strategies.Outcome.of(timed, self._goals)
 
@@ -344,7 +344,7 @@ class SessionRun(LiveSession):
             return
         measured = [self.table.measurement(index) for index in range(len(self.table))]
         gain = gain_of_session(self.plan.origin, self.plan.gpu, measured, self._runner.meters)
-        taken_over = {known.row for known in self.plan.known}
+        taken_over = {measurement.row for measurement in self.plan.known}
         here = [before for before in measured if before.row not in taken_over]
         finished = iter(self._runner.finish(here, self._worth_a_second_look(), self.plan.objective, self._stop))
         stated = [

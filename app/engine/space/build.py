@@ -230,10 +230,10 @@ def expand(
     Values are ordered upwards, or downwards where the range counts down; those of words as they come.
     """
     choices = _choices(factor, dependent, scope)
-    known = replace(scope, values={**scope.values, dependent.name: choices.levels})
+    level_scope = replace(scope, values={**scope.values, dependent.name: choices.levels})
     own = Factor({dependent.name: choices.codes.astype(smallest_dtype([len(choices.levels)]))}, len(choices.codes))
     blocks = ([parent, choices.start[parent] + within] for parent, within in spread(choices.rows))
-    grown, left = collected([factor, own], blocks, restrictions, known, limit)
+    grown, left = collected([factor, own], blocks, restrictions, level_scope, limit)
     return Expanded(grown, choices.levels, choices.rows, left[1:])
 
 

@@ -81,14 +81,14 @@ def _near_ridge(supported: Sequence[int], model_range_mhz: tuple[float, float] |
 
 def _profiles(values: SettingValues, gpu: Gpu, where: str, notes: list[str]) -> tuple[Value, ...]:
     """The numbers of workload power profiles, and a note that names them."""
-    known = {NO_PROFILE: "none", **supported_profiles(gpu)}
+    profiles = {NO_PROFILE: "none", **supported_profiles(gpu)}
     if why := why_not_set(gpu, PROFILE):
         raise InputError(f"{gpu.info.label}: {why}", where, "remove this setting")
     try:
-        numbers = [profile_number(gpu, value) for value in (known if isinstance(values, str | int) else values)]
+        numbers = [profile_number(gpu, value) for value in (profiles if isinstance(values, str | int) else values)]
     except InputError as unknown:
         raise InputError(unknown.what, where, unknown.remedy) from None
-    notes.append("workload power profiles: " + ", ".join(f"{number} is {known[number]}" for number in numbers))
+    notes.append("workload power profiles: " + ", ".join(f"{number} is {profiles[number]}" for number in numbers))
     return tuple(dict.fromkeys(numbers))
 
 

@@ -323,19 +323,19 @@ class Check:
         height = max(1, _COMBINATIONS // max(1, width))
         for top in range(0, len(places[0]) if places else 1, height):
             some = tuple(place[top : top + height, None] for place in places)
-            known: dict[str, Operand] = dict(self._fixed)
+            operands: dict[str, Operand] = dict(self._fixed)
             for columns, place in zip(self._values, some, strict=False):
-                known |= {name: column[place] for name, column in columns.items()}
+                operands |= {name: column[place] for name, column in columns.items()}
             for left in range(0, size, width):
-                known |= {name: column[left : left + width] for name, column in self._values[depth].items()}
+                operands |= {name: column[left : left + width] for name, column in self._values[depth].items()}
                 shape = (len(some[0]) if some else 1, min(width, size - left))
                 for restriction in self._restrictions:
                     self._effort.spend(math.prod(shape), restriction)
                 if depth < len(self._parts) - 1:
-                    true = np.flatnonzero(self._may_hold[depth](known, shape))
+                    true = np.flatnonzero(self._may_hold[depth](operands, shape))
                     yield from self._walk(depth + 1, _grown(some, true, shape[1], left))
                 else:
-                    true = np.flatnonzero(self._holds(known, shape, some, left))
+                    true = np.flatnonzero(self._holds(operands, shape, some, left))
                     yield _grown(some, true, shape[1], left)
 
     def _holds(self, known: Mapping[str, Operand], shape: tuple[int, int], some: Places, left: int) -> Mask:

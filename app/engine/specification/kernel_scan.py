@@ -292,8 +292,8 @@ def _arguments(text: str, macros: _Macros) -> Iterable[Argument]:
         words = _NAME.findall(declared)
         if words in ([], ["void"]):
             continue
-        known = len(words) > 1 and words[-1] not in _TYPES and words[-1] != "const"
-        name, kind = (words[-1], words[:-1]) if known else (f"argument_{index}", words)
+        has_name = len(words) > 1 and words[-1] not in _TYPES and words[-1] != "const"
+        name, kind = (words[-1], words[:-1]) if has_name else (f"argument_{index}", words)
         pointer = "*" in declared or "[" in part
         constant = "const" in declared.split("*")[0].split()
         type_name, width = _type_of([word for word in kind if word not in ("const", "volatile", "struct")], macros)

@@ -85,8 +85,8 @@ def kernel_called(scan: Scan, name: str | None, source: Path) -> tuple[Kernel, s
     for kernel in scan.kernels:
         if name in kernel.names:
             return kernel, name
-    known = ", ".join(value for kernel in scan.kernels for value in kernel.names)
-    raise InputError(f"there is no kernel '{name}'", str(source), f"known: {known}")
+    choices = ", ".join(value for kernel in scan.kernels for value in kernel.names)
+    raise InputError(f"there is no kernel '{name}'", str(source), f"known: {choices}")
 
 
 def _taken(

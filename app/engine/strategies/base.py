@@ -245,8 +245,8 @@ def make_options(chosen: Strategy, given: dict[str, Any]) -> Any:
     values: dict[str, Any] = {}
     for key, value in given.items():
         if key not in fields:
-            known = ", ".join(fields) or "it has none"
-            raise InputError(f"strategy {chosen.name} has no option '{key}'", "strategy option", f"known: {known}")
+            listed = ", ".join(fields) or "it has none"
+            raise InputError(f"strategy {chosen.name} has no option '{key}'", "strategy option", f"known: {listed}")
         default, choices = fields[key].default, choices_of(fields[key])
         if choices and value not in choices:
             raise InputError(

@@ -77,20 +77,20 @@ class _Learning(Strategy):
         yield from self.proceed(evaluations, batch, options)
 
     @abstractmethod
-    def proceed(self, known: Evaluations, batch: int, options: Any, until: float = math.inf) -> Search:
+    def proceed(self, evaluations: Evaluations, batch: int, options: Any, until: float = math.inf) -> Search:
         """Continue from at least one known row, until `until` rows are known, or all."""
 
 
 def sample_at_two_depths(
-    known: Evaluations, first: list[int], together: Callable[[], int], until: float = math.inf
+    evaluations: Evaluations, first: list[int], together: Callable[[], int], until: float = math.inf
 ) -> Search:
     """Time the first sample and learn at two depths; where timing saves nothing, that is the sample measured."""
-    heard = yield from known.time(first)
+    heard = yield from evaluations.time(first)
     if any(outcome.depth is Depth.TIME for outcome in heard):
         goals = len(costs_of(heard[0]))
-        yield from TwoDepths(known, goals).proceed(together, until)
-    if not len(known):
-        yield from known.ask(first)
+        yield from TwoDepths(evaluations, goals).proceed(together, until)
+    if not len(evaluations):
+        yield from evaluations.ask(first)
 
 
 class BayesianOptimisation(_Learning, name="bayesian_optimisation", label="Bayesian optimisation"):
@@ -100,26 +100,26 @@ class BayesianOptimisation(_Learning, name="bayesian_optimisation", label="Bayes
     class Options(LearningOptions):
         acquisition: str = option("expected_improvement", "what makes a configuration promising", choices=_ACQUISITIONS)
 
-    def proceed(self, known: Evaluations, batch: int, options: Options, until: float = math.inf) -> Search:
+    def proceed(self, evaluations: Evaluations, batch: int, options: Options, until: float = math.inf) -> Search:
         from .surrogate import Portfolio, Surrogate
 
-        limits = len(_limited(known))
-        surrogate, portfolio = Surrogate(known.space, 1, known.rng, limits), Portfolio(known.rng)
+        limits = len(_limited(evaluations))
+        surrogate, portfolio = Surrogate(evaluations.space, 1, evaluations.rng, limits), Portfolio(evaluations.rng)
         choose = portfolio.choose if options.acquisition == "portfolio" else lambda: options.acquisition
         together = partial(self.at_once, batch, options.together)
-        rows = list(known)
+        rows = list(evaluations)
         while rows:
-            costs = yield from known.ask(rows)
-            surrogate.learn([replace(known.outcome(row), front=()) for row in rows])
+            costs = yield from evaluations.ask(rows)
+            surrogate.learn([replace(evaluations.outcome(row), front=()) for row in rows])
             portfolio.learn(costs)
-            if len(known) >= until:
+            if len(evaluations) >= until:
                 return
             rows = surrogate.propose(together(), lambda: partial(_promise, surrogate, choose()))
 
 
-def _limited(known: Evaluations) -> tuple[float, ...]:
+def _limited(evaluations: Evaluations) -> tuple[float, ...]:
     """How far some row is beyond each limit: as many as there are limits; none if there are none, or all failed."""
-    return next((known.outcome(row).excess for row in known if known.outcome(row).excess), ())
+    return next((evaluations.outcome(row).excess for row in evaluations if evaluations.outcome(row).excess), ())
 
 
 def _promise(surrogate: Surrogate, acquisition: str, prediction: Prediction) -> Floats:
@@ -147,20 +147,22 @@ class MultiObjectiveBayesian(_Learning, name="multi_objective_bayesian", label="
         yield from sample_at_two_depths(evaluations, first, partial(self.at_once, batch, options.together))
         yield from self.proceed(evaluations, batch, options)
 
-    def proceed(self, known: Evaluations, batch: int, options: LearningOptions, until: float = math.inf) -> Search:
+    def proceed(
+        self, evaluations: Evaluations, batch: int, options: LearningOptions, until: float = math.inf
+    ) -> Search:
         from .surrogate import Surrogate
 
-        rows = list(known)
-        first = known.outcome(rows[0])
-        surrogate = Surrogate(known.space, len(costs_of(first)), known.rng, len(_limited(known)))
+        rows = list(evaluations)
+        first = evaluations.outcome(rows[0])
+        surrogate = Surrogate(evaluations.space, len(costs_of(first)), evaluations.rng, len(_limited(evaluations)))
         remark = "" if first.front else NO_FRONT
         together = partial(self.at_once, batch, options.together)
         while rows:
-            surrogate.learn([known.outcome(row) for row in rows])
-            if len(known) >= until:
+            surrogate.learn([evaluations.outcome(row) for row in rows])
+            if len(evaluations) >= until:
                 return
-            rows = surrogate.propose(together(), lambda: partial(_promise_of_front, known.rng))
-            yield from known.ask(rows, remark)
+            rows = surrogate.propose(together(), lambda: partial(_promise_of_front, evaluations.rng))
+            yield from evaluations.ask(rows, remark)
             remark = ""
 
 
@@ -202,11 +204,11 @@ _SHORTEST_S: Final = 1e-9
 class TwoDepths:
     """One search at two depths, from a first sample on of which some rows were timed."""
 
-    def __init__(self, known: Evaluations, goals: int) -> None:
-        self._known = known
-        features = Features(known.space)
-        self._candidates = Candidates(known.space, known.rng)
-        self._log_times: Floats = np.full(known.space.size, np.nan)  # by row
+    def __init__(self, evaluations: Evaluations, goals: int) -> None:
+        self._known = evaluations
+        features = Features(evaluations.space)
+        self._candidates = Candidates(evaluations.space, evaluations.rng)
+        self._log_times: Floats = np.full(evaluations.space.size, np.nan)  # by row
         self._works, self._time = _Learned(Model(features)), _Learned(Model(features))
         self._rests = [_Learned(Model(features)) for _ in range(goals)]
         self._exponents = [EXPONENT[0]] * goals
@@ -216,18 +218,18 @@ class TwoDepths:
 
     def proceed(self, together: Callable[[], int], until: float = math.inf) -> Search:
         """Until `until` rows are evaluated, or all, `together` at once; ends early where costs have no logarithm."""
-        known = self._known
+        evaluations = self._known
         yield from self._begin()
-        while not known.exhausted and len(known) < until:
+        while not evaluations.exhausted and len(evaluations) < until:
             if not self._learn():
                 return
             to_time, to_measure, likely = self._choose(together())
             if not (to_time or to_measure):
                 return
             if to_time:
-                yield from known.time(to_time, likely=likely)
+                yield from evaluations.time(to_time, likely=likely)
             if to_measure:
-                yield from known.ask(to_measure)
+                yield from evaluations.ask(to_measure)
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
@@ -341,10 +343,10 @@ class TwoDepths:
 
         The first three have shape (goals, candidates), the last (candidates,).
         """
-        known = self._log_times[self._candidates.rows[at]]
-        timed = np.isfinite(known)
+        measured = self._log_times[self._candidates.rows[at]]
+        timed = np.isfinite(measured)
         time, uncertain = self._time.predict(at)
-        time, uncertain = np.where(timed, known, time), np.where(timed, _KNOWN, uncertain)
+        time, uncertain = np.where(timed, measured, time), np.where(timed, _KNOWN, uncertain)
         predictions = [rest.predict(at) for rest in self._rests]
         exponents = np.array(self._exponents)[:, None]
         mean = exponents * time + np.stack([mean for mean, _ in predictions])
@@ -434,8 +436,8 @@ class _Learned:
             self._model.posterior.forget()
 
 
-def _worked(known: Evaluations, row: int) -> bool:
-    return all(map(math.isfinite, unlimited_costs_of(known.outcome(row))))
+def _worked(evaluations: Evaluations, row: int) -> bool:
+    return all(map(math.isfinite, unlimited_costs_of(evaluations.outcome(row))))
 
 
 def _prior(exponent: float) -> float:

@@ -150,12 +150,12 @@ class _Rounds:
     """The state of a search from round to round."""
 
     def __init__(
-        self, known: Evaluations, options: EnergyAware.Options, knowledge: _Knowledge, background: Background
+        self, evaluations: Evaluations, options: EnergyAware.Options, knowledge: _Knowledge, background: Background
     ) -> None:
-        self._known, self._options, self.knowledge, self._background = known, options, knowledge, background
-        self._looked = Evaluations(known.space, known.rng)  # every timed row, as if that were all to know
-        (self._chance,) = known.rng.spawn(1)  # of its own: the same parents breed the same whatever is measured
-        self._pace = _Pace(known.space, relative=options.aim != "time")
+        self._known, self._options, self.knowledge, self._background = evaluations, options, knowledge, background
+        self._looked = Evaluations(evaluations.space, evaluations.rng)  # every timed row, as if that were all to know
+        (self._chance,) = evaluations.rng.spawn(1)  # of its own: the same parents breed the same whatever is measured
+        self._pace = _Pace(evaluations.space, relative=options.aim != "time")
         self._waiting: dict[int, None] = {}  # candidates whose energy was not measured
         self._fastest: list[int] = []  # of the round
         self._parents: list[int] = []
@@ -417,10 +417,10 @@ class _Knowledge:
     def _sample(self, outcomes: Sequence[Outcome]) -> Sample:
         rows = [outcome.row for outcome in outcomes]
         times = np.array([_time(outcome) for outcome in outcomes])
-        known = self._numbers.of(rows)
+        columns = self._numbers.of(rows)
         if self._features is not None:
-            known = np.hstack([known, self._features(rows)])
-        return Sample(self._names, known, times)
+            columns = np.hstack([columns, self._features(rows)])
+        return Sample(self._names, columns, times)
 
     def _energies(self) -> Floats:
         return np.array([_energy(outcome) for outcome in self._learnt])

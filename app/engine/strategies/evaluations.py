@@ -203,9 +203,11 @@ def abreast(searches: Sequence[Search]) -> Search:
             search.close()
 
 
-def search_within(rows: npt.NDArray[np.int64], chosen: Strategy, known: Evaluations, batch: int, remark: str) -> Search:
+def search_within(
+    rows: npt.NDArray[np.int64], chosen: Strategy, evaluations: Evaluations, batch: int, remark: str
+) -> Search:
     """Another strategy over some rows (ascending). What is known already is answered without measuring."""
-    part = known.space if len(rows) == known.space.size else known.space.subset(rows)
+    part = evaluations.space if len(rows) == evaluations.space.size else evaluations.space.subset(rows)
 
     def answer(asked: list[int]) -> Generator[list[int], Sequence[Outcome], list[Outcome]]:
         nonlocal remark
@@ -213,13 +215,13 @@ def search_within(rows: npt.NDArray[np.int64], chosen: Strategy, known: Evaluati
         remark = f"{remark} {batch_asked.remark}".strip()
         own = [int(rows[row]) for row in asked]
         if batch_asked.depth is Depth.TIME:
-            fresh = any(row not in known and row not in known.timed for row in own)
-            outcomes = yield from known.time(own, remark)
+            fresh = any(row not in evaluations and row not in evaluations.timed for row in own)
+            outcomes = yield from evaluations.time(own, remark)
         else:
-            fresh = any(row not in known for row in own)
-            yield from known.ask(own, remark)
-            outcomes = [known.outcome(row) for row in own]
+            fresh = any(row not in evaluations for row in own)
+            yield from evaluations.ask(own, remark)
+            outcomes = [evaluations.outcome(row) for row in own]
         remark = "" if fresh else remark  # goes with the next batch that is measured
         return [dataclasses.replace(outcome, row=row) for outcome, row in zip(outcomes, asked, strict=True)]
 
-    yield from delegate(chosen.search(part, known.rng, batch, chosen.Options()), answer)
+    yield from delegate(chosen.search(part, evaluations.rng, batch, chosen.Options()), answer)

@@ -35,20 +35,20 @@ class GreedyIls(Strategy, name="greedy_ils", label="Greedy iterated local search
         yield from evaluations.ask(evaluations.draw(max(options.first_samples, self.background.boards())))
         yield from self.proceed(evaluations, batch, options)
 
-    def proceed(self, known: Evaluations, batch: int, options: Options) -> Search:
+    def proceed(self, evaluations: Evaluations, batch: int, options: Options) -> Search:
         """Continue from the best known row. Where several boards measure, each has a walk of its own from there."""
         boards = self.background.boards()
         together = max(1, min(batch, MOST_TOGETHER)) if boards == 1 else 1
-        yield from abreast([self._walk(known, together, options) for _ in range(boards)])
+        yield from abreast([self._walk(evaluations, together, options) for _ in range(boards)])
 
-    def _walk(self, known: Evaluations, together: int, options: Options) -> Search:
-        home, home_cost = yield from known.descend(min(known, key=known.cost), "first", together)
-        while not known.exhausted:
-            if known.rng.random() < options.restart_chance:
-                home, home_cost = yield from known.descend(known.draw(1)[0], "first", together)
+    def _walk(self, evaluations: Evaluations, together: int, options: Options) -> Search:
+        home, home_cost = yield from evaluations.descend(min(evaluations, key=evaluations.cost), "first", together)
+        while not evaluations.exhausted:
+            if evaluations.rng.random() < options.restart_chance:
+                home, home_cost = yield from evaluations.descend(evaluations.draw(1)[0], "first", together)
                 continue
-            start = known.fresh_near(known.random_walk(home, options.leap))
-            minimum, cost = yield from known.descend(start, "first", together)
+            start = evaluations.fresh_near(evaluations.random_walk(home, options.leap))
+            minimum, cost = yield from evaluations.descend(start, "first", together)
             if cost <= home_cost:
                 home, home_cost = minimum, cost
 
@@ -121,9 +121,9 @@ class SimulatedAnnealing(Strategy, name="simulated_annealing", label="Simulated 
                 temperature *= options.cooling
 
 
-def _spread(known: Evaluations) -> float:
+def _spread(evaluations: Evaluations) -> float:
     """The distance of the median from the best, without failed configurations; 1 if there is none."""
-    finite = [cost for cost in known.costs() if math.isfinite(cost)]
+    finite = [cost for cost in evaluations.costs() if math.isfinite(cost)]
     spread = float(np.median(finite)) - min(finite) if finite else 0.0
     return spread if 0 < spread < math.inf else 1.0
 

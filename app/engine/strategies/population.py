@@ -48,21 +48,21 @@ class GeneticAlgorithm(Strategy, name="genetic_algorithm", label="Genetic algori
 
 
 def next_generation(
-    known: Evaluations, options: GeneticAlgorithm.Options, population: Sequence[int], fitness: Sequence[float]
+    evaluations: Evaluations, options: GeneticAlgorithm.Options, population: Sequence[int], fitness: Sequence[float]
 ) -> list[int]:
     """Children of a population whose fitness is better where smaller: different rows, none of them evaluated before."""
-    wanted = min(options.population_size, known.space.size - len(known))
+    wanted = min(options.population_size, evaluations.space.size - len(evaluations))
     born = round(wanted * (1 - options.newcomers))
     children: dict[int, None] = {}
     for _ in range(born):
-        mother, father = (_tournament(known.rng, options, population, fitness) for _ in range(2))
-        child = _crossover(known, mother, father)
-        if known.rng.random() < options.mutation_chance or child in known or child in children:
-            child = next((row for row in known.unseen_neighbours(child) if row not in children), child)
-        if child not in known:
+        mother, father = (_tournament(evaluations.rng, options, population, fitness) for _ in range(2))
+        child = _crossover(evaluations, mother, father)
+        if evaluations.rng.random() < options.mutation_chance or child in evaluations or child in children:
+            child = next((row for row in evaluations.unseen_neighbours(child) if row not in children), child)
+        if child not in evaluations:
             children[child] = None
     while len(children) < wanted:
-        for row in known.draw(wanted):
+        for row in evaluations.draw(wanted):
             if len(children) < wanted:
                 children[row] = None
     return list(children)
@@ -75,12 +75,12 @@ def _tournament(
     return population[min(entrants, key=lambda at: fitness[at])]
 
 
-def _crossover(known: Evaluations, mother: int, father: int) -> int:
+def _crossover(evaluations: Evaluations, mother: int, father: int) -> int:
     """A valid row between two: the mother, with about half of the father's values, which replace hers one by one.
 
     A value that would make the configuration invalid is tried again after the others, and left out if it still does.
     """
-    space, rng = known.space, known.rng
+    space, rng = evaluations.space, evaluations.rng
     codes = space.codes[mother].astype(np.int64)
     other = space.codes[father].astype(np.int64)
     axes = np.flatnonzero((codes != other) & (rng.random(len(codes)) < 0.5))
@@ -117,17 +117,17 @@ class Nsga2(Strategy, name="nsga2", label="Genetic algorithm for the front (NSGA
         yield from evaluations.ask(evaluations.draw(options.population_size))
         yield from self.proceed(evaluations, options)
 
-    def proceed(self, known: Evaluations, options: Options) -> Search:
+    def proceed(self, evaluations: Evaluations, options: Options) -> Search:
         """Continue with the known rows, at least one, as the first generation."""
-        everyone = list(known)
-        remark = "" if known.outcome(everyone[0]).front else NO_FRONT
+        everyone = list(evaluations)
+        remark = "" if evaluations.outcome(everyone[0]).front else NO_FRONT
         while True:
-            best = crowded_order(np.array([costs_of(known.outcome(row)) for row in everyone]))
+            best = crowded_order(np.array([costs_of(evaluations.outcome(row)) for row in everyone]))
             population = [everyone[index] for index in best[: options.population_size].tolist()]
-            children = next_generation(known, options, population, range(len(population)))
+            children = next_generation(evaluations, options, population, range(len(population)))
             if not children:
                 return
-            yield from known.ask(children, remark)
+            yield from evaluations.ask(children, remark)
             remark = ""
             everyone = list(dict.fromkeys([*population, *children]))
 
@@ -224,15 +224,15 @@ class DifferentialEvolution(Strategy, name="differential_evolution", label="Diff
         recombination: float = option(0.9, "chance that a value comes from the step, 0..1", least=0, most=1)
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
-        known, box = Evaluations(space, rng), Box(space)
-        first = known.draw(options.first_samples)
-        first_costs = np.asarray((yield from known.ask(first)))
+        evaluations, box = Evaluations(space, rng), Box(space)
+        first = evaluations.draw(options.first_samples)
+        first_costs = np.asarray((yield from evaluations.ask(first)))
         best = np.argsort(first_costs, kind="stable")[: options.population_size]
         place, costs = box.points(first)[best], first_costs[best]
-        while not known.exhausted:
+        while not evaluations.exhausted:
             children = box.rows(_children(place, int(costs.argmin()), rng, options.recombination))
-            rows = [known.fresh_near(row) for row in children]
-            child_costs = np.asarray((yield from known.ask(rows)))
+            rows = [evaluations.fresh_near(row) for row in children]
+            child_costs = np.asarray((yield from evaluations.ask(rows)))
             better = child_costs <= costs
             place[better], costs[better] = box.points(rows)[better], child_costs[better]
 
@@ -259,11 +259,11 @@ class Firefly(Strategy, name="firefly", label="Firefly"):
         wandering: float = option(0.1, "length of random steps, as a share of the range", least=0, most=1)
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
-        known, box = Evaluations(space, rng), Box(space)
-        rows = known.draw(options.fireflies)
-        costs = yield from known.ask(rows)
+        evaluations, box = Evaluations(space, rng), Box(space)
+        rows = evaluations.draw(options.fireflies)
+        costs = yield from evaluations.ask(rows)
         place = box.points(rows)
-        while not known.exhausted:
+        while not evaluations.exhausted:
             order = np.argsort(costs, kind="stable")
             place, costs = place[order], [costs[at] for at in order]
             moved = place.copy()
@@ -271,8 +271,8 @@ class Firefly(Strategy, name="firefly", label="Firefly"):
                 way = place[int(rng.integers(index))] - place[index]
                 moved[index] += options.attraction * np.exp(-options.absorption * (way @ way)) * way
             moved += options.wandering * rng.uniform(-0.5, 0.5, moved.shape)
-            rows = [known.fresh_near(row) for row in box.rows(moved)]
-            new = yield from known.ask(rows)
+            rows = [evaluations.fresh_near(row) for row in box.rows(moved)]
+            new = yield from evaluations.ask(rows)
             points = box.points(rows)
             for position, cost in enumerate(new):  # a move to a worse place is undone
                 if cost <= costs[position]:
@@ -290,12 +290,12 @@ class ParticleSwarm(Strategy, name="particle_swarm", label="Particle swarm"):
         swarm_pull: float = option(1.0, "pull of the best that any particle has seen", least=0.0)
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
-        known, box = Evaluations(space, rng), Box(space)
-        rows = known.draw(options.particles)
+        evaluations, box = Evaluations(space, rng), Box(space)
+        rows = evaluations.draw(options.particles)
         place = box.points(rows)
         velocity = rng.uniform(-0.2, 0.2, place.shape)
-        own, own_cost = place.copy(), np.asarray((yield from known.ask(rows)))
-        while not known.exhausted:
+        own, own_cost = place.copy(), np.asarray((yield from evaluations.ask(rows)))
+        while not evaluations.exhausted:
             best = own[int(own_cost.argmin())]
             to_own, to_best = rng.random(place.shape), rng.random(place.shape)
             velocity = (
@@ -303,8 +303,8 @@ class ParticleSwarm(Strategy, name="particle_swarm", label="Particle swarm"):
                 + options.own_pull * to_own * (own - place)
                 + options.swarm_pull * to_best * (best - place)
             )
-            rows = [known.fresh_near(row) for row in box.rows(place + velocity)]
+            rows = [evaluations.fresh_near(row) for row in box.rows(place + velocity)]
             place = box.points(rows)
-            costs = np.asarray((yield from known.ask(rows)))
+            costs = np.asarray((yield from evaluations.ask(rows)))
             better = costs < own_cost
             own[better], own_cost[better] = place[better], costs[better]

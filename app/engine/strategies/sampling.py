@@ -56,9 +56,11 @@ class LatinHypercube(Strategy, name="latin_hypercube", label="Latin hypercube"):
         samples: int = option(100, "configurations of one design", least=1)
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
-        known, step = Evaluations(space, rng), max(1, batch)
-        while not known.exhausted:
-            design = [row for row in space.sample_latin_hypercube(rng, options.samples).tolist() if row not in known]
-            design = list(dict.fromkeys([*design, *known.draw(options.samples)]))[: options.samples]
+        evaluations, step = Evaluations(space, rng), max(1, batch)
+        while not evaluations.exhausted:
+            design = [
+                row for row in space.sample_latin_hypercube(rng, options.samples).tolist() if row not in evaluations
+            ]
+            design = list(dict.fromkeys([*design, *evaluations.draw(options.samples)]))[: options.samples]
             for start in range(0, len(design), step):
-                yield from known.ask(design[start : start + step])
+                yield from evaluations.ask(design[start : start + step])

@@ -82,10 +82,10 @@ class Landscape:
     unit; a failed configuration costs more than any known. A run that learns nothing new is abandoned.
     """
 
-    def __init__(self, box: Box, known: Evaluations, measure: Measure) -> None:
-        self.box, self._known, self._measure = box, known, measure
+    def __init__(self, box: Box, evaluations: Evaluations, measure: Measure) -> None:
+        self.box, self._known, self._measure = box, evaluations, measure
         self._patience, self._repeats = _STUCK * (1 + box.dimensions), 0
-        finite = np.sort([cost for cost in known.costs() if math.isfinite(cost)])
+        finite = np.sort([cost for cost in evaluations.costs() if math.isfinite(cost)])
         self._zero = float(finite[0]) if len(finite) else 0.0
         span = float(np.median(finite)) - self._zero if len(finite) else 0.0
         self._unit = span if span > 0 else 1.0
@@ -148,18 +148,18 @@ def restarted(
 
     A run lasts to the optimiser's own end, or until it has learnt nothing new for a while.
     """
-    known, box = Evaluations(space, rng), Box(space)
-    while not known.exhausted:
-        rows = known.draw(starts)
-        costs = yield from known.ask(rows)
-        if known.exhausted:
+    evaluations, box = Evaluations(space, rng), Box(space)
+    while not evaluations.exhausted:
+        rows = evaluations.draw(starts)
+        costs = yield from evaluations.ask(rows)
+        if evaluations.exhausted:
             return
         points = box.points([rows[index] for index in np.argsort(costs, kind="stable")])
 
         def run(measure: Measure, points: Reals = points) -> object:
-            return optimise(Landscape(box, known, measure), points)
+            return optimise(Landscape(box, evaluations, measure), points)
 
-        yield from delegate(questions(run), known.ask)
+        yield from delegate(questions(run), evaluations.ask)
 
 
 def scipy_optimize() -> Any:

@@ -458,8 +458,8 @@ def recorded(cache: Recording, goal: Goal | None = None, front: Sequence[Goal] =
     goal = goal or cache.goal
     for wanted in (goal, *front):
         if wanted.name not in cache.value_names:
-            known = ", ".join(cache.value_names)
-            raise InputError(f"there is no value '{wanted.name}'", str(cache.path), f"known: {known}")
+            choices = ", ".join(cache.value_names)
+            raise InputError(f"there is no value '{wanted.name}'", str(cache.path), f"known: {choices}")
     measured, objective, names = cache.measurements(), Objective(goal, tuple(front)), cache.names_at_time
     seconds = np.array([m.cost_s for m in measured])
     wanted_names = {wanted.name for wanted in (goal, *front)}
@@ -521,8 +521,8 @@ def run(
             left -= allowance.spent(asked, depth)
             if left <= 0:
                 break
-            known = on.outcomes if depth is Depth.ENERGY else on.timed
-            asked = Batch.of(search.send([known[row] for row in asked]))
+            outcomes = on.outcomes if depth is Depth.ENERGY else on.timed
+            asked = Batch.of(search.send([outcomes[row] for row in asked]))
     except StopIteration:
         pass
     finally:

@@ -46,30 +46,30 @@ class Steered(Strategy, name="steered", label="Model-steered clocks"):
         first_samples: int = option(16, "random configurations at the highest clock; the best is swept", least=1)
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
-        known, chosen = Evaluations(space, rng), self.within(strategies.get(options.base))
-        rows, remark = yield from self._steer(known, options)
+        evaluations, chosen = Evaluations(space, rng), self.within(strategies.get(options.base))
+        rows, remark = yield from self._steer(evaluations, options)
         if rows is None:
             rows, remark = np.arange(space.size), f"Not steered: {remark}. By {chosen.label}."
         else:
             remark = f"{remark}, {len(rows)} of {space.size} configurations, by {chosen.label}."
-        yield from search_within(rows, chosen, known, batch, remark)
+        yield from search_within(rows, chosen, evaluations, batch, remark)
 
     def _steer(
-        self, known: Evaluations, options: Options
+        self, evaluations: Evaluations, options: Options
     ) -> Generator[list[int], Sequence[Outcome], tuple[npt.NDArray[np.int64] | None, str]]:
         """The rows to search, or None, and the reason."""
         try:
-            clocks = Clocks(known.space)
+            clocks = Clocks(evaluations.space)
         except InputError as lacking:
             return None, lacking.what
         if len(clocks.values) < MINIMUM_CLOCKS:
             return None, f"{clocks.setting} has {len(clocks.values)} values, the model needs {MINIMUM_CLOCKS}"
-        good = yield from self._good_row(clocks.at(clocks.highest), known, options)
+        good = yield from self._good_row(clocks.at(clocks.highest), evaluations, options)
         if good is None:
             return None, "no configuration worked at the highest clock"
         sweep, clock_mhz = _sweep_rows(clocks, good, options.clocks), clocks.of_row
-        yield from known.ask(sweep, f"Sweeping the clocks of {_words(known.space, good, clocks.setting)}.")
-        fit = _fit(known.space, clocks, [known.outcome(row) for row in sweep])
+        yield from evaluations.ask(sweep, f"Sweeping the clocks of {_words(evaluations.space, good, clocks.setting)}.")
+        fit = _fit(evaluations.space, clocks, [evaluations.outcome(row) for row in sweep])
         if isinstance(fit, str):
             return None, fit
         optimum = fit.optimum_mhz
@@ -78,7 +78,9 @@ class Steered(Strategy, name="steered", label="Model-steered clocks"):
         near = np.abs(clock_mhz - optimum) <= options.within * optimum
         if not near.any():  # clocks far apart: those next to it
             near = np.abs(clock_mhz - optimum) == np.abs(clock_mhz - optimum).min()
-        here, elsewhere = (min((known.cost(r) for r in sweep if near[r] == side), default=math.inf) for side in (1, 0))
+        here, elsewhere = (
+            min((evaluations.cost(r) for r in sweep if near[r] == side), default=math.inf) for side in (1, 0)
+        )
         if math.isfinite(elsewhere) and here - elsewhere > _CONTRADICTION * abs(elsewhere):
             return None, f"the objective is better at other clocks than near {optimum:.0f} MHz, where energy is lowest"
         low, high = clock_mhz[near].min(), clock_mhz[near].max()
@@ -87,13 +89,13 @@ class Steered(Strategy, name="steered", label="Model-steered clocks"):
         return np.flatnonzero(near), f"Most efficient near {optimum:.0f} MHz{bracketed}: only {span} MHz is searched"
 
     def _good_row(
-        self, fastest: npt.NDArray[np.int64], known: Evaluations, options: Options
+        self, fastest: npt.NDArray[np.int64], evaluations: Evaluations, options: Options
     ) -> Generator[list[int], Sequence[Outcome], int | None]:
         """The best of a sample of rows; a few more are drawn where none works."""
-        order = known.rng.permutation(fastest)
+        order = evaluations.rng.permutation(fastest)
         for start in range(0, min(len(order), _ATTEMPTS * options.first_samples), options.first_samples):
             sample = order[start : start + options.first_samples].tolist()
-            costs = yield from known.ask(sample)
+            costs = yield from evaluations.ask(sample)
             if math.isfinite(min(costs)):
                 return int(sample[int(np.argmin(costs))])
         return None
@@ -170,7 +172,7 @@ class Staged(Strategy, name="staged", label="In stages"):
         base_clock_mhz: int = option(0, "the base clock; 0: 60 % of the highest", least=0)
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
-        known, chosen = Evaluations(space, rng), self.within(strategies.get(options.base))
+        evaluations, chosen = Evaluations(space, rng), self.within(strategies.get(options.base))
 
         def within(rows: Indices, key: Key) -> Generator[list[int], Sequence[Seen], list[Seen]]:
             inner = space.subset(rows)
@@ -191,8 +193,8 @@ class Staged(Strategy, name="staged", label="In stages"):
             return all_seen
 
         def measured(rows: list[int]) -> Generator[list[int], Sequence[Outcome], list[Seen]]:
-            yield from known.ask(rows)
-            outcomes = [known.outcome(row) for row in rows]
+            yield from evaluations.ask(rows)
+            outcomes = [evaluations.outcome(row) for row in rows]
             return [seen_of(o.row, o.state is State.OK, o.values) for o in outcomes]
 
         try:
@@ -200,7 +202,7 @@ class Staged(Strategy, name="staged", label="In stages"):
         except InputError as lacking:  # there are no stages
             whole = self.within(strategies.get("auto"))
             remark = f"Not in stages: {lacking.what}. By {whole.label}."
-            yield from search_within(np.arange(space.size), whole, known, batch, remark)
+            yield from search_within(np.arange(space.size), whole, evaluations, batch, remark)
             return
         base = clocks.nearest(options.base_clock_mhz) if options.base_clock_mhz else base_clock_mhz("", clocks)
         yield from delegate(recipe(options.method, clocks, base_mhz=base, search=within), measured)

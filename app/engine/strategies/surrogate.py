@@ -124,13 +124,13 @@ class Surrogate:
             predictions = [(np.zeros(len(at)), self._works_model.uncertainty(at))] * len(self._cost_models)
         if works.sum() >= _FEWEST:
             chance = chance * self._chance_of_limits(works, at)
-        known = np.concatenate([scores[self._kept(works)], np.reshape(self._believed, (-1, len(self._cost_models)))])
+        targets = np.concatenate([scores[self._kept(works)], np.reshape(self._believed, (-1, len(self._cost_models)))])
         return Prediction(
             self.candidates.rows[at],
             np.stack([m for m, _ in predictions]),
             np.stack([d for _, d in predictions]),
             chance,
-            known,
+            targets,
         )
 
     def draw(self, goal: int, prediction: Prediction, most: int) -> tuple[Indices, Floats]:
@@ -260,10 +260,10 @@ class Model:
     def fit(self, points: Indices, rows: Rows, values: Floats, candidates: Rows) -> None:
         """Hold these points. The kernel is fitted where their values differ."""
         self._points = points.tolist()
-        known = values[points]
-        if known.std() > 0:
+        chosen_values = values[points]
+        if chosen_values.std() > 0:
             few = np.linspace(0, len(points) - 1, min(len(points), FIT_POINTS)).astype(np.intp)
-            self._kernel = fit_kernel(self._kernel, rows[points[few]], known[few], self._iterations)
+            self._kernel = fit_kernel(self._kernel, rows[points[few]], chosen_values[few], self._iterations)
         capacity = len(points) + max(_ROOM, int(len(points) * (_GROWTH - 1)) + 1)
         self.posterior = Posterior(self._kernel, rows[points], candidates, capacity)
 

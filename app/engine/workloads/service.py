@@ -101,8 +101,8 @@ class GeneratedLoad:
         self._pieces += float(rows[streamed, 6].sum())
         pieces = [report["chunks"] for report in reports]
         streamed_all = all(piece is not None for piece in pieces)
-        known = self._tokens > 0 and self._pieces > 0  # once the first answer has ended
-        for_each = self._tokens / self._pieces if known else 1.0
+        counted = self._tokens > 0 and self._pieces > 0  # once the first answer has ended
+        for_each = self._tokens / self._pieces if counted else 1.0
         faults: Counter[str] = Counter()
         for report in reports:
             faults.update(report["faults"])

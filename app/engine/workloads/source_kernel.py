@@ -336,15 +336,15 @@ class SourceKernel:
         verify = self._kernel.verify
         if verify is None or not (verify.references or verify.reference):
             return
-        known = {argument.name for argument in self._kernel.arguments} | set(self._spec.constants)
-        known |= set(self._spec.parameters) | set(self._limits.as_names())
+        names = {argument.name for argument in self._kernel.arguments} | set(self._spec.constants)
+        names |= set(self._spec.parameters) | set(self._limits.as_names())
         for text in verify.references.values() or (verify.reference,):
             kind = self._kind(text)
             if kind == "file" and not text.endswith(ARRAY_FILES):
                 raise InputError(f"'{text}' is no .npy file", self._where, "write the reference with numpy.save")
             if kind == "expression":
                 for name in _names(text):
-                    if name not in known:
+                    if name not in names:
                         raise InputError(f"unknown name '{name}' in '{text}'", self._where, "name an argument")
         if not verify.references:
             self._checked_output()

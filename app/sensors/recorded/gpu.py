@@ -65,8 +65,8 @@ class RecordedGpu:
         self._energy_a_round = 0.0
         if self._energy is not None:
             counter = recording.values[:, self._energy]
-            known = counter[~np.isnan(counter)]
-            self._energy_a_round = float(known[-1] - known[0]) if len(known) else 0.0
+            finite = counter[~np.isnan(counter)]
+            self._energy_a_round = float(finite[-1] - finite[0]) if len(finite) else 0.0
 
     def read(self) -> Reading:
         """The newest reading that was recorded up to now, at its own time; between two rounds the last one again."""

@@ -165,8 +165,8 @@ class RemoteGpu:
             self._failed = error.what
             self._tried_s = time.monotonic()
             return
-        known, now = self._hello, connected.hello
-        if (now.info.uuid, now.channels, now.buffered) != (known.info.uuid, known.channels, known.buffered):
+        before, now = self._hello, connected.hello
+        if (now.info.uuid, now.channels, now.buffered) != (before.info.uuid, before.channels, before.buffered):
             connected.close()
             self._failed = f"another board answers now: {now.info.name}"
             return

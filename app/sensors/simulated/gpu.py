@@ -122,7 +122,7 @@ class SimulatedGpu:
             history = physics.history
             _, _, busy, memory_busy = history.means(now_ns - _UTILISATION_NS, now_ns)
             clock, memory_clock = float(physics.clock_mhz), float(physics.memory_clock_mhz)
-            known = {
+            values = {
                 "power_instant_w": self._instant.value_w(history, now_ns) if self._instant else nan,
                 "power_average_w": self._average.value_w(history, now_ns) if self._average else nan,
                 "memory_power_w": self._memory.value_w(history, now_ns) if self._memory else nan,
@@ -142,7 +142,7 @@ class SimulatedGpu:
                 "performance_state": 8.0 if memory_clock < self.twin.clocks.memory_mhz[-1] and physics.at_rest else 0.0,
                 "event_reasons": float(physics.reasons),
             }
-            return Reading(now_ns, tuple(known.get(described.name, nan) for described in self.channels))
+            return Reading(now_ns, tuple(values.get(described.name, nan) for described in self.channels))
 
     def power_samples(self, since_ns: int) -> Sequence[PowerSample]:
         """The driver's samples newer than `since_ns`, oldest first. Raises NotSupported if there is no buffer."""

@@ -74,8 +74,8 @@ def launch_time_s(twin: Twin, load: Load, clock_mhz: float, memory_clock_mhz: in
     rate = twin.rate
     per_clock = rate.flop_per_clock.get(load.precision)
     if per_clock is None:
-        known = ", ".join(rate.flop_per_clock)
-        raise NotSupported(f"no {load.precision} units", twin.name, f"this board has {known}")
+        choices = ", ".join(rate.flop_per_clock)
+        raise NotSupported(f"no {load.precision} units", twin.name, f"this board has {choices}")
     hertz = clock_mhz * 1e6
     memory_clock_mhz = memory_in_force_mhz(twin, clock_mhz, memory_clock_mhz)
     issue = load.issue_efficiency * saturation(load.occupancy, rate.compute_occupancy)

@@ -47,8 +47,8 @@ def load_of(
     try:
         load = _PROFILES[profile]
     except KeyError:
-        known = ", ".join(PROFILES)
-        raise InputError(f"no profile is called '{profile}'", "kernel.profile", f"choose one of {known}") from None
+        choices = ", ".join(PROFILES)
+        raise InputError(f"no profile is called '{profile}'", "kernel.profile", f"choose one of {choices}") from None
     return load(Arguments({**constants, **configuration}), limits)
 
 

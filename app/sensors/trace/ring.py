@@ -115,8 +115,8 @@ class Ring:
         time_ns = self.times(max(start - 1, 0), stop)
         apart_ns = np.diff(time_ns, prepend=time_ns[:1]) if start == 0 else np.diff(time_ns)
         seconds = np.where(apart_ns > self.gap_ns, 0, apart_ns) * 1e-9
-        known = values == values  # NaN is the one number that differs from itself
-        return seconds @ np.where(known, values, 0.0), seconds @ known, known.sum(axis=0)
+        finite = values == values  # NaN is the one number that differs from itself
+        return seconds @ np.where(finite, values, 0.0), seconds @ finite, finite.sum(axis=0)
 
     # --- readers ------------------------------------------------------------------------------------------------------
 
@@ -244,11 +244,11 @@ class Ring:
             inner = outer = stop
         for first, last in ((start, inner), (outer, stop)):
             if first < last:
-                integral, covered_s, known = self._add_up(first, last)
+                integral, covered_s, finite = self._add_up(first, last)
                 values = self.column(column, first, last)
                 out.integral += float(integral[column])
                 out.covered_s += float(covered_s[column])
-                out.rows += int(known[column])
+                out.rows += int(finite[column])
                 out.minimum = float(np.fmin(out.minimum, np.fmin.reduce(values)))
                 out.maximum = float(np.fmax(out.maximum, np.fmax.reduce(values)))
 

@@ -155,11 +155,11 @@ class Spark(QWidget):
         painter.fillRect(self.rect(), QColor(c.base))
         painter.setPen(QPen(QColor(c.grid), 1))
         painter.drawRect(box)
-        known = self._y[~np.isnan(self._y)]
-        if not len(known):
+        finite = self._y[~np.isnan(self._y)]
+        if not len(finite):
             return
         limit = self._board.gpu.info.power_limit.current_w or 0.0
-        top = max(limit, float(known.max()), 1.0)
+        top = max(limit, float(finite.max()), 1.0)
         xs = box.left() + self._x / _SHOWN_S * box.width()
         ys = box.bottom() - 2 - self._y / top * (box.height() - 4)
         painter.setPen(QPen(QColor(c.orange), 1))

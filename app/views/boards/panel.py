@@ -96,8 +96,8 @@ class Hosts(QObject):
             self._boards.failed.emit(f"{reply.where}: {reply.what}", reply.remedy)
             return
         self._settings.add_host(address.machine)
-        known = {board.selector for board in reply}
-        self.offered = [*reply, *(board for board in self.offered if board.selector not in known)]
+        selectors = {board.selector for board in reply}
+        self.offered = [*reply, *(board for board in self.offered if board.selector not in selectors)]
         real = [board for board in reply if board.source in LIVE]
         for board in real or reply[:1]:
             self._boards.watch(board.selector)

@@ -586,8 +586,8 @@ class ControlPanel(Panel):
         allowed, forbidden = self._arming.allowed, self._arming.why_forbidden
         self.apply.setEnabled(bool(chosen) and allowed and not self._session)
         self.restore.setEnabled(not self._session and not recorded and not (forbidden and read_only()))
-        known = self.profiles.findText(" ".join(self.profiles.currentText().split())) >= 0
-        self.save.setText("Replace" if known else "Sa&ve")
+        is_kept = self.profiles.findText(" ".join(self.profiles.currentText().split())) >= 0
+        self.save.setText("Replace" if is_kept else "Sa&ve")
         self.save.setEnabled(bool(chosen) and bool(self.profiles.currentText().strip()))
         self.delete.setEnabled(self.profiles.findText(self.profiles.currentText()) >= 0)
         for button in (self.script, self.unit):

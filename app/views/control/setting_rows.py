@@ -200,15 +200,15 @@ class SettingRows(QObject):
             self.memory.setValue(round(upper(settings["memory_clock_mhz"])))
         if "power_limit_w" in settings:
             self.limit.setValue(upper(settings["power_limit_w"]))
-        known = {name for name in settings if name in self.boxes and self.boxes[name].isEnabled()}
-        if PROFILE in known:
+        names = {name for name in settings if name in self.boxes and self.boxes[name].isEnabled()}
+        if PROFILE in names:
             index = self.profile.findData(round(upper(settings[PROFILE])))
             if index < 0:
-                known.remove(PROFILE)
+                names.remove(PROFILE)
             else:
                 self.profile.setCurrentIndex(index)
         for name, box in self.boxes.items():
-            box.setChecked(name in known)
+            box.setChecked(name in names)
 
     # --- inside -------------------------------------------------------------------------------------------------------
 

@@ -106,8 +106,8 @@ class History:
         """
         if self._deepened != self.table.deepened:
             self._deepened, self._cost_s = self.table.deepened, np.empty(0)
-        known, length = len(self._cost_s), len(self.table)
-        fresh_s = np.nan_to_num([self.table.measurement(index).cost_s for index in range(known, length)])
+        timed, length = len(self._cost_s), len(self.table)
+        fresh_s = np.nan_to_num([self.table.measurement(index).cost_s for index in range(timed, length)])
         self._cost_s = np.append(self._cost_s, fresh_s)
         timed_s = np.cumsum(np.where(self.table.timed()[:length], self._cost_s, 0.0))
         at = self.indices
@@ -210,8 +210,8 @@ class ConvergencePlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no 
             self.note.setText(_NOTHING)
             return
         x, values = self._places(self._drawn), history.values(self._drawn)
-        known = np.isfinite(values)
-        self._cloud.append(x[known], values[known], np.full(int(known.sum()), DIM, dtype=np.uint16))
+        finite = np.isfinite(values)
+        self._cloud.append(x[finite], values[finite], np.full(int(finite.sum()), DIM, dtype=np.uint16))
         self._drawn = len(history)
         self.note.setText("" if history.improvements else _NONE_OK)
         self._draw_steps(history)
@@ -282,8 +282,8 @@ class ConvergencePlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no 
             return
         place = self._cloud.nearest(self._cloud.mapFromScene(event.scenePos()))
         if place is not None and self._history is not None:
-            known = self._history.indices[np.isfinite(self._history.values())]
-            self.chosen.emit(int(known[place]))
+            finite = self._history.indices[np.isfinite(self._history.values())]
+            self.chosen.emit(int(finite[place]))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Left and Right select the improvement before and after."""

@@ -89,12 +89,12 @@ def help_at(text: str, at: int) -> tuple[str, str]:
 
 def completions_at(text: str, at: int) -> tuple[str, list[str]]:
     """The word before a position, and what it can become: keys of the table, or tables after a bracket."""
-    spot, known = spot_at(text, at), known_keys()
+    spot, keys = spot_at(text, at), known_keys()
     if not spot.entry and spot.head.strip() in ("[", "[["):
-        completions = [f"{name}{']' * len(spot.head.strip())}" for name, (_, table) in known.items() if table]
+        completions = [f"{name}{']' * len(spot.head.strip())}" for name, (_, table) in keys.items() if table]
     elif (not spot.entry and not spot.head.strip()) or spot.head.rstrip()[-1:] in ("{", ","):
         above = f"{spot.inner}." if spot.inner else ""
-        completions = [f"{name.removeprefix(above)} = " for name in known if name.startswith(above)]
+        completions = [f"{name.removeprefix(above)} = " for name in keys if name.startswith(above)]
         completions = [key for key in completions if "." not in key]
     else:
         completions = []

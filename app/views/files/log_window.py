@@ -143,9 +143,9 @@ def _powers_of(recording: Recording) -> dict[str, tuple[Floats, Floats]]:
     times_s = (recording.time_ns - origin_ns) / 1e9
     for index, described in enumerate(recording.channels):
         values = recording.values[:, index]
-        known = np.isfinite(values) if described.name in _POWERS else np.zeros(0, np.bool_)
-        if known.any():
-            result[described.name] = (times_s[known], values[known])
+        finite = np.isfinite(values) if described.name in _POWERS else np.zeros(0, np.bool_)
+        if finite.any():
+            result[described.name] = (times_s[finite], values[finite])
     return result
 
 

@@ -185,6 +185,6 @@ def _front_words(recording: Recording, rows: int) -> str:
         return f"{words}; the goal is {recording.objective.goal}."
     table = recording.table()
     values = np.column_stack([table.values(goal.name) for goal in goals])
-    known = values[np.isfinite(values).all(axis=1)]
-    on_front = len(pareto.front(known, [goal.maximise for goal in goals])) if len(known) else 0
+    finite = values[np.isfinite(values).all(axis=1)]
+    on_front = len(pareto.front(finite, [goal.maximise for goal in goals])) if len(finite) else 0
     return f"{words}; {on_front} on the front over {' and '.join(map(str, goals))}."

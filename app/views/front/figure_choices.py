@@ -203,14 +203,14 @@ class FigureChoices(QWidget):
         if self._plan is None:
             return
         self._stand_ins.clear()
-        known = {goal.name: goal for goal in self._usual_goals()}
+        goals = {goal.name: goal for goal in self._usual_goals()}
         if self.x_figure.currentData() == self.y_figure.currentData():  # the other axis gives way
             other = self.x_figure if self.sender() is self.y_figure else self.y_figure
             with QSignalBlocker(other):
                 other.setCurrentIndex(_other_than(other, {other.currentData()}))
         for choice, better in ((self.x_figure, self.x_better), (self.y_figure, self.y_better)):
             name = choice.currentData()
-            better.set_larger((known.get(name) or likely_goal(name)).maximise)
+            better.set_larger((goals.get(name) or likely_goal(name)).maximise)
         self.axes_changed.emit()
 
     @Slot()

@@ -75,8 +75,8 @@ class ReferenceMarks(QObject):
             return []
         results = []
         for which, reference in enumerate(self.references):
-            known = (np.array([reference.values.get(goal.name, np.nan)]) for goal in self._points.goals)
-            x, y = (float(values[0]) for values in self._points.placed(*known))
+            figures = (np.array([reference.values.get(goal.name, np.nan)]) for goal in self._points.goals)
+            x, y = (float(values[0]) for values in self._points.placed(*figures))
             if np.isfinite([x, y]).all():
                 results.append((which, x, y))
         return results

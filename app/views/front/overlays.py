@@ -260,10 +260,10 @@ def _least(points: FrontPoints, product: Product) -> tuple[float, float] | None:
         return None
     (a, b), (c, d), (m, n) = roles[0].value, roles[1].value, product.value
     det = a * d - b * c
-    known = (points.x > 0) & (points.y > 0)
-    if not det or not known.any():
+    positive = (points.x > 0) & (points.y > 0)
+    if not det or not positive.any():
         return None
     u, w = (m * d - n * c) / det, (a * n - b * m) / det
-    log_product = u * np.log(np.where(known, points.x, 1.0)) + w * np.log(np.where(known, points.y, 1.0))
-    index = int(np.where(known, log_product, np.inf).argmin())
+    log_product = u * np.log(np.where(positive, points.x, 1.0)) + w * np.log(np.where(positive, points.y, 1.0))
+    index = int(np.where(positive, log_product, np.inf).argmin())
     return float(points.x[index]), float(points.y[index])

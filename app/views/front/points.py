@@ -64,29 +64,29 @@ class FrontPoints:
         x = self.table.values(self.goals[0].name, self.seen)[: length - self.seen]
         y = self.table.values(self.goals[1].name, self.seen)[: length - self.seen]
         ok = self.table.states(self.seen)[: length - self.seen] == _OK
-        known = ok & np.isfinite(x) & np.isfinite(y)
+        finite = ok & np.isfinite(x) & np.isfinite(y)
         for values, log in zip((x, y), self.log, strict=True):
             if log:
-                known &= values > 0
-        known = np.flatnonzero(known)
+                finite &= values > 0
+        finite = np.flatnonzero(finite)
         if self.shown:
             rows = self.table.rows(self.seen)[: length - self.seen]
-            known = known[self.shown.passes(self.table.space, rows[known])]
+            finite = finite[self.shown.passes(self.table.space, rows[finite])]
         start = len(self.index)
-        self.index = np.concatenate([self.index, known + self.seen])
-        self.x, self.y = np.concatenate([self.x, x[known]]), np.concatenate([self.y, y[known]])
+        self.index = np.concatenate([self.index, finite + self.seen])
+        self.x, self.y = np.concatenate([self.x, x[finite]]), np.concatenate([self.y, y[finite]])
         self.plot_x, self.plot_y = (
             np.concatenate([before, np.log10(values[start:])]) if log else values
             for before, values, log in zip((self.plot_x, self.plot_y), (self.x, self.y), self.log, strict=True)
         )
         kept = feasible(self.table, self.limits)
-        self.within = np.concatenate([self.within, kept[known + self.seen]])
+        self.within = np.concatenate([self.within, kept[finite + self.seen]])
         self.seen = length
-        if len(known):
+        if len(finite):
             candidates = np.concatenate([self.front, start + np.flatnonzero(self.within[start:])])
             values = np.column_stack([self.x[candidates], self.y[candidates]])
             self.front = candidates[front(values, [goal.maximise for goal in self.goals])]
-        return len(known)
+        return len(finite)
 
     def colour_values(self, name: str, start: int = 0) -> Floats:
         """A column for the points from `start` on."""

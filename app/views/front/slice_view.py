@@ -53,11 +53,11 @@ def slice_through(table: ResultTable, chosen: int, parameter: str, figure: str) 
             alike &= codes[rows] == codes[rows[chosen]]
     index = np.flatnonzero(alike)
     place = space.codes[rows[index], axis].astype(np.int64)
-    known = (table.states()[index] == _OK) & np.isfinite(table.values(figure)[:length][index])
-    order = np.argsort(place[known], kind="stable")
-    failed = np.setdiff1d(place[~known], place[known])
+    finite = (table.states()[index] == _OK) & np.isfinite(table.values(figure)[:length][index])
+    order = np.argsort(place[finite], kind="stable")
+    failed = np.setdiff1d(place[~finite], place[finite])
     missing = np.setdiff1d(np.arange(space.axis_sizes[axis]), place)
-    return Slice(parameter, chosen, index[known][order], place[known][order], failed, missing)
+    return Slice(parameter, chosen, index[finite][order], place[finite][order], failed, missing)
 
 
 def best_of(table: ResultTable, goal: Goal, limits: Sequence[Limit] = ()) -> int | None:

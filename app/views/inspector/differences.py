@@ -130,8 +130,8 @@ def _figures(measurement: Measurement, base: Measurement | None, plan: SessionPl
 
 
 def _measured(label: str, unit: str, value: float, before: float) -> Figure:
-    known = not math.isnan(before) and before and "temperature" not in label.lower()  # no ratio scale
-    note = change(value / before).replace("-", MINUS) if known else ""
+    finite = not math.isnan(before) and before and "temperature" not in label.lower()  # no ratio scale
+    note = change(value / before).replace("-", MINUS) if finite else ""
     return Figure(label, value, unit, note, important=True, meaning="measured")
 
 

@@ -93,10 +93,10 @@ def _configured(measurement: Measurement, plan: SessionPlan) -> tuple[Rows, Rows
 
 def _compiled(measurement: Measurement) -> Rows:
     values = measurement.values
-    known = {name: values[name] for name in COMPILED if not math.isnan(values.get(name, math.nan))}
-    if not known:
+    finite = {name: values[name] for name in COMPILED if not math.isnan(values.get(name, math.nan))}
+    if not finite:
         return [("Registers, shared memory, spills, occupancy", f"not known: {why_not_compiled(measurement)}")]
-    return [(label, _compiled_text(name, known.get(name))) for name, label in COMPILED.items()]
+    return [(label, _compiled_text(name, finite.get(name))) for name, label in COMPILED.items()]
 
 
 def _compiled_text(name: str, value: float | None) -> str:

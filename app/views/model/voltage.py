@@ -54,13 +54,13 @@ class VoltagePlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no type
                 continue  # without a ridge there is nothing the voltage could be relative to
             alone = len(self._fits) == 1
             colour = QColor(colours.blue) if alone else colour_of(place)
-            known = fit.used & np.isfinite(fit.voltage_mv) if len(fit.voltage_mv) else np.zeros(0, dtype=np.bool_)
+            finite = fit.used & np.isfinite(fit.voltage_mv) if len(fit.voltage_mv) else np.zeros(0, dtype=np.bool_)
             along = np.linspace(float(fit.clock_mhz.min()), float(fit.clock_mhz.max()), _CURVE_POINTS)
             voltage = fit.relative_voltage(along)
             self.addItem(pg.PlotCurveItem(along, voltage, pen=pg.mkPen(colour, width=2), antialias=True))
             top = max(top, float(voltage.max()))
-            if known.any():
-                clock, measured = fit.clock_mhz[known], fit.voltage_mv[known]
+            if finite.any():
+                clock, measured = fit.clock_mhz[finite], fit.voltage_mv[finite]
                 level = _level(fit, clock, measured)
                 brush = QColor(colours.orange) if alone else colour
                 points = pg.ScatterPlotItem(clock, measured / level, symbol="o", size=8, pen=None, brush=brush)

@@ -191,10 +191,10 @@ def _without_level_points(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.
 
 def _known_runs(y: np.ndarray) -> list[tuple[int, int]]:
     """[start, stop) of the stretches without NaN."""
-    known = ~np.isnan(y)
-    if known.all():
+    finite = ~np.isnan(y)
+    if finite.all():
         return [(0, len(y))] if len(y) else []
-    edges = np.diff(np.concatenate(([0], known.astype(np.int8), [0])))
+    edges = np.diff(np.concatenate(([0], finite.astype(np.int8), [0])))
     return list(zip(np.flatnonzero(edges == 1).tolist(), np.flatnonzero(edges == -1).tolist(), strict=True))
 
 

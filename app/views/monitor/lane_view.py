@@ -410,9 +410,9 @@ class LaneView(QWidget):
         if fixed is not None:
             return fixed
         extents = [snapshot.curves[line.channel].extent() for line in shown.lines if line.channel in snapshot.curves]
-        known = [extent for extent in extents if not math.isnan(extent[0])]
-        low = min((low for low, _ in known), default=math.nan)
-        high = max((high for _, high in known), default=math.nan)
+        finite = [extent for extent in extents if not math.isnan(extent[0])]
+        low = min((low for low, _ in finite), default=math.nan)
+        high = max((high for _, high in finite), default=math.nan)
         return axis_range(shown.lane, low, high, self._ranges.get(shown.lane.title))
 
     def _paint_span(self, painter: QPainter, layout: Layout) -> None:

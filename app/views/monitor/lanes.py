@@ -146,10 +146,10 @@ def shown_lanes(
 
     A board without a voltage sensor shows the estimate instead, where `estimate` says what it is from.
     """
-    known = {channel.name: channel for channel in channels}
+    by_name = {channel.name: channel for channel in channels}
     shown = []
     for lane in lanes:
-        lines = tuple(line for line in lane.lines if line.channel == POWER or _available(known, line.channel))
+        lines = tuple(line for line in lane.lines if line.channel == POWER or _available(by_name, line.channel))
         if any(not line.dashed for line in lines):
             shown.append(ShownLane(lane, lines))
         elif lane is VOLTAGE_LANE and estimate:
@@ -157,7 +157,7 @@ def shown_lanes(
             shown.append(ShownLane(ESTIMATED_VOLTAGE_LANE, ESTIMATED_VOLTAGE_LANE.lines, source=source))
         else:
             hint = " · after a fit of its clocks an estimate is drawn here" if lane is VOLTAGE_LANE else ""
-            shown.append(ShownLane(lane, (), f"not available: {_reason(known, lane)}{hint}"))
+            shown.append(ShownLane(lane, (), f"not available: {_reason(by_name, lane)}{hint}"))
     return tuple(shown)
 
 

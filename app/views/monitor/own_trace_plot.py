@@ -195,9 +195,9 @@ class TracePlots(pg.GraphicsLayoutWidget, InParts):  # type: ignore[misc]  # pyq
         self.power.setData(trace.power.time_s, trace.power.value, connect="finite")
         self.clock.setData(trace.clock.time_s, trace.clock.value, connect="finite")
         ends = np.array([0.0, trace.window_s])
-        known = not math.isnan(trace.mean_w)
-        self.mean.setVisible(known)
-        self.mean.setData(ends, np.full(2, trace.mean_w if known else 0.0))
+        finite = not math.isnan(trace.mean_w)
+        self.mean.setVisible(finite)
+        self.mean.setData(ends, np.full(2, trace.mean_w if finite else 0.0))
         self.interval.setVisible(trace.interval_w is not None)
         for curve, bound in zip((self.low, self.high), trace.interval_w or (0.0, 0.0), strict=True):
             curve.setData(ends, np.full(2, bound))

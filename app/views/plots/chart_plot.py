@@ -161,9 +161,9 @@ class ChartPlot(QWidget):
             (xs, self.plot.setXRange, None),
             (ys, self.plot.setYRange, chart.whole_range),
         ):
-            known = values[np.isfinite(values)]
-            if len(known):
-                low, high = whole or (float(known.min()), float(known.max()))
+            finite = values[np.isfinite(values)]
+            if len(finite):
+                low, high = whole or (float(finite.min()), float(finite.max()))
                 set_range(low, high if high > low else low + (abs(low) or 1.0) * 0.1, padding=0.05)
 
     def _draw_clouds(self, clouds: list[Series]) -> None:

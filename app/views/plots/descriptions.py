@@ -92,10 +92,10 @@ def fill_columns(table: QTableWidget, descriptions: Sequence[Description], icons
             row, _item(element[0].heading, f"{element[0].heading}\n{element[0].meaning}".strip())
         )
         for column, (figure, description) in enumerate(zip(element, descriptions, strict=True)):
-            known = figure.value is not None
-            tip = "\n".join((figure.meaning, figure.details) if known else description.remarks).strip()
+            has_value = figure.value is not None
+            tip = "\n".join((figure.meaning, figure.details) if has_value else description.remarks).strip()
             item = _item(figure.cell, tip, right=True)
-            if not known:
+            if not has_value:
                 item.setForeground(QColor(theme.colours().muted))
             table.setItem(row, column, item)
 

@@ -45,12 +45,12 @@ class Coding:
     """
 
     def __init__(self, values: npt.NDArray[np.float64]) -> None:
-        known = values[np.isfinite(values)]
-        sample = np.unique(known[:: max(1, len(known) // 4096)])  # many different values show in few
-        distinct = np.unique(known) if len(sample) <= FEW else sample
+        finite = values[np.isfinite(values)]
+        sample = np.unique(finite[:: max(1, len(finite) // 4096)])  # many different values show in few
+        distinct = np.unique(finite) if len(sample) <= FEW else sample
         self.values: tuple[float, ...] = tuple(float(v) for v in distinct) if len(distinct) <= FEW else ()
-        self.low = float(known.min()) if len(known) else math.nan
-        self.high = float(known.max()) if len(known) else math.nan
+        self.low = float(finite.min()) if len(finite) else math.nan
+        self.high = float(finite.max()) if len(finite) else math.nan
 
     @classmethod
     def of_figure(cls, values: npt.NDArray[np.float64]) -> Coding:
@@ -67,12 +67,12 @@ class Coding:
 
     def covers(self, values: npt.NDArray[np.float64]) -> bool:
         """These further values fit in; otherwise a new coding is needed."""
-        known = values[np.isfinite(values)]
-        if not len(known):
+        finite = values[np.isfinite(values)]
+        if not len(finite):
             return True
         if self.discrete:
-            return bool(np.isin(known, self.values).all())
-        return bool(known.min() >= self.low and known.max() <= self.high)
+            return bool(np.isin(finite, self.values).all())
+        return bool(finite.min() >= self.low and finite.max() <= self.high)
 
     def styles(self, values: npt.NDArray[np.float64]) -> Styles:
         """The style of each value; an unknown value is a cross in the middle colour."""
@@ -100,10 +100,10 @@ class ShapeCoding:
     """
 
     def __init__(self, values: npt.NDArray[np.float64]) -> None:
-        known = np.unique(values[np.isfinite(values)])
-        few = len(known) < len(SHAPES)
-        self.values: tuple[float, ...] = tuple(float(v) for v in known) if few else ()
-        quarters = np.quantile(known, np.arange(1, _RANGES + 1) / _RANGES) if not few else known
+        finite = np.unique(values[np.isfinite(values)])
+        few = len(finite) < len(SHAPES)
+        self.values: tuple[float, ...] = tuple(float(v) for v in finite) if few else ()
+        quarters = np.quantile(finite, np.arange(1, _RANGES + 1) / _RANGES) if not few else finite
         self.bounds: tuple[float, ...] = () if few else tuple(float(v) for v in quarters)
         self.low = -math.inf  # no range lies below it
 
@@ -120,10 +120,10 @@ class ShapeCoding:
 
     def covers(self, values: npt.NDArray[np.float64]) -> bool:
         """These further values fit in; otherwise a new coding is needed."""
-        known = values[np.isfinite(values)]
+        finite = values[np.isfinite(values)]
         if self.bounds:
-            return bool(((known >= self.low) & (known <= self.bounds[-1])).all())
-        return bool(np.isin(known, self.values).all())
+            return bool(((finite >= self.low) & (finite <= self.bounds[-1])).all())
+        return bool(np.isin(finite, self.values).all())
 
     def shapes(self, values: npt.NDArray[np.float64]) -> Styles:
         """The place in SHAPES of each value; the cross, the last, if it is unknown."""

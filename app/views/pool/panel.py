@@ -295,14 +295,14 @@ class PoolPanel(Panel):
             self._show(kept or PoolStatus(), stored=True)
 
     def _show(self, status: PoolStatus, *, stored: bool = False) -> None:
-        known = bool(status.boards)
+        any_board = bool(status.boards)
         self.boards.show_status(status, stored=stored)
-        self.empty.setVisible(not known)
-        self.table.setVisible(known)
-        self.totals.setVisible(known)
+        self.empty.setVisible(not any_board)
+        self.table.setVisible(any_board)
+        self.totals.setVisible(any_board)
         self.happened.setVisible(self.happened.count() > 0)
         self.totals.setText(totals_words(status, stored=stored))
-        words = self._words(below=known and stored)
+        words = self._words(below=any_board and stored)
         self.state.setText(words)
         self.state.setVisible(bool(words))
 
@@ -367,9 +367,9 @@ def configuration_words(plan: SessionPlan, row: int) -> str:
 def with_those_there(status: PoolStatus, pool: PoolConnection) -> PoolStatus:
     """What the boards of a pool did in the last session, if any, and which of them are there now that none runs."""
     now = {board.key: board for board in pool.boards()}
-    known = {board.key: board for board in status.boards}
+    by_key = {board.key: board for board in status.boards}
     joined = [
-        BoardStatus(key, board.label, board.host, Doing.WAITING) for key, board in now.items() if key not in known
+        BoardStatus(key, board.label, board.host, Doing.WAITING) for key, board in now.items() if key not in by_key
     ]
     boards = []
     for board in (*status.boards, *joined):

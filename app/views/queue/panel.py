@@ -296,9 +296,9 @@ class QueuePanel(Panel):
     def _show_words(self) -> None:
         words = waiting_in_words(self._queue)
         times = [self._queue.estimate_s(run) for run in self._queue.waiting]
-        known = [value for value in times if value is not None]
-        if known and len(known) == len(times):
-            words += f" · about {duration(sum(known))} for all that wait"
+        present = [value for value in times if value is not None]
+        if present and len(present) == len(times):
+            words += f" · about {duration(sum(present))} for all that wait"
         self.state.setText(words)
 
     def chosen(self) -> list[QueuedRun]:

@@ -257,13 +257,13 @@ class RooflinePlot(pg.GraphicsLayoutWidget, InParts):  # type: ignore[misc]  # p
 
     def _intensities(self) -> tuple[float, float]:
         """Lowest and highest intensity in sight, flop/B."""
-        known = np.concatenate([sweep.intensity() for _, sweep in self._shown])
-        known = known[np.isfinite(known) & (known > 0)]
+        finite = np.concatenate([sweep.intensity() for _, sweep in self._shown])
+        finite = finite[np.isfinite(finite) & (finite > 0)]
         if self._kernel is not None:
-            known = np.append(known, self._kernel.intensity)
-        if not len(known):
+            finite = np.append(finite, self._kernel.intensity)
+        if not len(finite):
             return 0.25, 128.0
-        return float(known.min()) / 1.3, float(known.max()) * 1.3
+        return float(finite.min()) / 1.3, float(finite.max()) * 1.3
 
     def _draw_lines(self, place: int, sweep: Sweep, low: float, high: float) -> None:
         model = sweep.model
@@ -302,15 +302,15 @@ class RooflinePlot(pg.GraphicsLayoutWidget, InParts):  # type: ignore[misc]  # p
             styles = self.coding.styles(points.threads)
             self._draw_errors(at, sweep, x, y, seen)
             for index in np.flatnonzero(seen):
-                known = math.isfinite(points.threads[index])
-                colour = scale[int(styles[index]) % COLOURS] if focused and known else colour_of(place)
+                finite = math.isfinite(points.threads[index])
+                colour = scale[int(styles[index]) % COLOURS] if focused and finite else colour_of(place)
                 if colour.name() not in inks:
                     inks[colour.name()] = pg.mkBrush(colour), pg.mkPen(colour, width=1.3)
                 brush, pen = inks[colour.name()]
                 spots.append(
                     {
                         "pos": (x[index], y[index]),
-                        "symbol": _SYMBOLS[SHAPES[int(styles[index]) // COLOURS]] if known else "o",
+                        "symbol": _SYMBOLS[SHAPES[int(styles[index]) // COLOURS]] if finite else "o",
                         "size": 9 if focused else 7,
                         "brush": hollow if throttled[index] else brush,
                         "pen": pen if throttled[index] else edge,

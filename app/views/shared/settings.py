@@ -111,12 +111,12 @@ class Settings:
 
     def __init__(self) -> None:
         path = str(data_folder() / "window.ini")
-        known = _OPEN.get(path)
-        if known is None:
+        opened = _OPEN.get(path)
+        if opened is None:
             with suppress(OSError, WattridgeError):  # where it cannot be written, nothing is remembered
                 open_private(private_folder() / "window.ini", "ab").close()
-            known = _OPEN[path] = _File(path)
-        self._file = known
+            opened = _OPEN[path] = _File(path)
+        self._file = opened
 
     def save_beside(self, saver: SettingsSaver | None) -> None:
         """From now on changes are written by this one; with None by Qt, in the turn after each."""

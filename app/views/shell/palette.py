@@ -23,8 +23,8 @@ _GAP = 0.05  # points lost for each letter that is passed over
 def score(typed: str, line: str) -> float | None:
     """Points, more for a better fit; None if a letter is missing. Words separated by blanks may lie in any order."""
     scores = [_best(word, line.casefold()) for word in typed.casefold().split()]
-    known = [points for points in scores if points is not None]
-    return sum(known) if len(known) == len(scores) else None
+    present = [points for points in scores if points is not None]
+    return sum(present) if len(present) == len(scores) else None
 
 
 def _best(word: str, line: str) -> float | None:

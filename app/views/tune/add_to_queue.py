@@ -142,8 +142,8 @@ class VariantsWindow(QDialog):
         boards = self._context.boards
         limit = f", at most {plan.budget} configurations each"
         self.what.setText(f"{plan.title} on {plan.board}{limit}; objective, limits and all else as set up.")
-        known = sorted(strategies.names(), key=lambda name: (name != "auto", strategies.get(name).label))
-        _fill(self.strategies, ((strategies.get(name).label, name, name == plan.strategy) for name in known))
+        names = sorted(strategies.names(), key=lambda name: (name != "auto", strategies.get(name).label))
+        _fill(self.strategies, ((strategies.get(name).label, name, name == plan.strategy) for name in names))
         for row in range(self.strategies.count()):
             item = self.strategies.item(row)
             item.setToolTip(strategies.description(strategies.get(item.data(Qt.ItemDataRole.UserRole))))

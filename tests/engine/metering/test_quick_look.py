@@ -194,7 +194,7 @@ def test_a_look_that_is_cut_anywhere_keeps_its_parts_and_goes_on_to_the_same_end
         before = () if known is None else known.parts
         after_s = rng.uniform(3.0, 45.0)
         found = characterise(
-            gpu, wave_loads(gpu), known=known, patience_s=40.0, on_part=kept.append, stop=Cut(gpu, after_s)
+            gpu, wave_loads(gpu), characterisation=known, patience_s=40.0, on_part=kept.append, stop=Cut(gpu, after_s)
         )
         assert not gpu.busy
         known = found or known

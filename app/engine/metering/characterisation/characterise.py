@@ -62,7 +62,7 @@ def characterise(
     gpu: LaunchingGpu,
     loads: Sequence[Load],
     *,
-    known: Characterisation | None = None,
+    characterisation: Characterisation | None = None,
     seed: int = 0,
     patience_s: float | None = None,
     on_progress: OnProgress | None = None,
@@ -81,7 +81,7 @@ def characterise(
         The board.
     loads
         Loads that differ in power, heaviest first.
-    known
+    characterisation
         An unfinished characterisation of the same board, to go on from.
     seed
         Of the random half-periods of the wave.
@@ -110,7 +110,7 @@ def characterise(
         When the board is gone.
     """
     look = _Look(gpu, loads, seed, on_part, stop)
-    look.known = known if known is None or not known.complete else None
+    look.known = characterisation if characterisation is None or not characterisation.complete else None
     if patience_s is None:
         patience_s = PATIENCE_S if math.isfinite(gpu.clock.speed) else VIRTUAL_PATIENCE_S
     waves = max(1, round(patience_s / WAVE_S))
@@ -183,54 +183,54 @@ class _Look:
         for number in range(STEPS):
             driver.rest(REST_S + number * SHIFT_S, self._stop)
             driver.run(load, STEP_S, self._stop)
-        observed, known = Observed(record, begun_ns, self._gpu.info.label), self._so_far
+        observed, so_far = Observed(record, begun_ns, self._gpu.info.label), self._so_far
         sources = {
             name: figures if figures is None else _answering(figures, observed, name)
-            for name, figures in known.sources.items()
+            for name, figures in so_far.sources.items()
         }
-        self._done(_STEPS, replace(known, sources=sources, load=load.name, notes=notes), estimate.seconds - begun_s)
+        self._done(_STEPS, replace(so_far, sources=sources, load=load.name, notes=notes), estimate.seconds - begun_s)
 
     def wave(self, estimate: Estimate, waves: int) -> None:
         """Window and lag of every source, until all are sharp or so many waves have been driven. Raises Stopped."""
-        driver, load, known = WaveDriver(self._gpu, self._seed, estimate.report), self._load, self._so_far
+        driver, load, so_far = WaveDriver(self._gpu, self._seed, estimate.report), self._load, self._so_far
         begun_s, record = estimate.seconds, driver.start()
         driver.wave(load, WARM_S, self._stop)
         observed = Observed(record, self._gpu.clock.now_ns(), self._gpu.info.label)
-        answers = {name: figures.answer for name, figures in known.sources.items() if figures is not None}
+        answers = {name: figures.answer for name, figures in so_far.sources.items() if figures is not None}
         # of the waves before; a figure that is sharp after the quick look is sharper after a wave
-        sharp = known.sources if known.waves else {}
+        sharp = so_far.sources if so_far.waves else {}
         while True:
             driver.wave(load, WAVE_S, self._stop)
             sources, missing = observed.figures(driver, sharp, answers)
             chosen, measure_s, why = choose_source(sources, self._gpu.info.label)
             require_undisturbed(sources[chosen], self._gpu.info.label)
             ratio = observed.counter_ratio(chosen)
-            known = replace(
-                known,
+            so_far = replace(
+                so_far,
                 sources=sources,
                 missing=missing,
                 chosen=chosen,
                 why=why,
                 measure_ms=measure_s * 1e3,
-                counter_ratio=known.counter_ratio if ratio is None else ratio,
+                counter_ratio=so_far.counter_ratio if ratio is None else ratio,
             )
             sharp, seconds = sources, estimate.seconds - begun_s
             loose = [name for name, figures in sources.items() if figures is not None and not figures.sharp]
-            if not loose or known.waves + 1 >= waves:
+            if not loose or so_far.waves + 1 >= waves:
                 break
-            self._done(f"{_WAVE} {known.waves + 1}", known, seconds)
-            known, begun_s = self._so_far, estimate.seconds
+            self._done(f"{_WAVE} {so_far.waves + 1}", so_far, seconds)
+            so_far, begun_s = self._so_far, estimate.seconds
         notes = (f"{WORDS[name]}: window and lag are known only within their margins" for name in loose)
-        self._done(_WAVE, replace(known, notes=(*known.notes, *notes)), seconds)
+        self._done(_WAVE, replace(so_far, notes=(*so_far.notes, *notes)), seconds)
 
     def aftereffect(self, estimate: Estimate) -> None:
         """The aftereffect in the buffer's samples; None if another source is chosen. Raises Stopped."""
-        begun_s, known, load = estimate.seconds, self._so_far, self._load
+        begun_s, so_far, load = estimate.seconds, self._so_far, self._load
         aftereffect = None
-        if known.chosen == "buffer" and self._loads[-1] != load:
+        if so_far.chosen == "buffer" and self._loads[-1] != load:
             driver = WaveDriver(self._gpu, self._seed, estimate.report)
             aftereffect = aftereffects.look_at_aftereffect(driver, load, self._loads[-1], self._stop)
-        self._done(_AFTEREFFECT, replace(known, aftereffect=aftereffect), estimate.seconds - begun_s)
+        self._done(_AFTEREFFECT, replace(so_far, aftereffect=aftereffect), estimate.seconds - begun_s)
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
@@ -245,11 +245,13 @@ class _Look:
         name = self._so_far.load
         return next((load for load in self._loads if load.name == name), self._loads[-1])
 
-    def _done(self, part: str, known: Characterisation, seconds: float) -> None:
-        self._keep(replace(known, parts=(*known.parts, part), seconds=known.seconds + seconds))
+    def _done(self, part: str, characterisation: Characterisation, seconds: float) -> None:
+        self._keep(
+            replace(characterisation, parts=(*characterisation.parts, part), seconds=characterisation.seconds + seconds)
+        )
 
-    def _keep(self, known: Characterisation) -> None:
-        self.known = replace(known, timestamp_s=time.time())
+    def _keep(self, characterisation: Characterisation) -> None:
+        self.known = replace(characterisation, timestamp_s=time.time())
         if self._on_part is not None:
             self._on_part(self.known)
 

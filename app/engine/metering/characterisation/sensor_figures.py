@@ -261,40 +261,43 @@ _GAIN: Final = "the gain of a board's sensor may be off by up to 5 %; only an ex
 _HEADER: Final = ("source", "new every ms", "averages ms", "lags ms", "settles ms", "scatter %", "a read costs µs")
 
 
-def describe_characterisation(known: Characterisation, board: str) -> Description:
+def describe_characterisation(characterisation: Characterisation, board: str) -> Description:
     """Describe refresh, averaging and lag of each power source of a board, and the one that it is measured through."""
     rows: list[list[Cell]] = []
-    for name, source in known.sources.items():
+    for name, source in characterisation.sources.items():
         if source is not None:
             averages = "cumulative" if source.window_ms is None else in_ms(source.window_ms, source.window_margin_ms)
             lags = in_ms(source.lag_ms, source.lag_margin_ms)
             figures = (in_ms(source.refresh_ms), averages, lags, in_ms(source.settle_ms))
             rows.append([WORDS[name], *figures, number(source.noise_percent, 2), number(source.read_us, 3)])
     figures_of_board = [
-        Figure("Measures through", known.words, important=True),
-        Figure("Why", known.why or None),
-        Figure("In windows of", known.measure_ms / 1e3, "s", digits=2),
+        Figure("Measures through", characterisation.words, important=True),
+        Figure("Why", characterisation.why or None),
+        Figure("In windows of", characterisation.measure_ms / 1e3, "s", digits=2),
     ]
-    if known.counter_ratio is not None:
-        ratio = f"rises by {100 * known.counter_ratio:.2f} % of the integral of {WORDS[known.chosen]}"
+    if characterisation.counter_ratio is not None:
+        ratio = (
+            f"rises by {100 * characterisation.counter_ratio:.2f} % of the integral of {WORDS[characterisation.chosen]}"
+        )
         figures_of_board.append(Figure("Energy counter", ratio))
-    buffer = known.sources.get("buffer")
-    remarks = [f"{WORDS[name]}: not available, {why}" for name, why in known.missing.items()]
+    buffer = characterisation.sources.get("buffer")
+    remarks = [f"{WORDS[name]}: not available, {why}" for name, why in characterisation.missing.items()]
     if buffer is not None and buffer.published_ms is not None:
         remarks.append(f"the buffer's samples appear together, about every {buffer.published_ms:.0f} ms")
-    if known.aftereffect is not None:
-        remarks.append(known.aftereffect.words)
-    if known.prior:
+    if characterisation.aftereffect is not None:
+        remarks.append(characterisation.aftereffect.words)
+    if characterisation.prior:
         remarks.append("this is another GPU of the same model: measurements count with how far GPUs of a kind differ")
-    elif not known.complete:
-        left = ", ".join(part for part in PARTS if part not in known.parts)
+    elif not characterisation.complete:
+        left = ", ".join(part for part in PARTS if part not in characterisation.parts)
         remarks.append(f"not looked at yet: {left}; wattridge characterise goes on from here")
-    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(known.timestamp_s))
-    simulated = ", simulated" if known.source == "simulated" else ""
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(characterisation.timestamp_s))
+    simulated = ", simulated" if characterisation.source == "simulated" else ""
     return Description(
         title=f"Power sources of {board}",
-        origin=f"driver {known.driver}, {when}, {known.seconds:.0f} s under {known.load}{simulated}",
+        origin=f"driver {characterisation.driver}, {when}, {characterisation.seconds:.0f} s "
+        f"under {characterisation.load}{simulated}",
         figures=figures_of_board,
         listings=[Listing("", _HEADER, rows)],
-        remarks=[*remarks, _GAIN, *known.notes],
+        remarks=[*remarks, _GAIN, *characterisation.notes],
     )

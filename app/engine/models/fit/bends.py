@@ -275,10 +275,10 @@ def _prior(grid: Grid, top_rise: Floats) -> Floats:
 
 def _voltage_fits(grid: Grid, above: Floats, voltage: Floats) -> Floats:
     """How well each bend explains a measured voltage curve, as logarithms; its level is free."""
-    known = np.isfinite(voltage) & (voltage > 0)
-    if known.sum() < 3:
+    finite = np.isfinite(voltage) & (voltage > 0)
+    if finite.sum() < 3:
         return np.zeros((len(grid.kinds.share), len(grid.ridge), len(grid.slope)))
-    relative = (1.0 + grid.slope[None, None, :, None] * above[:, :, None, known]) / voltage[known]
+    relative = (1.0 + grid.slope[None, None, :, None] * above[:, :, None, finite]) / voltage[finite]
     level = relative.sum(axis=-1) / (relative**2).sum(axis=-1)
     departure = level[..., None] * relative - 1.0
     return np.asarray(-0.5 * (departure**2).sum(axis=-1) / _VOLTAGE_NOISE**2)

@@ -64,14 +64,14 @@ def where_held(points: Points) -> Held | None:
     power_w, rate = points.power_w, points.rate
     observed_mhz = None if points.requested_mhz is None else points.clock_mhz
     requested_mhz = points.asked_mhz
-    known = np.isfinite(requested_mhz) & (requested_mhz > 0) & (power_w > 0)
+    finite = np.isfinite(requested_mhz) & (requested_mhz > 0) & (power_w > 0)
     followers = [value for value in (observed_mhz, rate) if value is not None]
     for follower in followers:
-        known &= follower > 0  # false for NaN
-    clocks = np.unique(requested_mhz[known])
+        finite &= follower > 0  # false for NaN
+    clocks = np.unique(requested_mhz[finite])
     if not followers or len(clocks) < 4:
         return None
-    rows = [np.flatnonzero(known & (requested_mhz == clock)) for clock in clocks]
+    rows = [np.flatnonzero(finite & (requested_mhz == clock)) for clock in clocks]
     signals = [_Signal.of(item, rows) for item in (power_w, *followers)]
     x = np.log(clocks)
     for first in range(2, len(clocks) - 1):
@@ -84,7 +84,7 @@ def where_held(points: Points) -> Held | None:
     last = _last_followed(x, signals[0], signals[1:], first)
     if last >= len(clocks) - 1:
         return None
-    beyond = known & (requested_mhz > clocks[last])
+    beyond = finite & (requested_mhz > clocks[last])
     ran_at = None if observed_mhz is None else float(np.median(observed_mhz[beyond]))
     power = float(np.median(power_w[beyond]))
     return Held(float(clocks[last]), float(clocks[-1]), ran_at, power, beyond)
@@ -304,14 +304,14 @@ def settable_clocks(gpu: str, clock_mhz: Floats) -> tuple[tuple[float, ...] | No
     tuple of tuple of float or None, and tuple of str
         The clocks in MHz, None if there is no grid; and notes on what is assumed.
     """
-    known = np.unique(np.round(clock_mhz[np.isfinite(clock_mhz)]))
-    if not len(known) or known[0] <= 0 or known[-1] > _HIGHEST_MHZ:
+    finite = np.unique(np.round(clock_mhz[np.isfinite(clock_mhz)]))
+    if not len(finite) or finite[0] <= 0 or finite[-1] > _HIGHEST_MHZ:
         return None, ()
     named = bool(_STEPS_OF_15.search(gpu))
     for step in _STEPS_MHZ:
-        grid = np.floor(np.arange(0.0, known[-1] + 1.0, step))
-        if np.isin(known, grid).all() and (named or len(known) >= _ENOUGH_ON_GRID):
-            between = tuple(grid[(grid >= known[0]) & (grid <= known[-1])].tolist())
+        grid = np.floor(np.arange(0.0, finite[-1] + 1.0, step))
+        if np.isin(finite, grid).all() and (named or len(finite) >= _ENOUGH_ON_GRID):
+            between = tuple(grid[(grid >= finite[0]) & (grid <= finite[-1])].tolist())
             of = f" of {gpu}" if gpu else ""
             return between, (f"clocks{of} assumed to go in steps of {step:g} MHz, as the given ones do",)
     return None, ()

@@ -63,8 +63,8 @@ def voltage_ridge(clock_mhz: Floats, voltage: Floats) -> VoltageRidge | None:
     VoltageRidge or None
         None where points on both sides do not show it.
     """
-    known = np.isfinite(voltage) & (voltage > 0)
-    clock, value = clock_mhz[known], voltage[known]
+    finite = np.isfinite(voltage) & (voltage > 0)
+    clock, value = clock_mhz[finite], voltage[finite]
     clocks = np.unique(clock)
     if len(clocks) < _LEAST_CLOCKS or value.max() < (1 + _LEAST_RISE) * value.min():
         return None

@@ -58,8 +58,8 @@ def fit_leakage(clock_mhz: Floats, power_w: Floats, temperature_c: Floats) -> Le
     Leakage or None
         None if the points do not hold the term.
     """
-    known = np.isfinite(temperature_c)
-    if known.sum() < _LEAST_POINTS or known.sum() < len(clock_mhz):
+    finite = np.isfinite(temperature_c)
+    if finite.sum() < _LEAST_POINTS or finite.sum() < len(clock_mhz):
         return None
     reference = float(temperature_c.mean())
     above = temperature_c - reference

@@ -89,9 +89,9 @@ class Points:
             raise ValueError("clocks, power, rate, limited, voltage and temperature must be of the same length")
         good = _within(result.clock_mhz, 10.0, 1e5) & _within(result.power_w, 1e-2, 1e6)  # that a board can have
         if result.rate is not None:
-            known = _within(result.rate, 1e-100, 1e100)
-            if known[good].sum() >= 2:
-                good &= known
+            plausible = _within(result.rate, 1e-100, 1e100)
+            if plausible[good].sum() >= 2:
+                good &= plausible
             else:
                 result = replace(result, rate=None)
         if not good.any():
@@ -118,8 +118,8 @@ class Points:
         def median(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
             if values.dtype == np.bool_:
                 return np.array([values[group].mean() > 0.5 for group in groups])
-            known = [values[group][np.isfinite(values[group])] for group in groups]
-            return np.array([float(np.median(value)) if len(value) else np.nan for value in known])
+            finite = [values[group][np.isfinite(values[group])] for group in groups]
+            return np.array([float(np.median(value)) if len(value) else np.nan for value in finite])
 
         medians = self.mapped(median)
         scatter = [self.power_w[group] / level - 1 for group, level in zip(groups, medians.power_w, strict=True)]

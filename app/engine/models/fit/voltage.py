@@ -40,5 +40,5 @@ class VoltageEstimate:
         NaN if the clock is unknown or above those that were fitted; below them the voltage is the ridge's.
         """
         clock = np.asarray(clock_mhz, dtype=np.float64)
-        known = clock <= _BEYOND * float(self.fit.clock_mhz.max())
-        return np.where(known, self.fit.relative_voltage(clock), np.nan)
+        covered = clock <= _BEYOND * float(self.fit.clock_mhz.max())
+        return np.where(covered, self.fit.relative_voltage(clock), np.nan)

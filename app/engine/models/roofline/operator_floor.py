@@ -54,8 +54,8 @@ def floor_on(operator: Operator, facts: SessionFacts, store: Store) -> OperatorF
     That is the newest that was measured here, else one that comes with the program, else one that was published.
     """
     precision = operator.arithmetic
-    known = ((sweep.model, sweep) for sweep in _sweeps(facts, precision, store))
-    model, sweep = next(((model, sweep) for model, sweep in known if model is not None), (None, None))
+    named = ((sweep.model, sweep) for sweep in _sweeps(facts, precision, store))
+    model, sweep = next(((model, sweep) for model, sweep in named if model is not None), (None, None))
     if model is None or sweep is None:
         what = f"no energy roofline of {facts.gpu} in {precision_words(precision)} is known"
         return OperatorFloor(why_not=f"{what}: wattridge roofline --gpu ... --precision {precision}")

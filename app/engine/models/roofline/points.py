@@ -120,9 +120,11 @@ def read_points(path: Path) -> list[RooflinePoints]:
     groups: dict[str, list[int]] = {}
     for index in range(len(columns)):
         groups.setdefault(" ".join(_short(columns.cells[name][index]) for name in devices), []).append(index)
-    known = any(name != "dev" for name in devices)  # 'dev' is only a number: which board of the file it is
+    has_names = any(name != "dev" for name in devices)  # 'dev' is only a number: which board of the file it is
     return [
-        _of_rows(name if known else f"{path.stem.partition('.')[0]} {name}".strip(), columns, np.array(rows), column)
+        _of_rows(
+            name if has_names else f"{path.stem.partition('.')[0]} {name}".strip(), columns, np.array(rows), column
+        )
         for name, rows in groups.items()
     ]
 
@@ -132,9 +134,9 @@ def _columns_of(path: Path) -> Columns:
     text = read_text(path, _MAXIMUM_BYTES)
     if is_gpu_benches(text):
         return Columns(str(path), gpu_benches_columns(text, str(path)), 1)
-    known = other_kind(path)
-    if known is not None:
-        raise known
+    kind = other_kind(path)
+    if kind is not None:
+        raise kind
     return parse_columns(text, str(path))
 
 

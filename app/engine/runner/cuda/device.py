@@ -195,8 +195,8 @@ class VendorProduct:
 
 def _limits(driver: Driver) -> DeviceLimits:
     major, minor = driver.compute_capability
-    known = {name: driver.attribute(theirs) for name, theirs in _LIMITS.items()}
+    limits = {name: driver.attribute(theirs) for name, theirs in _LIMITS.items()}
     return DeviceLimits(
         compute_capability=major + minor / 10,
-        **{name: value for name, value in known.items() if value is not None},
+        **{name: value for name, value in limits.items() if value is not None},
     )

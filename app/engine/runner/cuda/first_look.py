@@ -81,8 +81,8 @@ def _await_another(gpu: CudaGpu, estimate: Estimate, stop: threading.Event) -> N
 
 
 def _looked(gpu: CudaGpu) -> bool:
-    known = stored_characterisation(gpu.info)
-    return known is not None and bool(known.parts)
+    characterisation = stored_characterisation(gpu.info)
+    return characterisation is not None and bool(characterisation.parts)
 
 
 def _now_and_then(on_progress: OnPreparation) -> OnPreparation:

@@ -57,9 +57,9 @@ class ProcessGpu:
         except KernelFailed as failure:
             self.processes.close()
             raise WattridgeError(f"no {context}: {failure.what}", sensors.info.label, remedy) from None
-        known = {field.name for field in fields(DeviceLimits)}
+        names = {field.name for field in fields(DeviceLimits)}
         limits = self.described["limits"]
-        self.limits = DeviceLimits(**{name: value for name, value in limits.items() if name in known})
+        self.limits = DeviceLimits(**{name: value for name, value in limits.items() if name in names})
 
     # --- looking ----------------------------------------------------------------------------------------------------
 

@@ -258,12 +258,12 @@ class PoolRunner(Runner):
             if answer is None or seat.abilities is None:
                 continue
             try:
-                known = parse_features(answer, len(request.rows), len(seat.abilities.features))
+                parsed = parse_features(answer, len(request.rows), len(seat.abilities.features))
                 columns = [seat.abilities.features.index(name) for name in self.feature_names]
             except (Garbled, ValueError) as error:
                 self._refuse(seat, str(error))
                 continue
-            result[start : start + len(known)] = np.asarray(known).reshape(len(known), -1)[:, columns]
+            result[start : start + len(parsed)] = np.asarray(parsed).reshape(len(parsed), -1)[:, columns]
         return result
 
     def restated(self, measurements: Sequence[Measurement]) -> Sequence[Measurement]:

@@ -108,8 +108,8 @@ def read_ncu(text: str) -> NcuOutput:
     point = decimal_point(value for kernel in kernels for value, _ in kernel.texts.values())
     for kernel in kernels:
         read = {metric: number(value, point) * factor(unit) for metric, (value, unit) in kernel.texts.items()}
-        known = {metric: value for metric, value in read.items() if math.isfinite(value)}
-        output.launches.append(ProfiledLaunch(kernel.name, kernel.block, kernel.grid, known))
+        finite = {metric: value for metric, value in read.items() if math.isfinite(value)}
+        output.launches.append(ProfiledLaunch(kernel.name, kernel.block, kernel.grid, finite))
     return output
 
 
@@ -293,9 +293,9 @@ def find_ncu(where: str) -> Path:
             raise WattridgeError(f"'{named}' is no program", CHOICE, "name Nsight Compute's ncu, or unset it")
         return Path(program_path)
     folders = [str(folder / "bin") for folder in toolkits()]
-    known = [shutil.which("ncu"), *(shutil.which("ncu", path=folder) for folder in folders)]
+    candidates = [shutil.which("ncu"), *(shutil.which("ncu", path=folder) for folder in folders)]
     usual = [str(path) for pattern in _PLACES for path in sorted(Path("/").glob(pattern[1:]), reverse=True)]
-    for value in (*known, *usual):
+    for value in (*candidates, *usual):
         if value:
             return Path(value)
     raise WattridgeError(
@@ -450,8 +450,8 @@ class NcuProfiler:
                 if not _belongs(task, launch):
                     what = f"it profiled {launch.name}, grid {launch.grid}, in the place of {task.launch.name}"
                     raise WattridgeError(what, self.tool, "please report this")
-                known = {ours: launch.metrics[name] for ours, name in self._asked.items() if name in launch.metrics}
-                results.append(Profile(task.row, known, "" if known else "the profiler reported no metric"))
+                counters = {ours: launch.metrics[name] for ours, name in self._asked.items() if name in launch.metrics}
+                results.append(Profile(task.row, counters, "" if counters else "the profiler reported no metric"))
         if not results or (ran and not profiled):
             raise self._why_not(output, ended)
         return results

@@ -106,7 +106,7 @@ class Block:
 
         A unit may follow a number after a space, the same in all rows.
         """
-        values, stops, known = read_numbers(self.data, self.starts[:, cell])
+        values, stops, is_number = read_numbers(self.data, self.starts[:, cell])
         behind = self.data[stops]
         whole = (behind == self._bound) | (behind == _NEWLINE) | (behind == _RETURN)
         if self._bound == -1:
@@ -117,7 +117,7 @@ class Block:
                 unit = self.data[stops + 1]
                 like = unit[int(np.argmax(spaced))]
                 whole |= spaced & (unit == like)
-        for row in np.flatnonzero(~(known & whole)).tolist():
+        for row in np.flatnonzero(~(is_number & whole)).tolist():
             values[row] = slow(self.text(row, cell), row)
         return values
 
@@ -163,11 +163,11 @@ def read_numbers(data: Bytes, starts: Rows) -> tuple[Floats, Rows, npt.NDArray[n
         decimals += is_digit & pointed
         pointed |= is_point
         at = at + active
-    known = (digits > 0) & (digits <= _LONGEST) & ~active
+    is_number = (digits > 0) & (digits <= _LONGEST) & ~active
     values = mantissa / _TENS[decimals]
     values[negative] *= -1.0
-    values[~known] = np.nan
-    return values, at, known
+    values[~is_number] = np.nan
+    return values, at, is_number
 
 
 Nanoseconds = npt.NDArray[np.int64]
@@ -251,12 +251,12 @@ def _day_ns(code: int) -> int:
 
 
 def _time_of_day(data: Bytes, starts: Rows) -> Nanoseconds:
-    seconds, _, known = read_numbers(data, starts + 6)
+    seconds, _, is_number = read_numbers(data, starts + 6)
     colons = (data[starts + 2] == ord(":")) & (data[starts + 5] == ord(":"))
     hours, minutes = _digits(data, starts, 2), _digits(data, starts + 3, 2)
-    known &= colons & (hours >= 0) & (hours < 24) & (minutes >= 0) & (minutes < 60)
-    whole = np.where(known, hours * 3600 + minutes * 60, 0) * 1_000_000_000
-    return np.where(known, whole + np.rint(np.where(known, seconds, 0.0) * 1e9).astype(np.int64), _BAD)
+    is_number &= colons & (hours >= 0) & (hours < 24) & (minutes >= 0) & (minutes < 60)
+    whole = np.where(is_number, hours * 3600 + minutes * 60, 0) * 1_000_000_000
+    return np.where(is_number, whole + np.rint(np.where(is_number, seconds, 0.0) * 1e9).astype(np.int64), _BAD)
 
 
 def _digits(data: Bytes, starts: Rows, count: int) -> Nanoseconds:
@@ -269,12 +269,12 @@ def _digits(data: Bytes, starts: Rows, count: int) -> Nanoseconds:
 
 
 def _numbered(block: Block, cell: int, ns: float) -> Nanoseconds:
-    values, _, known = read_numbers(block.data, block.starts[:, cell])
-    known &= np.abs(values) * ns < 2.0**62
+    values, _, is_number = read_numbers(block.data, block.starts[:, cell])
+    is_number &= np.abs(values) * ns < 2.0**62
     if ns == 1e9:  # seconds since the epoch keep their nanoseconds in two parts
-        seconds = np.floor(np.where(known, values, 0.0))
-        rest = np.where(known, values, 0.0) - seconds
+        seconds = np.floor(np.where(is_number, values, 0.0))
+        rest = np.where(is_number, values, 0.0) - seconds
         stamps = seconds.astype(np.int64) * 1_000_000_000 + np.rint(rest * 1e9).astype(np.int64)
     else:
-        stamps = np.rint(np.where(known, values, 0.0) * ns).astype(np.int64)
-    return np.where(known, stamps, _BAD)
+        stamps = np.rint(np.where(is_number, values, 0.0) * ns).astype(np.int64)
+    return np.where(is_number, stamps, _BAD)

@@ -120,8 +120,8 @@ def heading(text: str, unit: str = "") -> Heading:
 
 def scale_of(unit: str) -> float | None:
     """The factor from a unit to that of its channel; None for an unknown one."""
-    known = _SCALES.get(unit.strip().lower())
-    return None if known is None else known[1]
+    scale = _SCALES.get(unit.strip().lower())
+    return None if scale is None else scale[1]
 
 
 def _is_unit(text: str) -> bool:

@@ -144,10 +144,10 @@ class _Reader:
         if self._readings > _MOST_READINGS:
             self._refuse(f"there are more than {_MOST_READINGS:,} readings", "split the log")
         times = self._stamps(block) if layout.timed else None
-        known = is_time(times) if times is not None else None
-        if known is not None and times is not None and not known.all():
-            self._unreadable += (self._line + block.numbers[~known] + 1).tolist()
-            block.starts, block.numbers, times = block.starts[known], block.numbers[known], times[known]
+        timed = is_time(times) if times is not None else None
+        if timed is not None and times is not None and not timed.all():
+            self._unreadable += (self._line + block.numbers[~timed] + 1).tolist()
+            block.starts, block.numbers, times = block.starts[timed], block.numbers[timed], times[timed]
             if not len(block):
                 return
         self._boards.append(self._board_of(block))
@@ -273,8 +273,8 @@ class _Reader:
             scale = in_cells  # the cells say it themselves
         if scale is None:
             scale = 1.0
-            known = values[np.isfinite(values)]
-            if named.channel.startswith("power") and len(known) and float(np.median(known)) > _PLAUSIBLE_W:
+            finite = values[np.isfinite(values)]
+            if named.channel.startswith("power") and len(finite) and float(np.median(finite)) > _PLAUSIBLE_W:
                 scale = 1e-3
                 notes.append(f"'{named.text}' names no unit; its numbers are read as mW")
         if scale != 1.0:
