@@ -455,11 +455,11 @@ def describe_left_over(gpu: Gpu) -> tuple[LeftOver | None, str]:
     if record.held_by is not None:
         return record, f"{gpu.info.label}: a session sets it just now (process {record.held_by})"
     if record.unreadable:
-        said = f"{gpu.info.label}: it may still be set, and its settings before are not known: {record.unreadable}"
-        return record, f"{said}. To put back what can be read: wattridge restore; {UNREADABLE_REMEDY}"
-    said = "left set by a session that ended badly" if record.unfinished else "set and confirmed"
+        message = f"{gpu.info.label}: it may still be set, and its settings before are not known: {record.unreadable}"
+        return record, f"{message}. To put back what can be read: wattridge restore; {UNREADABLE_REMEDY}"
+    message = "left set by a session that ended badly" if record.unfinished else "set and confirmed"
     now = "; ".join(record.differences(gpu)) or "it looks as before"
-    return record, f"{gpu.info.label}: {said} ({now}); before: {before}. Put back with: wattridge restore"
+    return record, f"{gpu.info.label}: {message} ({now}); before: {before}. Put back with: wattridge restore"
 
 
 def report_unreadable(boards: Sequence[str]) -> bool:

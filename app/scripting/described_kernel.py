@@ -402,10 +402,10 @@ def _check_language(source: KernelSource, template: str, smem_args: Any, cmem_ar
     """Raises InputError for what only kernels in CUDA have."""
     if source.language == "CUDA":
         return
-    own = "declare it in the kernel" if source.language == "OpenCL" else "leave it out"
+    remedy = "declare it in the kernel" if source.language == "OpenCL" else "leave it out"
     for name, given in (("smem_args", smem_args), ("cmem_args", cmem_args)):
         if given:
-            raise InputError(f"{name} is for kernels in CUDA, and this one is in {source.language}", name, own)
+            raise InputError(f"{name} is for kernels in CUDA, and this one is in {source.language}", name, remedy)
     if template:
         what = f"'{template}' are arguments of a template, and only kernels in CUDA are instantiated"
         raise InputError(what, "kernel_name", "name a function that is no template")

@@ -385,7 +385,7 @@ class _Observers:
         self.observed = tuple(dict.fromkeys(observed))
 
 
-def _made(given: Any, at: int, known: Mapping[str, Any]) -> Any:
+def _made(given: Any, index: int, known: Mapping[str, Any]) -> Any:
     """An observer as it is; what a class or a function makes of what is known, or of nothing if it takes nothing."""
     made = given
     while callable(made) and not (hasattr(made, "get_results") and not isinstance(made, type)):
@@ -396,7 +396,7 @@ def _made(given: Any, at: int, known: Mapping[str, Any]) -> Any:
         made = made(dict(known)) if takes_it else made()
     if not hasattr(made, "get_results"):
         what = f"it is of type {type(given).__name__}"
-        raise InputError(what, f"observers[{at}]", "pass a BenchmarkObserver, or a function that returns one")
+        raise InputError(what, f"observers[{index}]", "pass a BenchmarkObserver, or a function that returns one")
     return made
 
 

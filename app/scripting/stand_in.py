@@ -171,8 +171,8 @@ def _fitted(freqs: npt.ArrayLike, nvml_power: npt.ArrayLike, ridge_mhz: float | 
         ridges = [ridge_mhz - lowest_mhz]
         bounds[0][0], bounds[1][0] = ridges[0] - _HELD_MHZ, ridges[0] + _HELD_MHZ
 
-    def off(at: Floats) -> Floats:
-        return estimated_power(x, *at.tolist()) - y
+    def off(parameters: Floats) -> Floats:
+        return estimated_power(x, *parameters.tolist()) - y
 
     starts = [(value, 1.0, min(slope, _MOST_SCALE), most) for value in ridges]
     fits = [least_squares(off, start, bounds=bounds) for start in starts]

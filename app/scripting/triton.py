@@ -306,21 +306,21 @@ class _Listener:
         self.hooks = hooks
         self._before = before
 
-    def __call__(self, **said: Any) -> None:
-        if said.get("cache_hit"):
-            self._check(said, _tuner_above())
+    def __call__(self, **event: Any) -> None:
+        if event.get("cache_hit"):
+            self._check(event, _tuner_above())
         if self._before is not None:
-            self._before(**said)
+            self._before(**event)
 
-    def _check(self, said: Mapping[str, Any], tuner: Any) -> None:
+    def _check(self, event: Mapping[str, Any], tuner: Any) -> None:
         hook = getattr(tuner, "do_bench", None)
         if not isinstance(hook, Bench):
             return
-        kept = list((said.get("configs_timings") or {}).values())
+        kept = list((event.get("configs_timings") or {}).values())
         if len(kept) > 1 and not all(_is_of(hook, entry) for entry in kept):
             cache = getattr(tuner, "cache", None)
             if isinstance(cache, dict):
-                cache.pop(said.get("key"), None)
+                cache.pop(event.get("key"), None)
             what = "the choice was read from Triton's disk cache, and this hook did not make it: it may be by time"
             raise InputError(what, "triton.autotune", "leave cache_results and TRITON_CACHE_AUTOTUNING out")
 

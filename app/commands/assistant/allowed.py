@@ -159,11 +159,11 @@ def _texts(specification: Specification, kernel: KernelSpec) -> Iterator[str]:
 
 def _why_files_refused(kernel: KernelSpec, base: Path, folders: Folders, *, clang: bool) -> str:
     """Every file that compiling or running would read lies in the folders, or comes with the program."""
-    own = (resources().resolve(), _real(private_folder("operators")))
+    shipped = (resources().resolve(), _real(private_folder("operators")))
 
     def holds(path: Path) -> bool:
         real = _real(path)
-        return folders.hold(real) or any(real.is_relative_to(folder) for folder in own)
+        return folders.hold(real) or any(real.is_relative_to(folder) for folder in shipped)
 
     fills = [argument.fill for argument in kernel.arguments if argument.fill.endswith(ARRAY_FILES)]
     verify = kernel.verify

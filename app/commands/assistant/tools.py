@@ -182,11 +182,11 @@ class Tools:
 
     @staticmethod
     def _about(number: str, started: StartedSession) -> dict[str, Any]:
-        said = started.said
-        if "refused" in said:
-            refused = said["refused"]
+        progress = started.said
+        if "refused" in progress:
+            refused = progress["refused"]
             raise WattridgeError(refused["what"], refused["where"], refused["remedy"])
-        return {"run": number, "running": not started.over, **_answer(said)}
+        return {"run": number, "running": not started.over, **_answer(progress)}
 
     def _front(self, given: Mapping[str, Any], stop: threading.Event) -> dict[str, Any]:
         analysis = _command(["analyse", str(given["session"])], stop)

@@ -257,9 +257,9 @@ def _choice(table: ResultTable, choice: Choice) -> WayToChoose | None:
 
 def _curve(values: Floats) -> OverEvaluations:
     """Where it changes, thinned to a bounded number of steps; the last one stays."""
-    at, figures = steps(values)
-    kept = thinned(len(at), _MOST_STEPS)
-    return {"evaluations": at[kept].tolist(), "values": figures[kept].tolist()}
+    places, figures = steps(values)
+    kept = thinned(len(places), _MOST_STEPS)
+    return {"evaluations": places[kept].tolist(), "values": figures[kept].tolist()}
 
 
 def _difficulty(one: Difficulty) -> DifficultyCurve:

@@ -216,11 +216,11 @@ def best_curve(session: Analysed) -> Chart | str:
     """The best figure after every evaluation."""
     goal = session.analysis.objective.goal
     curve = session.analysis.best_so_far
-    at, values = steps(curve)
-    if not len(at):
+    places, values = steps(curve)
+    if not len(places):
         return _NOTHING
     shown = session.described(goal.name)
-    x, y = _stairs(at, values * shown.factor, len(curve))
+    x, y = _stairs(places, values * shown.factor, len(curve))
     timed = int(session.analysis.table.timed().sum())
     besides = f" {counted(timed, 'more was', 'more were')} only timed." if timed else ""
     return Chart(
@@ -229,19 +229,19 @@ def best_curve(session: Analysed) -> Chart | str:
         series=(Series("best so far", "blue", y, x),),
         x_log=len(curve) > _LOG_FROM,
         caption=f"The best of {count_text(len(curve))} evaluations, {shown.text(float(values[-1]))}, was found by "
-        f"evaluation {count_text(int(at[-1]))}; {_within(values, at, goal.maximise)}.{besides}",
+        f"evaluation {count_text(int(places[-1]))}; {_within(values, places, goal.maximise)}.{besides}",
     )
 
 
 def hypervolume_curve(session: Analysed) -> Chart | str:
     """The hypervolume of the front after every evaluation."""
     plane, curve = session.analysis.plane, session.analysis.hypervolume_so_far
-    at, values = steps(curve)
-    if plane is None or not len(at) or values[-1] <= 0:
+    places, values = steps(curve)
+    if plane is None or not len(places) or values[-1] <= 0:
         return "The hypervolume needs a front of two figures.\nChoose two goals for the session in Tune."
     shown = [session.described(goal.name) for goal in plane.goals]
     factor = shown[0].factor * shown[1].factor
-    x, y = _stairs(at, values * factor, len(curve))
+    x, y = _stairs(places, values * factor, len(curve))
     reference = ", ".join(
         f"{item.label} {item.number(value)}" for item, value in zip(shown, plane.reference, strict=True)
     )
@@ -251,7 +251,7 @@ def hypervolume_curve(session: Analysed) -> Chart | str:
         series=(Series("hypervolume", "green", y, x),),
         x_log=len(curve) > _LOG_FROM,
         caption=f"The area that the front dominates, against {reference}: {number(values[-1] * factor, 5)} in the end; "
-        f"{_within(values, at, maximise=True)}.",
+        f"{_within(values, places, maximise=True)}.",
     )
 
 
@@ -366,15 +366,15 @@ def k_over_rounds(session: Analysed) -> Chart | str:
     log = EnergyLog.of_origin(session.plan.origin)
     if log is None or len(log.rounds) < 2:
         return _NO_LOG
-    at = np.arange(len(log.rounds), dtype=np.float64)
+    rounds = np.arange(len(log.rounds), dtype=np.float64)
     off = np.array([np.nan if item.off is None else item.off for item in log.rounds])
     prior = f" {log.prior}" if log.prior else ""
     return Chart(
         x_title="Round",
         y_title="Share",
         series=(
-            Series("k, share of the candidates measured", "blue", np.array([item.k for item in log.rounds]), at),
-            Series("error of the predictions", "orange", off, at, points=True, dashed=True, symbol="s"),
+            Series("k, share of the candidates measured", "blue", np.array([item.k for item in log.rounds]), rounds),
+            Series("error of the predictions", "orange", off, rounds, points=True, dashed=True, symbol="s"),
         ),
         caption=f"{count_text(log.measured)} energies were measured; {count_text(log.saved)} of the "
         f"{count_text(log.offered)} candidates were not needed. The error is relative, root mean square.{prior}",
@@ -424,17 +424,17 @@ def counter_gain(session: Analysed) -> Chart | str:
     )
 
 
-def _stairs(at: np.ndarray, values: np.ndarray, end: int) -> tuple[np.ndarray, np.ndarray]:
+def _stairs(places: np.ndarray, values: np.ndarray, end: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the x and y of the corners of a step curve, extended to the last evaluation."""
-    x = np.append(np.repeat(at, 2)[1:], end).astype(np.float64)
+    x = np.append(np.repeat(places, 2)[1:], end).astype(np.float64)
     return x, np.repeat(values, 2).astype(np.float64)
 
 
-def _within(values: np.ndarray, at: np.ndarray, maximise: bool) -> str:
+def _within(values: np.ndarray, places: np.ndarray, maximise: bool) -> str:
     """Say at which evaluation the curve came within 1 % of its last value."""
     last = float(values[-1])
     near = values >= last - 0.01 * abs(last) if maximise else values <= last + 0.01 * abs(last)
-    return f"within 1 % of that from evaluation {count_text(int(at[int(np.argmax(near))]))} on"
+    return f"within 1 % of that from evaluation {count_text(int(places[int(np.argmax(near))]))} on"
 
 
 # --- over a load ------------------------------------------------------------------------------------------------------

@@ -126,12 +126,12 @@ def knee(time_s: Floats, energy_j: Floats) -> int | None:
     int or None
         Index of the choice; None if the front has fewer than three points or none of them lies below that line.
     """
-    at, t, e = _scaled_front(time_s, energy_j)
-    if len(at) < 3:
+    indices, t, e = _scaled_front(time_s, energy_j)
+    if len(indices) < 3:
         return None
     below = 1 - t - e  # the ends are (0, 1) and (1, 0)
     best = int(below.argmax())
-    return int(at[best]) if below[best] > _ROUNDING else None
+    return int(indices[best]) if below[best] > _ROUNDING else None
 
 
 def weighted(time_s: Floats, energy_j: Floats, a: float) -> int | None:
@@ -158,12 +158,12 @@ def weighted(time_s: Floats, energy_j: Floats, a: float) -> int | None:
     """
     if not 0 <= a <= 1:
         raise ValueError(f"the weight of time is between 0 and 1, not {a}")
-    at, t, e = _scaled_front(time_s, energy_j)
-    if not len(at):
+    indices, t, e = _scaled_front(time_s, energy_j)
+    if not len(indices):
         return None
     if a in (0, 1):  # of equals the one that is better in the other figure
-        return int(at[0] if a == 1 else at[-1])
-    return int(at[(a * t + (1 - a) * e).argmin()])
+        return int(indices[0] if a == 1 else indices[-1])
+    return int(indices[(a * t + (1 - a) * e).argmin()])
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,15 +190,15 @@ def weight_ranges(time_s: Floats, energy_j: Floats) -> list[WeightRange]:
     list of WeightRange
         Ranges from a = 0 to a = 1 without gaps; empty if there is no choice.
     """
-    at, t, e = _scaled_front(time_s, energy_j)
-    if not len(at):
+    indices, t, e = _scaled_front(time_s, energy_j)
+    if not len(indices):
         return []
     corners = lower_hull(np.column_stack([t, e]).tolist())[::-1]
-    t, e, at = t[corners], e[corners], at[corners]
+    t, e, indices = t[corners], e[corners], indices[corners]
     # equal M at two neighbours: a (t1 - t2) = (1 - a) (e2 - e1)
     slower, dearer = -np.diff(t), np.diff(e)
     turns = [0.0, *(dearer / (slower + dearer)).tolist(), 1.0]
-    return [WeightRange(turns[i], turns[i + 1], int(index)) for i, index in enumerate(at)]
+    return [WeightRange(turns[i], turns[i + 1], int(index)) for i, index in enumerate(indices)]
 
 
 def front_of_costs(time_s: Floats, energy_j: Floats) -> Indices:
@@ -219,11 +219,11 @@ def front_of_costs(time_s: Floats, energy_j: Floats) -> Indices:
 
 def _scaled_front(time_s: Floats, energy_j: Floats) -> tuple[Indices, Floats, Floats]:
     """The front from the fastest on, and both figures of it, 0 at the better end and 1 at the worse one."""
-    at = front_of_costs(time_s, energy_j)
-    if len(at) < 2:
-        return at, np.zeros(len(at)), np.zeros(len(at))
-    t, e = time_s[at], energy_j[at]
-    return at, (t - t[0]) / (t[-1] - t[0]), (e - e[-1]) / (e[0] - e[-1])
+    indices = front_of_costs(time_s, energy_j)
+    if len(indices) < 2:
+        return indices, np.zeros(len(indices)), np.zeros(len(indices))
+    t, e = time_s[indices], energy_j[indices]
+    return indices, (t - t[0]) / (t[-1] - t[0]), (e - e[-1]) / (e[0] - e[-1])
 
 
 def _least(first: Floats, then: Floats, allowed: Mask | None = None) -> int | None:

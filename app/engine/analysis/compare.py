@@ -213,7 +213,7 @@ def compare_sessions(sessions: Sequence[Compared], goals: Sequence[Goal] = ()) -
     sides = []
     for place, (item, cloud) in enumerate(zip(measured, clouds, strict=True)):
         first, frugal = (item.pick(index, speed_name, efficiency_name) for index in (item.first, item.frugal))
-        own = front(cloud, maximise)
+        side_front = front(cloud, maximise)
         sides.append(
             Side(
                 name=item.session.name,
@@ -226,8 +226,8 @@ def compare_sessions(sessions: Sequence[Compared], goals: Sequence[Goal] = ()) -
                 frugal=frugal,
                 speed_change=relative_change(first.speed, frugal.speed),
                 efficiency_change=relative_change(first.efficiency, frugal.efficiency),
-                front_x=cloud[own, 0],
-                front_y=cloud[own, 1],
+                front_x=cloud[side_front, 0],
+                front_y=cloud[side_front, 1],
                 hypervolume=hypervolume(cloud, maximise, reference),
                 share_of_joint=int((joint == place).sum()),
                 limits=tuple(map(str, item.session.limits)),

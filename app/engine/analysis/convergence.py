@@ -87,8 +87,8 @@ def steps(curve: Floats) -> tuple[Indices, Floats]:
         return indices + 1, curve[:0]
     kept = curve[indices[0] :]
     changed = np.concatenate([[True], kept[1:] != kept[:-1]])
-    at = np.flatnonzero(changed) + indices[0]
-    return at + 1, curve[at]
+    places = np.flatnonzero(changed) + indices[0]
+    return places + 1, curve[places]
 
 
 def thinned(length: int, most: int) -> Indices:

@@ -201,10 +201,10 @@ def describe_counters(analysis: Analysis) -> Iterator[Description]:
     finite = np.any([np.isfinite(values) for values in columns.values()], axis=0)
     moving = {one.name: one for one in analysis.correlations}
     ends = [np.where(finite, value, np.nan) for value in (costs.time_s, costs.energy_j)]
-    at = [int(np.nanargmin(end)) if np.isfinite(end).any() else None for end in ends]
+    extremes = [int(np.nanargmin(end)) if np.isfinite(end).any() else None for end in ends]
     rows: list[list[Cell]] = []
     for name, values in columns.items():
-        shown = [None if index is None else finite_or_none(float(values[index])) for index in at]
+        shown = [None if index is None else finite_or_none(float(values[index])) for index in extremes]
         one = moving.get(name)
         linear = [None, None, None] if one is None else [one.speed, one.efficiency, one.product]
         coefficients = [None if item is None else _signed(item.strength) for item in linear]

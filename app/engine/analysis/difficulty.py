@@ -37,8 +37,8 @@ class Flow:
         order = np.argsort(rows)  # position of each row of the subset
         candidates = len(rows) * sum(measured.axis_sizes)
         kind: Neighbourhood = "hamming" if candidates <= _MOST_CANDIDATES else "adjacent"
-        at, near = measured.neighbours_of(np.arange(len(rows), dtype=np.int64), kind)
-        return cls(len(rows), order[at], order[near], kind)
+        rows_with_neighbours, near = measured.neighbours_of(np.arange(len(rows), dtype=np.int64), kind)
+        return cls(len(rows), order[rows_with_neighbours], order[near], kind)
 
 
 @dataclass(frozen=True)

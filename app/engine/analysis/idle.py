@@ -263,8 +263,8 @@ def _beside(
         look = looker.look(condition) if not ended else None
         if ended:
             last = ended[0]
-            said = (last.errors.strip() or last.output.strip() or last.how).splitlines()[-1][:_MOST_LINES]
-            return IdleLook(condition, why_not=f"the program ended before it was looked at: {said}")
+            message = (last.errors.strip() or last.output.strip() or last.how).splitlines()[-1][:_MOST_LINES]
+            return IdleLook(condition, why_not=f"the program ended before it was looked at: {message}")
     return look
 
 
@@ -277,8 +277,8 @@ def _running(program: IdleProgram, environment: Mapping[str, str]) -> Iterator[l
         try:
             ended.append(run_process(program.words, folder=program.folder, stop=stop, environment=environment))
         except (OSError, ValueError) as error:
-            said = getattr(error, "strerror", None) or str(error)
-            ended.append(Ended(1, 0, 0, 0.0, "", f"{program.words[0]}: {said}", timed_out=False, stopped=False))
+            message = getattr(error, "strerror", None) or str(error)
+            ended.append(Ended(1, 0, 0, 0.0, "", f"{program.words[0]}: {message}", timed_out=False, stopped=False))
 
     thread = threading.Thread(target=run, name="idle program", daemon=True)
     thread.start()

@@ -176,14 +176,18 @@ def over_load(table: ResultTable, feasible: Mask | None = None, load: Load | Non
         if setting
     }
     highest = {item: float(np.nanmax(columns[item][allowed])) for item in settings if allowed.any()}
-    own = {each: float(NO_PROFILE) if each == PROFILE else value for each, value in highest.items()}
-    at = columns[name] if name else np.zeros(len(table))
-    values = np.unique(at[allowed])
+    board_values = {each: float(NO_PROFILE) if each == PROFILE else value for each, value in highest.items()}
+    loads = columns[name] if name else np.zeros(len(table))
+    values = np.unique(loads[allowed])
     levels = [
-        _at_load(table, costs, columns, own, (value if name else None), allowed & (at == value), within, load)
+        _at_load(
+            table, costs, columns, board_values, (value if name else None), allowed & (loads == value), within, load
+        )
         for value in values.tolist()
     ]
-    return OverLoad(name, settings, own, tuple(levels), _curves(costs, columns, settings, at, within) if name else ())
+    return OverLoad(
+        name, settings, board_values, tuple(levels), _curves(costs, columns, settings, loads, within) if name else ()
+    )
 
 
 def models_over_load(table: ResultTable, *, gpu: str = "", simulated: bool = False) -> tuple[ModelAtLoad, ...]:
@@ -218,42 +222,46 @@ def _at_load(
     table: ResultTable,
     costs: Costs,
     columns: Mapping[str, Floats],
-    own: Mapping[str, float],
+    board_values: Mapping[str, float],
     value: float | None,
     here: Mask,
     within: Mask,
     load: Load | None,
 ) -> AtLoad:
-    untouched = {name: columns[name] == value for name, value in own.items()}
+    untouched = {name: columns[name] == value for name, value in board_values.items()}
     clocks = _all([mask for name, mask in untouched.items() if name not in (*LIMIT_SETTINGS, PROFILE)], len(here))
     limits = _all([mask for name, mask in untouched.items() if name in LIMIT_SETTINGS], len(here))
     plain = _all([mask for name, mask in untouched.items() if name == PROFILE], len(here))
     best = _least(costs.energy_j, here & within)
-    default = _like(table, np.flatnonzero(here & clocks & limits & plain), best, own, costs)
+    default = _like(table, np.flatnonzero(here & clocks & limits & plain), best, board_values, costs)
     locked = _least(costs.energy_j, here & within & plain & limits & ~clocks)
     capped = _least(costs.energy_j, here & within & plain & clocks & ~limits)
-    gain, yearly = against(costs, default, best, load) if own and default != best else (None, None)
+    gain, yearly = against(costs, default, best, load) if board_values and default != best else (None, None)
     locking = None
     if locked is not None and capped is not None:
         t, e = costs.time_s, costs.energy_j
         locking = tradeoff(float(t[capped]), float(e[capped]), to_time_s=float(t[locked]), to_energy_j=float(e[locked]))
     feasible = int((here & within).sum())
-    names = [DEVICE_SETTINGS.get(name, name) for name in own]
-    chosen = () if best is None else tuple(zip(names, (float(columns[name][best]) for name in own), strict=True))
+    names = [DEVICE_SETTINGS.get(name, name) for name in board_values]
+    chosen = (
+        () if best is None else tuple(zip(names, (float(columns[name][best]) for name in board_values), strict=True))
+    )
     return AtLoad(value, int(here.sum()), feasible, best, chosen, default, locked, capped, gain, yearly, locking)
 
 
-def _like(table: ResultTable, among: Indices, best: int | None, own: Mapping[str, float], costs: Costs) -> int | None:
+def _like(
+    table: ResultTable, among: Indices, best: int | None, board_values: Mapping[str, float], costs: Costs
+) -> int | None:
     """Of these the one whose other parameters are the best's, of several the least energy; None if none is."""
     if best is not None:
-        wanted = {k: v for k, v in table.measurement(best).configuration.items() if k not in own}
+        wanted = {k: v for k, v in table.measurement(best).configuration.items() if k not in board_values}
         same = [i for i in among.tolist() if wanted.items() <= table.measurement(i).configuration.items()]
         among = np.array(same, dtype=np.int64)
     return int(among[np.argmin(costs.energy_j[among])]) if len(among) else None
 
 
 def _curves(
-    costs: Costs, columns: Mapping[str, Floats], settings: tuple[str, ...], at: Floats, within: Mask
+    costs: Costs, columns: Mapping[str, Floats], settings: tuple[str, ...], loads: Floats, within: Mask
 ) -> tuple[SettingsCurve, ...]:
     """One curve per setting of the board: at each load its least energy within the limits."""
     rate, efficiency = 1 / costs.time_s, 1 / costs.energy_j
@@ -261,9 +269,9 @@ def _curves(
     for index in np.flatnonzero(within).tolist():
         key = tuple(float(columns[name][index]) for name in settings)
         kept = best.setdefault(key, {})
-        before = kept.get(float(at[index]))
+        before = kept.get(float(loads[index]))
         if before is None or costs.energy_j[index] < costs.energy_j[before]:
-            kept[float(at[index])] = index
+            kept[float(loads[index])] = index
     chosen = {index for kept in best.values() for index in kept.values()}
     front = {i for i in chosen if not any(_beats(rate, efficiency, other, i) for other in chosen)}
     results = []

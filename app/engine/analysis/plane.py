@@ -213,7 +213,7 @@ def convex_hull(x: npt.ArrayLike, y: npt.ArrayLike) -> Indices:
     return np.asarray(np.roll(hull, -first), dtype=np.int64)
 
 
-def spread_at(held: npt.ArrayLike, other: npt.ArrayLike, at: float) -> Spread | None:
+def spread_at(held: npt.ArrayLike, other: npt.ArrayLike, height: float) -> Spread | None:
     """Cut the hull by the line if one coordinate is held.
 
     Parameters
@@ -229,14 +229,14 @@ def spread_at(held: npt.ArrayLike, other: npt.ArrayLike, at: float) -> Spread | 
         The least and the largest `other` on the line; None if the line misses the hull.
     """
     a, b = np.asarray(held, dtype=np.float64), np.asarray(other, dtype=np.float64)
-    if not len(a) or not a.min() <= at <= a.max():
+    if not len(a) or not a.min() <= height <= a.max():
         return None
     a_next, b_next = np.roll(a, -1), np.roll(b, -1)
-    crossed = (np.minimum(a, a_next) <= at) & (at <= np.maximum(a, a_next))
+    crossed = (np.minimum(a, a_next) <= height) & (height <= np.maximum(a, a_next))
     level = crossed & (a == a_next)  # an edge within the line: both ends count
-    along = np.where(level, 0.0, (at - a) / np.where(a == a_next, 1.0, a_next - a))
+    along = np.where(level, 0.0, (height - a) / np.where(a == a_next, 1.0, a_next - a))
     met = np.concatenate([(b + along * (b_next - b))[crossed], b_next[level]])
-    return Spread(at, float(met.min()), float(met.max()))
+    return Spread(height, float(met.min()), float(met.max()))
 
 
 # --- inside the hull --------------------------------------------------------------------------------------------------

@@ -252,18 +252,18 @@ def difficulties(table: ResultTable, costs: Costs, goal: Goal) -> dict[str, Diff
     with tuning for time in the smaller space that it has [Schoonhoven2024, figure 6.5].
     """
     rows, from_end = np.unique(table.rows()[: len(table)][::-1], return_index=True)
-    rows, at = rows.astype(np.int64), len(table) - 1 - from_end  # the last measurement of each row
-    if len(rows) < FEWEST or np.isfinite(costs.time_s[at]).sum() < FEWEST:
+    rows, indices = rows.astype(np.int64), len(table) - 1 - from_end  # the last measurement of each row
+    if len(rows) < FEWEST or np.isfinite(costs.time_s[indices]).sum() < FEWEST:
         return {}
     flow = Flow.of(table.space, rows)
-    by_goal = {"time": difficulty(flow, costs.time_s[at]), "energy": difficulty(flow, costs.energy_j[at])}
+    by_goal = {"time": difficulty(flow, costs.time_s[indices]), "energy": difficulty(flow, costs.energy_j[indices])}
     if _is_third(goal):
         known = positive(values_of(table, goal.name))
-        by_goal[goal.name] = difficulty(flow, (1 / known if goal.maximise else known)[at])
+        by_goal[goal.name] = difficulty(flow, (1 / known if goal.maximise else known)[indices])
     highest = _at_highest_clock(table, rows)
     if highest is not None:
         alone = Flow.of(table.space, rows[highest])
-        by_goal["time at the highest clock"] = difficulty(alone, costs.time_s[at[highest]])
+        by_goal["time at the highest clock"] = difficulty(alone, costs.time_s[indices[highest]])
     return {name: one for name, one in by_goal.items() if one is not None}
 
 

@@ -121,12 +121,12 @@ class Supervisor:
                     self._changed.notify_all()
                 self._on_line(f"{child.name}: {child.failed}")
                 return
-            said = f" ({child.failed})" if child.failed else ""
+            reason = f" ({child.failed})" if child.failed else ""
             with self._changed:
                 child.ready, child.failed = None, ""
             child.wait_s = FIRST_WAIT_S if now - child.started_s > STEADY_S else min(2 * child.wait_s, LONGEST_WAIT_S)
             child.again_s = now + child.wait_s
-            line = f"{child.name} ended with status {status}{said}; it is started again"
+            line = f"{child.name} ended with status {status}{reason}; it is started again"
             if line != child.said:  # the same again and again is said once
                 child.said = line
                 self._on_line(line)

@@ -269,9 +269,9 @@ def helper_command(uuid: str, label: str) -> list[str]:
     Root itself, as in a container, may use this copy of Wattridge where that is root's alone too. Raises
     PermissionRefused if there is neither.
     """
-    own = lone_module_command(f"{__package__}.helper", uuid)
+    command = lone_module_command(f"{__package__}.helper", uuid)
     if os.environ.get(UNSAFE) == "1":
-        return own
+        return command
     if os.path.lexists(LIBRARY):
         if fault := unsafe_tree(str(LIBRARY)):
             raise PermissionRefused(f"the installed helper may not run as root: {fault}", label, INSTALL)
@@ -284,7 +284,7 @@ def helper_command(uuid: str, label: str) -> list[str]:
     if fault := _unsafe_copy():
         what = f"the helper is not installed, and this copy of Wattridge may not run as root instead: {fault}"
         raise PermissionRefused(what, label, remedy)
-    return own
+    return command
 
 
 def start_helper(uuid: str, label: str, asking: Asking, cancel: threading.Event | None = None) -> Helper:

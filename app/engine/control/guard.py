@@ -254,7 +254,7 @@ class DeviceGuard:
         """Look until the settings are read back and the clock is where it should be, or the board has had its time."""
         seen = watch_board(self.gpu, self._applied, self._read_back, self.settle_s, stop)
         self._note_observed(seen)
-        snapped = [said for said in self._snapped.values() if said]
+        snapped = [message for message in self._snapped.values() if message]
         return replace(seen, message="; ".join([seen.message, *snapped]))
 
     # --- inside -----------------------------------------------------------------------------------------------------

@@ -158,22 +158,22 @@ def _guessed_parameters(
     return {name: name for name in before or chosen}
 
 
-def guess(table: Table, said: TableColumns | None = None) -> TableColumns:
+def guess(table: Table, requested: TableColumns | None = None) -> TableColumns:
     """The columns of parameters and figures: as said, and the others from the header. Raises InputError."""
-    said = said or TableColumns()
-    for option, named in (("--parameters", said.parameters), ("--figures", said.figures)):
+    requested = requested or TableColumns()
+    for option, named in (("--parameters", requested.parameters), ("--figures", requested.figures)):
         for column in (named or {}).values():
             if column not in table.columns:
                 raise InputError(f"no column '{column[:60]}'", f"{table.path}, {option}", _there(table))
-    taken = {*(said.parameters or {}).values(), *(said.figures or {}).values()}
+    taken = {*(requested.parameters or {}).values(), *(requested.figures or {}).values()}
     free = [name for name in table.columns if name not in taken]
     measured = [name for name in free if table.is_numeric(name) and _is_measured(name, table.columns[name])]
-    if said.parameters is not None:
-        parameters = dict(said.parameters)
+    if requested.parameters is not None:
+        parameters = dict(requested.parameters)
     else:
-        parameters = _guessed_parameters(table, free, measured, (said.figures or {}).values())
-    if said.figures is not None:
-        figures = dict(said.figures)
+        parameters = _guessed_parameters(table, free, measured, (requested.figures or {}).values())
+    if requested.figures is not None:
+        figures = dict(requested.figures)
     else:
         others = measured or [name for name in free if table.is_numeric(name)]
         figures = {_figure_name(name): name for name in others if name not in parameters.values()}

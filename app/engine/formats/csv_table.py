@@ -115,7 +115,7 @@ def read_csv(path: Path) -> Recording:
         problem_size=session.get("problem_size", ""),
         objective=header.objective(session.get("objective", "")),
         units=header.units,
-        own=True,
+        is_ours=True,
     )
 
 

@@ -99,11 +99,11 @@ class EntryReader:
                 failure = _mark(name, value)
         for name in plan.marks:
             failure = _mark(name, entry[name]) if failure is None else failure
-        own = entry.get(OWN)
-        if type(own) is str:
-            own = json_or_none(own)
-        if type(own) is dict:
-            return self._own_facts(entry, own, values, failure)
+        extras = entry.get(OWN)
+        if type(extras) is str:
+            extras = json_or_none(extras)
+        if type(extras) is dict:
+            return self._own_facts(entry, extras, values, failure)
         if failure is None and (values.get("time", 0.0) >= _FAILED or values.get(self._objective, 0.0) >= _FAILED):
             failure = "marked as failed by its time"
         state, power_source = State.OK, ""
@@ -127,10 +127,10 @@ class EntryReader:
         )
 
     def _own_facts(
-        self, entry: Mapping[str, Any], own: Mapping[str, Any], values: dict[str, float], failure: str | None
+        self, entry: Mapping[str, Any], extras: Mapping[str, Any], values: dict[str, float], failure: str | None
     ) -> Facts:
         """An entry of a session of ours, which is complete."""
-        given = own.get("state")
+        given = extras.get("state")
         state = State.OK if failure is None else state_of_mark(failure)
         if isinstance(given, str) and given in _STATES:
             state, failure = State(given), None
@@ -141,18 +141,20 @@ class EntryReader:
         return Facts(
             state,
             values,
-            intervals=_intervals(own.get("intervals")),
-            error=text_of(own.get("error"), _LONGEST_TEXT) or failure or "",
-            window_ns=_window(own.get("window_ns")),
-            observed_clock_mhz=as_number(own.get("observed_clock_mhz")),
-            event_reasons=_count(own.get("event_reasons")),
-            power_source=text_of(own.get("power_source")),
-            source=text_of(own.get("source")) or "recorded",
-            timestamp_s=as_number(own["timestamp_s"]) if "timestamp_s" in own else _timestamp(entry.get("timestamp")),
-            cost_s=finite_or_none(as_number(own["cost_s"])) or 0.0 if "cost_s" in own else _cost_s(entry),
-            message=text_of(own.get("message"), _LONGEST_TEXT),
-            depth=Depth.TIME if own.get("depth") == Depth.TIME.value else Depth.ENERGY,
-            board=text_of(own.get("board")),
+            intervals=_intervals(extras.get("intervals")),
+            error=text_of(extras.get("error"), _LONGEST_TEXT) or failure or "",
+            window_ns=_window(extras.get("window_ns")),
+            observed_clock_mhz=as_number(extras.get("observed_clock_mhz")),
+            event_reasons=_count(extras.get("event_reasons")),
+            power_source=text_of(extras.get("power_source")),
+            source=text_of(extras.get("source")) or "recorded",
+            timestamp_s=as_number(extras["timestamp_s"])
+            if "timestamp_s" in extras
+            else _timestamp(entry.get("timestamp")),
+            cost_s=finite_or_none(as_number(extras["cost_s"])) or 0.0 if "cost_s" in extras else _cost_s(entry),
+            message=text_of(extras.get("message"), _LONGEST_TEXT),
+            depth=Depth.TIME if extras.get("depth") == Depth.TIME.value else Depth.ENERGY,
+            board=text_of(extras.get("board")),
         )
 
     def _plan(self, names: tuple[str, ...]) -> _Plan:

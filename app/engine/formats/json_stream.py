@@ -156,78 +156,80 @@ class JsonStream:
             what = f"an entry or a value of more than {MAXIMUM_MEMBER / 2**20:.0f} MiB"
             raise self._wrong(self._at, what, "remove it")
 
-    def _close(self, at: int) -> None:
+    def _close(self, position: int) -> None:
         self.closed = not self._container
         self._container, self._list = "", False
-        self._first, self._comma, self._at = False, False, at
+        self._first, self._comma, self._at = False, False, position
 
-    def _name(self, at: int) -> tuple[str, int]:
+    def _name(self, position: int) -> tuple[str, int]:
         """The name of a member, and where its value begins."""
-        plain = _KEY.match(self._text, at)
+        plain = _KEY.match(self._text, position)
         if plain is not None:
             if plain.end() == len(self._text):
                 raise _More
             return plain[1], plain.end()
-        if self._text[at] != '"':
-            raise self._wrong(at, "a name in double quotes is needed")
+        if self._text[position] != '"':
+            raise self._wrong(position, "a name in double quotes is needed")
         try:
-            name, at = _DECODER.raw_decode(self._text, at)
+            name, position = _DECODER.raw_decode(self._text, position)
         except json.JSONDecodeError as error:
-            if _WHOLE_STRING.match(self._text, at) is None:
+            if _WHOLE_STRING.match(self._text, position) is None:
                 raise _More from None
             raise self._wrong(error.pos, error.msg) from None
-        at = _end_of_space(self._text, at)
-        if self._text[at : at + 1] not in ("", ":"):
-            raise self._wrong(at, "a colon is needed")
-        at = _end_of_space(self._text, at + 1)
-        if at >= len(self._text):
+        position = _end_of_space(self._text, position)
+        if self._text[position : position + 1] not in ("", ":"):
+            raise self._wrong(position, "a colon is needed")
+        position = _end_of_space(self._text, position + 1)
+        if position >= len(self._text):
             raise _More
-        return name, at
+        return name, position
 
-    def _value(self, at: int, final: bool) -> tuple[Any, int]:
+    def _value(self, position: int, final: bool) -> tuple[Any, int]:
         try:
-            value, end = _DECODER.raw_decode(self._text, at)
+            value, end = _DECODER.raw_decode(self._text, position)
         except json.JSONDecodeError as error:
-            if not final and not _is_whole(self._text, at):
+            if not final and not _is_whole(self._text, position):
                 raise _More from None
             raise self._wrong(error.pos, error.msg) from None
         except RecursionError:
-            raise self._wrong(at, "nested too deeply", "pass a file as its program wrote it") from None
+            raise self._wrong(position, "nested too deeply", "pass a file as its program wrote it") from None
         except ValueError:
-            raise self._wrong(at, "a number of thousands of digits", "pass a file as its program wrote it") from None
+            raise self._wrong(
+                position, "a number of thousands of digits", "pass a file as its program wrote it"
+            ) from None
         if not final and self._text[end - 1] not in '}]"' and _NUMBER.fullmatch(self._text, end):
             raise _More  # 12 may still become 12.3
         return value, end
 
-    def _refuse_half_characters(self, name: str, value: Any, at: int) -> None:
+    def _refuse_half_characters(self, name: str, value: Any, position: int) -> None:
         """Raise InputError for half a character, which JSON can spell, but no file or screen can hold."""
         try:
             json.dumps([name, value], ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            raise self._wrong(at, "a text holds half a character (a lone surrogate)", "remove it") from None
+            raise self._wrong(position, "a text holds half a character (a lone surrogate)", "remove it") from None
 
-    def _wrong(self, at: int, what: str, remedy: str = _REMEDY) -> InputError:
-        before = self._text[:at]
+    def _wrong(self, position: int, what: str, remedy: str = _REMEDY) -> InputError:
+        before = self._text[:position]
         newline = before.rfind("\n")
-        column = at - newline if newline >= 0 else self._column + at
+        column = position - newline if newline >= 0 else self._column + position
         what = what if remedy != _REMEDY else f"not valid JSON: {what[:1].lower()}{what[1:]}"
         return InputError(f"line {self._line + before.count(chr(10))}, column {column}: {what}", self._where, remedy)
 
 
-def _end_of_space(text: str, at: int) -> int:
-    match = _SPACE.match(text, at)
+def _end_of_space(text: str, position: int) -> int:
+    match = _SPACE.match(text, position)
     assert match is not None
     return match.end()
 
 
-def _is_whole(text: str, at: int) -> bool:
+def _is_whole(text: str, position: int) -> bool:
     """Whether the value that begins here is complete, or wrong whatever follows."""
-    if text[at] == '"':
-        return _WHOLE_STRING.match(text, at) is not None
-    if text[at] not in "{[":
-        return any(sign in text[at:] for sign in ",}]\n")
+    if text[position] == '"':
+        return _WHOLE_STRING.match(text, position) is not None
+    if text[position] not in "{[":
+        return any(sign in text[position:] for sign in ",}]\n")
     depth = 0
-    for match in _BRACKETS.finditer(text, at):
+    for match in _BRACKETS.finditer(text, position):
         sign = match[0]
         if sign == '"':  # a text that has not ended
             return False

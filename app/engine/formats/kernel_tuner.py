@@ -88,7 +88,7 @@ class CacheEntries:
             problem_size=header.problem_size,
             objective=header.objective,
             units=header.units,
-            own=header.kept is not None,
+            is_ours=header.kept is not None,
         )
 
 

@@ -135,30 +135,30 @@ class FactColumns:
         lines = {", ".join(names[:8]) + ", ..." * (len(names) > 8): sum(rows) for rows, names in names_of.items()}
         return [f"{names}: no number in {n} of {worked.sum()} measurements" for names, n in lines.items() if n]
 
-    def put(self, at: int, facts: Facts) -> None:
+    def put(self, index: int, facts: Facts) -> None:
         """Keep facts at the next index, or in place of those at an earlier one. Raises InputError: too many."""
         last = len(self._state)
         self._append(facts)
-        if at < last:  # rare: of two entries for one configuration the later counts
+        if index < last:  # rare: of two entries for one configuration the later counts
             columns: list[array[Any]] = [self._state, self._texts]
             columns += [column for group in self._groups() for column in group.values()]
             for column in columns:
-                column[at] = column.pop()
-            self._windows.pop(at, None)
+                column[index] = column.pop()
+            self._windows.pop(index, None)
         if facts.window_ns is not None:
-            self._windows[at] = facts.window_ns
+            self._windows[index] = facts.window_ns
 
-    def facts(self, at: int) -> Facts:
+    def facts(self, index: int) -> Facts:
         """The facts at one index."""
-        error, message, power_source, source, board, reasons, depth = self._distinct_texts[self._texts[at]]
-        clock, timestamp_s, cost_s = (column[at] for column in self._times.values())
+        error, message, power_source, source, board, reasons, depth = self._distinct_texts[self._texts[index]]
+        clock, timestamp_s, cost_s = (column[index] for column in self._times.values())
         highs = self._highs
         return Facts(
-            STATES[self._state[at]],
-            {name: value for name, column in self._values.items() if (value := column[at]) == value},
-            {name: (low, highs[name][at]) for name, column in self._lows.items() if (low := column[at]) == low},
+            STATES[self._state[index]],
+            {name: value for name, column in self._values.items() if (value := column[index]) == value},
+            {name: (low, highs[name][index]) for name, column in self._lows.items() if (low := column[index]) == low},
             error,
-            self._windows.get(at),
+            self._windows.get(index),
             clock,
             reasons,
             power_source,
@@ -319,18 +319,18 @@ class RecordingBuilder:
 
         Returns what is kept of it. Raises InputError.
         """
-        at = self._index_of.setdefault(configuration, len(self._index_of))
-        if at >= MAXIMUM_ENTRIES:
+        index = self._index_of.setdefault(configuration, len(self._index_of))
+        if index >= MAXIMUM_ENTRIES:
             raise InputError(f"more than {MAXIMUM_ENTRIES} entries", str(self._path), "split the file")
         kept, left_out = possible(facts)
-        if left_out or at in self._impossible:
-            self._impossible[at] = left_out
-        self._columns.put(at, kept)
+        if left_out or index in self._impossible:
+            self._impossible[index] = left_out
+        self._columns.put(index, kept)
         return kept
 
-    def facts(self, at: int) -> Facts:
+    def facts(self, index: int) -> Facts:
         """What was added of the configuration with that index, in the order of arrival."""
-        return self._columns.facts(at)
+        return self._columns.facts(index)
 
     def finish(
         self,
@@ -341,7 +341,7 @@ class RecordingBuilder:
         objective: Objective | None = None,
         units: Mapping[str, str] | None = None,
         notes: Sequence[str] = (),
-        own: bool = False,
+        is_ours: bool = False,
     ) -> Recording:
         """The recording of all entries; its notes name what some of them lack, unless the file is this program's own.
 
@@ -359,7 +359,7 @@ class RecordingBuilder:
             problem_size=problem_size,
             objective=objective or Objective(likely_goal("time")),
             units=units_of(self._columns.value_names, units),
-            notes=(*notes, *self._left_out(), *([] if own else self._columns.missing()), *simulated),
+            notes=(*notes, *self._left_out(), *([] if is_ours else self._columns.missing()), *simulated),
             _space=space,
             _columns=self._columns,
             _index=index,

@@ -99,10 +99,10 @@ def read_t1(path: Path, strategies: StrategyOptions) -> Specification:
         raise InputError(what, str(path), "pass a specification, or replay a recording with: wattridge replay")
     document = _document(path)
     root = Section(document, str(path))
-    own = root.table(OWN, _OWN_KEYS) if OWN in root else Section({}, root.where)
-    if own.raw("digest") == digest(document):
-        return specification_of(own.table("specification").as_mapping(), path)
-    reading = _Reading(root, own.table("specification"), path, strategies)
+    extension = root.table(OWN, _OWN_KEYS) if OWN in root else Section({}, root.where)
+    if extension.raw("digest") == digest(document):
+        return specification_of(extension.table("specification").as_mapping(), path)
+    reading = _Reading(root, extension.table("specification"), path, strategies)
     try:
         spec = specification_of(reading.document, path)
     except InputError as error:
@@ -120,17 +120,17 @@ def digest(document: Mapping[str, Any]) -> str:
 class _Reading:
     """One T1 file, read into a document as TOML would give it."""
 
-    def __init__(self, root: Section, own: Section, path: Path, strategies: StrategyOptions) -> None:
+    def __init__(self, root: Section, extension: Section, path: Path, strategies: StrategyOptions) -> None:
         self._strategies = strategies
         self.notes: list[str] = []
         self.refused = ""
-        if any(True for _ in own):
+        if any(True for _ in extension):
             self.notes.append("changed since this program wrote it: ranges, shapes and checks are T1's")
         space = root.table("ConfigurationSpace")
         parameters, settings = self._parameters(space)
         self.document: dict[str, Any] = {
             "objective": {"minimise": "time_s"},
-            **{key: own.raw(key) for key in _OWN_SECTIONS if key in own},
+            **{key: extension.raw(key) for key in _OWN_SECTIONS if key in extension},
             "parameters": parameters,
             "device_settings": settings,
             "search": self._search(root),
@@ -142,7 +142,7 @@ class _Reading:
             self.refused = f"its kernel is written in {language[:80]}"
         elif "KernelSpecification" in root:
             kernel = kernel_of(root.table("KernelSpecification"), path, lists)
-            more = own.table("kernel")
+            more = extension.table("kernel")
             self.notes += kernel.notes
             self.refused = kernel.refused
             self.document["kernel"] = kernel.document | {key: more.raw(key) for key in _OWN_KERNEL if key in more}
@@ -258,8 +258,8 @@ def write_t1(
             "T1 describes kernels, not commands or services", str(spec.path), "keep the specification in TOML"
         )
     document = _Writing(spec, space, limits, path.parent).document()
-    own = {"version": __version__, "digest": digest(document), "specification": document_of(spec, path.parent)}
-    text = json.dumps(document | {OWN: own}, indent=2, ensure_ascii=False)
+    extension = {"version": __version__, "digest": digest(document), "specification": document_of(spec, path.parent)}
+    text = json.dumps(document | {OWN: extension}, indent=2, ensure_ascii=False)
     return write_text(path, f"{text}\n", overwrite=overwrite)
 
 

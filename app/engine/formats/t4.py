@@ -87,7 +87,7 @@ class T4Entries:
             problem_size=self._own.text("problem_size"),
             objective=self._objective,
             units=self._units,
-            own=self._own.kept is not None,
+            is_ours=self._own.kept is not None,
         )
 
     def _begin(self, first: Mapping[str, Any]) -> tuple[EntryReader, RecordingBuilder]:

@@ -163,8 +163,8 @@ def ceiling_w(log: Log) -> float | None:
         return None
     high = finite & (log.power_w > (1 - 2 * _NEAR_CEILING) * np.percentile(log.power_w[finite], 99))
     level = float(np.median(log.power_w[high]))
-    at = finite & (np.abs(log.power_w - level) < _NEAR_CEILING * level)
-    clocks, count = np.unique(np.round(log.clock_mhz[at] / _SAME_CLOCK_MHZ), return_counts=True)
+    near_ceiling = finite & (np.abs(log.power_w - level) < _NEAR_CEILING * level)
+    clocks, count = np.unique(np.round(log.clock_mhz[near_ceiling] / _SAME_CLOCK_MHZ), return_counts=True)
     often = clocks[count >= _LEAST_READINGS]
     return level if len(often) >= _CLOCKS_AT_CEILING else None
 

@@ -93,13 +93,13 @@ class GaussianRegression:
     def from_json(cls, document: Any, columns: int) -> GaussianRegression:
         """The reverse of `to_json`, for inputs of so many columns. Raises ValueError, TypeError or KeyError."""
         varying = np.zeros(columns, dtype=np.bool_)
-        at = [int(value) for value in document["varying"]]
-        if at != sorted({item for item in at if 0 <= item < columns}):
+        indices = [int(value) for value in document["varying"]]
+        if indices != sorted({item for item in indices if 0 <= item < columns}):
             raise ValueError(f"it is not of {columns} columns")
-        varying[at] = True
+        varying[indices] = True
         centre, scale, weights = (_numbers(document[name], 1) for name in ("centre", "scale", "weights"))
         points = _numbers(document["points"], 2)
-        if len(centre) != len(at) or len(scale) != len(at) or points.shape != (len(weights), len(at)):
+        if len(centre) != len(indices) or len(scale) != len(indices) or points.shape != (len(weights), len(indices)):
             raise ValueError("its numbers are not of one size")
         if not (scale > 0).all():
             raise ValueError("a scale is not above 0")
@@ -231,11 +231,11 @@ class Sample:
 
     def columns(self, names: Sequence[str]) -> Floats:
         """Those of that name, in that order; NaN if there is none."""
-        at = {name: index for index, name in enumerate(self.names)}
+        positions = {name: index for index, name in enumerate(self.names)}
         result = np.full((len(self.time_s), len(names)), np.nan)
         for index, name in enumerate(names):
-            if name in at:
-                result[:, index] = self.features[:, at[name]]
+            if name in positions:
+                result[:, index] = self.features[:, positions[name]]
         return result
 
     def of(self, which: Any) -> Sample:
@@ -467,8 +467,8 @@ def kept_model(board: str, parameters: Sequence[str]) -> EnergyCostModel | None:
         return float(document["learnt_s"]), EnergyCostModel.from_json(document["model"], _FILES.folder)
 
     ending = f"-{_digest(parameters)}"
-    own = _FILES.read(_FILES.path(board, suffix=ending), parse)
-    alike = [own] if own is not None else _FILES.all(parse, f"*{ending}.json")
+    kept = _FILES.read(_FILES.path(board, suffix=ending), parse)
+    alike = [kept] if kept is not None else _FILES.all(parse, f"*{ending}.json")
     newest = max(alike, key=lambda other: other[0], default=None)
     return None if newest is None else newest[1]
 

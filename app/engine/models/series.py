@@ -116,11 +116,11 @@ def _at(values: Floats | None, rows: Rows) -> Floats | None:
     return None if values is None else values[rows]
 
 
-def _medians(values: Floats | None, at: Rows, parts: list[Rows]) -> Floats | None:
+def _medians(values: Floats | None, rows: Rows, parts: list[Rows]) -> Floats | None:
     """The median over each plateau; None if a plateau has no known value."""
     if values is None:
         return None
-    parts_of_values = [values[at[part]] for part in parts]
+    parts_of_values = [values[rows[part]] for part in parts]
     if any(not np.isfinite(value).any() for value in parts_of_values):
         return None
     return np.array([float(np.nanmedian(value)) for value in parts_of_values])

@@ -239,13 +239,13 @@ def _tuned(plan: SessionPlan, path: Path) -> tuple[str, ...]:
             "use all clocks again, or write those values into [device_settings]",
         )
     spec = load_specification(path)
-    own = spec.search_in(plan.space.size)
+    defaults = spec.search_in(plan.space.size)
     words = ["tune", str(path), *_boards(plan)]
     if plan.origin.get("repeats", str(spec.repeats)) != str(spec.repeats):
         words += _option("--repeats", plan.origin["repeats"])
     words += _option("--condition", plan.origin["chosen_condition"]) if "chosen_condition" in plan.origin else []
     words += _taken_over(plan.origin)
-    words += _search(plan, own)
+    words += _search(plan, defaults)
     goal, front = own_goals(spec)
     words += _goal(plan.objective.goal, goal)
     words += _front(plan.objective.front, front)
@@ -257,15 +257,17 @@ def _tuned(plan: SessionPlan, path: Path) -> tuple[str, ...]:
 
 def _replayed(plan: SessionPlan, path: Path) -> tuple[str, ...]:
     columns = {name: plan.origin[name] for name in ("parameters", "figures") if name in plan.origin}
-    own = plan_replay(path, read=read_recording(path, TableColumns.parse(*map(columns.get, ("parameters", "figures")))))
+    default_plan = plan_replay(
+        path, read=read_recording(path, TableColumns.parse(*map(columns.get, ("parameters", "figures"))))
+    )
     words = ["replay", str(path), *(word for name, column in columns.items() for word in (f"--{name}", column))]
     if plan.follow is not None:
         words.append("--follow")
     else:
-        words += _search(plan, own.facts())
-    front = _front(plan.objective.front, own.objective.front)
-    expected = plan.objective.front[0] if front else own.objective.goal  # the first of a front that is named
-    limits = _limits(plan.objective.limits, own.objective.limits)
+        words += _search(plan, default_plan.facts())
+    front = _front(plan.objective.front, default_plan.objective.front)
+    expected = plan.objective.front[0] if front else default_plan.objective.goal  # the first of a front that is named
+    limits = _limits(plan.objective.limits, default_plan.objective.limits)
     return (*words, *_goal(plan.objective.goal, expected), *front, *limits)
 
 

@@ -48,13 +48,13 @@ class Axis:
 
     def place(self, values: npt.ArrayLike) -> Floats:
         """Where values lie along it, 0..1; NaN for those it cannot show."""
-        at = np.asarray(values, dtype=np.float64)
+        scaled = np.asarray(values, dtype=np.float64)
         low, high = self.low, self.high
         if self.log:
             with np.errstate(divide="ignore", invalid="ignore"):
-                at = np.where(at > 0, np.log(at), np.nan)
+                scaled = np.where(scaled > 0, np.log(scaled), np.nan)
             low, high = math.log(low), math.log(high)
-        return np.asarray((at - low) / (high - low), dtype=np.float64)
+        return np.asarray((scaled - low) / (high - low), dtype=np.float64)
 
     def ticks(self, most: int = 8) -> list[float]:
         """Round values along it."""

@@ -153,9 +153,9 @@ def finalists(measurements: Sequence[Measurement], objective: Objective) -> list
     return list(chosen.values())
 
 
-def _front_of(own: Sequence[Measurement], goals: Sequence[Goal], most: int) -> list[Measurement]:
+def _front_of(measurements: Sequence[Measurement], goals: Sequence[Goal], most: int) -> list[Measurement]:
     """So many points of a board's front, evenly spaced."""
-    values = [[item.values.get(goal.name, math.nan) for goal in goals] for item in own]
+    values = [[item.values.get(goal.name, math.nan) for goal in goals] for item in measurements]
     points = front(values, [goal.maximise for goal in goals])
     places = np.unique(np.linspace(0, len(points) - 1, min(most, len(points))).round().astype(int))
-    return [own[points[place]] for place in places]
+    return [measurements[points[place]] for place in places]

@@ -82,8 +82,8 @@ def figures_of(
     """Measured values, metrics and 95 % intervals of a configuration, measured in one window or repeatedly."""
     each = []
     for window, extra in zip(windows, reported or [{}] * len(windows), strict=True):
-        own = with_metrics(spec, configuration, {**_measured(window), **extra}, window.power_interval_w)
-        each.append((own[0], {**own[1], **_of_sources(window)}))
+        figures = with_metrics(spec, configuration, {**_measured(window), **extra}, window.power_interval_w)
+        each.append((figures[0], {**figures[1], **_of_sources(window)}))
     return each[0] if len(each) == 1 else over_repeats(spec, configuration, each)
 
 

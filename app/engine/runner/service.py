@@ -334,8 +334,8 @@ class ServiceRunner(RowByRow):
                 State.TIMEOUT, f"nothing was answered in full within {found.end_s - found.start_s:.1f} s"
             )
         window = self._under_load.window(start_ns, end_ns, 1.0 / work_per_s)
-        said = (*self._doubts(configuration, figures, found, served), *window.said)
-        return _Seen(window, figures, found.known, self._answers(served, found, began_ns), said)
+        remarks = (*self._doubts(configuration, figures, found, served), *window.said)
+        return _Seen(window, figures, found.known, self._answers(served, found, began_ns), remarks)
 
     def _doubts(
         self, configuration: Configuration, figures: Figures, found: Look, served: Sequence[Served]

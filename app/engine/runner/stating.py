@@ -185,13 +185,13 @@ def _scaled(measurement: Measurement, spec: Specification, factor: float, uncert
 
 def _at(measurement: Measurement, spec: Specification, factor: float) -> dict[str, float]:
     """The figures with so many times the power and energy, the scatter of repeats as theirs."""
-    own = {name: value for name, value in measurement.values.items() if name not in spec.metrics}
-    scaled = {**own, **{name: own[name] * factor for name in _DRAWN if name in own}}
+    kept = {name: value for name, value in measurement.values.items() if name not in spec.metrics}
+    scaled = {**kept, **{name: kept[name] * factor for name in _DRAWN if name in kept}}
     figures = {**scaled, **evaluate_metrics(spec, measurement.configuration, scaled)}
     for name, before in measurement.values.items():
-        if f"std_{name}" not in own or not before:
+        if f"std_{name}" not in kept or not before:
             continue
-        least, most, scatter = (own[f"{kind}_{name}"] * (figures[name] / before) for kind in SPREADS)
+        least, most, scatter = (kept[f"{kind}_{name}"] * (figures[name] / before) for kind in SPREADS)
         ends = {"min": min(least, figures[name]), "max": max(most, figures[name]), "std": scatter}
         figures |= {f"{kind}_{name}": value for kind, value in ends.items()}
     return {name: figures[name] for name in measurement.values if name in figures}

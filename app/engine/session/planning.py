@@ -414,12 +414,12 @@ def check_goals(goals: Iterable[Goal | Limit], names: Sequence[str], where: str)
 
 def _objective_of(spec: Specification, options: SearchOptions) -> Objective:
     """The objective of a session of a specification. Raises InputError without one, or for an unknown name."""
-    own, front = spec.objective, options.front
-    goal = options.objective or (own.goal if own else None) or (front[0] if front else None)
+    objective, front = spec.objective, options.front
+    goal = options.objective or (objective.goal if objective else None) or (front[0] if front else None)
     if goal is None:
         raise InputError("there is no objective", str(spec.path), "add [objective] maximise = NAME, or name one")
     names = _figures(spec)
-    asked = front if front is not None else own.front if own else ()
+    asked = front if front is not None else objective.front if objective else ()
     front = asked or _default_front(names)
     limits = options.limits if options.limits is not None else spec.limits
     check_goals((goal, *front, *limits), names, str(spec.path))

@@ -215,8 +215,8 @@ def _sorted_keys(factors: list[Factor], weight: Mapping[str, int], span: int) ->
     key: Codes = np.zeros(1, dtype=kind)
     factors.sort(key=lambda factor: factor.size, reverse=True)
     while factors:
-        own = _keys(factors.pop(), weight, kind)
-        key = own + key[0] if len(key) == 1 else (own[:, None] + key[None, :]).ravel()
+        keys = _keys(factors.pop(), weight, kind)
+        key = keys + key[0] if len(key) == 1 else (keys[:, None] + key[None, :]).ravel()
     if span > 16 * len(key):
         key.sort()
         return key

@@ -114,8 +114,8 @@ class ResultTable:
 
     def append(self, measurement: Measurement) -> int:
         """Add one measurement (engine thread only); its index."""
-        [at] = self.extend([measurement])
-        return at
+        [index] = self.extend([measurement])
+        return index
 
     def extend(self, measurements: Iterable[Measurement]) -> list[int]:
         """Add many (engine thread only), column by column; the index of each.
@@ -127,21 +127,21 @@ class ResultTable:
         added: list[Measurement] = []
         deeper: dict[int, Measurement] = {}
         for measurement in measurements:
-            at = self._index_of_timed.get(measurement.row)
-            if at is None:
-                at = self._length + len(added)
+            index = self._index_of_timed.get(measurement.row)
+            if index is None:
+                index = self._length + len(added)
                 added.append(measurement)
-            elif at >= self._length:  # timed just before
-                added[at - self._length] = measurement
+            elif index >= self._length:  # timed just before
+                added[index - self._length] = measurement
             else:
-                deeper[at] = measurement
+                deeper[index] = measurement
             if measurement.final:
                 self._index_of_timed.pop(measurement.row, None)
             else:
-                self._index_of_timed[measurement.row] = at
+                self._index_of_timed[measurement.row] = index
             if measurement.depth is Depth.ENERGY:
-                evaluated.append(at)
-            indices.append(at)
+                evaluated.append(index)
+            indices.append(index)
         self._replace(deeper)
         self._append(added)
         after = self._evaluations + len(evaluated)
@@ -173,13 +173,13 @@ class ResultTable:
         self._board = self._board.copy()
         names = dict.fromkeys((*self._columns, *(name for m in deeper.values() for name in m.values)))
         columns = {n: self._columns[n].copy() if n in self._columns else self._unknown() for n in names}
-        for at, measurement in deeper.items():
-            self._state[at] = _STATE_CODE[measurement.state]
-            self._timed[at] = measurement.depth is Depth.TIME
-            self._board[at] = self._number(measurement.board)
-            self._details[at] = measurement
+        for index, measurement in deeper.items():
+            self._state[index] = _STATE_CODE[measurement.state]
+            self._timed[index] = measurement.depth is Depth.TIME
+            self._board[index] = self._number(measurement.board)
+            self._details[index] = measurement
             for name, column in columns.items():
-                column[at] = measurement.values.get(name, math.nan)
+                column[index] = measurement.values.get(name, math.nan)
         self._columns = columns
         self.deepened += len(deeper)
 

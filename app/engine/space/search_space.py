@@ -62,32 +62,32 @@ class Neighbours:
         return np.concatenate([at for at, _ in parts]), np.concatenate([near for _, near in parts])
 
     def _hamming(self, rows: Rows, start: int) -> tuple[Rows, Rows]:
-        own = self._codes[rows].astype(np.int64)
-        code = np.where(own[:, self._every_axis] == self._every_code, -1, self._every_code)
-        return self._changed(rows, own, self._every_axis, code, start)
+        codes = self._codes[rows].astype(np.int64)
+        code = np.where(codes[:, self._every_axis] == self._every_code, -1, self._every_code)
+        return self._changed(rows, codes, self._every_axis, code, start)
 
     def _adjacent(self, rows: Rows, start: int) -> tuple[Rows, Rows]:
-        own = self._codes[rows].astype(np.int64)
-        place = own + self._start
+        codes = self._codes[rows].astype(np.int64)
+        place = codes + self._start
         code = np.stack([self._below[place], self._above[place]], axis=2).reshape(len(rows), -1)
-        return self._changed(rows, own, np.repeat(np.arange(len(self._sizes)), 2), code, start)
+        return self._changed(rows, codes, np.repeat(np.arange(len(self._sizes)), 2), code, start)
 
     def _changed(self, rows: Rows, own: Rows, axis: Rows, code: Rows, start: int) -> tuple[Rows, Rows]:
         changed = self._index.find_changed(rows, own, axis, code)
-        at, column = np.nonzero(changed >= 0)
-        return at + start, changed[at, column]
+        origins, column = np.nonzero(changed >= 0)
+        return origins + start, changed[origins, column]
 
     def _strictly_adjacent(self, rows: Rows, start: int) -> tuple[Rows, Rows]:
         """Down the tree of codes, axis by axis: only beginnings that some row has are followed."""
-        at, prefix = np.arange(len(rows)), np.zeros(len(rows), dtype=np.int64)
+        origins, prefix = np.arange(len(rows)), np.zeros(len(rows), dtype=np.int64)
         for axis, first in enumerate(self._start.tolist()):
-            own = self._codes[rows[at], axis].astype(np.int64)
+            own = self._codes[rows[origins], axis].astype(np.int64)
             code = np.stack([self._below[first + own], own, self._above[first + own]], axis=1)
             which, choice = np.nonzero(code >= 0)
             prefix, exists = self._index.extend(prefix[which], axis, code[which, choice])
-            at, prefix = at[which[exists]], prefix[exists]
-        other = prefix != rows[at]
-        return at[other] + start, prefix[other]
+            origins, prefix = origins[which[exists]], prefix[exists]
+        other = prefix != rows[origins]
+        return origins[other] + start, prefix[other]
 
 
 def _steps(values: Sequence[Column]) -> tuple[Rows, Rows]:
@@ -248,11 +248,11 @@ class SearchSpace:
         """The rows in which these parameters have these values, ascending; none where one never takes its value."""
         left = np.ones(self.size, dtype=bool)
         for name, value in values.items():
-            at = self.names.index(name) if name in self.names else None
-            code = None if at is None else self._code_of_value[at].get(value)
+            axis = self.names.index(name) if name in self.names else None
+            code = None if axis is None else self._code_of_value[axis].get(value)
             if code is None:
                 return np.empty(0, dtype=np.int64)
-            left &= self.codes[:, at] == code
+            left &= self.codes[:, axis] == code
         return np.flatnonzero(left)
 
     def rows_of_codes(self, codes: npt.NDArray[np.integer]) -> Rows:

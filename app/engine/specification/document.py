@@ -69,12 +69,12 @@ def _as_operator(spec: Specification, document: dict[str, Any]) -> dict[str, Any
         "repeats": spec.kernel.repeats,
         "timeout_s": spec.kernel.timeout_s,
     }
-    own = {
+    kept = {
         "constants": {name: value for name, value in spec.constants.items() if name not in made["constants"]},
         "restrictions": list(spec.restrictions[len(made["restrictions"]) :]),
     }
-    left_out = ("kernel", *own)
-    return {"operator": section, **{key: value for key, value in document.items() if key not in left_out}, **own}
+    left_out = ("kernel", *kept)
+    return {"operator": section, **{key: value for key, value in document.items() if key not in left_out}, **kept}
 
 
 def relative(path: Path, folder: Path) -> str:

@@ -217,9 +217,9 @@ def _uses_axis(names: frozenset[str], body: str, axis: str) -> bool:
     return f"block_size_{axis}" in names or re.search(rf"\b(threadIdx|blockDim)\s*\.\s*{axis}\b", body) is not None
 
 
-def _head(code: str, at: int) -> tuple[str, int]:
+def _head(code: str, position: int) -> tuple[str, int]:
     """The name before the parenthesis of the arguments, and the place of that parenthesis; -1 if there is none."""
-    rest = code[at : at + 2 * _LONGEST]
+    rest = code[position : position + 2 * _LONGEST]
     while attribute := _ATTRIBUTE.search(rest):
         close = _closing(rest, attribute.end() - 1)
         if close < 0:
@@ -228,16 +228,16 @@ def _head(code: str, at: int) -> tuple[str, int]:
     match = re.search(r"([A-Za-z_]\w*)\s*\(", rest)
     if match is None or re.search(r"[;{}]", rest[: match.start()]):
         return "", -1
-    return match[1], at + match.end() - 1
+    return match[1], position + match.end() - 1
 
 
-def _closing(text: str, at: int) -> int:
+def _closing(text: str, position: int) -> int:
     """Where the bracket at a place is closed, -1 where it is not."""
     pairs = {"(": ")", "{": "}", "<": ">"}
-    if at < 0 or text[at : at + 1] not in pairs:
+    if position < 0 or text[position : position + 1] not in pairs:
         return -1
-    opening, closing, depth = text[at], pairs[text[at]], 0
-    for place in range(at, len(text)):
+    opening, closing, depth = text[position], pairs[text[position]], 0
+    for place in range(position, len(text)):
         depth += (text[place] == opening) - (text[place] == closing)
         if depth == 0:
             return place
@@ -352,8 +352,8 @@ def _standing_alone(part: str) -> Iterable[str]:
 def _of_unknown(text: str, code: str, macros: _Macros, known: set[str]) -> Iterable[Suggestion]:
     """Names that the source uses and never declares: they are to be defined from outside."""
     bodies = " ; ".join(f"( {body} )" for _, several in macros.values() for body in several)
-    own = {name for given, _ in macros.values() for name in _NAME.findall(given)}
-    declared = _declared(code, macros) | known | own | set(macros)
+    defined = {name for given, _ in macros.values() for name in _NAME.findall(given)}
+    declared = _declared(code, macros) | known | defined | set(macros)
     conditions = " ".join(rest for kind, rest in _DIRECTIVE.findall(text) if kind in ("if", "elif"))
     pragmas = " ".join(rest for kind, rest in _DIRECTIVE.findall(text) if kind == "pragma" and "unroll" in rest)
     switches = set(_NAME.findall(conditions))
@@ -407,17 +407,17 @@ def _declared(code: str, macros: _Macros) -> set[str]:
     return declared
 
 
-def _statement_end(code: str, at: int) -> int:
+def _statement_end(code: str, position: int) -> int:
     """The end of a declaration's list of names: a semicolon, or a bracket that closes what is around it."""
     depth = 0
-    for place in range(at, min(len(code), at + _LONGEST)):
+    for place in range(position, min(len(code), position + _LONGEST)):
         letter = code[place]
         if letter in ";" and depth <= 0:
             return place
         depth += (letter in "([{") - (letter in ")]}")
         if depth < 0:
             return place
-    return at
+    return position
 
 
 def _expanded_names(text: str, macros: _Macros) -> frozenset[str]:

@@ -123,10 +123,10 @@ def from_kernel(
     """
     name = name or kernel.names[0]
     taken, constants = _taken(scan, chosen)
-    own = _own_names(kernel, scan, taken)
+    renamed = _own_names(kernel, scan, taken)
     for kind, each in kernel.template:
-        if each in own:
-            taken.setdefault(own[each], (0, 1) if kind == "bool" else values_like(each))
+        if each in renamed:
+            taken.setdefault(renamed[each], (0, 1) if kind == "bool" else values_like(each))
     guessed: list[str] = []
     missing: list[str] = []
     size = _problem_size(kernel, constants, scan, guessed)
@@ -144,7 +144,7 @@ def from_kernel(
     if len(kernel.names) > 1:
         guessed.append(f"a macro gives the kernel's name: {', '.join(kernel.names)}; {name} is taken")
     if kernel.template:
-        lines.append(f"template = {toml_of(_template(kernel, own))} # {CHECK}: arguments of the template")
+        lines.append(f"template = {toml_of(_template(kernel, renamed))} # {CHECK}: arguments of the template")
         guessed.append("the arguments of the template: parameters with names of their own stand for its numbers")
     lines += ["arguments = ["]
     for argument in kernel.arguments:

@@ -185,8 +185,10 @@ class Store:
     def restate(self, session: int, measurements: Sequence[Measurement], origin: Mapping[str, str]) -> None:
         """State other figures of these rows, beside what was measured of them, and say in the session's origin how."""
         counted = {row: counters_of(metrics) for row, metrics in self.metrics(session).items()}
-        own = [replace(m, values=_without(m.values, counted.get(m.row, ()))) for m in measurements]
-        rows = [dict(zip(MEASUREMENT_NAMES, measurement_to_row(value), strict=True), session=session) for value in own]
+        stated = [replace(m, values=_without(m.values, counted.get(m.row, ()))) for m in measurements]
+        rows = [
+            dict(zip(MEASUREMENT_NAMES, measurement_to_row(value), strict=True), session=session) for value in stated
+        ]
         marks = ", ".join(f":{name}" for name in ("session", "row", *STATED_COLUMNS))
         with self._transaction():
             self._db.executemany(f"INSERT OR REPLACE INTO stated (session, {_STATED_OF_A_ROW}) VALUES ({marks})", rows)
@@ -330,15 +332,15 @@ class Store:
         """`unreadable`, and the sessions of which something else cannot be read, a line each. Reads the whole file."""
         records, faults = self.sessions(), list(self.unreadable)
         for record in records:
-            count, said = record.evaluated + record.timed, ""
+            count, message = record.evaluated + record.timed, ""
             try:
                 self.space(record.id)
                 of_session = f"SELECT count(*) FROM {SHOWN} WHERE m.session = ? AND {_WHOLE}"
                 if (lost := count - self._query(of_session, (record.id,))[0][0]) > 0:
-                    said = f"{lost} of its {count} measurements cannot be read"
+                    message = f"{lost} of its {count} measurements cannot be read"
             except WattridgeError as error:
-                said = f"its space or measurements cannot be read: {error.what}"
-            faults += [str(self._damaged(record.id, said))] if said else []
+                message = f"its space or measurements cannot be read: {error.what}"
+            faults += [str(self._damaged(record.id, message))] if message else []
         checked = "ok" if faults else self._query("PRAGMA quick_check(1)")[0][0]
         return tuple(faults) if checked == "ok" else (f"{self.path}: the store is damaged: {checked} ({RECOVERY})",)
 

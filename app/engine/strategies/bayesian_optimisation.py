@@ -309,12 +309,12 @@ class TwoDepths:
         to_measure: list[int] = []
         best = self._logs[self._kept] if any(self._kept) else self._logs  # and what is believed of rows to measure
         while len(to_time) + len(to_measure) < most and len(self._candidates.open):
-            at = self._candidates.open
-            rows = self._candidates.rows[at]
-            mean, deviation, of_time, timed = self._predict(at)
+            open_candidates = self._candidates.open
+            rows = self._candidates.rows[open_candidates]
+            mean, deviation, of_time, timed = self._predict(open_candidates)
             ready = timed | (of_time <= SURE * np.sqrt(np.maximum(deviation**2 - of_time**2, 0.0))).all(axis=0)
             worth = self._worth(mean, deviation, of_time, best, timed, ready)
-            worth *= np.where(timed, 1.0, self._chance(at))
+            worth *= np.where(timed, 1.0, self._chance(open_candidates))
             if worth.max() <= 0:
                 worth = deviation.sum(axis=0)
             worth[np.isin(rows, to_time)] = -1.0
@@ -338,16 +338,16 @@ class TwoDepths:
             item.forget()
         return to_time, to_measure, [row for row in likely if row not in {*to_time, *to_measure}]
 
-    def _predict(self, at: npt.NDArray[np.intp]) -> tuple[Floats, Floats, Floats, Mask]:
+    def _predict(self, indices: npt.NDArray[np.intp]) -> tuple[Floats, Floats, Floats, Mask]:
         """Mean and deviation of the log costs of candidates, the part that is of their time, and which are timed.
 
         The first three have shape (goals, candidates), the last (candidates,).
         """
-        measured = self._log_times[self._candidates.rows[at]]
+        measured = self._log_times[self._candidates.rows[indices]]
         timed = np.isfinite(measured)
-        time, uncertain = self._time.predict(at)
+        time, uncertain = self._time.predict(indices)
         time, uncertain = np.where(timed, measured, time), np.where(timed, _KNOWN, uncertain)
-        predictions = [rest.predict(at) for rest in self._rests]
+        predictions = [rest.predict(indices) for rest in self._rests]
         exponents = np.array(self._exponents)[:, None]
         mean = exponents * time + np.stack([mean for mean, _ in predictions])
         of_time = np.maximum(exponents * uncertain, _LEAST)
@@ -370,12 +370,12 @@ class TwoDepths:
             timing = expected_improvement(costs, of_times, float(foreseen.min()))
         return np.where(ready, measuring / PATIENCE, timing)
 
-    def _chance(self, at: npt.NDArray[np.intp]) -> Floats:
+    def _chance(self, indices: npt.NDArray[np.intp]) -> Floats:
         """The chance that candidates work."""
         values = self._works.values
         if min(values) == max(values):
-            return np.ones(len(at))
-        mean, deviation = self._works.predict(at)
+            return np.ones(len(indices))
+        mean, deviation = self._works.predict(indices)
         return np.asarray(ndtr((mean - 0.5) / np.hypot(deviation, 0.05)))
 
 
@@ -394,12 +394,12 @@ class _Learned:
 
     def note(self, row: int, value: float) -> None:
         """A row, or what it turned out to be."""
-        at = self._place.setdefault(row, len(self.rows))
-        if at == len(self.rows):
+        place = self._place.setdefault(row, len(self.rows))
+        if place == len(self.rows):
             self.rows.append(row)
             self.values.append(value)
         else:
-            self.values[at] = value
+            self.values[place] = value
 
     @property
     def full(self) -> bool:
@@ -421,9 +421,9 @@ class _Learned:
             self._model.add(index, self.rows[index])
         self._given = len(self.rows)
 
-    def predict(self, at: npt.NDArray[np.intp]) -> tuple[Floats, Floats]:
+    def predict(self, indices: npt.NDArray[np.intp]) -> tuple[Floats, Floats]:
         """Mean and deviation at candidates."""
-        return self._model.predict(np.asarray(self.values), at)
+        return self._model.predict(np.asarray(self.values), indices)
 
     def believe(self, row: int) -> None:
         """It will be known soon."""

@@ -57,10 +57,10 @@ class Box:
 
     def points(self, rows: Rows | list[int]) -> Reals:
         """Where rows lie, shape (m,) -> (m, dimensions)."""
-        at = np.asarray(rows, dtype=np.int64)
+        places = np.asarray(rows, dtype=np.int64)
         if self._place_of is not None:
-            at = self._place_of[at]
-        return np.asarray(self._by_value.codes[at][:, self._axes] / self.steps)
+            places = self._place_of[places]
+        return np.asarray(self._by_value.codes[places][:, self._axes] / self.steps)
 
     # --- inside: places are whole steps along the axes, shape (m, dimensions); rows are those of `_by_value` ----------
 

@@ -213,14 +213,14 @@ def search_within(
         nonlocal remark
         batch_asked = Batch.of(asked)
         remark = f"{remark} {batch_asked.remark}".strip()
-        own = [int(rows[row]) for row in asked]
+        outer_rows = [int(rows[row]) for row in asked]
         if batch_asked.depth is Depth.TIME:
-            fresh = any(row not in evaluations and row not in evaluations.timed for row in own)
-            outcomes = yield from evaluations.time(own, remark)
+            fresh = any(row not in evaluations and row not in evaluations.timed for row in outer_rows)
+            outcomes = yield from evaluations.time(outer_rows, remark)
         else:
-            fresh = any(row not in evaluations for row in own)
-            yield from evaluations.ask(own, remark)
-            outcomes = [evaluations.outcome(row) for row in own]
+            fresh = any(row not in evaluations for row in outer_rows)
+            yield from evaluations.ask(outer_rows, remark)
+            outcomes = [evaluations.outcome(row) for row in outer_rows]
         remark = "" if fresh else remark  # goes with the next batch that is measured
         return [dataclasses.replace(outcome, row=row) for outcome, row in zip(outcomes, asked, strict=True)]
 

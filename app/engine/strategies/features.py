@@ -55,9 +55,9 @@ class Features:
         self._codes = space.codes
         varying = {j: parameter for j, parameter in enumerate(space.parameters) if len(parameter.values) > 1}
         self._sizes = {j: numbers for j, parameter in varying.items() if (numbers := _sizes(parameter))}
-        own = [_own_axis(j, parameter) for j, parameter in varying.items()]
-        self.own = len(own)  # axes that are parameters
-        self.axes = [*own, *_powers_of_two(self._sizes), *_products(self._sizes)]  # and those of `products`
+        axes = [_own_axis(j, parameter) for j, parameter in varying.items()]
+        self.own = len(axes)  # axes that are parameters
+        self.axes = [*axes, *_powers_of_two(self._sizes), *_products(self._sizes)]  # and those of `products`
         self.first = len(self.axes)  # axes that are there from the beginning
         self._of_powers = {axis.powers: index for index, axis in enumerate(self.axes) if axis.powers}
 
@@ -113,13 +113,13 @@ def scaled(values: Floats) -> Floats:
 def _own_axis(column: int, parameter: Parameter) -> Axis:
     """The axis of a parameter."""
     values, smooth = parameter.values, parameter.device_setting
-    own = np.arange(len(values), dtype=np.intp)
+    levels = np.arange(len(values), dtype=np.intp)
     if any(isinstance(value, str) for value in values):
-        return Axis((column,), own % MOST_LEVELS, None)
+        return Axis((column,), levels % MOST_LEVELS, None)
     positions = scaled(np.array([float(value) for value in values]))
     most = MOST_SMOOTH_LEVELS if smooth else MOST_LEVELS
     if len(values) <= most:
-        return Axis((column,), own, positions if len(values) > 2 else None, smooth=smooth)
+        return Axis((column,), levels, positions if len(values) > 2 else None, smooth=smooth)
     return Axis((column,), *_merged(positions, most), smooth=smooth)
 
 

@@ -278,8 +278,8 @@ class Posterior:
         point = self.kernel.levels([row])[0]
         towards = self.kernel.log_table[point].sum(axis=0)
         self._towards[n] = towards
-        own = np.exp(towards[self._points[:n]].sum(axis=1))
-        reduced_row = solve_triangular(self._factor[:n, :n], own, lower=True, check_finite=False)
+        covariance = np.exp(towards[self._points[:n]].sum(axis=1))
+        reduced_row = solve_triangular(self._factor[:n, :n], covariance, lower=True, check_finite=False)
         pivot = math.sqrt(max(1 + self.kernel.noise - float(reduced_row @ reduced_row), 1e-8))
         self._factor[n, :n], self._factor[n, n] = reduced_row, pivot
         self._points[n] = point

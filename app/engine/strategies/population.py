@@ -294,17 +294,17 @@ class ParticleSwarm(Strategy, name="particle_swarm", label="Particle swarm"):
         rows = evaluations.draw(options.particles)
         place = box.points(rows)
         velocity = rng.uniform(-0.2, 0.2, place.shape)
-        own, own_cost = place.copy(), np.asarray((yield from evaluations.ask(rows)))
+        best_place, own_cost = place.copy(), np.asarray((yield from evaluations.ask(rows)))
         while not evaluations.exhausted:
-            best = own[int(own_cost.argmin())]
+            best = best_place[int(own_cost.argmin())]
             to_own, to_best = rng.random(place.shape), rng.random(place.shape)
             velocity = (
                 options.inertia * velocity
-                + options.own_pull * to_own * (own - place)
+                + options.own_pull * to_own * (best_place - place)
                 + options.swarm_pull * to_best * (best - place)
             )
             rows = [evaluations.fresh_near(row) for row in box.rows(place + velocity)]
             place = box.points(rows)
             costs = np.asarray((yield from evaluations.ask(rows)))
             better = costs < own_cost
-            own[better], own_cost[better] = place[better], costs[better]
+            best_place[better], own_cost[better] = place[better], costs[better]

@@ -113,20 +113,20 @@ class Surrogate:
         """The candidates as the models see them now. At least one row of the space must be open."""
         scores, works = self._scores()
         self._update(scores, works)
-        at = self.candidates.open
-        chance = np.ones(len(at))
+        indices = self.candidates.open
+        chance = np.ones(len(indices))
         if works.any() and not works.all():
-            mean, deviation = self._works_model.predict(works.astype(np.float64), at)
+            mean, deviation = self._works_model.predict(works.astype(np.float64), indices)
             chance = ndtr((mean - 0.5) / np.hypot(deviation, 0.05))
         if works.sum() >= _FEWEST:
-            predictions = [model.predict(scores[:, goal], at) for goal, model in enumerate(self._cost_models)]
+            predictions = [model.predict(scores[:, goal], indices) for goal, model in enumerate(self._cost_models)]
         else:  # too little is known of the costs: there is most to learn far from what was seen
-            predictions = [(np.zeros(len(at)), self._works_model.uncertainty(at))] * len(self._cost_models)
+            predictions = [(np.zeros(len(indices)), self._works_model.uncertainty(indices))] * len(self._cost_models)
         if works.sum() >= _FEWEST:
-            chance = chance * self._chance_of_limits(works, at)
+            chance = chance * self._chance_of_limits(works, indices)
         targets = np.concatenate([scores[self._kept(works)], np.reshape(self._believed, (-1, len(self._cost_models)))])
         return Prediction(
-            self.candidates.rows[at],
+            self.candidates.rows[indices],
             np.stack([m for m, _ in predictions]),
             np.stack([d for _, d in predictions]),
             chance,
@@ -192,11 +192,11 @@ class Surrogate:
         with np.errstate(invalid="ignore"):
             return np.asarray(works & (np.asarray(self._excess) <= 0).all(axis=1))
 
-    def _chance_of_limits(self, works: Mask, at: Indices) -> Floats:
+    def _chance_of_limits(self, works: Mask, indices: Indices) -> Floats:
         """The chance that candidates keep every limit, by the models of how far they are beyond each."""
-        chance = np.ones(len(at))
+        chance = np.ones(len(indices))
         for values, model in zip(self._tempered(works), self._limit_models, strict=True):
-            mean, deviation = model.predict(values, at)
+            mean, deviation = model.predict(values, indices)
             chance *= ndtr(-mean / np.maximum(deviation, 1e-9))
         return chance
 
@@ -278,20 +278,20 @@ class Model:
             self._points.append(index)
             self.posterior.add(row)
 
-    def predict(self, values: Floats, at: Indices) -> tuple[Floats, Floats]:
+    def predict(self, values: Floats, indices: Indices) -> tuple[Floats, Floats]:
         """Mean and deviation at some candidates; `values` of all the surrogate's points."""
         assert self.posterior is not None
         mean, deviation = self.posterior.predict(values[self._points])
-        return mean[at], deviation[at]
+        return mean[indices], deviation[indices]
 
-    def uncertainty(self, at: Indices) -> Floats:
+    def uncertainty(self, indices: Indices) -> Floats:
         """The deviation at some candidates over that far from every point."""
         assert self.posterior is not None
-        return self.posterior.uncertainty()[at]
+        return self.posterior.uncertainty()[indices]
 
-    def draw(self, values: Floats, rng: np.random.Generator, at: Indices) -> Floats:
+    def draw(self, values: Floats, rng: np.random.Generator, indices: Indices) -> Floats:
         assert self.posterior is not None
-        return self.posterior.draw(values[self._points], rng, at)
+        return self.posterior.draw(values[self._points], rng, indices)
 
 
 def chosen_points(order: Indices, rng: np.random.Generator) -> Indices:

@@ -367,16 +367,16 @@ class Answer:
             return 0
         event = _json_object(data)
         self._note_usage(event)
-        said = 0
+        tokens = 0
         for choice in _list(event.get("choices")):
             delta = choice.get("delta")
             delta = delta if isinstance(delta, dict) else choice
-            said += bool(delta.get("content") or delta.get("text") or delta.get("reasoning_content"))
+            tokens += bool(delta.get("content") or delta.get("text") or delta.get("reasoning_content"))
             self.complete = self.complete or bool(choice.get("finish_reason"))
-        if said and not self.first_ns:
+        if tokens and not self.first_ns:
             self.first_ns = now_ns
-        self.chunks += said
-        return said
+        self.chunks += tokens
+        return tokens
 
     def take(self, answer: Mapping[str, Any]) -> None:
         """The whole answer. Raises Garbage."""

@@ -121,27 +121,29 @@ def _sections(image: bytes) -> list[_Section]:
     entry, count, names = struct.unpack_from("<HHH", image, 58)
     headers = [_SECTION.unpack_from(image, start + index * entry) for index in range(count)]
     table = headers[names][4]
-    results = [_Section(_text(image, table + name), kind, at, long) for name, kind, _, _, at, long, *_ in headers]
+    results = [
+        _Section(_text(image, table + name), kind, offset, long) for name, kind, _, _, offset, long, *_ in headers
+    ]
     if any(section.offset > len(image) for section in results):
         raise ValueError("a section lies behind the end")
     return results
 
 
-def _text(image: bytes, at: int) -> str:
-    return image[at : image.index(b"\0", at)].decode("utf-8", "replace")
+def _text(image: bytes, offset: int) -> str:
+    return image[offset : image.index(b"\0", offset)].decode("utf-8", "replace")
 
 
 def _noted(image: bytes, notes: _Section, symbols: _Section, texts: _Section) -> tuple[dict[str, int], dict[str, int]]:
     """Registers per thread, and bytes of a thread's stack, by kernel; from pairs of a symbol's number and a figure."""
     found: dict[int, dict[str, int]] = {_REGISTER_NOTE: {}, _STACK_NOTE: {}}
-    at, end = notes.offset, notes.offset + notes.size
-    while at + 4 <= end:
-        form, what, size = struct.unpack_from("<BBH", image, at)
+    offset, end = notes.offset, notes.offset + notes.size
+    while offset + 4 <= end:
+        form, what, size = struct.unpack_from("<BBH", image, offset)
         if form == _WITH_SIZE and what in found and size == 8:
-            symbol, figure = struct.unpack_from("<II", image, at + 4)
+            symbol, figure = struct.unpack_from("<II", image, offset + 4)
             (name,) = struct.unpack_from("<I", image, symbols.offset + _SYMBOL_BYTES * symbol)
             found[what][_text(image, texts.offset + name)] = figure
-        at += 4 + (size if form == _WITH_SIZE else 0)
+        offset += 4 + (size if form == _WITH_SIZE else 0)
     return found[_REGISTER_NOTE], found[_STACK_NOTE]
 
 

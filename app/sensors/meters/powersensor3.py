@@ -75,20 +75,20 @@ class FrameReader:
         """The frames that are whole now."""
         raw = np.frombuffer(self._rest + data, np.uint8)
         frames: list[tuple[int, npt.NDArray[np.uint8]]] = []  # place of the first byte, frames of shape (n, 18)
-        at = broken = 0
-        while at + FRAME <= len(raw):
-            whole = (len(raw) - at) // FRAME
-            block = raw[at : at + whole * FRAME].reshape(whole, FRAME)
+        offset = broken = 0
+        while offset + FRAME <= len(raw):
+            whole = (len(raw) - offset) // FRAME
+            block = raw[offset : offset + whole * FRAME].reshape(whole, FRAME)
             right = ((block & _KNOWN) == _VALUE).all(axis=1)
             good = whole if right.all() else int(np.argmin(right))
             if good:
-                frames.append((at, block[:good]))
-                at += good * FRAME
+                frames.append((offset, block[:good]))
+                offset += good * FRAME
             if good < whole:
-                skipped = _to_next(raw[at:])
-                at, broken = at + skipped, broken + skipped
-        self._rest = raw[at:].tobytes()
-        first, self._read = self._read, self._read + at
+                skipped = _to_next(raw[offset:])
+                offset, broken = offset + skipped, broken + skipped
+        self._rest = raw[offset:].tobytes()
+        first, self._read = self._read, self._read + offset
         if not frames:
             none = np.empty(0, np.int64)
             return Frames(none, np.empty((0, SENSORS), np.uint16), none.astype(np.bool_), none, broken)

@@ -133,8 +133,8 @@ class PrintedMeter:
                         first.append((parsed[0], parsed[1], arrived_ns))
                 time.sleep(0.005)
             if len(first) < 2:
-                said = f"; it begins {self._waiting[0][0][:60]!r}" if self._waiting else ""
-                what = f"no lines of a time stamp and watts came within {BEGIN_S:g} s{said}"
+                beginning = f"; it begins {self._waiting[0][0][:60]!r}" if self._waiting else ""
+                what = f"no lines of a time stamp and watts came within {BEGIN_S:g} s{beginning}"
                 raise SensorError(what, self._where, "print lines such as: 1700000000.125 231.5")
         except BaseException:
             self.close()

@@ -69,13 +69,15 @@ def opencl_devices() -> tuple[OpenclDevice, ...]:
 
 def _why_not_listed(listed: subprocess.CompletedProcess[bytes]) -> WattridgeError:
     """pyopencl does not load (a wheel of another architecture, mostly), or a vendor's driver ended the process."""
-    said = listed.stderr.decode("utf-8", "replace").strip().splitlines()
+    lines = listed.stderr.decode("utf-8", "replace").strip().splitlines()
     if listed.returncode < 0:
         what = f"a driver ended the process that lists its devices (signal {-listed.returncode})"
         return WattridgeError(what, "OpenCL", _OF_A_DRIVER)
-    if said and said[-1].startswith(("ImportError", "ModuleNotFoundError", "OSError")):
-        return WattridgeError(f"pyopencl does not load: {said[-1]}", "OpenCL", how_to_repair("pyopencl"))
-    return WattridgeError(f"its devices cannot be listed: {said[-1] if said else 'no answer'}", "OpenCL", _OF_A_DRIVER)
+    if lines and lines[-1].startswith(("ImportError", "ModuleNotFoundError", "OSError")):
+        return WattridgeError(f"pyopencl does not load: {lines[-1]}", "OpenCL", how_to_repair("pyopencl"))
+    return WattridgeError(
+        f"its devices cannot be listed: {lines[-1] if lines else 'no answer'}", "OpenCL", _OF_A_DRIVER
+    )
 
 
 def find_device(text: str) -> OpenclDevice:

@@ -67,16 +67,16 @@ def run_there(address: Address, words: Sequence[str], give_up: threading.Event |
                     process.communicate(timeout=_LOOK_S)
                 what = "given up" if given_up else f"no answer within {_ANSWER_S:.0f} s"
                 raise SensorError(what, address.machine, f"try: {address.login}") from None
-    said = tuple(shortened(line, 300) for line in errors[:_MOST_BYTES].decode("utf-8", "replace").splitlines()[-20:])
+    lines = tuple(shortened(line, 300) for line in errors[:_MOST_BYTES].decode("utf-8", "replace").splitlines()[-20:])
     if process.returncode == 255:  # ssh's own
         raise SensorError(
-            f"no connection: {said[-1] if said else 'ssh failed'}", address.machine, f"try: {address.login}"
+            f"no connection: {lines[-1] if lines else 'ssh failed'}", address.machine, f"try: {address.login}"
         )
     if process.returncode in (126, 127):
         raise SensorError(
             "Wattridge is not installed there", address.machine, f"install it there: {install_command(address)}"
         )
-    return Ended(process.returncode, output[:_MOST_BYTES].decode("utf-8", "replace"), said)
+    return Ended(process.returncode, output[:_MOST_BYTES].decode("utf-8", "replace"), lines)
 
 
 def boards_there(address: Address, give_up: threading.Event | None = None) -> list[RemoteBoard]:

@@ -43,8 +43,8 @@ def _csv(trace: Trace, t0_ns: int, t1_ns: int, info: GpuInfo) -> Iterator[str]:
             stamp, cells = time_ns[place], [figure_text(name, column[place]) for name, column in columns.items()]
             cells += [""] * len(samples)
         else:
-            at = place - len(time_ns)
-            stamp, cells = sample_ns[at], [*[""] * len(columns), figure_text(POWER_SAMPLES.name, sample_w[at])]
+            offset = place - len(time_ns)
+            stamp, cells = sample_ns[offset], [*[""] * len(columns), figure_text(POWER_SAMPLES.name, sample_w[offset])]
         yield ",".join([f"{(int(stamp) - t0_ns) / 1e9:.6f}", *cells, board.getvalue()]) + "\r\n"
 
 

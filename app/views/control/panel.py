@@ -222,11 +222,11 @@ class HelperRow(QWidget):
 
     @Slot(object)
     def _done(self, result: tuple[str, str]) -> None:
-        said, why = result
-        self.text.setText(said or why)
+        outcome, why = result
+        self.text.setText(outcome or why)
         self.button.setEnabled(True)
         self.button.setVisible(bool(why))
-        self.setVisible(bool(said or why))
+        self.setVisible(bool(outcome or why))
 
     @Slot(str, str)
     def _failed(self, what: str, remedy: str) -> None:

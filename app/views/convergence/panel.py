@@ -89,9 +89,9 @@ class History:
 
     def values(self, start: int = 0, end: int | None = None) -> Floats:
         """The objective of each evaluation, shape (n,); NaN if it failed or breaks a limit."""
-        at = self.table.evaluated()[start : self._length if end is None else end]
-        values = self.table.values(self.plan.objective.goal.name)[at]
-        ok = feasible(self.table, self.plan.objective.limits)[at]
+        indices = self.table.evaluated()[start : self._length if end is None else end]
+        values = self.table.values(self.plan.objective.goal.name)[indices]
+        ok = feasible(self.table, self.plan.objective.limits)[indices]
         return np.where(ok & np.isfinite(values), values, np.nan)
 
     @property
@@ -110,8 +110,10 @@ class History:
         fresh_s = np.nan_to_num([self.table.measurement(index).cost_s for index in range(timed, length)])
         self._cost_s = np.append(self._cost_s, fresh_s)
         timed_s = np.cumsum(np.where(self.table.timed()[:length], self._cost_s, 0.0))
-        at = self.indices
-        spent_s = np.cumsum(self._cost_s[at]) + timed_s[np.maximum.accumulate(at)] if len(at) else np.empty(0)
+        indices = self.indices
+        spent_s = (
+            np.cumsum(self._cost_s[indices]) + timed_s[np.maximum.accumulate(indices)] if len(indices) else np.empty(0)
+        )
         return np.asarray(spent_s[start:], dtype=np.float64)
 
     def words(self, improvement: Improvement) -> str:
@@ -256,11 +258,11 @@ class ConvergencePlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no 
 
     # --- pointing -----------------------------------------------------------------------------------------------------
 
-    def _nearest(self, at: QPointF) -> Improvement | None:
+    def _nearest(self, position: QPointF) -> Improvement | None:
         """The improvement nearest to a place in the scene."""
         if self._history is None or not self._history.improvements:
             return None
-        place = self._cloud.mapFromScene(at)
+        place = self._cloud.mapFromScene(position)
         improvements = self._history.improvements
         x, y = self._cloud.in_pixels(
             self._places()[[match.place for match in improvements]], np.array([e.value for e in improvements])
@@ -293,8 +295,8 @@ class ConvergencePlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no 
             return
         improvements = self._history.improvements
         places, selected = [match.place for match in improvements], self._history.place(self._selected)
-        at = int(np.searchsorted(places, selected, side="left" if step < 0 else "right")) + min(step, 0)
-        self.chosen.emit(improvements[min(max(at, 0), len(improvements) - 1)].index)
+        index = int(np.searchsorted(places, selected, side="left" if step < 0 else "right")) + min(step, 0)
+        self.chosen.emit(improvements[min(max(index, 0), len(improvements) - 1)].index)
 
     def _point_at(self, improvement: Improvement | None) -> None:
         if improvement is not self._pointed:

@@ -70,8 +70,8 @@ def read(text: str, path: Path) -> Reading:
         document = parse_toml(text, path)
     except InputError as error:
         line = re.search(r"at line (\d+)", error.what)
-        at = int(line[1]) if line else max(1, text.count("\n") + (not text.endswith("\n")))
-        return Reading(text, path, None, None, (Found(Problem((), error.what, error.remedy), at),))
+        line_number = int(line[1]) if line else max(1, text.count("\n") + (not text.endswith("\n")))
+        return Reading(text, path, None, None, (Found(Problem((), error.what, error.remedy), line_number),))
     problems = problems_of(document, path)
     if problems:
         return Reading(text, path, document, None, tuple(Found(item, line_of(text, item.place)) for item in problems))
@@ -153,8 +153,8 @@ class Beside(QWidget):
         """List what is wrong, each with its line."""
         self.problems.clear()
         for finding in findings:
-            at = f"Line {finding.line}: " if finding.line is not None else ""
-            QListWidgetItem(f"{at}{finding}", self.problems).setData(_LINE, finding.line or 1)
+            prefix = f"Line {finding.line}: " if finding.line is not None else ""
+            QListWidgetItem(f"{prefix}{finding}", self.problems).setData(_LINE, finding.line or 1)
         self.count.setText(counted(len(findings), "problem") if findings else "No problems")
         self.problems.setVisible(bool(findings))
 

@@ -63,9 +63,9 @@ def known_keys() -> dict[str, tuple[str, bool]]:
     return {name: (words, bool(table)) for table, name, words in _ROW.findall(page)}
 
 
-def spot_at(text: str, at: int) -> Spot:
+def spot_at(text: str, position: int) -> Spot:
     """Where a position lies, counted in characters."""
-    before = _HIDDEN.sub('""', text[:at])
+    before = _HIDDEN.sub('""', text[:position])
     headers = list(_HEADER.finditer(before))
     table, begin = (headers[-1][1], headers[-1].end()) if headers else ("", 0)
     entries = list(_ENTRY.finditer(before, begin))
@@ -77,19 +77,19 @@ def spot_at(text: str, at: int) -> Spot:
     return Spot(table, entries[-1][1] if entries and open_yet else "", line[: word.start()], word[0])
 
 
-def help_at(text: str, at: int) -> tuple[str, str]:
+def help_at(text: str, position: int) -> tuple[str, str]:
     """The key, or else the table, at a position, and what the guide says of it; '' if there is none."""
-    rest = re.match(r"[\w.-]*", text[at:])
-    spot = spot_at(text, at + (rest.end() if rest else 0))
+    rest = re.match(r"[\w.-]*", text[position:])
+    spot = spot_at(text, position + (rest.end() if rest else 0))
     for name in (_joined(spot.inner, spot.word), spot.inner, spot.word, spot.table):
         if name in known_keys():
             return name, known_keys()[name][0]
     return "", ""
 
 
-def completions_at(text: str, at: int) -> tuple[str, list[str]]:
+def completions_at(text: str, position: int) -> tuple[str, list[str]]:
     """The word before a position, and what it can become: keys of the table, or tables after a bracket."""
-    spot, keys = spot_at(text, at), known_keys()
+    spot, keys = spot_at(text, position), known_keys()
     if not spot.entry and spot.head.strip() in ("[", "[["):
         completions = [f"{name}{']' * len(spot.head.strip())}" for name, (_, table) in keys.items() if table]
     elif (not spot.entry and not spot.head.strip()) or spot.head.rstrip()[-1:] in ("{", ","):
@@ -194,9 +194,9 @@ class TomlPane(QPlainTextEdit):
         self._names.setStringList(names)
         self.completer.setCompletionPrefix(word)
         popup.setCurrentIndex(self.completer.completionModel().index(0, 0))
-        at = self.cursorRect().translated(self.margin_width, 0)
-        at.setWidth(popup.sizeHintForColumn(0) + popup.verticalScrollBar().sizeHint().width() + 8)
-        self.completer.complete(at)
+        rectangle = self.cursorRect().translated(self.margin_width, 0)
+        rectangle.setWidth(popup.sizeHintForColumn(0) + popup.verticalScrollBar().sizeHint().width() + 8)
+        self.completer.complete(rectangle)
 
     def show_problems(self, problems: Mapping[int, str]) -> None:
         """Mark lines; the margin says what is wrong there."""

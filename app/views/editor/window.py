@@ -226,9 +226,13 @@ def kept(path: Path | None) -> Draft | None:
     """The draft for a file, or the one that is for none; None if there is none that can be read."""
     with suppress(WattridgeError, ValueError, KeyError, TypeError, OSError):
         document = json.loads(read_text(_file(path), _MAX_BYTES))
-        own = None if document["path"] is None else Path(document["path"])
+        kept_path = None if document["path"] is None else Path(document["path"])
         return Draft(
-            str(document["text"]), own, Path(document["folder"]), str(document["name"]), float(document["saved_s"])
+            str(document["text"]),
+            kept_path,
+            Path(document["folder"]),
+            str(document["name"]),
+            float(document["saved_s"]),
         )
     return None
 
@@ -507,11 +511,11 @@ class SpecificationEditor(QWidget, Ending):
 
     def save_to(self, path: Path) -> None:
         """Save to that file; the sources that it names are found from there as well."""
-        text, own = self.edited.text_for(path), self.edited.path
+        text, edited_path = self.edited.text_for(path), self.edited.path
 
         def job() -> None:
             write_text(path, text, overwrite=True)
-            forget(own)
+            forget(edited_path)
             forget(path)
 
         self._keep_timer.stop()

@@ -215,8 +215,8 @@ class LogWindow(QDialog, Ending):
     @property
     def board(self) -> Recording | None:
         """The board that is shown."""
-        at = self.boards.currentIndex()
-        return self.log.boards[at] if self.log is not None and at >= 0 else None
+        index = self.boards.currentIndex()
+        return self.log.boards[index] if self.log is not None and index >= 0 else None
 
     @property
     def span_s(self) -> tuple[float, float]:

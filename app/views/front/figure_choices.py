@@ -126,14 +126,14 @@ class FigureChoices(QWidget):
                     choice.addItem("as colour", AS_COLOUR)
                 for name, described in self._quantities.items():
                     choice.addItem(described.title, name)
-                at = choice.findData(kept)
-                if at < 0 or (choice is self.y_figure and kept == self.x_figure.currentData()):
-                    at = _other_than(choice, taken)
+                index = choice.findData(kept)
+                if index < 0 or (choice is self.y_figure and kept == self.x_figure.currentData()):
+                    index = _other_than(choice, taken)
                     self._stand_ins.add(choice)
                 elif choice in self._stand_ins:
                     self._stand_ins.remove(choice)
                     first = True
-                choice.setCurrentIndex(at)
+                choice.setCurrentIndex(index)
         if first:
             for better, goal in zip((self.x_better, self.y_better), goals, strict=True):
                 better.set_larger(goal.maximise)

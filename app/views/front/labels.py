@@ -186,14 +186,14 @@ class FreePlaces:
         """How much is taken above and left of each cell."""
         self._sums = self._whole.cumsum(axis=0, dtype=np.int32).cumsum(axis=1, dtype=np.int32)
 
-    def nearest(self, size: QSizeF, at: QPointF, reach: float) -> QRectF | None:
+    def nearest(self, size: QSizeF, position: QPointF, reach: float) -> QRectF | None:
         """The free box of that size that is nearest to a place, None if none is within `reach` pixels."""
         rows, columns = self._shape
         high, wide = int(np.ceil(size.height() / _CELL)), int(np.ceil(size.width() / _CELL))
         if high > rows or wide > columns:
             return None
-        top = _within(at.y(), reach, size.height(), rows - high)
-        left = _within(at.x(), reach, size.width(), columns - wide)
+        top = _within(position.y(), reach, size.height(), rows - high)
+        left = _within(position.x(), reach, size.width(), columns - wide)
         if not len(top) or not len(left):
             return None
         s, north, west = self._sums, int(top[0]), int(left[0])
@@ -203,10 +203,12 @@ class FreePlaces:
         free = down[:, beyond] - up[:, beyond] - down[:, beside] + up[:, beside] == 0
         if not free.any():
             return None
-        dx = _gap(at.x(), left * _CELL, size.width())
-        dy = _gap(at.y(), top * _CELL, size.height())
+        dx = _gap(position.x(), left * _CELL, size.width())
+        dy = _gap(position.y(), top * _CELL, size.height())
         distance = np.hypot(dy[:, None], dx[None, :])
-        middle = np.abs(left * _CELL + size.width() / 2 - at.x())  # of equally near ones, the one centred on the place
+        middle = np.abs(
+            left * _CELL + size.width() / 2 - position.x()
+        )  # of equally near ones, the one centred on the place
         cost = np.where(free & (distance >= _APART), distance + 1e-3 * middle[None, :], np.inf)
         best = int(cost.argmin())
         row, column = divmod(best, len(left))

@@ -62,10 +62,10 @@ class FigureTabs(QStackedWidget):
         self._show(0)
 
     @Slot(int)
-    def _show(self, at: int) -> None:
-        page = self._pages.get(at)
+    def _show(self, index: int) -> None:
+        page = self._pages.get(index)
         if page is None:
-            page = self._pages[at] = self._makers[at]()
+            page = self._pages[index] = self._makers[index]()
             self.addWidget(page)
             self.made.emit(page)
         self.setCurrentWidget(page)

@@ -105,13 +105,13 @@ class FrontLine(QObject):
         if "front" in names:
             self._line.setData(x, y)
             size = max(marker_size, _LEAST_FRONT_PX)
-            own = styles[points.front]
+            styles_of_front = styles[points.front]
             self._rings.setData(
                 np.tile(x, 2),
                 np.tile(y, 2),
-                symbol=["o"] * len(x) + [symbol_of(style) for style in own],
+                symbol=["o"] * len(x) + [symbol_of(style) for style in styles_of_front],
                 size=np.repeat([size + 5, size], len(x)),
-                brush=[pg.mkBrush(colours.base)] * len(x) + [pg.mkBrush(colour_of(style)) for style in own],
+                brush=[pg.mkBrush(colours.base)] * len(x) + [pg.mkBrush(colour_of(style)) for style in styles_of_front],
                 pen=[pg.mkPen(colours.front, width=1.2)] * len(x) + [pg.mkPen(None)] * len(x),
             )
         if "ends" in names:

@@ -315,8 +315,8 @@ class AnswerBar(QWidget):
     def _exported(self, files: Sequence[Path], remarks: Sequence[str]) -> None:
         what = _link(files[0], files[0].name) if len(files) == 1 else f"{len(files)} files"
         folder = files[0].parent
-        said = (f"Exported {what} to {_link(folder, folder.name)}.", *map(html.escape, remarks))
-        self._tell(" ".join(said), "\n".join((*map(str, files), *remarks)))
+        lines = (f"Exported {what} to {_link(folder, folder.name)}.", *map(html.escape, remarks))
+        self._tell(" ".join(lines), "\n".join((*map(str, files), *remarks)))
 
     @Slot(str, str)
     def _failed(self, what: str, remedy: str) -> None:

@@ -502,9 +502,9 @@ class InspectorPanel(PanelInParts):
             return
         program = self._kernel is not None and self._kernel.command is not None
         seen = self.facts.viewport().height() > 0  # else Qt has scrolled to its cursor
-        at = self.facts.verticalScrollBar().value() if seen else 0
+        scrolled = self.facts.verticalScrollBar().value() if seen else 0
         self.facts.setHtml(facts_as_html(measurement, plan, program=program))
-        self.facts.verticalScrollBar().setValue(at)
+        self.facts.verticalScrollBar().setValue(scrolled)
 
     # --- the outcome -------------------------------------------------------------------------------------------------
 

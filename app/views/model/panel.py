@@ -71,29 +71,29 @@ class LateTabs(QTabWidget):
         self._pages.append(QWidget())
         self.addTab(self._pages[-1], title)
 
-    def is_made(self, at: int) -> bool:
+    def is_made(self, index: int) -> bool:
         """Whether the page of a tab is there."""
-        return at not in self._makers
+        return index not in self._makers
 
-    def page(self, at: int) -> QWidget:
+    def page(self, index: int) -> QWidget:
         """The page of a tab, made now where it was not yet."""
-        make = self._makers.pop(at, None)
+        make = self._makers.pop(index, None)
         if make is not None:
-            place, shown = self._pages[at], self.currentIndex()
-            page = self._pages[at] = make()
+            place, shown = self._pages[index], self.currentIndex()
+            page = self._pages[index] = make()
             blocked = self.blockSignals(True)
-            self.insertTab(at, page, self.tabText(at))
-            self.removeTab(at + 1)
+            self.insertTab(index, page, self.tabText(index))
+            self.removeTab(index + 1)
             self.setCurrentIndex(shown)
             self.blockSignals(blocked)
             place.deleteLater()
             self.made.emit(page)
-        return self._pages[at]
+        return self._pages[index]
 
     @Slot(int)
-    def _shown(self, at: int) -> None:
-        if at >= 0:
-            self.page(at)
+    def _shown(self, index: int) -> None:
+        if index >= 0:
+            self.page(index)
 
 
 _ABOVE = 1.12  # room over the highest point

@@ -149,8 +149,8 @@ class LaneView(QWidget):
             others.insert(0, meters_lane({series: meter.name for series, meter in self._meters.items()}))
         if not self._boards:
             return power, *others
-        own = short_name(self._gpu.info)
-        return power, boards_lane(own, {series: board.name for series, board in self._boards.items()}), *others
+        board_name = short_name(self._gpu.info)
+        return power, boards_lane(board_name, {series: board.name for series, board in self._boards.items()}), *others
 
     @property
     def ranges(self) -> dict[str, Range]:

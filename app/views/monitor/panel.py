@@ -303,7 +303,7 @@ class TraceMenu(QObject):
         menu.addActions(self._panel.actions())  # hold, zoom, the marked span: the window's own
 
     @Slot(QPoint, str)
-    def _open(self, at: QPoint, lane: str) -> None:
+    def _open(self, position: QPoint, lane: str) -> None:
         if self.opened is not None:
             self.opened.close()
         menu = self.opened = QMenu(self._panel)
@@ -313,7 +313,7 @@ class TraceMenu(QObject):
         self.fill(menu)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.destroyed.connect(self._closed)
-        menu.popup(at)
+        menu.popup(position)
 
     @Slot()
     def _closed(self) -> None:

@@ -108,14 +108,14 @@ class OverlayList(QListWidget, Generic[_T]):
         with QSignalBlocker(self):
             for entry in entries:
                 keys = [element.key for element in self._entries]
-                at = keys.index(entry.key) if entry.key in keys else len(keys)
-                self._entries[at : at + 1] = [entry]
-                if at == len(keys):
+                row = keys.index(entry.key) if entry.key in keys else len(keys)
+                self._entries[row : row + 1] = [entry]
+                if row == len(keys):
                     item = QListWidgetItem()
                     item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
                     item.setCheckState(Qt.CheckState.Checked)
                     self.addItem(item)
-                self._dress(at)
+                self._dress(row)
             if len(self._entries) > first:
                 self.setCurrentRow(first)
         self._fit_height()
@@ -130,12 +130,12 @@ class OverlayList(QListWidget, Generic[_T]):
     @Slot()
     def remove_chosen(self) -> None:
         """Remove the current entry."""
-        at = self.currentRow()
-        if not 0 <= at < len(self._entries):
+        row = self.currentRow()
+        if not 0 <= row < len(self._entries):
             return
         with QSignalBlocker(self):
-            del self._entries[at]
-            self.takeItem(at)
+            del self._entries[row]
+            self.takeItem(row)
             for place in range(len(self._entries)):
                 self._dress(place)
         self._fit_height()
@@ -146,9 +146,9 @@ class OverlayList(QListWidget, Generic[_T]):
         line = self.fontMetrics().height() + 5
         self.setFixedHeight(min(max(len(self._entries), _LINES[0]), _LINES[1]) * line + 4)
 
-    def _dress(self, at: int) -> None:
-        entry, item = self._entries[at], self.item(at)
-        item.setIcon(icon_of(at))
+    def _dress(self, index: int) -> None:
+        entry, item = self._entries[index], self.item(index)
+        item.setIcon(icon_of(index))
         item.setText(f"{entry.label}, {entry.origin}")
         item.setToolTip("\n".join((item.text(), *entry.reasons)))
 

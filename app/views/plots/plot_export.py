@@ -295,11 +295,11 @@ class PlotMenus(QObject):
             self._show(watched, watched.mapToGlobal(QPoint(watched.width() // 2, watched.height() // 2)))
         return keyed
 
-    def _show(self, view: pg.GraphicsView, at: QPoint) -> None:
+    def _show(self, view: pg.GraphicsView, position: QPoint) -> None:
         if self.menu is not None and shiboken6.isValid(self.menu):
             self.menu.close()
         self.menu = self.menu_of(view)
-        self.menu.popup(at)
+        self.menu.popup(position)
 
 
 def _write(path: Path, data: bytes) -> Path:

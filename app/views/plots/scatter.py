@@ -238,13 +238,13 @@ class PointCloud(QGraphicsItem):
         n = self._count if count is None else count
         return next((size for limit, size in _SIZES if n <= limit), _SMALL)
 
-    def nearest(self, at: QPointF, reach: float = 14.0) -> int | None:
+    def nearest(self, position: QPointF, reach: float = 14.0) -> int | None:
         """The point nearest to a place in the view's own pixels, None if none is within `reach` pixels."""
         if not self._count:
             return None
         px, py = self.pixels()
         with np.errstate(invalid="ignore"):
-            distance = (px - at.x()) ** 2 + (py - at.y()) ** 2
+            distance = (px - position.x()) ** 2 + (py - position.y()) ** 2
         # Of points in one place, the one on top is meant: the last.
         index = self._count - 1 - int(np.argmin(distance[::-1]))
         return index if distance[index] <= reach * reach else None

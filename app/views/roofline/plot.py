@@ -32,12 +32,12 @@ Floats = npt.NDArray[np.float64]
 STRIP = 0.16  # half the width of the margins where flop and copy kernels stand, decades
 
 
-def places_of(sweep: Sweep, at: int, low: float, high: float) -> tuple[Floats, Floats]:
-    """log10 of intensity and of speed, work per energy or power (`at` 0 to 2); margins for what has no intensity."""
+def places_of(sweep: Sweep, index: int, low: float, high: float) -> tuple[Floats, Floats]:
+    """log10 of intensity and of speed, work per energy or power (`index` 0 to 2); margins for what has no intensity."""
     points = sweep.points
     with np.errstate(divide="ignore", invalid="ignore"):
         x = np.log10(sweep.intensity())
-        y = np.log10((points.flops, points.flops / points.power_w, points.power_w)[at])
+        y = np.log10((points.flops, points.flops / points.power_w, points.power_w)[index])
     kinds = np.array(points.kind)
     return np.where(kinds == "flop", right_margin(high), np.where(kinds == "copy", left_margin(low), x)), y
 
@@ -287,7 +287,7 @@ class RooflinePlot(pg.GraphicsLayoutWidget, InParts):  # type: ignore[misc]  # p
             curve.setToolTip("What the board reaches at least under its power limit")
             plot.addItem(curve)
 
-    def _draw_points(self, at: int, low: float, high: float) -> None:
+    def _draw_points(self, position: int, low: float, high: float) -> None:
         """Every point of one of the three plots, the errors behind them."""
         colours = theme.colours()
         assert self.coding is not None
@@ -296,11 +296,11 @@ class RooflinePlot(pg.GraphicsLayoutWidget, InParts):  # type: ignore[misc]  # p
         inks: dict[str, tuple[object, object]] = {}  # shared pens and brushes: a marker of each is painted only once
         for order, (place, sweep) in enumerate(self._shown):
             points = sweep.points
-            x, y = places_of(sweep, at, low, high)
+            x, y = places_of(sweep, position, low, high)
             seen = np.isfinite(x) & np.isfinite(y)
             focused, throttled = sweep is self._focus, ~points.at_peak()
             styles = self.coding.styles(points.threads)
-            self._draw_errors(at, sweep, x, y, seen)
+            self._draw_errors(position, sweep, x, y, seen)
             for index in np.flatnonzero(seen):
                 finite = math.isfinite(points.threads[index])
                 colour = scale[int(styles[index]) % COLOURS] if focused and finite else colour_of(place)
@@ -319,18 +319,18 @@ class RooflinePlot(pg.GraphicsLayoutWidget, InParts):  # type: ignore[misc]  # p
                 )
         scatter = pg.ScatterPlotItem(spots=spots, hoverable=True, tip=self._tip, hoverPen=pg.mkPen(colours.text))
         self.scatters.append(scatter)
-        self.plots[at].addItem(scatter)
+        self.plots[position].addItem(scatter)
 
-    def _draw_errors(self, at: int, sweep: Sweep, x: Floats, y: Floats, seen: npt.NDArray[np.bool_]) -> None:
+    def _draw_errors(self, index: int, sweep: Sweep, x: Floats, y: Floats, seen: npt.NDArray[np.bool_]) -> None:
         """95 % intervals, of power and of what is divided by it."""
         share = sweep.points.power_error_w / sweep.points.power_w
         some = seen & (share > 0) & (share < 1)
-        if at == 0 or not some.any():
+        if index == 0 or not some.any():
             return
         more, less = np.log10(1 + share[some]), -np.log10(1 - share[some])
-        top, bottom = (more, less) if at == 2 else (less, more)
+        top, bottom = (more, less) if index == 2 else (less, more)
         pen = pg.mkPen(QColor(theme.colours().muted), width=1)
-        self.plots[at].addItem(
+        self.plots[index].addItem(
             pg.ErrorBarItem(x=x[some], y=y[some], top=top, bottom=bottom, beam=0.012, pen=pen), ignoreBounds=True
         )
 
@@ -348,10 +348,10 @@ class RooflinePlot(pg.GraphicsLayoutWidget, InParts):  # type: ignore[misc]  # p
                     value = (kernel.work_flop / time_s, kernel.work_flop / energy_j, power_w)[index]
                     look = {"symbol": "star", "size": 17, "brush": colour_of(place), "pen": pg.mkPen(colours.text)}
                     spots.append({"pos": (x, math.log10(value)), **look})
-            own = measured_values(kernel)[index]
-            if own is not None and own > 0:
+            measured = measured_values(kernel)[index]
+            if measured is not None and measured > 0:
                 look = {"symbol": "x", "size": 13, "brush": QColor(colours.text), "pen": pg.mkPen(colours.base)}
-                spots.append({"pos": (x, math.log10(own)), **look})
+                spots.append({"pos": (x, math.log10(measured)), **look})
             plot.addItem(pg.ScatterPlotItem(spots=spots))
 
     def _set_ranges(self, low: float, high: float) -> None:

@@ -72,8 +72,8 @@ def read_small_front(store: Store, record: SessionRecord, stop: threading.Event 
 def _small_front(table: Floats, columns: tuple[Goal, Goal, Goal], record: SessionRecord) -> SmallFront:
     x, y, goal = columns
     shown = [quantity(column.name, units=record.units) for column in columns]
-    at = best(table[:, 2], goal.maximise)
-    best_text = "" if at is None else shown[2].text(float(table[at, 2]))
+    index = best(table[:, 2], goal.maximise)
+    best_text = "" if index is None else shown[2].text(float(table[index, 2]))
     points = table[np.isfinite(table[:, :2]).all(axis=1), :2]
     if x.name == y.name or not len(points):
         return SmallFront(best=best_text)

@@ -242,10 +242,10 @@ class _Refusing:
     def _look(self: Any, text: str) -> None:
         """Of digits typed one by one none is the value once all of them together cannot be."""
         if super().validate(text, 0)[0] == QValidator.State.Invalid:  # type: ignore[misc]
-            at = self.lineEdit().cursorPosition()
+            cursor = self.lineEdit().cursorPosition()
             self.setValue(self._kept)
             self.lineEdit().setText(text)
-            self.lineEdit().setCursorPosition(at)
+            self.lineEdit().setCursorPosition(cursor)
             self._say(self._why_not(text))
 
     def _say(self: Any, words: str) -> None:

@@ -161,8 +161,8 @@ class Badge(QWidget):
         )
 
     @Slot(int)
-    def _chosen(self, at: int) -> None:
-        self._boards.show(self.chooser.itemData(at))
+    def _chosen(self, index: int) -> None:
+        self._boards.show(self.chooser.itemData(index))
 
     @Slot()
     def _fill(self, *_: object) -> None:

@@ -172,10 +172,10 @@ def _blocks(document: QTextDocument) -> Iterable[QTextBlock]:
 
 
 def _fragments(block: QTextBlock) -> Iterable[QTextFragment]:
-    at = block.begin()
-    while not at.atEnd():
-        yield at.fragment()
-        at += 1
+    iterator = block.begin()
+    while not iterator.atEnd():
+        yield iterator.fragment()
+        iterator += 1
 
 
 def _style(document: QTextDocument) -> None:

@@ -200,9 +200,9 @@ class Palette(QFrame):
     def _move(self, by: int) -> None:
         marked = self.found.currentItem()
         if marked in self._rows:
-            count, at = len(self._rows), self._rows.index(marked)
+            count, index = len(self._rows), self._rows.index(marked)
             self.found.setCurrentItem(
-                self._rows[(at + by) % count if abs(by) == 1 else min(max(at + by, 0), count - 1)]
+                self._rows[(index + by) % count if abs(by) == 1 else min(max(index + by, 0), count - 1)]
             )
 
 

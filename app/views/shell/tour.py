@@ -134,8 +134,8 @@ class Tour(QFrame):
         if self._window.focusWidget() is self.next and self.offer.isEnabled() and not self.offer.isHidden():
             self.offer.setFocus()
 
-    def _show_step(self, at: int) -> None:
-        step, self._at = self._steps[at], at
+    def _show_step(self, index: int) -> None:
+        step, self._at = self._steps[index], index
         if self._target is not None:
             self._target.removeEventFilter(self)
         self._target = step.bring()
@@ -143,12 +143,12 @@ class Tour(QFrame):
             self._target.installEventFilter(self)
         self.title.setText(f"<b>{step.title}</b>")
         self.text.setText(step.text)
-        self.place.setText(f"{at + 1} of {len(self._steps)}")
+        self.place.setText(f"{index + 1} of {len(self._steps)}")
         self.offer.setText(step.offer)
         self.offer.setVisible(bool(step.offer))
         self._follow_action()
-        self.back.setEnabled(at > 0)
-        last = at + 1 == len(self._steps)
+        self.back.setEnabled(index > 0)
+        last = index + 1 == len(self._steps)
         self.next.setText("&Done" if last else "&Next")
         self.skip.setVisible(not last)
         self.setAccessibleDescription(step.text)

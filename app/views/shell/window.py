@@ -472,12 +472,12 @@ class MainWindow(QMainWindow, InParts):
             group.setExclusive(True)
 
     @Slot(QPoint, str)
-    def _open_strip_menu(self, at: QPoint, _lane: str) -> None:
+    def _open_strip_menu(self, position: QPoint, _lane: str) -> None:
         menu = QMenu(self)
         menu.setAccessibleName("Live traces")
         menu.addActions([self.actions_by_name[name] for name in (*LENGTH_ACTIONS, f"go_{TRACES}", "live_traces")])
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.popup(at)
+        menu.popup(position)
 
     @Slot()
     def _in_sight_changed(self) -> None:

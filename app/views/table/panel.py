@@ -194,16 +194,16 @@ class ResultsModel(QAbstractTableModel):
     def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if self._table is None or not index.isValid() or index.row() >= len(self._order):
             return None
-        at = int(self._order[index.row()])
+        row = int(self._order[index.row()])
         column = index.column()
         if role == Qt.ItemDataRole.DisplayRole:
-            return self._text(at, column)
+            return self._text(row, column)
         if role == Qt.ItemDataRole.TextAlignmentRole:
             side = Qt.AlignmentFlag.AlignLeft if column == _STATE else Qt.AlignmentFlag.AlignRight
             return side | Qt.AlignmentFlag.AlignVCenter
         if role == Qt.ItemDataRole.BackgroundRole:
-            return self._tint() if self._is_marked(at) and not self._only_marked else None
-        measurement = self._table.measurement(at)
+            return self._tint() if self._is_marked(row) and not self._only_marked else None
+        measurement = self._table.measurement(row)
         if role == Qt.ItemDataRole.ForegroundRole and (measurement.state is not State.OK or self._broken(measurement)):
             return QGuiApplication.palette().brush(QPalette.ColorRole.PlaceholderText)
         if role == Qt.ItemDataRole.ToolTipRole:
@@ -232,9 +232,9 @@ class ResultsModel(QAbstractTableModel):
         self.changePersistentIndexList(before, after)
         self.layoutChanged.emit()
 
-    def _is_marked(self, at: int) -> bool:
-        place = int(np.searchsorted(self._marked, at))
-        return place < len(self._marked) and int(self._marked[place]) == at
+    def _is_marked(self, index: int) -> bool:
+        place = int(np.searchsorted(self._marked, index))
+        return place < len(self._marked) and int(self._marked[place]) == index
 
     def _tint(self) -> QBrush:
         colour = QColor(theme.colours().orange)
@@ -269,11 +269,11 @@ class ResultsModel(QAbstractTableModel):
     def _described(self, column: int) -> Quantity | None:
         return self._columns[column - 2][0] if 2 <= column < 2 + len(self._columns) else None
 
-    def _text(self, at: int, column: int) -> str:
+    def _text(self, index: int, column: int) -> str:
         assert self._table is not None
         if column == _NUMBER:
-            return f"★ {at + 1}" if at == self._best else str(at + 1)
-        measurement = self._table.measurement(at)
+            return f"★ {index + 1}" if index == self._best else str(index + 1)
+        measurement = self._table.measurement(index)
         if column == _STATE:
             if self._broken(measurement):
                 return _OVER
@@ -398,13 +398,13 @@ class ResultsView(QTableView):
             QGuiApplication.clipboard().setText(configuration_text(table.measurement(self._result.index)))
 
     @Slot(QModelIndex)
-    def _clicked(self, at: QModelIndex) -> None:
+    def _clicked(self, index: QModelIndex) -> None:
         if not QGuiApplication.keyboardModifiers() & (_MARKS | Qt.KeyboardModifier.AltModifier):
-            self._choose(at)
+            self._choose(index)
 
-    def _choose(self, at: QModelIndex) -> None:
-        if at.isValid():
-            self._result.select(self.results.index_at(at.row()))
+    def _choose(self, index: QModelIndex) -> None:
+        if index.isValid():
+            self._result.select(self.results.index_at(index.row()))
             self._follow(self._result.index)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -413,8 +413,8 @@ class ResultsView(QTableView):
         if key in _CHOOSE and not marks:
             self._choose(self.currentIndex())
         elif key in _MOVES and not marks:
-            at = self.moveCursor(_MOVES[Qt.Key(key)], Qt.KeyboardModifier.NoModifier)
-            self.selectionModel().setCurrentIndex(at, QItemSelectionModel.SelectionFlag.NoUpdate)
+            index = self.moveCursor(_MOVES[Qt.Key(key)], Qt.KeyboardModifier.NoModifier)
+            self.selectionModel().setCurrentIndex(index, QItemSelectionModel.SelectionFlag.NoUpdate)
         else:
             super().keyPressEvent(event)
 

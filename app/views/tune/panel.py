@@ -545,11 +545,11 @@ class TunePanel(Panel):
 
     @Slot()
     def _set_buttons(self) -> None:
-        activity, own = self._context.bridge.activity, self._own_runs
+        activity, own_runs = self._context.bridge.activity, self._own_runs
         free = not self._session_runs and not self._starting
         ready = self._draft is not None and self._draft.refused is None
         self.queue.setEnabled(ready)
-        waits = self._session_runs and not own
+        waits = self._session_runs and not own_runs
         words, used_up = self._start_words(), self._why_used_up()
         self.start.setText(words)
         self.summary.show_all.setEnabled(free)
@@ -558,12 +558,12 @@ class TunePanel(Panel):
         self.start.setEnabled(ready and free and not used_up)
         if free and used_up:
             tip = used_up
-        if own and activity.plan is not None:
+        if own_runs and activity.plan is not None:
             tip = _WAITS.format(board=activity.plan.gpu)
         self.start.setToolTip(plain_tip(tip))
-        self.stop.setEnabled((own and not activity.stopping) or self._starting)
-        self.pause.setEnabled((own and activity.can_pause) or (free and self._can_continue()))
-        if own and activity.pausing:
+        self.stop.setEnabled((own_runs and not activity.stopping) or self._starting)
+        self.pause.setEnabled((own_runs and activity.can_pause) or (free and self._can_continue()))
+        if own_runs and activity.pausing:
             self.pause.setText("Pausing …")
         else:
             self.pause.setText("Resume" if self.state is SessionState.PAUSED or self._can_continue() else "Pause")

@@ -189,8 +189,8 @@ class SpeedChoice(QWidget):
         self._show()
 
     @Slot(int)
-    def _chosen(self, at: int) -> None:
-        self._boards.set_speed(self.choice.itemData(at))
+    def _chosen(self, index: int) -> None:
+        self._boards.set_speed(self.choice.itemData(index))
 
     @Slot()
     def _show(self, *_: object) -> None:

@@ -133,9 +133,9 @@ class _Problem:
         self.scale_s = float((time_s[-1] - time_s[0]) / 2)
         self._weight = 1.0 / np.maximum(np.abs(power_w), 0.02 * np.max(power_w))
 
-    def unpack(self, at: Floats) -> tuple[float, float]:
+    def unpack(self, parameters: Floats) -> tuple[float, float]:
         """(window, lag) in s; the window is the mean one where the windows are known."""
-        windows_s, lags_s = self._unpacked(at[None])
+        windows_s, lags_s = self._unpacked(parameters[None])
         return float(np.mean(windows_s)), float(lags_s[0, 0])
 
     def grid(self) -> Floats:
@@ -162,16 +162,16 @@ class _Problem:
         """Mean squared relative residual at each of some places, shape (places,)."""
         return np.asarray((self._solved(places)[0] ** 2).mean(axis=1))
 
-    def scatter(self, at: Floats) -> float:
+    def scatter(self, parameters: Floats) -> float:
         """Relative standard deviation of most residuals; the few at edges, where the power rises, do not count."""
-        return 1.4826 * float(np.median(np.abs(self._residuals(at))))
+        return 1.4826 * float(np.median(np.abs(self._residuals(parameters))))
 
-    def levels(self, at: Floats) -> Floats:
-        return np.asarray(self._solved(at[None])[1][0])
+    def levels(self, parameters: Floats) -> Floats:
+        return np.asarray(self._solved(parameters[None])[1][0])
 
-    def drop_outliers(self, at: Floats) -> bool:
+    def drop_outliers(self, parameters: Floats) -> bool:
         """Leave out readings far off the fit (a reading the driver repeated, say); False if there are none."""
-        residuals = np.abs(self._residuals(at))
+        residuals = np.abs(self._residuals(parameters))
         sigma = 1.4826 * float(np.median(residuals))
         keep = residuals <= OUTLIER * max(sigma, 1e-6)
         if keep.all() or keep.sum() < 0.8 * len(keep):
@@ -181,21 +181,25 @@ class _Problem:
             self._windows_s = self._windows_s[keep]
         return True
 
-    def margins(self, at: Floats) -> list[float]:
+    def margins(self, parameters: Floats) -> list[float]:
         """95 % half-widths in s, from the curvature of the residuals at the optimum."""
-        steps = 1e-3 * np.eye(len(at))
-        jacobian = np.column_stack([(self._residuals(at + s) - self._residuals(at - s)) / 2e-3 for s in steps])
+        steps = 1e-3 * np.eye(len(parameters))
+        jacobian = np.column_stack(
+            [(self._residuals(parameters + s) - self._residuals(parameters - s)) / 2e-3 for s in steps]
+        )
         count = len(self._time_s)
-        variance = float(self.costs(at[None])[0]) * count / max(1, count - 2 * (DEGREE + 1) - len(at))
+        variance = float(self.costs(parameters[None])[0]) * count / max(1, count - 2 * (DEGREE + 1) - len(parameters))
         errors = np.sqrt(variance * np.diag(np.linalg.pinv(jacobian.T @ jacobian)))
         errors[(jacobian**2).sum(axis=0) < UNSEEN] = np.inf  # no reading depends on it
-        scales, most_s = ([self.unpack(at)[0], 0.1], MOST_MARGINS_S) if len(at) == 2 else ([0.1], MOST_MARGINS_S[1:])
+        scales, most_s = (
+            ([self.unpack(parameters)[0], 0.1], MOST_MARGINS_S) if len(parameters) == 2 else ([0.1], MOST_MARGINS_S[1:])
+        )
         return [
             min(most, 1.96 * float(error) * scale) for error, scale, most in zip(errors, scales, most_s, strict=True)
         ]
 
-    def _residuals(self, at: Floats) -> Floats:
-        return np.asarray(self._solved(at[None])[0][0])
+    def _residuals(self, parameters: Floats) -> Floats:
+        return np.asarray(self._solved(parameters[None])[0][0])
 
     def _unpacked(self, places: Floats) -> tuple[Floats, Floats]:
         """Windows and lags in s, each of shape (places, 1), or (1, readings) for windows that are known."""

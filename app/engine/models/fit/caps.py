@@ -136,8 +136,8 @@ def fit_caps(
     if best == 0:
         reasons.append(f"the lowest limit, {limit[0]:.0f} W, is the best: a lower one or a lower clock may be better")
     if overshoot > _OVERSHOOT:
-        at = float(limit[(power / limit).argmax()])
-        reasons.append(f"the board draws up to {100 * overshoot:.0f} % more than its limit (at {at:.0f} W)")
+        steepest = float(limit[(power / limit).argmax()])
+        reasons.append(f"the board draws up to {100 * overshoot:.0f} % more than its limit (at {steepest:.0f} W)")
     return CapFit(
         gpu=gpu,
         series=series,
@@ -228,11 +228,11 @@ def compare(fit: FrequencyFit, caps: CapFit) -> CapsAgainstClocks | None:
     full_energy, full_speed = float(caps.power_w[-1] / caps.rate[-1]), float(caps.rate[-1])
     energy = fit.power_w / fit.rate
     order = np.argsort(fit.clock_mhz)
-    at = fit.recommended_clock_mhz
+    clock_mhz = fit.recommended_clock_mhz
     by_clocks = Side(
-        at,
-        float(np.exp(np.interp(at, fit.clock_mhz[order], np.log(energy[order])))) / full_energy,
-        float(np.interp(at, fit.clock_mhz[order], fit.rate[order])) / full_speed,
+        clock_mhz,
+        float(np.exp(np.interp(clock_mhz, fit.clock_mhz[order], np.log(energy[order])))) / full_energy,
+        float(np.interp(clock_mhz, fit.clock_mhz[order], fit.rate[order])) / full_speed,
         float(fit.clock_mhz.min()),
     )
     best = int((caps.power_w / caps.rate).argmin())

@@ -123,9 +123,9 @@ class _Signal:
         top = self.median[first:]
         return _ROBUST * float(np.median(np.abs(top - np.median(top)))) if len(top) > 2 else 0.0
 
-    def is_near(self, at: int, first: int) -> bool:
-        """Whether the clock `at` comes near the level at which it stands from the clock `first` on."""
-        return bool(abs(self.median[at] - np.median(self.median[first:])) < 2 * max(_FLAT, 3 * self.scatter))
+    def is_near(self, index: int, first: int) -> bool:
+        """Whether the clock `index` comes near the level at which it stands from the clock `first` on."""
+        return bool(abs(self.median[index] - np.median(self.median[first:])) < 2 * max(_FLAT, 3 * self.scatter))
 
     def rose_before(self, first: int) -> bool:
         """Whether it rose up to the clock `first`."""
@@ -138,11 +138,11 @@ def _last_followed(x: Floats, power: _Signal, followers: list[_Signal], first: i
     It is looked for around the clock `first`, from which on everything stands still within the scatter.
     """
 
-    def lags(at: int, last: int, below: int) -> bool:
-        """The clock `at` against the line through the clocks `below` and the one before, moved to the clock `last`."""
-        step = (x[at] - x[last]) / (x[below] - x[below - 1])
+    def lags(index: int, last: int, below: int) -> bool:
+        """The clock `index` against the line through the clocks `below` and the one before, moved to the clock `last`."""
+        step = (x[index] - x[last]) / (x[below] - x[below - 1])
         return any(
-            signal.median[last] + (signal.median[below] - signal.median[below - 1]) * step - signal.median[at]
+            signal.median[last] + (signal.median[below] - signal.median[below - 1]) * step - signal.median[index]
             > tolerance
             for signal, tolerance in zip(followers, tolerances, strict=True)
         )

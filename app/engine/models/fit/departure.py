@@ -98,20 +98,20 @@ class Basis:
         """Of the departure along each direction."""
         return np.asarray(departure.noise**2 + departure.smooth**2 * self.sizes)
 
-    def posterior(self, departure: Departure, at: Floats) -> tuple[Floats, Floats]:
-        """The smooth part at scaled clocks `at`, shape (m,), given departures at the points, shape (n,).
+    def posterior(self, departure: Departure, points: Floats) -> tuple[Floats, Floats]:
+        """The smooth part at scaled clocks `points`, shape (m,), given the departures, shape (n,).
 
         The matrix (n, m) that turns the departures into its mean, and a factor (m, m) of its covariance: a draw is the
         mean plus normal deviates times that factor.
         """
-        across = departure.covariance(at, self.x) @ self.vectors
-        left = departure.covariance(at, at) - (across / self.variance(departure)) @ across.T
+        across = departure.covariance(points, self.x) @ self.vectors
+        left = departure.covariance(points, points) - (across / self.variance(departure)) @ across.T
         left[np.diag_indices_from(left)] += 1e-6 * departure.smooth**2
-        return self.gain(departure, at), np.asarray(np.linalg.cholesky(left).T, dtype=np.float64)
+        return self.gain(departure, points), np.asarray(np.linalg.cholesky(left).T, dtype=np.float64)
 
-    def gain(self, departure: Departure, at: Floats) -> Floats:
+    def gain(self, departure: Departure, points: Floats) -> Floats:
         """The matrix (n, m) alone."""
-        across = departure.covariance(at, self.x) @ self.vectors
+        across = departure.covariance(points, self.x) @ self.vectors
         return np.asarray(self.vectors @ (across / self.variance(departure)).T)
 
 
@@ -161,21 +161,21 @@ class Smooth:
         weighted = tuple((tried[i][0], float(part)) for i, part in zip(kept, share, strict=True))
         return cls(weighted, bases, departures)
 
-    def mean(self, at: Floats) -> Floats:
-        """At scaled clocks `at`, shape (m,)."""
-        total = np.zeros(len(at))
+    def mean(self, points: Floats) -> Floats:
+        """At scaled clocks `points`, shape (m,)."""
+        total = np.zeros(len(points))
         for departure, share in self.likely:
             if departure.smooth > 0:
-                total += share * (self.departures @ self.bases[departure.length].gain(departure, at))
+                total += share * (self.departures @ self.bases[departure.length].gain(departure, points))
         return total
 
-    def drawn(self, at: Floats, count: int, rng: np.random.Generator) -> Floats:
+    def drawn(self, points: Floats, count: int, rng: np.random.Generator) -> Floats:
         """`count` curves, each as likely as the next, in random order; shape (count, m)."""
         found = []
         for (departure, _), number in zip(self.likely, counts([share for _, share in self.likely], count), strict=True):
-            curves = np.zeros((number, len(at)))
+            curves = np.zeros((number, len(points)))
             if departure.smooth > 0:
-                gain, factor = self.bases[departure.length].posterior(departure, at)
+                gain, factor = self.bases[departure.length].posterior(departure, points)
                 curves += self.departures @ gain + rng.standard_normal(curves.shape) @ factor
             found.append(curves)
         return np.asarray(rng.permutation(np.concatenate(found)))

@@ -133,10 +133,10 @@ def _worst(clock_mhz: Floats, power_w: Floats, used: Mask) -> int | None:
     return best[1] if best else None
 
 
-def _fit(clock_mhz: Floats, power_w: Floats, rows: Rows, at: Rows) -> tuple[float, Floats]:
-    """Sum of squared relative residuals of the best bend through `rows`, and the relative residuals of `at`."""
+def _fit(clock_mhz: Floats, power_w: Floats, rows: Rows, members: Rows) -> tuple[float, Floats]:
+    """Sum of squared relative residuals of the best bend through `rows`, and the relative residuals of `members`."""
     power = power_w[rows]
-    both = np.concatenate([clock_mhz[rows], clock_mhz[at]])
+    both = np.concatenate([clock_mhz[rows], clock_mhz[members]])
     model = closest_power_w(clock_mhz[rows], power, 1.0 / relative_weights(power), both)
     rss = float(((power / model[: len(rows)] - 1) ** 2).sum())
-    return rss + _FLOOR**2 * len(rows), power_w[at] / model[len(rows) :] - 1
+    return rss + _FLOOR**2 * len(rows), power_w[members] / model[len(rows) :] - 1

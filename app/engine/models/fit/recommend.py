@@ -100,19 +100,19 @@ class Measured:
         if not (self.repeats > 1).any():
             return clock_mhz, []
         settable, reasons = self._settable_mhz, []
-        at, least = int(np.abs(settable - clock_mhz).argmin()), int(self.energy.argmin())
-        error = _MEDIAN * (self.scatter or 0.0) * math.sqrt(1 / self.repeats[at] + 1 / self.repeats[least])
-        higher = float(self.energy[at] / self.energy[least] - 1)
+        index, least = int(np.abs(settable - clock_mhz).argmin()), int(self.energy.argmin())
+        error = _MEDIAN * (self.scatter or 0.0) * math.sqrt(1 / self.repeats[index] + 1 / self.repeats[least])
+        higher = float(self.energy[index] / self.energy[least] - 1)
         if higher > max(_HIGHER, error):
             reasons.append(
-                f"{clock_mhz:.0f} MHz is not recommended: the median of the repeats at {settable[at]:.0f} MHz is"
+                f"{clock_mhz:.0f} MHz is not recommended: the median of the repeats at {settable[index]:.0f} MHz is"
                 f" {100 * higher:.1f} % above the least one, at {settable[least]:.0f} MHz, which is recommended"
             )
-            clock_mhz, at = float(settable[least]), least
-        if self._contradict[at]:
+            clock_mhz, index = float(settable[least]), least
+        if self._contradict[index]:
             reasons.append(
-                f"the {self.repeats[at]} repeats at {settable[at]:.0f} MHz contradict each other: the highest took "
-                f"{100 * self.span[at]:.0f} % more energy than the lowest; measure it again"
+                f"the {self.repeats[index]} repeats at {settable[index]:.0f} MHz contradict each other: the highest "
+                f"took {100 * self.span[index]:.0f} % more energy than the lowest; measure it again"
             )
         return clock_mhz, reasons
 
@@ -341,13 +341,13 @@ def recommend(
     float
         The clock in MHz.
     """
-    sampled, at = np.unique(sampled_mhz, return_inverse=True)
+    sampled, inverse = np.unique(sampled_mhz, return_inverse=True)
     within = candidates(sampled, supported_mhz)
     loss = valley.loss_at(within) + _outside(within, interval_mhz)
     loss_sampled = valley.loss_at(sampled)
     if not bracketed or len(within) == len(sampled):
         modelled = np.log1p(loss_sampled)
-        measured = np.bincount(at, np.log(energy)) / np.bincount(at)
+        measured = np.bincount(inverse, np.log(energy)) / np.bincount(inverse)
         departure = measured - modelled
         expected = modelled + _TRUST * (departure - departure.mean())
         best = int((expected + _outside(sampled, interval_mhz)).argmin())

@@ -31,8 +31,8 @@ class VoltageEstimate:
 
         A simulated board has the name of a real one, and its fits are its own.
         """
-        own = fit.gpu == board.name and fit.simulated == (board.source == "simulated")
-        return cls(fit, source) if own and fit.identifiable and fit.ridge_bracketed else None
+        same_board = fit.gpu == board.name and fit.simulated == (board.source == "simulated")
+        return cls(fit, source) if same_board and fit.identifiable and fit.ridge_bracketed else None
 
     def ratio(self, clock_mhz: npt.ArrayLike) -> Floats:
         """The voltage over that below the ridge at graphics clocks of any shape, no unit.

@@ -100,13 +100,17 @@ class EnergyRoofline:
 
     def archline(self, intensity: npt.ArrayLike) -> Floats:
         """Work per energy, flop/J: 1 / (hat eps_flop (1 + hat B(I) / I)) [from eq. 9]."""
-        at = np.asarray(intensity, dtype=np.float64)
-        return np.asarray(1.0 / (self.effective_eps_flop_pj * PJ * (1.0 + self.effective_balance(at) / at)))
+        intensities = np.asarray(intensity, dtype=np.float64)
+        return np.asarray(
+            1.0 / (self.effective_eps_flop_pj * PJ * (1.0 + self.effective_balance(intensities) / intensities))
+        )
 
     def powerline(self, intensity: npt.ArrayLike) -> Floats:
         """Power, W [eq. 10]: (pi_flop / eta) (min(I, B_tau) / B_tau + hat B(I) / max(I, B_tau))."""
-        at, b_tau = np.asarray(intensity, dtype=np.float64), self.time_balance
-        share = np.minimum(at, b_tau) / b_tau + self.effective_balance(at) / np.maximum(at, b_tau)
+        intensities, b_tau = np.asarray(intensity, dtype=np.float64), self.time_balance
+        share = np.minimum(intensities, b_tau) / b_tau + self.effective_balance(intensities) / np.maximum(
+            intensities, b_tau
+        )
         return np.asarray(self.pi_flop_w / self.eta_flop * share)
 
     def capped(self, intensity: npt.ArrayLike, limit_w: float) -> tuple[Floats, Floats, Floats]:
@@ -116,8 +120,8 @@ class EnergyRoofline:
         The energies of a flop and of a byte are those at the peak clock: a lower clock, and with it a lower voltage,
         makes them smaller, so this is what a board reaches at least. Where pi_0 alone is beyond it: NaN.
         """
-        at = np.asarray(intensity, dtype=np.float64)
-        speed, power_w = self.roofline(at), self.powerline(at)
+        intensities = np.asarray(intensity, dtype=np.float64)
+        speed, power_w = self.roofline(intensities), self.powerline(intensities)
         headroom_w = limit_w - self.pi_0_w
         slow = np.where(power_w > limit_w, headroom_w / (power_w - self.pi_0_w) if headroom_w > 0 else np.nan, 1.0)
         capped_w = self.pi_0_w + slow * (power_w - self.pi_0_w)

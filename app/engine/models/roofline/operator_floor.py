@@ -81,12 +81,12 @@ def floor_of(operator: Operator, model: EnergyRoofline, gpu: str, roofline: str 
 
 def _sweeps(facts: SessionFacts, precision: str, store: Store) -> Iterator[Sweep]:
     """Of that board and precision, the best source first. Those of a simulated board count for no real one."""
-    own = [
+    stored = [
         record
         for record in store.sessions()
         if (record.title, record.gpu, record.source) == (KERNEL + precision, facts.gpu, facts.source)
     ]
-    for record in own:
+    for record in stored:
         if record.evaluated:
             try:
                 yield from sweeps_of_store(store, record.id)

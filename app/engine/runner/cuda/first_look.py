@@ -87,12 +87,12 @@ def _looked(gpu: CudaGpu) -> bool:
 
 def _now_and_then(on_progress: OnPreparation) -> OnPreparation:
     """Not at every poll: when something else is done, and else every quarter of a second."""
-    said: tuple[str, float] = ("", 0.0)
+    last: tuple[str, float] = ("", 0.0)
 
     def report(what: str, done_s: float, total_s: float) -> None:
-        nonlocal said
-        if what != said[0] or done_s - said[1] >= REPORT_S or done_s == total_s:
-            said = what, done_s
+        nonlocal last
+        if what != last[0] or done_s - last[1] >= REPORT_S or done_s == total_s:
+            last = what, done_s
             on_progress(what, done_s, total_s)
 
     return report

@@ -197,8 +197,8 @@ def _header_options() -> tuple[str, ...]:
 
 def header_options(library: Path, version: tuple[int, int]) -> list[str]:
     """Where CUDA's own headers of the library's release are: beside it, in another place, or in the library itself."""
-    own = library.parent.parent
-    near = [own, own.parent / "cuda_runtime"] if library.is_absolute() else []
+    root = library.parent.parent
+    near = [root, root.parent / "cuda_runtime"] if library.is_absolute() else []
     for folder in (*near, *toolkits(), *pip_folders()):
         include = folder / "include"
         if _release(include) == version[0]:

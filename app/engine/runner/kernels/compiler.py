@@ -62,9 +62,9 @@ class Compiled(NamedTuple):
 class NotCompiled(KernelFailed):
     """This compiler does not compile the text, or ends over it; another one may."""
 
-    def __init__(self, said: str) -> None:
-        """`said` by the compiler: its first error comes first, as lists show that line."""
-        super().__init__(State.COMPILE, _error_first(said) or "the compiler wrote nothing and said nothing")
+    def __init__(self, message: str) -> None:
+        """`message` of the compiler: its first error comes first, as lists show that line."""
+        super().__init__(State.COMPILE, _error_first(message) or "the compiler wrote nothing and said nothing")
 
 
 class ImageMaker(Protocol):
@@ -102,10 +102,10 @@ def session_ended() -> KernelFailed:
     return KernelFailed(State.COMPILE, ENDED)
 
 
-def _error_first(said: str) -> str:
-    lines = said.splitlines()
+def _error_first(message: str) -> str:
+    lines = message.splitlines()
     error_line = next((line for line in lines if _ERROR.search(line)), "")
-    return f"{error_line.strip()}\n{said}" if error_line and error_line != lines[0] else said
+    return f"{error_line.strip()}\n{message}" if error_line and error_line != lines[0] else message
 
 
 MAX_CACHE_BYTES: Final = 512 << 20
@@ -199,8 +199,8 @@ class Compiler:
         if ended.timed_out:
             raise KernelFailed(State.COMPILE, f"{program} took longer than {COMPILE_S:g} s")
         if ended.exit_status != 0:
-            said = (ended.errors.strip() or ended.output.strip())[-MAX_MESSAGE:]
-            raise KernelFailed(State.COMPILE, f"{program}: {ended.how}" + (f"\n{said}" if said else ""))
+            message = (ended.errors.strip() or ended.output.strip())[-MAX_MESSAGE:]
+            raise KernelFailed(State.COMPILE, f"{program}: {ended.how}" + (f"\n{message}" if message else ""))
         if not ended.output.strip():
             raise KernelFailed(State.COMPILE, f"{program} printed no source")
         if len(ended.output.encode()) >= MOST_OUTPUT:
@@ -269,8 +269,8 @@ def _key(identity: str, build: Build) -> str:
 def _kept_in(path: Path) -> Compiled | None:
     """An image that is on disk; None if it is not."""
     try:
-        said, _, image = path.read_bytes().partition(b"\n")
-        compiled = Compiled(image, str(json.loads(said)))
+        message, _, image = path.read_bytes().partition(b"\n")
+        compiled = Compiled(image, str(json.loads(message)))
         os.utime(path)  # used: it stays
     except (OSError, ValueError):
         return None
@@ -322,10 +322,10 @@ class ProgramMaker:
         try:
             source, image = folder / f"kernel{self.target.suffix}", folder / "image"
             source.write_text(text, encoding="utf-8")
-            failed, said = self._call(self.target.call(source, image, options), str(folder))
+            failed, message = self._call(self.target.call(source, image, options), str(folder))
             if failed or not image.is_file():
-                raise NotCompiled(said)
-            return Compiled(image.read_bytes(), said)
+                raise NotCompiled(message)
+            return Compiled(image.read_bytes(), message)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -367,8 +367,8 @@ class ProgramMaker:
         finally:
             with self._lock:
                 self._running.discard(process)
-        said = output.decode("utf-8", "replace").replace(folder + os.sep, "").strip()
-        return process.returncode != 0, said[:MAX_MESSAGE]
+        message = output.decode("utf-8", "replace").replace(folder + os.sep, "").strip()
+        return process.returncode != 0, message[:MAX_MESSAGE]
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -347,8 +347,8 @@ class KernelRunner(Runner):
         except (KernelRefused, InputError) as refusal:
             # an InputError is about a value of this configuration, not about the specification
             state = refusal.state if isinstance(refusal, KernelRefused) else State.CONSTRAINTS
-            cost_s, said, source = time.monotonic() - began, str(refusal), self.source
-            return Measurement.failed(row, configuration, state, said, source=source, cost_s=cost_s, depth=depth)
+            cost_s, message, source = time.monotonic() - began, str(refusal), self.source
+            return Measurement.failed(row, configuration, state, message, source=source, cost_s=cost_s, depth=depth)
         return _Candidate(row, f"{row}.{next(self._serial)}", configuration, prepared, depth)
 
     def _next(self, waiting: dict[Future[Compiled], _Candidate], stop: threading.Event) -> Future[Compiled] | None:
@@ -594,8 +594,8 @@ class KernelRunner(Runner):
             self._spec, candidate.row, candidate.configuration, time_s, source=self.source, cost_s=cost_s
         )
         measurement = replace(measurement, depth=candidate.depth)  # the time is all there is where it is all asked for
-        said = "; ".join(text for text in (candidate.said, candidate.unmet) if text)
-        return replace(measurement, values={**measurement.values, **candidate.facts}, message=said)
+        message = "; ".join(text for text in (candidate.said, candidate.unmet) if text)
+        return replace(measurement, values={**measurement.values, **candidate.facts}, message=message)
 
     def _finish(self, candidate: _Candidate) -> None:
         assert candidate.run is not None, "only what ran is measured"
@@ -608,7 +608,7 @@ class KernelRunner(Runner):
         idle = idle_words(self._spec.kernel, candidate.run.execution, reported[-1])
         unsteady = [window.unsteady for window in windows]
         of_meters = [text for window in windows for text in window.said]
-        said = (candidate.said, candidate.unmet, self._disobeyed(candidate, windows), *unsteady, idle, *of_meters)
+        remarks = (candidate.said, candidate.unmet, self._disobeyed(candidate, windows), *unsteady, idle, *of_meters)
         measurement = measurement_of(
             self._spec,
             candidate.row,
@@ -621,15 +621,15 @@ class KernelRunner(Runner):
         )
         for window in windows if self._metered else ():
             self._stating.note(str(candidate.row), window)
-        message = "; ".join(dict.fromkeys(label for label in said if label))
+        message = "; ".join(dict.fromkeys(label for label in remarks if label))
         finished = replace(measurement, message=message)
         self._finished.append(self._stating.state(finished) if self._metered else finished)
 
     def _disobeyed(self, candidate: _Candidate, windows: Sequence[Window]) -> str:
         """The remark on a clock that the configuration requests and the board did not reach."""
         asked = settings_of(self._space, candidate.configuration).get("graphics_clock_mhz")
-        said = (disobeyed(self._gpu, asked, window.observed_clock_mhz, window.event_reasons) for window in windows)
-        return next((text for text in said if text), "")
+        remarks = (disobeyed(self._gpu, asked, window.observed_clock_mhz, window.event_reasons) for window in windows)
+        return next((text for text in remarks if text), "")
 
     def _failed(
         self, candidate: _Candidate, state: State, error: str, values: dict[str, float] | None = None

@@ -38,7 +38,7 @@ def verify_by_program(
         if ended.stopped or (ended.exit_status == 0 and not ended.timed_out):
             return ""
         how = f"took longer than {VERIFY_S:g} s" if ended.timed_out else ended.how
-        said = (ended.errors.strip() or ended.output.strip())[-_SHOWN:]
-        return f"{program} says that the output is wrong: {how}" + (f"\n{said}" if said else "")
+        message = (ended.errors.strip() or ended.output.strip())[-_SHOWN:]
+        return f"{program} says that the output is wrong: {how}" + (f"\n{message}" if message else "")
     finally:
         shutil.rmtree(kept, ignore_errors=True)

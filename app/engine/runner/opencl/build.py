@@ -42,10 +42,10 @@ def main(words: Sequence[str]) -> int:
 def log_of(program: cl.Program, device: cl.Device) -> str:
     """What the device's compiler says, where it warns or refuses."""
     try:
-        said = program.get_build_info(device, cl.program_build_info.LOG).strip().strip("\0")
+        message = program.get_build_info(device, cl.program_build_info.LOG).strip().strip("\0")
     except cl.Error:
         return ""
-    return said if "warning" in said or "error" in said else ""
+    return message if "warning" in message or "error" in message else ""
 
 
 if __name__ == "__main__":

@@ -333,9 +333,9 @@ class DaskPool:
                 task.cancel()
 
     def _unreachable(self, error: BaseException) -> WattridgeError:
-        said = shortened(str(error) or type(error).__name__, 160)
+        message = shortened(str(error) or type(error).__name__, 160)
         remedy = "start it with `wattridge pool scheduler`, with the certificates of this pool on both machines"
-        return WattridgeError(f"the scheduler of the pool cannot be reached: {said}", self._address, remedy)
+        return WattridgeError(f"the scheduler of the pool cannot be reached: {message}", self._address, remedy)
 
     async def _watch(self) -> None:
         """Look who is there until the pool is closed. Raises where the scheduler is lost."""

@@ -89,10 +89,10 @@ def bundle_of(spec: Specification) -> Bundle:
 
     Raises InputError if that is too large, and WattridgeError if a file cannot be read.
     """
-    own = os.path.realpath(resources())
+    shipped = os.path.realpath(resources())
     paths = dict.fromkeys(Path(os.path.realpath(path)) for path in (spec.path, *_files_of(spec)))
     named = Path(os.path.realpath(spec.path))
-    wanted = [path for path in paths if named.is_relative_to(own) or not path.is_relative_to(own)]
+    wanted = [path for path in paths if named.is_relative_to(shipped) or not path.is_relative_to(shipped)]
     top = Path(os.path.commonpath([path.parent for path in wanted]))
     files: dict[str, bytes] = {}
     for path in wanted:

@@ -393,8 +393,8 @@ class PoolRunner(Runner):
         of_others: list[int] = []
         while job.waiting and len(chosen) < size:
             row = job.waiting.popleft()
-            own = self._board_of.get(row) if job.depth is Depth.ENERGY and not job.only else None
-            if own is not None and own != seat.board.key and own in here:
+            assigned = self._board_of.get(row) if job.depth is Depth.ENERGY and not job.only else None
+            if assigned is not None and assigned != seat.board.key and assigned in here:
                 of_others.append(row)
                 continue
             alone = row in self._deaths
@@ -493,17 +493,17 @@ class PoolRunner(Runner):
     def _remark(self, text: str) -> None:
         self._tell(self._status, text)
 
-    def _take(self, said: Said) -> None:
+    def _take(self, statement: Said) -> None:
         """A line that came back. One that is garbled ends its board's part in the session."""
-        sent = self._sent.get(said.number)
-        seat = self._seats.get(said.board)
-        if sent is None or seat is None or sent.board != said.board:
+        sent = self._sent.get(statement.number)
+        seat = self._seats.get(statement.board)
+        if sent is None or seat is None or sent.board != statement.board:
             return  # nobody waits for it any more
         try:
-            answer = parse_answer(said.line, seat.board.label)
-            if answer.number != said.number:
+            answer = parse_answer(statement.line, seat.board.label)
+            if answer.number != statement.number:
                 raise Garbled("an answer to something else")
-            self._take_answer(said.number, sent, seat, answer)
+            self._take_answer(statement.number, sent, seat, answer)
         except Garbled as error:
             self._refuse(seat, error.what)
 

@@ -309,10 +309,10 @@ def find_ncu(where: str) -> Path:
 def version_of(ncu: Path) -> str:
     """'Nsight Compute 2025.1.0'. Raises WattridgeError if it does not answer."""
     try:
-        said = answer_of([str(ncu), "--version"])
+        answer = answer_of([str(ncu), "--version"])
     except OSError as error:
         raise WattridgeError(f"it does not answer: {error}", str(ncu), f"name another in {CHOICE}") from None
-    match = re.search(r"[Vv]ersion (\d+(?:\.\d+){1,2})", said)
+    match = re.search(r"[Vv]ersion (\d+(?:\.\d+){1,2})", answer)
     return f"Nsight Compute {match[1]}" if match else "Nsight Compute"
 
 
@@ -409,10 +409,10 @@ class NcuProfiler:
             *("--log-file", str(log), "--metrics", ",".join(self._asked.values())),
             *python_command(f"{__package__}.launching", str(folder)),
         ]
-        own = {**self._environment, "LC_ALL": "C"}  # numbers with a point
+        environment = {**self._environment, "LC_ALL": "C"}  # numbers with a point
         try:
             ended = run_process(
-                words, timeout_s=START_S + kernels * EACH_S, stop=stop, environment=python_environment(own)
+                words, timeout_s=START_S + kernels * EACH_S, stop=stop, environment=python_environment(environment)
             )
         except OSError as error:
             raise WattridgeError(f"it does not start: {error}", str(self._ncu), f"name another in {CHOICE}") from None
@@ -463,8 +463,8 @@ class NcuProfiler:
                 return WattridgeError(what, where, remedy)
         if ended.timed_out:
             return WattridgeError("profiling took too long", where, "choose fewer or shorter kernels")
-        said = _first([*output.errors, *output.warnings], (ended.errors.strip().splitlines() or [ended.how])[-1])
-        return WattridgeError(f"no kernel was profiled: {said}", where, f"see what {self._ncu} prints by itself")
+        message = _first([*output.errors, *output.warnings], (ended.errors.strip().splitlines() or [ended.how])[-1])
+        return WattridgeError(f"no kernel was profiled: {message}", where, f"see what {self._ncu} prints by itself")
 
 
 def _belongs(task: Task, launch: ProfiledLaunch) -> bool:
@@ -473,5 +473,5 @@ def _belongs(task: Task, launch: ProfiledLaunch) -> bool:
     return all(not seen or seen == asked for seen, asked in alike)
 
 
-def _first(said: Sequence[str], otherwise: str) -> str:
-    return next(iter(said), otherwise)
+def _first(lines: Sequence[str], otherwise: str) -> str:
+    return next(iter(lines), otherwise)

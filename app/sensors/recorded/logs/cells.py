@@ -88,11 +88,11 @@ class Block:
 
     def distinct(self, cell: int) -> tuple[list[int], Rows]:
         """A row of each different text in a cell, and of every row which of these it has: by a hash of the text."""
-        at = self.starts[:, cell]
-        code = np.zeros(len(at), np.uint64)
-        active = np.ones(len(at), np.bool_)
+        starts = self.starts[:, cell]
+        code = np.zeros(len(starts), np.uint64)
+        active = np.ones(len(starts), np.bool_)
         for place in range(_LONGEST_TEXT):
-            character = self.data[at + place]
+            character = self.data[starts + place]
             active &= (character != _NEWLINE) & (character != _RETURN)
             active &= (character != self._bound) if self._bound != -1 else (character != _SPACE)
             if not active.any():
@@ -144,14 +144,14 @@ def read_numbers(data: Bytes, starts: Rows) -> tuple[Floats, Rows, npt.NDArray[n
     """
     sign = data[starts]
     negative = sign == _MINUS
-    at = starts + (negative | (sign == _PLUS))
-    mantissa = np.zeros(len(at), np.int64)
-    digits = np.zeros(len(at), np.int64)
-    decimals = np.zeros(len(at), np.int64)
-    pointed = np.zeros(len(at), np.bool_)
-    active = np.ones(len(at), np.bool_)
+    offsets = starts + (negative | (sign == _PLUS))
+    mantissa = np.zeros(len(offsets), np.int64)
+    digits = np.zeros(len(offsets), np.int64)
+    decimals = np.zeros(len(offsets), np.int64)
+    pointed = np.zeros(len(offsets), np.bool_)
+    active = np.ones(len(offsets), np.bool_)
     for _ in range(_LONGEST + 2):
-        character = data[at]
+        character = data[offsets]
         digit = character - np.uint8(_ZERO)
         is_digit = active & (digit < 10)
         is_point = active & (character == _POINT) & ~pointed
@@ -162,12 +162,12 @@ def read_numbers(data: Bytes, starts: Rows) -> tuple[Floats, Rows, npt.NDArray[n
         digits += is_digit
         decimals += is_digit & pointed
         pointed |= is_point
-        at = at + active
+        offsets = offsets + active
     is_number = (digits > 0) & (digits <= _LONGEST) & ~active
     values = mantissa / _TENS[decimals]
     values[negative] *= -1.0
     values[~is_number] = np.nan
-    return values, at, is_number
+    return values, offsets, is_number
 
 
 Nanoseconds = npt.NDArray[np.int64]

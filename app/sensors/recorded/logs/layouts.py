@@ -236,26 +236,30 @@ def _dcgm(lines: list[str]) -> Layout | None:
 
 def _with_header(lines: list[str]) -> Layout | None:
     """A line of names, separated by commas, semicolons, tabs or spaces."""
-    at = next((index for index, line in enumerate(lines) if line.strip() and not line.startswith("#")), None)
-    if at is None:
+    header_line = next((index for index, line in enumerate(lines) if line.strip() and not line.startswith("#")), None)
+    if header_line is None:
         return None
-    if at and lines[at - 1].startswith("#") and _is_number(re.split(r"[,;\t ]+", lines[at].strip())[0]):
-        at -= 1  # '# time power' above the first reading
-    line = lines[at].lstrip("# ")
+    if (
+        header_line
+        and lines[header_line - 1].startswith("#")
+        and _is_number(re.split(r"[,;\t ]+", lines[header_line].strip())[0])
+    ):
+        header_line -= 1  # '# time power' above the first reading
+    line = lines[header_line].lstrip("# ")
     delimiter = max(_DELIMITERS, key=line.count)
     separated = delimiter in line
     names = [name.strip().strip('"') for name in (line.split(delimiter) if separated else line.split())]
     columns = dict(enumerate(heading(name) for name in names))
     if not any(item.role == "time" for item in columns.values()):  # a column 'date' that holds the time as well
-        columns = {at: Heading(c.text, "time") if c.role == "day" else c for at, c in columns.items()}
-    commas = separated and delimiter != "," and any("," in value for value in lines[at + 1 : at + 3])
+        columns = {header_line: Heading(c.text, "time") if c.role == "day" else c for header_line, c in columns.items()}
+    commas = separated and delimiter != "," and any("," in value for value in lines[header_line + 1 : header_line + 3])
     return Layout(
         _tool(names),
         delimiter if separated else None,
         len(names),
         {place: column for place, column in columns.items() if column.role},
-        header=lines[at].strip().encode(),
-        skipped=at + 1,
+        header=lines[header_line].strip().encode(),
+        skipped=header_line + 1,
         translation=_AS_POINTS if commas else None,
         step_s=1.0 if any(name.startswith("power.draw") for name in names) else None,
     )
