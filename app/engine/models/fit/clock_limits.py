@@ -139,7 +139,7 @@ def _last_followed(x: Floats, power: _Signal, followers: list[_Signal], first: i
     """
 
     def lags(index: int, last: int, below: int) -> bool:
-        """The clock `index` against the line through the clocks `below` and the one before, moved to the clock `last`."""
+        """The clock `index` against the line through `below` and the clock before it, moved to the clock `last`."""
         step = (x[index] - x[last]) / (x[below] - x[below - 1])
         return any(
             signal.median[last] + (signal.median[below] - signal.median[below - 1]) * step - signal.median[index]
