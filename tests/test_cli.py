@@ -273,7 +273,7 @@ def test_a_damaged_row_is_named_not_skipped(
 def test_gpus_says_in_full_what_runs_kernels(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, found: dict[str, Any], line: str
 ) -> None:
-    monkeypatch.setattr("app.engine.runner.cuda.open.cuda_in_use", lambda: found)
+    monkeypatch.setattr("app.engine.runner.cuda.language.cuda_in_use", lambda: found)
     assert main(["gpus", "--verbose"]) == 0
     assert f"Kernels on real boards: {line}\n" in capsys.readouterr().out
     assert main(["gpus"]) == 0

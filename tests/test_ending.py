@@ -178,7 +178,7 @@ def test_the_window_ends_the_command_of_its_session(started: Started, number: si
 COMPILE = """
 import os, sys
 from app.commands.terminal import end_on_signals
-from app.engine.runner.cuda.compiler import cuda_compiler
+from app.engine.runner.cuda.toolchain import cuda_compiler
 from app.engine.runner.kernels.process import RunnerProcess
 from app.engine.runner.cuda.toolchain import Toolchain
 from app.engine.workloads.source_kernel import Build

@@ -80,7 +80,7 @@ for _ in range(2):
 processes.close()
 """
 NVRTC = """
-from app.engine.runner.cuda.compiler import cuda_compiler
+from app.engine.runner.cuda.toolchain import cuda_compiler
 from app.engine.runner.cuda.toolchain import Toolchain
 from app.engine.runner.kernels.process import KernelFailed
 from app.engine.workloads.source_kernel import Build

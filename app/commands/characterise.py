@@ -106,7 +106,7 @@ def _board(gpu: Gpu) -> Iterator[LaunchingGpu]:
     if not gpu.info.live:
         yield require_launching(gpu)
         return
-    from ..engine.runner.cuda.open import require_cuda
+    from ..engine.runner.cuda.language import require_cuda
     from ..engine.runner.cuda.square_wave import WaveGpu
 
     require_cuda(gpu)

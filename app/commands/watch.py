@@ -53,7 +53,7 @@ def gpus(arguments: Namespace) -> int:
     opencl: list[OpenclDevice] = []
     cuda, why_no_opencl = None, ""
     if arguments.verbose:
-        from ..engine.runner.cuda.open import cuda_in_use
+        from ..engine.runner.cuda.language import cuda_in_use
 
         cuda = cuda_in_use()
         opencl, why_no_opencl = _opencl_devices()
@@ -87,7 +87,7 @@ def _print_languages(described: Sequence[Board], cuda: dict[str, Any] | None, *,
     if cuda and any(board["source"] != "amd" for board in described):
         show("", f"Kernels on real boards: {_cuda_words(cuda)}")
     if verbose and any(board["source"] == "amd" for board in described):
-        from ..engine.runner.hip.open import hip_in_words
+        from ..engine.runner.hip.language import hip_in_words
 
         show("", f"Kernels on AMD boards: {hip_in_words()}")
 

@@ -595,12 +595,11 @@ def _run_once(
     described = replace(described, arguments=arrays)
     spec = replace(spec, kernel=described)
     with ExitStack() as stack:
-        device = stack.enter_context(closing(open_device(described, board, spec.name, scripted=True)))
+        language = stack.enter_context(closing(open_device(described, board, spec.name, scripted=True)))
         if not quiet:
             say(f"{spec.name} on {board.info.label}")
-        gpu, language = device.gpu, device.language
         scripted = language.kernel(spec, partial(ScriptedKernel, parts=kernel.parts))
-        loaded = stack.enter_context(closing(LoadedKernels(gpu, language, described.timeout_s, lambda: None)))
+        loaded = stack.enter_context(closing(LoadedKernels(language, described.timeout_s, lambda: None)))
         try:
             prepared = scripted.prepare(dict(parameters))
             loaded.load(spec.name, prepared, language.compiler.image(prepared.build))
@@ -608,7 +607,7 @@ def _run_once(
         except (KernelFailed, KernelRefused) as failure:
             raise WattridgeError(f"{failure.state}: {failure}", spec.name) from None
         except BaseException:  # a signal's: the launch may still take long
-            gpu.stop.set()
+            language.gpu.stop.set()
             raise
         written = loaded.outputs()
     given = {argument.name: argument for argument in described.arguments}

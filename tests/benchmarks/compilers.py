@@ -32,11 +32,15 @@ sys.path.insert(0, str(ROOT))
 
 from app.engine.control.guard import DeviceGuard  # noqa: E402
 from app.engine.results.measurement import State  # noqa: E402
-from app.engine.runner.cuda.compiler import cuda_compiler  # noqa: E402
-from app.engine.runner.cuda.open import open_cuda_runner  # noqa: E402
-from app.engine.runner.cuda.toolchain import Toolchain, find_toolchain  # noqa: E402
+from app.engine.runner.cuda.language import open_cuda  # noqa: E402
+from app.engine.runner.cuda.toolchain import (  # noqa: E402
+    Toolchain,
+    cuda_compiler,
+    find_toolchain,
+)
 from app.engine.runner.kernels.compiler import Compiler, cores  # noqa: E402
 from app.engine.runner.kernels.process import KernelFailed  # noqa: E402
+from app.engine.runner.kernels.runner import KernelRunner  # noqa: E402
 from app.engine.session.load import load_specification  # noqa: E402
 from app.engine.space.build import build_space  # noqa: E402
 from app.engine.workloads.source_kernel import Build, KernelRefused, SourceKernel  # noqa: E402
@@ -129,7 +133,7 @@ def on_board(gpu: str, toolchains: dict[str, Toolchain]) -> dict[str, dict[str, 
         rows = [int(row) for row in np.random.default_rng(1).choice(space.size, MEASURED, replace=False)]
         for name in [*toolchains, f"{next(iter(toolchains))} again"]:
             toolchain = toolchains[name.removesuffix(" again")]
-            runner = open_cuda_runner(spec, board, space, DeviceGuard(board), toolchain=toolchain)
+            runner = KernelRunner.on(open_cuda(board, toolchain=toolchain), spec, space, DeviceGuard(board))
             try:
                 runner.prepare(rows, threading.Event(), lambda *_: None)
                 done = runner.restated(list(runner.measure(rows, threading.Event())))

@@ -24,9 +24,9 @@ from h200_sgemm import characterised, runner_of, sgemm, space_of, table
 
 from app.engine.children.python import python_environment
 from app.engine.results.measurement import Measurement, State
-from app.engine.runner.cuda.backends import CHOICE, Library, usable_libraries
-from app.engine.runner.cuda.compiler import cuda_compiler, symbol
-from app.engine.runner.cuda.open import cuda_in_use
+from app.engine.runner.cuda.gpu import CHOICE, Library, usable_libraries
+from app.engine.runner.cuda.language import cuda_in_use
+from app.engine.runner.cuda.toolchain import cuda_compiler, symbol
 from app.engine.workloads.source_kernel import Build
 from app.sensors.gpu import Gpu
 from app.sensors.select import open_gpu

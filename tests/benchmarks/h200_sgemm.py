@@ -34,7 +34,7 @@ from app.engine.control.guard import DeviceGuard  # noqa: E402
 from app.engine.metering.characterisation.characterise import characterise, wave_loads  # noqa: E402
 from app.engine.metering.characterisation.store import save_characterisation, stored_characterisation  # noqa: E402
 from app.engine.results.measurement import Measurement, State  # noqa: E402
-from app.engine.runner.cuda.open import open_cuda_runner  # noqa: E402
+from app.engine.runner.cuda.language import open_cuda  # noqa: E402
 from app.engine.runner.cuda.square_wave import WaveGpu  # noqa: E402
 from app.engine.runner.kernels.runner import KernelRunner  # noqa: E402
 from app.engine.session.load import load_specification  # noqa: E402
@@ -66,7 +66,7 @@ def space_of(spec: Specification, gpu: Gpu) -> SearchSpace:
 
 @contextmanager
 def runner_of(spec: Specification, gpu: Gpu, space: SearchSpace) -> Iterator[KernelRunner]:
-    runner = open_cuda_runner(spec, gpu, space, DeviceGuard(gpu))
+    runner = KernelRunner.on(open_cuda(gpu), spec, space, DeviceGuard(gpu))
     try:
         yield runner
     finally:
@@ -395,8 +395,8 @@ def shares(errors: Sequence[float]) -> dict[str, float]:
 
 def part_c(gpu: Gpu, result: dict[str, Any]) -> None:
     """Time of one kernel with and without a sampler at 50 Hz, in turns. The meter itself looks only at the end."""
-    from app.engine.runner.cuda.compiler import cuda_compiler, symbol
     from app.engine.runner.cuda.gpu import CudaGpu
+    from app.engine.runner.cuda.toolchain import cuda_compiler, symbol
     from app.engine.workloads.source_kernel import SourceKernel
     from app.sensors.gpu import Load
 

@@ -26,8 +26,9 @@ from app.engine.formats.kernel_tuner import write_cache  # noqa: E402
 from app.engine.formats.own import About  # noqa: E402
 from app.engine.formats.read import read_recording  # noqa: E402
 from app.engine.models.roofline.points import PRECISIONS, TENSOR, fit_points, points_of_table, to_json  # noqa: E402
-from app.engine.runner.cuda.compiler import cuda_compiler  # noqa: E402
-from app.engine.runner.cuda.open import open_cuda_runner  # noqa: E402
+from app.engine.runner.cuda.language import open_cuda  # noqa: E402
+from app.engine.runner.cuda.toolchain import cuda_compiler  # noqa: E402
+from app.engine.runner.kernels.runner import KernelRunner  # noqa: E402
 from app.engine.session.load import load_specification  # noqa: E402
 from app.engine.session.planning import plan_roofline  # noqa: E402
 from app.engine.space.result_table import ResultTable  # noqa: E402
@@ -46,7 +47,7 @@ def sweep(gpu: Gpu, precision: str, out: Path) -> ResultTable:
     """Measured by the runner itself, without a session's characterisation."""
     plan = plan_roofline(gpu, precision)
     specification = load_specification(ROOT / f"resources/rooflines/{precision}.toml")
-    runner = open_cuda_runner(specification, gpu, plan.space, DeviceGuard(gpu))
+    runner = KernelRunner.on(open_cuda(gpu), specification, plan.space, DeviceGuard(gpu))
     table = ResultTable(plan.space)
     begun = time.monotonic()
     try:

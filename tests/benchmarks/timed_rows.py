@@ -95,7 +95,8 @@ def cost_s(
     from fixtures import cuda_bench
 
     from app.engine.control.guard import DeviceGuard
-    from app.engine.runner.cuda.open import open_cuda_runner
+    from app.engine.runner.cuda.language import open_cuda
+    from app.engine.runner.kernels.runner import KernelRunner
     from app.engine.session.load import load_specification
     from app.engine.space.build import build_space
     from app.sensors.limits import limits_of
@@ -112,9 +113,8 @@ def cost_s(
         space = build_space(spec.parameters, spec.restrictions, spec.constants, limits_of((9, 0), 132))
         toolchain = Modelled(("nothing",), "modelled 1", takes_s=compile_s)
         guard = DeviceGuard(sensors)
-        runner = open_cuda_runner(
-            spec, sensors, space, guard, backend=Path(__file__).stem, toolchain=toolchain, jobs=AT_ONCE
-        )
+        language = open_cuda(sensors, backend=Path(__file__).stem, toolchain=toolchain, jobs=AT_ONCE)
+        runner = KernelRunner.on(language, spec, space, guard)
         try:
             list(runner.time(range(rows) if at_once is None else [rows], threading.Event()))  # compiles, and opens
             began_ns, began = time.monotonic_ns(), time.monotonic()

@@ -33,7 +33,7 @@ def libraries(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
             except KeyError:
                 raise PackageNotFoundError(name) from None
 
-        monkeypatch.setattr("app.engine.runner.cuda.backends.version", version)
+        monkeypatch.setattr("app.engine.runner.cuda.gpu.version", version)
 
     return install
 

@@ -171,7 +171,7 @@ def test_a_measurement_from_python(place: Place) -> None:
 def test_the_runner_process_starts(place: Place) -> None:
     """As far as it goes without a GPU: to its own word on what is missing."""
     printed = place.script(
-        "from wattridge.engine.runner.cuda.backends import LIBRARIES\n"
+        "from wattridge.engine.runner.cuda.gpu import LIBRARIES\n"
         "from wattridge.engine.runner.kernels.process import KernelFailed, RunnerProcess\n"
         "from wattridge.base.errors import WattridgeError\n"
         "for library in LIBRARIES:\n"

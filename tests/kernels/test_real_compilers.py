@@ -17,9 +17,8 @@ from fixtures.kernels_on_cpu import CUDA_EXAMPLES
 
 from app.engine.results.measurement import State
 from app.engine.runner.cuda.comparer import SOURCE, TYPES
-from app.engine.runner.cuda.compiler import cuda_compiler, symbol
 from app.engine.runner.cuda.nvrtc import library_version
-from app.engine.runner.cuda.toolchain import Toolchain
+from app.engine.runner.cuda.toolchain import Toolchain, cuda_compiler, symbol
 from app.engine.runner.kernels.compiler import Compiler
 from app.engine.runner.kernels.process import KernelFailed
 from app.engine.session.load import load_specification

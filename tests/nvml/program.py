@@ -14,14 +14,11 @@ def install(jobs: int = 1) -> None:
     """Put the stand-ins where the compiler and the CUDA backend would be."""
     from app.engine.metering import meter
     from app.engine.runner.cuda import language
-    from app.engine.runner.cuda import open as opening
     from app.engine.runner.cuda.toolchain import Toolchain
 
     toolchain = Toolchain((sys.executable, str(_TESTS / "engine" / "fake_cuda.py")), "fake 1")
-    opening.require_cuda = lambda gpu: None
-    opening.open_cuda_runner = partial(
-        opening.open_cuda_runner, backend="stand_in_cuda", toolchain=toolchain, jobs=jobs
-    )
+    language.require_cuda = lambda gpu: None
+    language.open_cuda = partial(language.open_cuda, backend="stand_in_cuda", toolchain=toolchain, jobs=jobs)
     meter.WARM_STEP_S = 0.02
     language.look_once = lambda *_: None  # 8 s of real time, and test_first_look has it
 

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "engine"))
 from fixtures.cuda_bench import HERE, SteadySensors
 from fixtures.virtual_cuda import ProcessOfNone, VirtualBoard
 
-from app.engine.runner.cuda.backends import Library
+from app.engine.runner.cuda.gpu import Library
 from app.engine.runner.cuda.toolchain import Toolchain
 
 
@@ -20,11 +20,11 @@ from app.engine.runner.cuda.toolchain import Toolchain
 def fake_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels are compiled and launched by `fake_cuda`: y = factor * x, and every fault by a define."""
     toolchain = Toolchain((sys.executable, str(HERE / "fake_cuda.py")), "fake 1")
-    for module in ("gpu", "open"):
+    for module in ("gpu", "language"):
         monkeypatch.setattr(
             f"app.engine.runner.cuda.{module}.find_library", lambda _label: Library("fake", "fake_cuda", "cuda")
         )
-    for module in ("compiler", "open"):
+    for module in ("toolchain", "language"):
         monkeypatch.setattr(f"app.engine.runner.cuda.{module}.find_toolchain", lambda: toolchain)
     monkeypatch.setattr("app.engine.metering.meter.WARM_STEP_S", 0.02)
     monkeypatch.setattr("app.engine.runner.cuda.language.look_once", lambda *_: None)

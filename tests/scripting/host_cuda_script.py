@@ -14,9 +14,8 @@ from fixtures.cuda_bench import SteadySensors
 from host_cuda.build import TOOLCHAIN
 
 import app.engine.metering.meter as meter
-import app.engine.runner.cuda.compiler as compiler
 import app.engine.runner.cuda.language as language
-import app.engine.runner.cuda.open as opening
+import app.engine.runner.cuda.toolchain as toolchain
 from app import run_kernel, tune_kernel
 from app.engine.workloads.source_kernel import Build
 from app.scripting.observers import BenchmarkObserver
@@ -51,7 +50,7 @@ def main(folder: Path) -> None:
     meter.WARM_STEP_S = 0.02
     language.look_once = lambda *_: None
     language.wave_build = lambda: WAVE
-    compiler.find_toolchain = opening.find_toolchain = lambda: TOOLCHAIN
+    toolchain.find_toolchain = language.find_toolchain = lambda: TOOLCHAIN
     (folder / "offset.h").write_text("#define OFFSET 0.5f\n")
     (folder / "weigh.cu").write_text(SOURCE)
     x = np.arange(N, dtype=np.float32)

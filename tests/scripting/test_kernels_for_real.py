@@ -15,7 +15,7 @@ import pytest
 from host_cuda.build import build, why_not
 
 from app.engine.children.python import python_environment
-from app.engine.runner.cuda.backends import CHOICE, LIBRARIES
+from app.engine.runner.cuda.gpu import CHOICE, LIBRARIES
 
 
 def test_kernels_run_are_checked_and_are_isolated_unless_a_script_watches_them(tmp_path: Path) -> None:

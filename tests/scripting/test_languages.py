@@ -15,7 +15,7 @@ from app import run_kernel, tune_kernel
 from app.base.errors import InputError
 from app.cli import main
 from app.engine.metering import stopwatch
-from app.engine.runner.host import page_locking
+from app.engine.runner.host import backend as host
 from app.engine.runner.kernels.process import RunnerProcesses
 from app.scripting.described_kernel import is_page_locked
 from app.scripting.observers import BenchmarkObserver, NVMLObserver
@@ -127,7 +127,7 @@ def test_an_array_that_is_page_locked_in_the_script_is_so_for_the_function(monke
         "cuMemHostRegister_v2": lambda at, nbyte, flags: locked.update({at.value: nbyte.value}) or (flags.value == 3),
         "cuMemHostUnregister": lambda at: locked.pop(at.value),
     }
-    monkeypatch.setattr(page_locking, "_driver", lambda: lambda name, *given: calls[name](*given))
+    monkeypatch.setattr(host, "_driver", lambda: lambda name, *given: calls[name](*given))
     kind = type("PagelockedHostAllocation", (), {"__module__": "pycuda._driver"})
     memory, kept = kind(), A.copy()
     memory.__array_interface__ = kept.__array_interface__

@@ -15,7 +15,7 @@ from fixtures.scripted_gpu import ScriptedGpu
 
 from app.base.errors import InputError, WattridgeError
 from app.cli import main
-from app.engine.runner.opencl.open import opencl_device_of
+from app.engine.runner.opencl.language import opencl_device_of
 from app.sensors import select
 from app.sensors.gpu import Gpu
 from app.sensors.nvml.library import LIBRARY

@@ -33,10 +33,10 @@ from ...sensors.select import amd_boards, real_boards
 from ..control.client import INSTALL, READ_ONLY, Asking, read_only, ways_to_root
 from ..control.helper.policy import PolicyError, load
 from ..control.installing import installation, why_install
-from ..runner.cuda.backends import find_library
+from ..runner.cuda.gpu import find_library
 from ..runner.cuda.toolchain import find_toolchain
 from ..runner.hip.hiprtc import library_version
-from ..runner.hip.open import NEEDS_HIPRTC, ROCM_REMEDY
+from ..runner.hip.language import NEEDS_HIPRTC, ROCM_REMEDY
 from ..runner.kernels.compiler import once_compiled
 from ..runner.kernels.process import KernelFailed
 from ..runner.profiling.ncu import ADMINISTRATORS_ONLY, OPEN_COUNTERS, counters_refused, find_ncu, version_of

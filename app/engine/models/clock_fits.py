@@ -226,7 +226,7 @@ def running_board(gpu: Gpu, guard: DeviceGuard | None) -> Iterator[tuple[Gpu, De
     if not gpu.info.live:
         yield gpu, guard, None
         return
-    from ..runner.cuda.open import require_cuda
+    from ..runner.cuda.language import require_cuda
     from ..runner.cuda.square_wave import WaveGpu
 
     guard.open()

@@ -16,7 +16,7 @@ from ..workloads.source_kernel import SourceKernel
 from .base import Runner
 
 if TYPE_CHECKING:
-    from .kernels.opened import Opened
+    from .kernels.language import Language
     from .kernels.script_side import ScriptSide
 
 
@@ -24,7 +24,7 @@ def require_language(spec: Specification, gpu: Gpu, limits: DeviceLimits) -> Non
     """Raises WattridgeError and InputError if the kernel cannot run on a real device, before anything is started."""
     kernel, where = _kernel_of(spec), str(spec.path)
     if kernel.language == "CUDA" and gpu.info.source != "amd":  # what is wrong with the board comes first
-        from .cuda.open import require_nvidia
+        from .cuda.language import require_nvidia
 
         require_nvidia(gpu)
     SourceKernel.of(spec, limits)
@@ -35,19 +35,19 @@ def require_device(kernel: KernelSpec, gpu: Gpu, where: str) -> None:
     """Raises WattridgeError and InputError where kernels in that language cannot run on a real device."""
     _require_run(kernel, where)
     if kernel.language == "CUDA" and gpu.info.source == "amd":
-        from .hip.open import require_hip
+        from .hip.language import require_hip
 
         require_hip(gpu)
     elif kernel.language == "CUDA":
-        from .cuda.open import require_cuda
+        from .cuda.language import require_cuda
 
         require_cuda(gpu)
     elif kernel.language == "OpenCL":
-        from .opencl.open import opencl_device_of
+        from .opencl.language import opencl_device_of
 
         opencl_device_of(gpu)
     else:
-        from .host.compilers import find_compiler
+        from .host.language import find_compiler
 
         find_compiler(kernel, where)
 
@@ -67,33 +67,31 @@ def kernel_runner(
     `script` is what a script contributes. Unless `isolated`, kernels are launched in this process, which one that
     faults takes along. Raises WattridgeError and InputError.
     """
-    kernel = _kernel_of(spec)
-    if kernel.language == "CUDA" and gpu.info.source != "amd":
-        from .cuda.open import open_cuda_runner
+    from .kernels.runner import KernelRunner
 
-        return open_cuda_runner(spec, gpu, space, guard, condition=condition, script=script, isolated=isolated)
-    device = open_device(kernel, gpu, str(spec.path), scripted=script is not None, isolated=isolated)
-    return device.runner(spec, space, guard, condition, script)
+    kernel, where = _kernel_of(spec), str(spec.path)
+    language = open_device(kernel, gpu, where, scripted=script is not None, isolated=isolated)
+    return KernelRunner.on(language, spec, space, guard, condition, script)
 
 
-def open_device(kernel: KernelSpec, gpu: Gpu, where: str, *, scripted: bool = False, isolated: bool = True) -> Opened:
+def open_device(kernel: KernelSpec, gpu: Gpu, where: str, *, scripted: bool = False, isolated: bool = True) -> Language:
     """A real device that runs kernels in that language, its processes started. Raises WattridgeError and InputError.
 
     A `scripted` function of the host is compiled with the script's own options, and no others.
     """
     if kernel.language == "CUDA" and gpu.info.source == "amd":
-        from .hip.open import open_hip
+        from .hip.language import open_hip
 
         return open_hip(gpu, isolated=isolated)
     if kernel.language == "CUDA":
-        from .cuda.open import open_cuda
+        from .cuda.language import open_cuda
 
         return open_cuda(gpu, isolated=isolated)
     if kernel.language == "OpenCL":
-        from .opencl.open import open_opencl
+        from .opencl.language import open_opencl
 
         return open_opencl(gpu, isolated=isolated)
-    from .host.open import open_host
+    from .host.language import open_host
 
     return open_host(kernel, where, gpu, isolated=isolated, as_they_are=scripted)
 

@@ -361,7 +361,7 @@ def example_on(gpu: Gpu, selectors: list[tuple[str, str]]) -> Example:
     if gpu.info.source == "simulated":
         return Example(None)
     if gpu.info.source == "nvml":
-        from ...engine.runner.cuda.open import require_cuda  # imported late: few windows need it
+        from ...engine.runner.cuda.language import require_cuda  # imported late: few windows need it
 
         try:
             require_cuda(gpu)

@@ -68,11 +68,10 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     """`run("apply", ...)`: the command in this process, kernels on the stand-in's boards; status, document, errors."""
     from app.engine.metering import meter
     from app.engine.runner.cuda import language
-    from app.engine.runner.cuda import open as opening
 
     replaced = (
-        (opening, "require_cuda"),
-        (opening, "open_cuda_runner"),
+        (language, "require_cuda"),
+        (language, "open_cuda"),
         (language, "look_once"),
         (meter, "WARM_STEP_S"),
     )

@@ -28,11 +28,12 @@ from app.base.paths import data_folder
 from app.engine.control.guard import DeviceGuard
 from app.engine.report.export import export_session
 from app.engine.results.objectives import Goal, Objective
-from app.engine.runner.cuda.backends import CHOICE, LIBRARIES
+from app.engine.runner.cuda.gpu import CHOICE, LIBRARIES
+from app.engine.runner.cuda.language import open_cuda
 from app.engine.runner.cuda.nvrtc import library_version
-from app.engine.runner.cuda.open import open_cuda_runner
 from app.engine.runner.cuda.toolchain import find_toolchain
 from app.engine.runner.cuda.toolkit import pip_folders, toolkits
+from app.engine.runner.kernels.runner import KernelRunner
 from app.engine.session import sources
 from app.engine.session.live_session import SessionResult
 from app.engine.session.load import load_specification
@@ -128,7 +129,7 @@ def _session(folder: Path, patch: pytest.MonkeyPatch) -> SessionResult:
         strategy="brute_force",
         objective=Objective(Goal("energy_j", maximise=False)),
         boards=made_by(
-            lambda: open_cuda_runner(spec, sensors, space, DeviceGuard(sensors), toolchain=TOOLCHAIN, jobs=1)
+            lambda: KernelRunner.on(open_cuda(sensors, toolchain=TOOLCHAIN, jobs=1), spec, space, DeviceGuard(sensors))
         ),
         origin={
             "kind": "specification",

@@ -9,9 +9,8 @@ import pytest
 
 from app.base.errors import InputError, WattridgeError
 from app.base.installation import how_to_add
-from app.engine.runner.cuda.backends import LIBRARIES, find_library
-from app.engine.runner.cuda.gpu import CudaGpu
-from app.engine.runner.cuda.open import cuda_in_use
+from app.engine.runner.cuda.gpu import LIBRARIES, CudaGpu, find_library
+from app.engine.runner.cuda.language import cuda_in_use
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
 

@@ -24,13 +24,13 @@ from host_cuda.build import TOOLCHAIN, build, build_hip, why_not
 from app.engine.children.python import python_command, python_environment
 from app.engine.control.guard import DeviceGuard
 from app.engine.results.measurement import State
-from app.engine.runner.cuda.backends import CHOICE, LIBRARIES, Library
 from app.engine.runner.cuda.comparer import SOURCE
-from app.engine.runner.cuda.compiler import cuda_compiler, symbol
-from app.engine.runner.cuda.open import open_cuda_runner
-from app.engine.runner.cuda.recorded import GRAPHED
-from app.engine.runner.cuda.toolchain import Toolchain, find_toolchain
+from app.engine.runner.cuda.driver import GRAPHED
+from app.engine.runner.cuda.gpu import CHOICE, LIBRARIES, Library
+from app.engine.runner.cuda.language import open_cuda
+from app.engine.runner.cuda.toolchain import Toolchain, cuda_compiler, find_toolchain, symbol
 from app.engine.runner.kernels.process import KernelFailed, RunnerProcess
+from app.engine.runner.kernels.runner import KernelRunner
 from app.engine.runner.profiling.launching import Task, launched, write_job
 from app.engine.session.load import load_specification
 from app.engine.space.build import build_space
@@ -406,7 +406,8 @@ def test_a_session_runs_from_its_specification(
     spec, sensors = load_specification(path), SteadySensors()
     space = build_space(spec.parameters, spec.restrictions, spec.constants, limits_of((9, 0), 132))
     with all_addresses():
-        runner = open_cuda_runner(spec, sensors, space, DeviceGuard(sensors), toolchain=toolchain, jobs=1)
+        language = open_cuda(sensors, toolchain=toolchain, jobs=1)
+        runner = KernelRunner.on(language, spec, space, DeviceGuard(sensors))
         try:
             measured = {m.configuration["block_size_y"]: m for m in runner.measure(range(3), threading.Event())}
         finally:

@@ -11,7 +11,7 @@ import pytest
 from elf_images import code, elf_image
 
 from app.base.paths import resources
-from app.engine.runner.cuda.features import image_features
+from app.engine.runner.cuda.language import image_features
 from app.engine.runner.kernels.process import KernelFailed
 from app.engine.session.load import load_specification
 from app.engine.session.planning import space_of

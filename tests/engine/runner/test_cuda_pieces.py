@@ -20,10 +20,9 @@ from app.engine.children.scratch import scratch_folder
 from app.engine.results.measurement import State
 from app.engine.runner.cuda import nvrtc, toolchain
 from app.engine.runner.cuda.comparer import TYPES, compared_type
-from app.engine.runner.cuda.compiler import cuda_compiler, symbol
 from app.engine.runner.cuda.nvrtc import architecture_options, device_options, header_options
 from app.engine.runner.cuda.occupancy import occupancy, resident_blocks
-from app.engine.runner.cuda.toolchain import Toolchain
+from app.engine.runner.cuda.toolchain import Toolchain, cuda_compiler, symbol
 from app.engine.runner.cuda.toolkit import library_places, pip_folders, toolkits
 from app.engine.runner.kernels.backend import difference
 from app.engine.runner.kernels.compiler import MAX_MESSAGE, Compiler

@@ -24,11 +24,12 @@ from app.base.errors import InputError
 from app.engine.control.guard import DeviceGuard
 from app.engine.results.measurement import State
 from app.engine.runner.cuda import vendor
-from app.engine.runner.cuda.open import open_cuda_runner
-from app.engine.runner.cuda.recorded import GRAPHED
+from app.engine.runner.cuda.driver import GRAPHED
+from app.engine.runner.cuda.language import open_cuda
 from app.engine.runner.cuda.toolchain import Toolchain
 from app.engine.runner.kernels.backend import DeviceFault
 from app.engine.runner.kernels.reference import Baseline
+from app.engine.runner.kernels.runner import KernelRunner
 from app.engine.session.load import load_specification
 from app.engine.space.array_expressions import widened
 from app.engine.space.build import build_space
@@ -258,9 +259,8 @@ def measured(folder: Path, shape: list[int]) -> tuple[list[Any], Baseline | None
     spec, sensors, limits = load_specification(path), SteadySensors(), limits_of((9, 0), 132)
     space = build_space(spec.parameters, spec.restrictions, spec.constants, limits)
     toolchain = Toolchain((sys.executable, str(HERE.parent / "fake_cuda.py")), "fake 1")
-    runner = open_cuda_runner(
-        spec, sensors, space, DeviceGuard(sensors), backend="fake_cuda", toolchain=toolchain, jobs=2
-    )
+    language = open_cuda(sensors, backend="fake_cuda", toolchain=toolchain, jobs=2)
+    runner = KernelRunner.on(language, spec, space, DeviceGuard(sensors))
     try:
         rows = list(runner.measure([0], threading.Event()))
         return rows, Baseline.of_origin(runner.conclude())  # type: ignore[attr-defined]

@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from app.engine.results.measurement import State
-from app.engine.runner.cuda.nvrtc_else_nvcc import NvrtcElseNvcc
-from app.engine.runner.cuda.toolchain import NvccTarget
+from app.engine.runner.cuda.toolchain import NvccTarget, NvrtcElseNvcc
 from app.engine.runner.kernels.compiler import (
     MAX_MESSAGE,
     MOST_RESIDENT_BYTE,

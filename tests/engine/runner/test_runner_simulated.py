@@ -420,7 +420,7 @@ def test_on_a_real_board_the_clocks_stay_as_they_are_and_the_session_says_so(
     class RealBoard:
         info = GpuInfo(0, "GPU-0", "Some board", "nvml", "580", PowerLimit(None, None, None, None), (9, 0))
 
-    monkeypatch.setattr("app.engine.runner.cuda.open.require_cuda", lambda gpu: None)
+    monkeypatch.setattr("app.engine.runner.cuda.language.require_cuda", lambda gpu: None)
     plan = plan_specification(specification, RealBoard())  # type: ignore[arg-type]
     assert not any(parameter.device_setting for parameter in plan.space.parameters)
     assert any("stay as they are" in note for note in plan.space.notes)

@@ -245,7 +245,7 @@ def test_the_example_runs_where_it_can(source: Source, name: str, selector: str 
 
 def test_a_real_board_runs_the_example_only_where_kernels_can_run(monkeypatch: pytest.MonkeyPatch) -> None:
     from app.base.errors import WattridgeError
-    from app.engine.runner.cuda import open as cuda
+    from app.engine.runner.cuda import language as cuda
 
     gpu = FakeGpu(working, source="nvml", name="NVIDIA H200")
 

@@ -57,11 +57,10 @@ def open_window(
 ) -> Iterator[Callable[[], tuple[StandIn, MainWindow]]]:
     from app.engine.metering import meter
     from app.engine.runner.cuda import language
-    from app.engine.runner.cuda import open as opening
 
     replaced = (
-        (opening, "require_cuda"),
-        (opening, "open_cuda_runner"),
+        (language, "require_cuda"),
+        (language, "open_cuda"),
         (language, "look_once"),
         (meter, "WARM_STEP_S"),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -14,11 +13,9 @@ from ...specification.operator_shapes import Operator
 from ...workloads.kernel_arguments import Launch
 from ..kernels.backend import Array, Backend, DeviceFault, Difference, KernelFacts, Mark
 from .comparer import TYPES, compared_type
-from .cublas import BYTES, Product, cublas
-from .driver import Driver, Module, Recording
+from .driver import Driver, Module, Recording, launch_recorded
 from .occupancy import occupancy, resident_blocks
-from .recorded import launch_recorded
-from .vendor import Operands, VendorOperator
+from .vendor import Operands, VendorOperator, VendorProduct, cublas
 
 NONE_YET: Final = 2**64 - 1  # no element differs
 _LIMITS: Final = {  # of DeviceLimits, as the driver calls them; where its library does not know one, the default stays
@@ -164,33 +161,6 @@ class DeviceKernel:
             self._recording.destroy()
             self._recording = None
         self._module.unload()
-
-
-class VendorProduct:
-    """cuBLAS's matrix product of random operands, as a kernel."""
-
-    facts = KernelFacts()
-
-    def __init__(self, driver: Driver, library: ctypes.CDLL) -> None:
-        """Raises OSError and DeviceFault."""
-        self._driver = driver
-        self._buffers = [driver.allocate(BYTES) for _ in range(3)]
-        operand = np.random.default_rng(0).random(BYTES // 4, dtype=np.float32)
-        c, a, b = self._buffers
-        for buffer in (a, b):
-            driver.write(buffer, operand)
-        self._product = Product(library, driver.stream, (c, a, b))
-
-    def launch(self, times: int) -> None:
-        try:
-            self._product.launch(times)
-        except OSError as error:
-            raise DeviceFault(str(error), fatal=False) from None
-
-    def unload(self) -> None:
-        self._product.close()
-        for buffer in self._buffers:
-            self._driver.free(buffer)
 
 
 def _limits(driver: Driver) -> DeviceLimits:

@@ -18,8 +18,7 @@ from ....base.errors import WattridgeError
 from ...workloads.machine_code import granted, kernel_code
 from ...workloads.source_kernel import Build
 from ..kernels.compiler import ProgramMaker, kept_image
-from .compiler import cuda_compiler, symbol
-from .toolchain import NvccTarget, find_toolchain
+from .toolchain import NvccTarget, cuda_compiler, find_toolchain, symbol
 
 _CAPABILITY: Final = re.compile(r" for \((\d+), (\d+)\)")
 

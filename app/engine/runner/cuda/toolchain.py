@@ -16,16 +16,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from ....base.errors import InputError, WattridgeError
 from ....base.installation import how_to_add
 from ...workloads.subprocesses import answer_of
-from ..kernels.compiler import ImageMaker, LibraryMaker, ProgramMaker
+from ..kernels.compiler import (
+    Compiled,
+    Compiler,
+    ImageMaker,
+    LibraryMaker,
+    NotCompiled,
+    ProgramMaker,
+    symbol_among,
+)
+from ..kernels.process import KernelFailed
 from . import nvrtc
-from .nvrtc_else_nvcc import NvrtcElseNvcc
 from .toolkit import toolkits
 
+_KERNEL: Final = re.compile(rb"(?:\.text\.|\.entry )([\w$.]+)[\0(]")  # of machine code, of PTX
+_OF_THE_ASSEMBLER: Final = re.compile(r"^ptxas\b.*\b(error|fatal)\b", re.MULTILINE)
 CHOICE: Final = "WATTRIDGE_CUDA_COMPILER"
 MISSING: Final = f"{how_to_add('cuda')}; or install the CUDA toolkit and set CUDA_HOME to where it is"
 
@@ -75,6 +85,42 @@ class NvccTarget:
         return [*self.command, "-cubin", self.architecture, *options, "-o", str(image), str(source)]
 
 
+class NvrtcElseNvcc:
+    """Implements `ImageMaker`: NVRTC, and nvcc for what NVRTC does not compile.
+
+    Those are texts with headers of the host, or with options of nvcc alone.
+    """
+
+    def __init__(self, nvrtc: ImageMaker, nvcc: ImageMaker) -> None:
+        self._nvrtc = nvrtc
+        self._nvcc = nvcc
+
+    @property
+    def identity(self) -> str:
+        return f"{self._nvrtc.identity}, else {self._nvcc.identity}"
+
+    def make(self, text: str, options: Sequence[str]) -> Compiled:
+        """The message of an image by nvcc states that and why; if neither compiles the text, nvcc's error is raised."""
+        try:
+            return self._nvrtc.make(text, options)
+        except NotCompiled as refused:
+            if _OF_THE_ASSEMBLER.search(refused.what):  # which both have, and which comes after all that they differ in
+                raise
+            why_not = refused
+        try:
+            made = self._nvcc.make(text, options)
+        except KernelFailed:
+            raise
+        except WattridgeError:  # nvcc does not start
+            raise why_not from None
+        words = f"compiled by {self._nvcc.identity}, as NVRTC does not: {why_not.what.splitlines()[0]}"
+        return Compiled(made.image, f"{words}\n{made.said}".strip())
+
+    def close(self) -> None:
+        self._nvrtc.close()
+        self._nvcc.close()
+
+
 @lru_cache(maxsize=1)
 def find_toolchain() -> Toolchain:
     """Raises WattridgeError if no compiler is found, InputError if the requested one is not installed.
@@ -112,3 +158,13 @@ def _version(nvcc: str) -> str:
         raise WattridgeError(f"nvcc does not answer: {error}", nvcc, "reinstall the CUDA toolkit") from None
     match = re.search(r"V[\d.]+", answer)
     return f"nvcc {match[0] if match else answer.strip()[-60:]}"
+
+
+def cuda_compiler(capability: tuple[int, int], *, toolchain: Toolchain | None = None, **options: Any) -> Compiler:
+    """Compile for one compute capability; `options` are those of Compiler. Raises WattridgeError without a compiler."""
+    return Compiler((toolchain or find_toolchain()).maker(capability), **options)
+
+
+def symbol(image: bytes, name: str) -> str:
+    """The kernel of that name as the image has it. Raises KernelFailed."""
+    return symbol_among([symbol.decode() for symbol in _KERNEL.findall(image)], name)

@@ -1,23 +1,31 @@
-"""An operator by the vendor's library on the session's own operands, launched as our kernels are: the reference beside
-a session's configurations, and never one of them."""
+"""cuBLAS and cuDNN by their C functions, as kernels that are launched as ours are.
+
+An operator on the session's own operands is the reference beside its configurations, and never one of them. A fixed
+product shows whether a board drifts. Convolutions are computed forward in FP32 without TF32, by any of cuDNN's
+algorithms.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import Final, Protocol
+from functools import lru_cache, partial
+from typing import Any, Final, Protocol
 
 import numpy as np
 
 from ....base.installation import how_to_add_package
 from ...specification.operator_shapes import Operator
 from ..kernels.backend import Array, DeviceFault, KernelFacts
-from .cublas import NO_TRANSPOSE, ONE, TRANSPOSE, ZERO, Blas, cublas
-from .cudnn import LAYOUTS, Convolution, cudnn
-from .driver import Driver, Recording
-from .recorded import launch_recorded
+from .driver import Driver, Recording, launch_recorded
+from .toolkit import load_first
+
+_N: Final = 4096  # C = A B of N x N matrices: a few milliseconds on a large board, enough blocks for any
+_BYTES: Final = 4 * _N * _N
+NO_TRANSPOSE: Final = 0  # CUBLAS_OP_N
+TRANSPOSE: Final = 1  # CUBLAS_OP_T
+ONE, ZERO = ctypes.c_float(1.0), ctypes.c_float(0.0)
 
 _WORKSPACE: Final = 32 << 20  # as NVIDIA recommends for Hopper: given to cuBLAS, it asks for none while recorded
 
@@ -33,8 +41,197 @@ _DEFAULT_ALGORITHM: Final = -1  # CUBLAS_GEMM_DEFAULT
 _TIMED: Final = 8  # launches of each way that there is,
 _LOOKS: Final = 2  # the second look once the clock has risen
 _RECORDINGS: Final = 3  # tries to record launches: what a library does only once may be over by the next
+LAYOUTS: Final = {"NCHW": 0, "NHWC": 1}  # CUDNN_TENSOR_NCHW, CUDNN_TENSOR_NHWC
+_FLOAT: Final = 0  # CUDNN_DATA_FLOAT
+_CROSS_CORRELATION: Final = 1
+_FMA_MATH: Final = 3  # CUDNN_FMA_MATH: no tensor cores, and so no TF32
+_ALGORITHMS: Final = 8  # CUDNN_CONVOLUTION_FWD_ALGO_COUNT
+_MOST_WORKSPACE: Final = 1 << 30  # bytes: as frameworks allow
 
 Operands = Mapping[str, tuple[int, Array]]  # by an argument's name: its device address, and the array it holds
+
+
+@lru_cache(maxsize=1)
+def cublas() -> ctypes.CDLL | None:
+    """The library, or None if there is none."""
+    return load_first("cublas", ("13", "12", "11"), "cublasSgemm_v2")
+
+
+@lru_cache(maxsize=1)
+def cudnn() -> ctypes.CDLL | None:
+    """The library, or None if there is none."""
+    return load_first("cudnn", ("9", "8"), "cudnnGetConvolutionForwardAlgorithm_v7")
+
+
+class Blas:
+    """The library on one stream. What it refuses raises OSError."""
+
+    def __init__(self, library: ctypes.CDLL, stream: int) -> None:
+        self._library = library
+        self._handle = ctypes.c_void_p()
+        self._check(library.cublasCreate_v2(ctypes.byref(self._handle)))
+        self.call("cublasSetStream_v2", ctypes.c_void_p(stream))
+
+    @property
+    def version(self) -> str:
+        number = ctypes.c_int()
+        self.call("cublasGetVersion_v2", ctypes.byref(number))
+        major, rest = divmod(number.value, 10000)
+        return f"cuBLAS {major}.{rest // 100}.{rest % 100}"
+
+    def has(self, function: str) -> bool:
+        """Whether this release has it."""
+        return hasattr(self._library, function)
+
+    def call(self, function: str, *arguments: Any) -> None:
+        """A function of the library, the handle before its arguments."""
+        self._check(getattr(self._library, function)(self._handle, *arguments))
+
+    def close(self) -> None:
+        self._library.cublasDestroy_v2(self._handle)
+
+    def _check(self, status: int) -> None:
+        if status:
+            raise OSError(f"cuBLAS failed with status {status}")
+
+
+class _Performance(ctypes.Structure):
+    """cudnnConvolutionFwdAlgoPerf_t"""
+
+    _fields_ = (
+        ("algorithm", ctypes.c_int),
+        ("status", ctypes.c_int),
+        ("time_ms", ctypes.c_float),
+        ("memory", ctypes.c_size_t),
+        ("determinism", ctypes.c_int),
+        ("math", ctypes.c_int),
+        ("reserved", ctypes.c_int * 3),
+    )
+
+
+class Convolution:
+    """y = x convolved with w, axes in one of LAYOUTS, weights as Cout and then the axes of an image.
+
+    `algorithm` is the one that `queue` takes, at first what the library would take by itself.
+    """
+
+    def __init__(self, library: ctypes.CDLL, stream: int, operator: Operator, layout: str = "NCHW") -> None:
+        """Raises OSError if the library refuses."""
+        self._library = library
+        self._layout = layout
+        self._handle = ctypes.c_void_p()
+        self._check(library.cudnnCreate(ctypes.byref(self._handle)))
+        self._check(library.cudnnSetStream(self._handle, ctypes.c_void_p(stream)))
+        size = operator.sizes
+        high, wide = operator.output_extents
+        kernel, pad, stride = size["kernel"], size["pad"], size["stride"]
+        self._x = self._tensor(size["batch"], size["Cin"], size["H"], size["W"])
+        self._y = self._tensor(size["batch"], size["Cout"], high, wide)
+        self._w = self._made("cudnnCreateFilterDescriptor")
+        taps = (size["Cout"], size["Cin"], kernel, kernel)
+        self._check(library.cudnnSetFilter4dDescriptor(self._w, _FLOAT, LAYOUTS[layout], *taps))
+        self._how = self._made("cudnnCreateConvolutionDescriptor")
+        self._check(
+            library.cudnnSetConvolution2dDescriptor(
+                self._how, pad, pad, stride, stride, 1, 1, _CROSS_CORRELATION, _FLOAT
+            )
+        )
+        self._check(library.cudnnSetConvolutionMathType(self._how, _FMA_MATH))
+        self.algorithms = self._usable()
+        if not self.algorithms:
+            raise OSError("cuDNN has no algorithm for this convolution")
+        self.algorithm = next(iter(self.algorithms))
+
+    @property
+    def version(self) -> str:
+        self._library.cudnnGetVersion.restype = ctypes.c_size_t
+        number = int(self._library.cudnnGetVersion())
+        unit = 10000 if number >= 90000 else 1000
+        release = f"{number // unit}.{number % unit // 100}.{number % 100}"
+        return f"cuDNN {release}, {self._layout}, algorithm {self.algorithm}"
+
+    @property
+    def workspace_byte(self) -> int:
+        """That the algorithm needs."""
+        return self.algorithms[self.algorithm]
+
+    def queue(self, x: int, w: int, y: int, workspace: int) -> None:
+        """Launch it on those device addresses. Raises OSError."""
+        one, zero = ctypes.c_float(1.0), ctypes.c_float(0.0)
+        self._check(
+            self._library.cudnnConvolutionForward(
+                *(self._handle, ctypes.byref(one), self._x, ctypes.c_void_p(x), self._w, ctypes.c_void_p(w)),
+                *(self._how, self.algorithm, ctypes.c_void_p(workspace), ctypes.c_size_t(self.workspace_byte)),
+                *(ctypes.byref(zero), self._y, ctypes.c_void_p(y)),
+            )
+        )
+
+    def close(self) -> None:
+        self._library.cudnnDestroy(self._handle)
+
+    def _usable(self) -> dict[int, int]:
+        """Its algorithms and their workspaces, bytes; in the order in which the library thinks that they are fast."""
+        algorithms, count = (_Performance * _ALGORITHMS)(), ctypes.c_int()
+        self._check(
+            self._library.cudnnGetConvolutionForwardAlgorithm_v7(
+                self._handle, self._x, self._w, self._how, self._y, _ALGORITHMS, ctypes.byref(count), algorithms
+            )
+        )
+        usable: dict[int, int] = {}
+        for match in algorithms[: count.value]:
+            needed = ctypes.c_size_t()
+            refused = match.status or self._library.cudnnGetConvolutionForwardWorkspaceSize(
+                *(self._handle, self._x, self._w, self._how, self._y, match.algorithm, ctypes.byref(needed))
+            )
+            if not refused and needed.value <= _MOST_WORKSPACE:
+                usable.setdefault(int(match.algorithm), needed.value)
+        return usable
+
+    def _tensor(self, batch: int, channels: int, high: int, wide: int) -> ctypes.c_void_p:
+        made = self._made("cudnnCreateTensorDescriptor")
+        self._check(
+            self._library.cudnnSetTensor4dDescriptor(made, LAYOUTS[self._layout], _FLOAT, batch, channels, high, wide)
+        )
+        return made
+
+    def _made(self, function: str) -> ctypes.c_void_p:
+        descriptor = ctypes.c_void_p()
+        self._check(getattr(self._library, function)(ctypes.byref(descriptor)))
+        return descriptor
+
+    def _check(self, status: Any) -> None:
+        if status:
+            raise OSError(f"cuDNN failed with status {status}")
+
+
+class VendorProduct:
+    """Implements `Kernel`: cuBLAS's matrix product of random operands."""
+
+    facts = KernelFacts()
+
+    def __init__(self, driver: Driver, library: ctypes.CDLL) -> None:
+        """Raises OSError and DeviceFault."""
+        self._driver = driver
+        self._buffers = [driver.allocate(_BYTES) for _ in range(3)]
+        operand = np.random.default_rng(0).random(_BYTES // 4, dtype=np.float32)
+        c, a, b = (ctypes.c_void_p(buffer) for buffer in self._buffers)
+        for buffer in self._buffers[1:]:
+            driver.write(buffer, operand)
+        self._blas = Blas(library, driver.stream)
+        one, zero = ctypes.byref(ONE), ctypes.byref(ZERO)
+        self._words = NO_TRANSPOSE, NO_TRANSPOSE, _N, _N, _N, one, a, _N, b, _N, zero, c, _N
+
+    def launch(self, times: int) -> None:
+        try:
+            for _ in range(times):
+                self._blas.call("cublasSgemm_v2", *self._words)
+        except OSError as error:
+            raise DeviceFault(str(error), fatal=False) from None
+
+    def unload(self) -> None:
+        self._blas.close()
+        for buffer in self._buffers:
+            self._driver.free(buffer)
 
 
 class _Calls(Protocol):

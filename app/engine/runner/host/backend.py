@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,8 +16,9 @@ from ....sensors.limits import DeviceLimits
 from ...children.scratch import scratch_folder
 from ...workloads.kernel_arguments import Launch
 from ..kernels.backend import Array, Backend, DeviceFault, Difference, KernelFacts, Mark, PageLocked, difference
-from .page_locking import PageLocks
 
+_LIBRARY: Final = "libcuda.so.1"
+_PORTABLE_AND_MAPPED: Final = 1 | 2  # CU_MEMHOSTREGISTER_PORTABLE, CU_MEMHOSTREGISTER_DEVICEMAP
 ALIGNED: Final = 64  # bytes: what vector instructions want
 _SCALARS: Final[dict[str, Any]] = {
     "bool": ctypes.c_bool,
@@ -152,3 +154,43 @@ def _argument(argument: Any) -> tuple[Any, Any]:
         raise DeviceFault(f"a scalar of type {argument.dtype.name} cannot be passed to a function")
     value = kind(argument.item())
     return value, value
+
+
+class PageLocks:
+    """Page-locked arrays, which the driver maps for the board: memory of functions whose kernels use it."""
+
+    def __init__(self) -> None:
+        self._locked: dict[int, Array] = {}  # by address; a function may keep it
+
+    def lock(self, array: Array) -> None:
+        """Lock it, unless it is. Raises DeviceFault if the driver refuses."""
+        address = array.ctypes.data
+        if address not in self._locked:
+            nbyte, flags = ctypes.c_size_t(array.nbytes), ctypes.c_uint(_PORTABLE_AND_MAPPED)
+            _driver()("cuMemHostRegister_v2", ctypes.c_void_p(address), nbyte, flags)
+            self._locked[address] = array
+
+    def unlock(self, array: Array) -> None:
+        """Let it go, where it is locked. Raises DeviceFault if the driver refuses."""
+        if self._locked.pop(array.ctypes.data, None) is not None:
+            _driver()("cuMemHostUnregister", ctypes.c_void_p(array.ctypes.data))
+
+
+@lru_cache(maxsize=1)
+def _driver() -> Callable[..., None]:
+    """Calls a function of the driver, in the context that CUDA's runtime uses. Raises DeviceFault, as it does."""
+    try:
+        library = ctypes.CDLL(_LIBRARY)
+    except OSError as error:
+        raise DeviceFault(f"page-locked memory needs NVIDIA's driver: {error}") from None
+
+    def call(name: str, *arguments: Any) -> None:
+        if code := getattr(library, name)(*arguments):
+            raise DeviceFault(f"{name} failed: error {code}")
+
+    device, context = ctypes.c_int(), ctypes.c_void_p()
+    call("cuInit", 0)
+    call("cuDeviceGet", ctypes.byref(device), 0)
+    call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
+    call("cuCtxSetCurrent", context)
+    return call

@@ -92,6 +92,17 @@ def once_compiled(image: Future[Compiled], stop: threading.Event | None) -> Comp
     return image.result()
 
 
+def symbol_among(symbols: Sequence[str], name: str) -> str:
+    """The kernel of that name among an image's: C++ mangles names that are not extern "C". Raises KernelFailed."""
+    if name in symbols:
+        return name
+    mangled = re.compile(rf"_Z(N[\w$]*?)?{len(name)}{re.escape(name)}(?!\d)")
+    for symbol in symbols:
+        if mangled.match(symbol):
+            return symbol
+    raise KernelFailed(State.COMPILE, f"the source has no kernel '{name}'")
+
+
 def took_too_long(seconds: float) -> KernelFailed:
     """What is raised of a compiler that was ended then."""
     return KernelFailed(State.COMPILE, f"the compiler took longer than {seconds:g} s")

@@ -79,12 +79,12 @@ FACTS: Final = {  # as measurements report them -> as the backend does
 class LoadedKernels:
     """The kernels of one session in the runner process. A load's name is its kernel's."""
 
-    def __init__(self, gpu: ProcessGpu, language: Language, timeout_s: float, on_wait: Callable[[], None]) -> None:
+    def __init__(self, language: Language, timeout_s: float, on_wait: Callable[[], None]) -> None:
         """`on_wait` is called before and during what takes long, while the driver still keeps the last samples."""
         self.last: Load | None = None  # the last kernel that worked
         self.lost = False  # the process, by a fault or a stop: another one has yet to take over
-        gpu.timeout_s = timeout_s
-        self._gpu = gpu
+        self._gpu = language.gpu
+        self._gpu.timeout_s = timeout_s
         self._timeout_s = timeout_s
         self._on_wait = on_wait
         self._scratch = scratch_folder()

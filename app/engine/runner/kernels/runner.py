@@ -40,7 +40,6 @@ from ..base import More, OnPreparation, Runner, by_setting, no_more, settings_of
 from ..measurement_figures import measurement_of, timed_measurement
 from ..stating import Stating, seen_again
 from .compiler import Compiled, once_compiled
-from .gpu import ProcessGpu
 from .language import Language
 from .loaded import LoadedKernels, Reader, idle_words, reader_of, what_is_wrong
 from .process import KernelFailed
@@ -99,15 +98,15 @@ class KernelRunner(Runner):
 
     def __init__(
         self,
-        gpu: ProcessGpu,
+        language: Language,
         spec: Specification,
         space: SearchSpace,
         guard: DeviceGuard,
-        language: Language,
         condition: Condition | None = None,
         script: ScriptSide | None = None,
     ) -> None:
         """`condition` is the one to state figures for, where the user chose it; `script` what a script contributes."""
+        gpu = language.gpu
         self.source: str = gpu.info.source
         self.batch = max(LEAST_BATCH, min(MOST_BATCH, 4 * language.compiler.jobs))
         metered, time_alone = gpu.info.source != "unmetered", script is not None and script.time_alone
@@ -129,7 +128,7 @@ class KernelRunner(Runner):
         self._script = script
         self._kernel = language.kernel(spec) if script is None else language.kernel(spec, script.kernel)
         timeout_s = spec.kernel.timeout_s if spec.kernel else 10.0
-        self._kernels = LoadedKernels(gpu, language, timeout_s, self._settle)
+        self._kernels = LoadedKernels(language, timeout_s, self._settle)
         self._enough_s = TIMED_S if time_alone else WINDOW_S  # of launches whose time is all that can be measured
         if self._metered or self._few_are_enough:
             self._meter: Meter | Stopwatch = Meter(gpu, needs=spec.uses)
@@ -146,6 +145,23 @@ class KernelRunner(Runner):
         self._unmet = ""  # by the board, of the setting in force
         self._following: dict[Future[Compiled], _Candidate] = {}  # what comes after the one that runs
         self._looked: _Candidate | None = None  # the last that ran: its time per launch is looked at once more
+
+    @classmethod
+    def on(
+        cls,
+        language: Language,
+        spec: Specification,
+        space: SearchSpace,
+        guard: DeviceGuard,
+        condition: Condition | None = None,
+        script: ScriptSide | None = None,
+    ) -> KernelRunner:
+        """The runner of a specification; the device is closed if there can be none. Raises InputError."""
+        with ExitStack() as undo:
+            undo.callback(language.close)
+            runner = cls(language, spec, space, guard, condition, script)
+            undo.pop_all()
+        return runner
 
     def prepare(self, rows: Sequence[int], stop: threading.Event, on_progress: OnPreparation) -> None:
         """What the board needs before its first measurement; the first rows compile meanwhile, their arguments and

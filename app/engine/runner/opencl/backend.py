@@ -18,7 +18,7 @@ import pyopencl as cl
 from ....sensors.limits import DeviceLimits
 from ...workloads.kernel_arguments import Launch
 from ..kernels.backend import Array, Backend, DeviceFault, KernelFacts, LocalMemory, Mark
-from .device import device_of
+from .build import device_of
 from .image import read_image
 
 # pyopencl's own; a script's warnings, in whose process this may be, are its own

@@ -7,12 +7,12 @@ import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 os.environ["PYOPENCL_NO_CACHE"] = "1"  # images are kept by `compiler`
 
 import pyopencl as cl
 
-from .device import device_of
 from .image import make_image
 
 
@@ -37,6 +37,12 @@ def main(words: Sequence[str]) -> int:
     names = program.get_info(cl.program_info.KERNEL_NAMES).split(";")
     image.write_bytes(make_image(names, program.get_info(cl.program_info.BINARIES)[0]))
     return 0
+
+
+def device_of(number: str) -> Any:
+    """The device PLATFORM.DEVICE. Raises LookupError where it is gone, and cl.Error."""
+    platform, _, device = number.partition(".")
+    return cl.get_platforms()[int(platform)].get_devices()[int(device)]
 
 
 def log_of(program: cl.Program, device: cl.Device) -> str:

@@ -1,4 +1,4 @@
-"""OpenCL as a language of the runner."""
+"""OpenCL as a language of the runner, and which of its devices a board is."""
 
 from __future__ import annotations
 
@@ -8,14 +8,18 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from ....sensors.opencl.devices import OpenclDevice
+from ....base.errors import WattridgeError
+from ....sensors.gpu import Gpu
+from ....sensors.opencl.devices import OpenclDevice, device_of_board
+from ....sensors.select import pci_address
+from ....sensors.unmetered import UnmeteredDevice
 from ...children.python import python_command
 from ...metering.characterisation.store import stored_characterisation
 from ...results.measurement import State
 from ..base import OnPreparation, PreparationFailed
 from ..kernels.compiler import Compiler, ProgramMaker
 from ..kernels.gpu import ProcessGpu
-from ..kernels.language import Language
+from ..kernels.language import Language, language_on
 from ..kernels.process import KernelFailed
 from .image import read_image
 
@@ -39,8 +43,8 @@ class OpenclTarget:
 class OpenclLanguage(Language):
     """Implements `Language` on a device."""
 
-    def __init__(self, gpu: ProcessGpu, device: OpenclDevice, jobs: int | None = None) -> None:
-        super().__init__(gpu, Compiler(ProgramMaker(OpenclTarget(device)), jobs=jobs))
+    def __init__(self, gpu: ProcessGpu, device: OpenclDevice) -> None:
+        super().__init__(gpu, Compiler(ProgramMaker(OpenclTarget(device))))
 
     def symbol(self, image: bytes, name: str) -> str:
         names, _ = read_image(image)
@@ -49,7 +53,31 @@ class OpenclLanguage(Language):
         return name
 
     def prepare(self, stop: threading.Event, on_progress: OnPreparation) -> None:
-        info = self._gpu.info
+        info = self.gpu.info
         if info.live and stored_characterisation(info) is None:
             what = "the power sensor is not characterised, and its defaults are used"
             raise PreparationFailed(what, remedy=f"once for this board: wattridge characterise --gpu {info.index}")
+
+
+def opencl_device_of(gpu: Gpu) -> OpenclDevice:
+    """The device that a board is. Raises WattridgeError where OpenCL does not say that one is."""
+    if isinstance(gpu, UnmeteredDevice):
+        if gpu.opencl is None:
+            remedy = "choose --gpu opencl, or one of those that wattridge gpus --verbose lists"
+            raise WattridgeError("OpenCL runs on a device of OpenCL", gpu.info.label, remedy)
+        return gpu.opencl
+    device = device_of_board(gpu.info.uuid, pci_address(gpu.info.uuid))
+    if device is None:
+        remedy = "wattridge doctor lists OpenCL's devices; --gpu opencl:NAME runs on another one, without energy"
+        raise WattridgeError("no OpenCL device says that it is this board", gpu.info.label, remedy)
+    return device
+
+
+def open_opencl(sensors: Gpu, *, isolated: bool = True) -> OpenclLanguage:
+    """A device that runs OpenCL kernels, its processes started. Raises WattridgeError.
+
+    Unless `isolated`, kernels are launched in this process, which one that faults takes along.
+    """
+    device = opencl_device_of(sensors)
+    gpu = ProcessGpu(sensors, f"{__package__}.backend", device.number, context="OpenCL context", isolated=isolated)
+    return language_on(gpu, lambda: OpenclLanguage(gpu, device))

@@ -39,10 +39,9 @@ from ...specification.model import Specification
 from ...workloads.hardware_counters import METRICS, OTHER_NAMES
 from ...workloads.source_kernel import KernelRefused
 from ...workloads.subprocesses import Ended, answer_of, run_process
-from ..cuda.compiler import cuda_compiler
 from ..cuda.gpu import CudaGpu
 from ..cuda.language import CudaLanguage
-from ..cuda.toolchain import Toolchain
+from ..cuda.toolchain import Toolchain, cuda_compiler
 from ..cuda.toolkit import toolkits
 from ..kernels.compiler import once_compiled
 from ..kernels.process import KernelFailed
