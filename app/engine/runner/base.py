@@ -1,6 +1,6 @@
 """The `Runner` seam: takes rows of a search space, returns measurements.
 
-The order in which rows are measured, chosen to minimise restarts of a service and changes of a board's settings.
+Rows are measured in the order that needs the fewest restarts of a service and changes of a board's settings.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ...base.errors import WattridgeError
+from ...sensors.gpu import LIVE, Gpu
 from ..control.guard import DeviceGuard, SeveralBoards
+from ..control.obeying import disobeyed
 from ..results.measurement import Configuration, Depth, Measurement, Value
 from ..results.objectives import Objective
 from ..results.settings import SETTINGS
 from ..space.search_space import SearchSpace
+from ..specification.model import Specification
 
 More = Callable[[], Sequence[int]]  # gives further rows whenever it is called
 OnPreparation = Callable[[str, float, float], None]  # what is done, in words; seconds done; seconds in all
@@ -127,6 +130,36 @@ class Runner(ABC):
 
     def close(self) -> None:  # noqa: B027  (nothing to release)
         """Release the board."""
+
+
+class BoardRunner(Runner):
+    """A runner on one board, whose settings it makes. Takes over the guard: closing it restores the settings."""
+
+    def __init__(self, gpu: Gpu, spec: Specification, space: SearchSpace, guard: DeviceGuard | SeveralBoards) -> None:
+        self.source = gpu.info.source
+        self._gpu = gpu
+        self._spec = spec
+        self._space = space
+        self._guard = guard
+        self._unmet = ""  # by the board, of the setting in force
+
+    def close(self) -> None:
+        """Restore the board's settings."""
+        self._guard.restore()
+
+    def _set(self, settings: Mapping[str, float], stop: threading.Event) -> bool:
+        """Make the settings of a row and wait until they have settled; False where `stop` was set meanwhile."""
+        if not self._guard.apply(**settings):
+            return True
+        self._unmet = self._guard.unmet()
+        return not self._gpu.clock.wait(self._guard.settling_s, stop)
+
+    def _disobedience(self, measurement: Measurement, settings: Mapping[str, float]) -> list[str]:
+        """Remarks on settings that a real board does not have as the row asks for them."""
+        if self.source not in LIVE:
+            return []
+        clock_mhz, reasons = measurement.observed_clock_mhz, measurement.event_reasons
+        return [self._unmet, disobeyed(self._gpu, settings.get("graphics_clock_mhz"), clock_mhz, reasons)]
 
 
 class RowByRow(Runner):

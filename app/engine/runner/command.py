@@ -15,7 +15,6 @@ from dataclasses import replace
 from ...sensors.gpu import LIVE, Gpu
 from ...sensors.unmetered import NO_ENERGY
 from ..control.guard import DeviceGuard
-from ..control.obeying import disobeyed
 from ..metering.external_meters import meters_beside
 from ..metering.span import Span, read_span, window_of
 from ..metering.watching import Watch, watch
@@ -25,7 +24,7 @@ from ..space.search_space import SearchSpace
 from ..specification.model import Specification
 from ..workloads.command import Command, CommandFailed
 from ..workloads.subprocesses import Ended
-from .base import RowByRow, by_setting, setting_names, settings_of
+from .base import BoardRunner, RowByRow, by_setting, setting_names, settings_of
 from .measurement_figures import Figures, measurement_of
 
 
@@ -39,27 +38,22 @@ def not_its_own(source: str, what: str = "a program") -> str:
     return f"{what} draws nothing on a {source} board: time is its own, power and energy are the {power_of}"
 
 
-class CommandRunner(RowByRow):
+class CommandRunner(RowByRow, BoardRunner):
     """Runs a program once per configuration. Takes over the guard: closing the runner restores the board's settings."""
 
     def __init__(self, gpu: Gpu, spec: Specification, space: SearchSpace, guard: DeviceGuard) -> None:
-        self.source: str = gpu.info.source
+        super().__init__(gpu, spec, space, guard)
         # each row takes seconds, so a strategy learns from every one, unless a change of clocks would be for one only
         self.batch = 8 if setting_names(space) else 1
-        self._gpu = gpu
-        self._spec = spec
-        self._space = space
-        self._guard = guard
         self._command = Command(spec)
         self._watch: Watch | None = None
-        self._unmet = ""  # by the board, of the setting in force
 
     def close(self) -> None:
         """Restore the board's settings."""
         if self._watch is not None:
             self._watch.release()
             self._watch = None
-        self._guard.restore()
+        super().close()
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
@@ -71,10 +65,8 @@ class CommandRunner(RowByRow):
         watched = self._watch = self._watch or watch(self._gpu)
         configuration = self._space.configuration(row)
         settings = settings_of(self._space, configuration)
-        if self._guard.apply(**settings):
-            self._unmet = self._guard.unmet()
-            if self._gpu.clock.wait(self._guard.settling_s, stop):
-                return None
+        if not self._set(settings, stop):
+            return None
         begun = time.monotonic()
         spans: list[Span] = []
         windows: list[Window] = []
@@ -106,10 +98,7 @@ class CommandRunner(RowByRow):
             cost_s=time.monotonic() - begun,
             reported=reported,
         )
-        asked_mhz = settings.get("graphics_clock_mhz")
-        if self.source in LIVE:
-            clock_mhz, reasons = measurement.observed_clock_mhz, measurement.event_reasons
-            lines += [self._unmet, disobeyed(self._gpu, asked_mhz, clock_mhz, reasons)]
+        lines += self._disobedience(measurement, settings)
         return replace(measurement, message="; ".join(line for line in dict.fromkeys(lines) if line))
 
     def _window(self, span: Span, ended: Ended) -> Window:

@@ -1,11 +1,8 @@
 """`FunctionRunner`: calls a Python function for each configuration, and measures the board that it uses meanwhile.
 
-The function runs in this process: what it does to it, a fault included, is not isolated.
-
-Calls of a Python function one after the other until their time is known well enough, and which clock times them.
-
-Calls that return before their work is done are timed by events of the library whose device does the work: two batches
-are in its queue at any time, so that the device does not wait for Python.
+The function runs in this process: what it does to it, a fault included, is not isolated. It is called until its time is
+known well enough. Calls that return before their work is done are timed by events of the library whose device does the
+work: two batches are in its queue at any time, so that the device does not wait for Python.
 """
 
 from __future__ import annotations
@@ -18,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from statistics import fmean
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 from ..metering.confidence import Interval, confidence_interval, not_negative
 from ..metering.meter import RISE_S, least_window_s
@@ -77,28 +74,35 @@ class HostTimer:
         return (last - first) / 1e9
 
 
-class TorchTimer:
-    """PyTorch's CUDA events."""
+class _EventTimer:
+    """Events of a library for CUDA; `options` make one that has a time."""
 
-    words = "CUDA events of PyTorch"
+    options: ClassVar[dict[str, bool]] = {}
 
-    def __init__(self, torch: Any) -> None:
-        self._torch = torch
+    def __init__(self, library: Any) -> None:
+        self._cuda = library.cuda
 
     def mark(self) -> Any:
-        event = self._torch.cuda.Event(enable_timing=True)
+        event = self._cuda.Event(**self.options)
         event.record()
         return event
 
     def wait(self, mark: Any) -> None:
         mark.synchronize()
 
+
+class TorchTimer(_EventTimer):
+    """PyTorch's CUDA events."""
+
+    words = "CUDA events of PyTorch"
+    options: ClassVar[dict[str, bool]] = {"enable_timing": True}
+
     def seconds(self, first: Any, last: Any) -> float:
         return float(first.elapsed_time(last)) / 1e3
 
     def record(self, call: Callable[[], object], times: int) -> Callable[[], object] | None:
         """A function that launches so many calls at once, as a CUDA graph; None if they cannot be recorded."""
-        cuda = self._torch.cuda
+        cuda = self._cuda
         try:
             stream = cuda.Stream()
             stream.wait_stream(cuda.current_stream())
@@ -116,24 +120,13 @@ class TorchTimer:
         return replay
 
 
-class CupyTimer:
+class CupyTimer(_EventTimer):
     """CuPy's CUDA events."""
 
     words = "CUDA events of CuPy"
 
-    def __init__(self, cupy: Any) -> None:
-        self._cupy = cupy
-
-    def mark(self) -> Any:
-        event = self._cupy.cuda.Event()
-        event.record()
-        return event
-
-    def wait(self, mark: Any) -> None:
-        mark.synchronize()
-
     def seconds(self, first: Any, last: Any) -> float:
-        return float(self._cupy.cuda.get_elapsed_time(first, last)) / 1e3
+        return float(self._cuda.get_elapsed_time(first, last)) / 1e3
 
 
 def find_timer(synchronise: Callable[[], object] | None = None) -> CallTimer:

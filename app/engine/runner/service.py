@@ -1,10 +1,9 @@
 """`ServiceRunner`: measures a service under load: throughput, latencies, and what its boards draw for a token.
 
 A window opens when throughput and power are steady, and closes when both are known well enough, or at its time limit.
-On a simulated board that models a service no server is run. On another one server and requests are real, but draw
-nothing there: power and energy are that board's own, and every measurement says so.
-
-From what became of requests in a window to the figures of a service.
+The figures follow from what became of the requests in that window. On a simulated board that models a service no server
+is run. On another one server and requests are real, but draw nothing there: power and energy are that board's own, and
+every measurement says so.
 """
 
 from __future__ import annotations
@@ -20,10 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...base.formatting import percent
-from ...sensors.gpu import LIVE, Gpu
+from ...sensors.gpu import Gpu
 from ...sensors.service import Requests, Served, note_served
 from ..control.guard import DeviceGuard, SeveralBoards
-from ..control.obeying import disobeyed
 from ..metering.confidence import EVEN, SMOOTH, Interval, Weights
 from ..metering.power_source import Energy
 from ..metering.steady_window import Known, Look, known_of, look
@@ -34,7 +32,7 @@ from ..space.search_space import SearchSpace
 from ..specification.model import Specification
 from ..workloads.command import CommandFailed
 from ..workloads.service import Service
-from .base import RowByRow, by_setting, setting_names, settings_of
+from .base import BoardRunner, RowByRow, by_setting, setting_names, settings_of
 from .measurement_figures import Figures, Intervals, measurement_of
 
 Floats = npt.NDArray[np.float64]
@@ -199,7 +197,7 @@ class _Seen:
     said: tuple[str, ...]
 
 
-class ServiceRunner(RowByRow):
+class ServiceRunner(RowByRow, BoardRunner):
     """Measures a service under load. Takes over the guard: closing the runner restores the settings of the boards."""
 
     def __init__(
@@ -211,16 +209,11 @@ class ServiceRunner(RowByRow):
         service: Service,
         under_load: ServiceUnderLoad,
     ) -> None:
-        self.source: str = gpu.info.source
+        super().__init__(gpu, spec, space, guard)
         # a start costs most, then a change of clocks: the more rows are known at once, the fewer there are of both
         self.batch = 256 if service.argument_names else 8 if setting_names(space) else 1
-        self._gpu = gpu
-        self._spec = spec
-        self._space = space
-        self._guard = guard
         self._service = service
         self._under_load = under_load
-        self._unmet = ""  # by the board, of the setting in force
 
     def close(self) -> None:
         """End the service where it was started here, and restore the board's settings."""
@@ -228,7 +221,7 @@ class ServiceRunner(RowByRow):
             self._under_load.drop()
         finally:
             try:
-                self._guard.restore()
+                super().close()
             finally:
                 self._under_load.close()
 
@@ -241,10 +234,8 @@ class ServiceRunner(RowByRow):
     def _measure(self, row: int, stop: threading.Event) -> Measurement | None:
         configuration = self._space.configuration(row)
         settings = settings_of(self._space, configuration)
-        if self._guard.apply(**settings):
-            self._unmet = self._guard.unmet()
-            if self._gpu.clock.wait(self._guard.settling_s, stop):
-                return None
+        if not self._set(settings, stop):
+            return None
         begun_ns = self._gpu.clock.now_ns()
         started_s = 0.0
         try:
@@ -386,11 +377,7 @@ class ServiceRunner(RowByRow):
             reported=[{**item.figures, **_of_energy(item)} for item in seen],
             more={START: started_s} if started_s else None,
         )
-        lines = [text for item in seen for text in item.said]
-        if self.source in LIVE:
-            asked_mhz = settings.get("graphics_clock_mhz")
-            clock_mhz, reasons = measured.observed_clock_mhz, measured.event_reasons
-            lines += [self._unmet, disobeyed(self._gpu, asked_mhz, clock_mhz, reasons)]
+        lines = [text for item in seen for text in item.said] + self._disobedience(measured, settings)
         message = "; ".join(dict.fromkeys(line for line in lines if line))
         return replace(measured, message=message, intervals=_intervals(measured.values, measured.intervals, seen))
 

@@ -24,7 +24,7 @@ from ..space.search_space import SearchSpace
 from ..specification.model import Specification, names_at_time
 from ..workloads.machine_code import FEATURES, as_rows
 from ..workloads.profiled import ProfiledKernel
-from .base import More, Runner, by_setting, no_more, settings_of
+from .base import BoardRunner, More, by_setting, no_more, settings_of
 from .kernels.reference import Baseline, ReferenceLooks
 from .measurement_figures import measurement_of, timed_measurement
 from .stating import Stating, seen_again
@@ -33,7 +33,7 @@ TIMED_SCATTER: Final = 0.005  # of the time by a few launches on a real board; t
 _Look = Callable[[int, Configuration, Load, threading.Event], Measurement | None]  # one configuration; None: stopped
 
 
-class SimulatedRunner(Runner):
+class SimulatedRunner(BoardRunner):
     """Measures on a simulated board. Takes over the guard: closing it restores the board's settings.
 
     The first kernel that works is looked at again between the others: a real board has a reference kernel for that.
@@ -58,11 +58,8 @@ class SimulatedRunner(Runner):
 
         `window_s`: of each energy measurement, at least.
         """
+        super().__init__(gpu, spec, space, guard)
         self._window_s = window_s
-        self._gpu = gpu
-        self._spec = spec
-        self._space = space
-        self._guard = guard
         self._kernel = ProfiledKernel.of(spec, gpu.limits)
         self.timed = frozenset[str]() if time_alone else names_at_time(spec, space.names)
         self._time_alone = time_alone
@@ -107,10 +104,6 @@ class SimulatedRunner(Runner):
         if self._spec.operator is None:
             return stated
         return {**stated, **Baseline(why_not="a simulated board has no vendor library").to_origin()}
-
-    def close(self) -> None:
-        """Restore the board's settings."""
-        self._guard.restore()
 
     # --- inside -----------------------------------------------------------------------------------------------------
 

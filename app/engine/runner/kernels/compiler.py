@@ -423,7 +423,7 @@ class LibraryMaker:
         process, stays = self._take(), False
         message = {"do": "compile", "options": [*self._options, *options]}
         try:
-            reply, (image,) = process.exchange(message, [text.encode()], timeout_s=self._compile_s)
+            reply, (image,) = process.exchange(message, [text.encode()], self._compile_s)
             stays = reply["resident_byte"] <= MOST_RESIDENT_BYTE
         except KernelFailed as failure:
             if self._closed:

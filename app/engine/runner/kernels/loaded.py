@@ -1,14 +1,18 @@
 """`LoadedKernels`: a kernel's life in the runner process, from its image to its unloading.
 
-What launches report of themselves, as figures of a measurement: their own time, or a value.
+Its outputs are compared there, or checked by the user's own program, whose exit status says whether they are right.
+What its launches report of themselves, their own time or a value, becomes figures of a measurement.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, Final
 
 from ....base.errors import WattridgeError
@@ -16,8 +20,10 @@ from ....sensors.gpu import Execution, Load
 from ...children.scratch import scratch_folder
 from ...results.measurement import State
 from ...specification.model import NOTHING, OF_THE_HOST, RETURNED_TIMES, KernelSpec
+from ...workloads.command import fill_places
 from ...workloads.kernel_arguments import Array, CallPlan, Launch, read_array
 from ...workloads.source_kernel import Prepared
+from ...workloads.subprocesses import run_process
 from .compiler import once_compiled
 from .gpu import ProcessGpu
 from .language import Language
@@ -67,6 +73,8 @@ def idle_words(kernel: KernelSpec, execution: Execution, figures: Figures) -> st
 
 
 SPARE_S: Final = 1.0  # a first launch may take this much longer than its limit: lazy loading, comparing, once more
+VERIFY_S: Final = 300.0  # for the user's program
+_SHOWN: Final = 2000  # characters of what it says
 KEPT: Final = 3  # kernels that stay loaded: the one that runs, the next, and the one that keeps the board warm
 FACTS: Final = {  # as measurements report them -> as the backend does
     "registers_per_thread": "registers",
@@ -171,6 +179,31 @@ class LoadedKernels:
         names = [argument.name for argument in self._calls.outputs] if self._calls is not None else []
         self._gpu.ask({"do": "save", "names": names, "folder": str(folder)})
         return {name: read_array(folder / f"{name}.npy", None) for name in names}
+
+    def verify_by_program(
+        self, command: Sequence[str], arrays: Collection[str], folder: Path, stop: threading.Event
+    ) -> str:
+        """What is wrong with the outputs of the launch before, in words; empty if nothing is, or when stopped.
+
+        `{name}` in the command stands for the file of an array (.npy). Raises KernelFailed.
+        """
+        named = {name for word in command for name in re.findall(r"\{(\w+)\}", word)} & set(arrays)
+        kept = Path(scratch_folder())
+        try:
+            self._gpu.ask({"do": "save", "names": sorted(named), "folder": str(kept)})
+            filled = fill_places(list(command), {name: str(kept / f"{name}.npy") for name in named})
+            program = Path(filled[0]).name
+            try:
+                ended = run_process(filled, folder=folder, timeout_s=VERIFY_S, stop=stop)
+            except (OSError, ValueError) as error:  # ValueError: a NUL in a word
+                return f"{program} does not start: {error}"
+            if ended.stopped or (ended.exit_status == 0 and not ended.timed_out):
+                return ""
+            how = f"took longer than {VERIFY_S:g} s" if ended.timed_out else ended.how
+            message = (ended.errors.strip() or ended.output.strip())[-_SHOWN:]
+            return f"{program} says that the output is wrong: {how}" + (f"\n{message}" if message else "")
+        finally:
+            shutil.rmtree(kept, ignore_errors=True)
 
     def launches(self, name: str, reader: Reader) -> Launches:
         """Single launches of a loaded kernel, each timed: by itself where it reports its time."""

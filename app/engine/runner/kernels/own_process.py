@@ -119,16 +119,9 @@ class OwnProcess:
         self._prepare(self.current)
 
     def keep_spare(self) -> None:
-        """There is none."""
+        """There is none, so that none is informed or waited for either."""
 
-    def inform_spare(self) -> None:
-        """There is none."""
-
-    def await_opened(self) -> None:
-        """There is none."""
-
-    def await_spare(self) -> None:
-        """There is none."""
+    inform_spare = await_opened = await_spare = keep_spare
 
     def replace(self) -> float:
         """Raises WattridgeError: what a fault has cost is this process's context."""

@@ -68,9 +68,7 @@ class AskedProcess:
     def post(self, message: Message, blocks: Sequence[bytes] = ()) -> None:
         """Send without waiting for the reply; an error, or the end of the process, is raised by the next request."""
         self._posted += 1
-        self._process.send(
-            {**message, "number": self._posted}, blocks
-        )  # the next request finds out whether it has gone
+        self._process.send({**message, "number": self._posted}, blocks)
 
     def request(
         self,
@@ -85,15 +83,10 @@ class AskedProcess:
         Raises KernelFailed if the driver refused, the process ended or the time ran out (it is killed then),
         InputError if what was asked makes no sense.
         """
-        return self.exchange(message, blocks, timeout_s=timeout_s, meanwhile=meanwhile)[0]
+        return self.exchange(message, blocks, timeout_s, meanwhile)[0]
 
     def exchange(
-        self,
-        message: Message,
-        blocks: Sequence[bytes] = (),
-        *,
-        timeout_s: float = ASK_S,
-        meanwhile: Callable[[], None] | None = None,
+        self, message: Message, blocks: Sequence[bytes], timeout_s: float, meanwhile: Callable[[], None] | None = None
     ) -> tuple[Message, list[bytes]]:
         """As `request`, with the blocks of the reply."""
         if self._answered < self._posted:

@@ -36,17 +36,17 @@ from ...space.search_space import SearchSpace
 from ...specification.model import Specification, names_at_time
 from ...workloads.machine_code import as_rows, shortfall
 from ...workloads.source_kernel import KernelRefused, Prepared
-from ..base import More, OnPreparation, Runner, by_setting, no_more, settings_of
+from ..base import BoardRunner, More, OnPreparation, by_setting, no_more, settings_of
 from ..measurement_figures import measurement_of, timed_measurement
 from ..stating import Stating, seen_again
 from .compiler import Compiled, once_compiled
+from .gpu import ProcessGpu
 from .language import Language
 from .loaded import LoadedKernels, Reader, idle_words, reader_of, what_is_wrong
 from .process import KernelFailed
 from .reference import DRIFT_LOAD, VendorLook, reference_figures
 from .reference import VENDOR_LOAD as VENDOR
 from .script_side import ScriptSide
-from .verifying import verify_by_program
 
 LEAST_BATCH: Final = 16
 MOST_BATCH: Final = 64
@@ -89,12 +89,14 @@ class _Candidate:
         return self.run is not None or self.time_s is not None
 
 
-class KernelRunner(Runner):
+class KernelRunner(BoardRunner):
     """Measures kernels on a real board. Takes over the guard and the runner processes.
 
     This class schedules: compiling ahead, the reference kernel, repeats, and recovery from faults. `LoadedKernels` is
     what happens to a kernel in the runner process, `Meter` how its launches are measured.
     """
+
+    _gpu: ProcessGpu
 
     def __init__(
         self,
@@ -107,7 +109,7 @@ class KernelRunner(Runner):
     ) -> None:
         """`condition` is the one to state figures for, where the user chose it; `script` what a script contributes."""
         gpu = language.gpu
-        self.source: str = gpu.info.source
+        super().__init__(gpu, spec, space, guard)
         self.batch = max(LEAST_BATCH, min(MOST_BATCH, 4 * language.compiler.jobs))
         metered, time_alone = gpu.info.source != "unmetered", script is not None and script.time_alone
         # kernels of other languages report their times themselves
@@ -118,10 +120,6 @@ class KernelRunner(Runner):
         self.timed = names_at_time(spec, space.names) if quick and not time_alone else frozenset[str]()
         self.settle_s = 0.0  # lower bounds, beyond what the meter takes by itself
         self.window_s = 0.0 if script is None else script.window_s
-        self._gpu = gpu
-        self._spec = spec
-        self._space = space
-        self._guard = guard
         self._language = language
         self.feature_names = language.feature_names
         self._compiler = language.compiler
@@ -142,7 +140,6 @@ class KernelRunner(Runner):
         self._ahead: dict[int, tuple[_Candidate, Future[Compiled]]] = {}  # compiling since before they are asked for
         self._unsettled: list[Callable[[], None]] = []  # figures of what ran, once all its samples are reported
         self._finished: list[Measurement] = []
-        self._unmet = ""  # by the board, of the setting in force
         self._following: dict[Future[Compiled], _Candidate] = {}  # what comes after the one that runs
         self._looked: _Candidate | None = None  # the last that ran: its time per launch is looked at once more
 
@@ -266,7 +263,7 @@ class KernelRunner(Runner):
     def close(self) -> None:
         """Restore the board's settings and end the compilers. The board's processes go with the board."""
         try:
-            self._guard.restore()
+            super().close()
         finally:
             self._compiler.close()
             self._kernels.close()
@@ -469,12 +466,12 @@ class KernelRunner(Runner):
         """The error that the user's program or script, if any, reports for the outputs."""
         if self._script is not None and (wrong := self._script.wrong(candidate.configuration, self._kernels.outputs)):
             return wrong
-        words = candidate.prepared.verifier
-        if not words:
+        command = candidate.prepared.verifier
+        if not command:
             return ""
         self._settle()
         arrays = [argument.name for argument in candidate.prepared.calls.arguments if argument.shape is not None]
-        return verify_by_program(words, arrays, self._gpu, self._spec.path.resolve().parent, stop)
+        return self._kernels.verify_by_program(command, arrays, self._spec.path.resolve().parent, stop)
 
     def _observed(self, script: ScriptSide, candidate: _Candidate) -> dict[str, float]:
         """What a script's own launches and observers show."""

@@ -12,7 +12,7 @@ import queue
 import sys
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -77,56 +77,16 @@ class Worker:
 
     def answer(self, message: Message, blocks: list[bytes]) -> Message:
         """The reply to one message. Raises DeviceFault and InputError."""
-        match message.get("do"):
-            case "describe":
-                return self._backend.describe()
-            case "arguments":
-                self._make_arguments(CallPlan.of_message(message["plan"]), message.get("scratch"))
-                return {}
-            case "comparer":
-                self._backend.use_comparer(blocks[0])
-                return {}
-            case "load":
-                return self._load(message, blocks[0])
-            case "check":
-                return self._check(self._kernels[message["id"]])
-            case "save":
-                self._save(message["names"], Path(message["folder"]))
-                return {}
-            case "drift":
-                return self._load_drift(message, blocks[0])
-            case "vendor":
-                return self._load_vendor(message)
-            case "times":
-                loaded = self._kernels[message["id"]]
-                self._stop_launching()
-                return {"launches": [_between(*self._marked(loaded)) for _ in range(message["launches"])]}
-            case "start":
-                return self._start_once(self._kernels[message["id"]])
-            case "finished":
-                return self._once_finished()
-            case "begin":
-                self._begin(self._kernels[message["id"]])
-                return {}
-            case "warm":
-                self._warm(self._kernels[message["id"]])
-                return {}
-            case "few":
-                return self._few(self._kernels[message["id"]], message["seconds"])
-            case "lap":
-                return self._lap()
-            case "end":
-                return self._end()
-            case "unload":
-                self._unload(message["id"])
-                return {}
-            case other:
-                raise InputError(f"there is no '{other}'", "runner process")
+        answer = _ANSWERS.get(message.get("do"))
+        if answer is None:
+            raise InputError(f"there is no '{message.get('do')}'", "runner process")
+        return answer(self, message, blocks) or {}
 
     # --- arguments --------------------------------------------------------------------------------------------------
 
-    def _make_arguments(self, plan: CallPlan, scratch: str | None) -> None:
+    def _make_arguments(self, message: Message) -> None:
         """Make the arrays on the host; they go to the device with the first kernel."""
+        plan, scratch = CallPlan.of_message(message["plan"]), message.get("scratch")
         self._stop_launching()
         self._release()
         arrays = {argument.name: make_array(argument, index) for index, argument in enumerate(plan.arguments)}
@@ -176,11 +136,11 @@ class Worker:
         buffer = self._buffers[argument.name]
         return PageLocked(buffer) if argument.page_locked else buffer
 
-    def _save(self, names: list[str], folder: Path) -> None:
+    def _save(self, message: Message) -> None:
         """Arrays as they are now, as files NAME.npy."""
-        for name in names:
+        for name in message["names"]:
             array = self._arrays[name]
-            np.save(folder / f"{name}.npy", self._backend.read(self._buffers[name], array))
+            np.save(Path(message["folder"]) / f"{name}.npy", self._backend.read(self._buffers[name], array))
 
     # --- kernels ----------------------------------------------------------------------------------------------------
 
@@ -260,6 +220,12 @@ class Worker:
             raise InputError("no launch was started", "runner process")
         before, after = self._once
         return {"passed": True, **_between(before, after)} if after.passed else {"passed": False}
+
+    def _times(self, message: Message) -> Message:
+        """So many launches of a kernel, each timed by itself."""
+        self._stop_launching()
+        loaded = self._kernels[message["id"]]
+        return {"launches": [_between(*self._marked(loaded)) for _ in range(message["launches"])]}
 
     def _timed(self, loaded: Loaded) -> float:
         before, after = self._marked(loaded)
@@ -439,6 +405,33 @@ class Worker:
             "change": change,
             "reported": None if reported is None else reported / launches,
         }
+
+
+def _of_kernel(
+    answer: Callable[[Worker, Loaded], Message | None],
+) -> Callable[[Worker, Message, list[bytes]], Message | None]:
+    return lambda worker, message, _: answer(worker, worker._kernels[message["id"]])
+
+
+_ANSWERS: Final[Mapping[Any, Callable[[Worker, Message, list[bytes]], Message | None]]] = {
+    "describe": lambda worker, message, blocks: worker._backend.describe(),
+    "arguments": lambda worker, message, blocks: worker._make_arguments(message),
+    "comparer": lambda worker, message, blocks: worker._backend.use_comparer(blocks[0]),
+    "load": lambda worker, message, blocks: worker._load(message, blocks[0]),
+    "check": _of_kernel(Worker._check),
+    "save": lambda worker, message, blocks: worker._save(message),
+    "drift": lambda worker, message, blocks: worker._load_drift(message, blocks[0]),
+    "vendor": lambda worker, message, blocks: worker._load_vendor(message),
+    "times": lambda worker, message, blocks: worker._times(message),
+    "start": _of_kernel(Worker._start_once),
+    "finished": lambda worker, message, blocks: worker._once_finished(),
+    "begin": _of_kernel(Worker._begin),
+    "warm": _of_kernel(Worker._warm),
+    "few": lambda worker, message, blocks: worker._few(worker._kernels[message["id"]], message["seconds"]),
+    "lap": lambda worker, message, blocks: worker._lap(),
+    "end": lambda worker, message, blocks: worker._end(),
+    "unload": lambda worker, message, blocks: worker._unload(message["id"]),
+}
 
 
 def _between(before: Mark, after: Mark) -> Message:
