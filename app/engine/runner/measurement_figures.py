@@ -80,11 +80,11 @@ def figures_of(
     reported: Sequence[Figures] | None = None,
 ) -> tuple[Figures, Intervals]:
     """Measured values, metrics and 95 % intervals of a configuration, measured in one window or repeatedly."""
-    each = []
+    runs = []
     for window, extra in zip(windows, reported or [{}] * len(windows), strict=True):
         figures = with_metrics(spec, configuration, {**_measured(window), **extra}, window.power_interval_w)
-        each.append((figures[0], {**figures[1], **_of_sources(window)}))
-    return each[0] if len(each) == 1 else over_repeats(spec, configuration, each)
+        runs.append((figures[0], {**figures[1], **_of_sources(window)}))
+    return runs[0] if len(runs) == 1 else over_repeats(spec, configuration, runs)
 
 
 def _around(name: str, value: float, widest: Interval | None) -> Intervals:
@@ -95,20 +95,20 @@ def _around(name: str, value: float, widest: Interval | None) -> Intervals:
 
 
 def over_repeats(
-    spec: Specification, configuration: Configuration, each: Sequence[tuple[Figures, Intervals]]
+    spec: Specification, configuration: Configuration, repeats: Sequence[tuple[Figures, Intervals]]
 ) -> tuple[Figures, Intervals]:
     """Means with their metrics and intervals and, from two repeats on, the scatter of what was measured.
 
     Power is the mean over all the time. An interval is Student's t over the repeats, and never narrower than that of
     one of them: repeating does not make up for what the board's power wanders.
     """
-    runs = [figures for figures, _ in each]
-    known = {
+    runs = [figures for figures, _ in repeats]
+    measured = {
         name: [run[name] for run in runs if name in run]
         for name in dict.fromkeys(name for run in runs for name in run if name not in spec.metrics)
     }
-    known = {name: seen for name, seen in known.items() if name in _OF_THE_BOARD or len(seen) == len(runs)}
-    means = {name: min(seen) if name == "settled" else fmean(seen) for name, seen in known.items()}
+    measured = {name: seen for name, seen in measured.items() if name in _OF_THE_BOARD or len(seen) == len(runs)}
+    means = {name: min(seen) if name == "settled" else fmean(seen) for name, seen in measured.items()}
     if {"power_w", "time_s"} <= means.keys():
         time_s = sum(run["time_s"] for run in runs)
         means["power_w"] = sum(run["time_s"] * run["power_w"] for run in runs) / time_s
@@ -116,12 +116,12 @@ def over_repeats(
     intervals: Intervals = {}
     for name, value in values.items():
         if name not in _OF_THE_BOARD:
-            of_runs = [ends[name] for _, ends in each if name in ends]
+            of_runs = [ends[name] for _, ends in repeats if name in ends]
             widest = interval_of_repeats([run[name] for run in runs if name in run], of_runs)
             intervals |= _around(name, value, widest)
     if len(runs) > 1:
-        for name in known:
-            values |= {} if name in _OF_THE_BOARD else _scatter(name, known[name])
+        for name, seen in measured.items():
+            values |= {} if name in _OF_THE_BOARD else _scatter(name, seen)
     return values, intervals
 
 

@@ -301,11 +301,11 @@ class ServiceRunner(RowByRow, BoardRunner):
         energy = self._under_load.energy(began_ns, now_ns)
         return look((times_ns - began_ns) / 1e9, work, energy.times_s, energy.power_w, (now_ns - began_ns) / 1e9)
 
-    def _answers(self, served: Sequence[Served], found: Look, began_ns: int) -> Known:
+    def _answers(self, served: Sequence[Served], stretch: Look, began_ns: int) -> Known:
         times_ns, answers = answers_of(served)
-        energy = self._under_load.energy(began_ns, began_ns + round(found.end_s * 1e9))
+        energy = self._under_load.energy(began_ns, began_ns + round(stretch.end_s * 1e9))
         times_s = (times_ns - began_ns) / 1e9
-        return known_of(found.start_s, found.end_s, times_s, answers, energy.times_s, energy.power_w)
+        return known_of(stretch.start_s, stretch.end_s, times_s, answers, energy.times_s, energy.power_w)
 
     def _check_hope(self, served: Sequence[Served], elapsed_s: float) -> None:
         """Raises CommandFailed where requests fail and none is answered, or where none ended in all the time."""
@@ -316,36 +316,36 @@ class ServiceRunner(RowByRow, BoardRunner):
         if not ended and elapsed_s >= self._service.spec.most_s:
             raise CommandFailed(State.TIMEOUT, f"no request was answered within {elapsed_s:.1f} s")
 
-    def _seen(self, configuration: Configuration, served: Sequence[Served], found: Look, began_ns: int) -> _Seen:
-        start_ns, end_ns = (began_ns + round(value * 1e9) for value in (found.start_s, found.end_s))
+    def _seen(self, configuration: Configuration, served: Sequence[Served], stretch: Look, began_ns: int) -> _Seen:
+        start_ns, end_ns = (began_ns + round(value * 1e9) for value in (stretch.start_s, stretch.end_s))
         figures = figures_of_requests(served, start_ns, end_ns, SMOOTH)
         work_per_s = figures.get("output_tokens_per_s", 0.0) or figures["requests_per_s"]
         if not work_per_s > 0:
             raise CommandFailed(
-                State.TIMEOUT, f"nothing was answered in full within {found.end_s - found.start_s:.1f} s"
+                State.TIMEOUT, f"nothing was answered in full within {stretch.end_s - stretch.start_s:.1f} s"
             )
         window = self._under_load.window(start_ns, end_ns, 1.0 / work_per_s)
-        remarks = (*self._doubts(configuration, figures, found, served), *window.said)
-        return _Seen(window, figures, found.known, self._answers(served, found, began_ns), remarks)
+        remarks = (*self._doubts(configuration, figures, stretch, served), *window.said)
+        return _Seen(window, figures, stretch.known, self._answers(served, stretch, began_ns), remarks)
 
     def _doubts(
-        self, configuration: Configuration, figures: Figures, found: Look, served: Sequence[Served]
+        self, configuration: Configuration, figures: Figures, stretch: Look, served: Sequence[Served]
     ) -> Iterator[str]:
         """The reasons why the figures of a window may not hold."""
         spec = self._service.spec
-        if not found.steady:
+        if not stretch.steady:
             yield f"throughput or power was not steady within {spec.most_s:g} s"
-        elif not found.narrow(spec.precision):
-            known = max(found.known.rate_half, found.known.power_half)
-            words = f"to ±{percent(known)}" if math.isfinite(known) else "to nothing"
-            yield f"after {spec.most_s:g} s throughput and power are known {words} only"
+        elif not stretch.narrow(spec.precision):
+            half = max(stretch.known.rate_half, stretch.known.power_half)
+            precision = f"to ±{percent(half)}" if math.isfinite(half) else "to nothing"
+            yield f"after {spec.most_s:g} s throughput and power are known {precision} only"
         late_s = figures.get("sent_late_p99_s", 0.0)
         if late_s > max(_LATE_S, _LATE_SHARE * figures.get("e2e_p50_s", 0.0)):
             yield f"the load generator was up to {1e3 * late_s:.0f} ms late: other work keeps this machine busy"
         if figures.get("errors"):
             yield f"{figures['errors']:.0f} of {figures['requests']:.0f} requests failed: {faults_in_words(served)}"
         asked = self._service.load(configuration).rate_per_s
-        if figures["requests_per_s"] < _BEHIND * asked * (1 - found.known.rate_half):
+        if figures["requests_per_s"] < _BEHIND * asked * (1 - stretch.known.rate_half):
             yield f"the service falls behind: {figures['requests_per_s']:.4g} of {asked:.4g} requests/s are answered"
 
     def _run(self, configuration: Configuration, stop: threading.Event) -> _Seen | None:

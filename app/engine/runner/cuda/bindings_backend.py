@@ -47,11 +47,11 @@ class BindingsDriver(Driver):
         return _TAKEN_AS_ENUMERATIONS.get(name) or getattr(cuda, f"cu{name}")
 
     def launches(self, function: Any, sizes: Sequence[int], places: int) -> Callable[[int], None]:
-        call, words = cuda.cuLaunchKernel, (function, *sizes, self.queue, places, 0)
+        call, arguments = cuda.cuLaunchKernel, (function, *sizes, self.queue, places, 0)
 
         def queue(times: int) -> None:
             for _ in range(times):
-                (status,) = call(*words)
+                (status,) = call(*arguments)
                 if status:
                     raise self.fault("LaunchKernel", status)
 

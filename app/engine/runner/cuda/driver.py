@@ -93,8 +93,8 @@ class Driver(ABC):
 
     def fault(self, name: str, status: Any) -> DeviceFault:
         """The driver's message, and whether the context still lives."""
-        words = self.error_string(status)
-        message = words.decode("utf-8", "replace") if words else f"status {int(status)}"
+        text = self.error_string(status)
+        message = text.decode("utf-8", "replace") if text else f"status {int(status)}"
         return DeviceFault(f"{self.prefix}{name} failed: {message}", fatal=bool(self.function("CtxSynchronize")()[0]))
 
     def allocate(self, nbyte: int) -> int:
@@ -213,11 +213,12 @@ class LibraryDriver(Driver):
 
     def launches(self, function: Any, sizes: Sequence[int], places: int) -> Callable[[int], None]:
         call, given = self.symbol("LaunchKernel"), (function, *sizes, self.queue, places, None)
-        words = [_KINDS[kind](word) for kind, word in zip(self.signatures["LaunchKernel"][1], given, strict=True)]
+        kinds = self.signatures["LaunchKernel"][1]
+        arguments = [_KINDS[kind](value) for kind, value in zip(kinds, given, strict=True)]
 
         def queue(times: int) -> None:
             for _ in range(times):
-                if status := call(*words):
+                if status := call(*arguments):
                     raise self.fault("LaunchKernel", status)
 
         return queue

@@ -82,14 +82,11 @@ def by_nvcc(source: str, options: tuple[str, ...], code: MeasuredCode) -> ByNvcc
 
 def same_code(one: bytes, other: bytes, kernel: str) -> bool | None:
     """Whether a kernel's machine code and what it takes is the same in two images; None if that cannot be read."""
-    codes, grants = [], []
-    for image in (one, other):
-        code, grant = kernel_code(image), granted(image)
-        if code is None or grant is None or kernel not in code or kernel not in grant:
-            return None
-        codes.append(code[kernel])
-        grants.append(grant[kernel])
-    return grants[0] == grants[1] and np.array_equal(codes[0], codes[1])
+    code, other_code = ((kernel_code(image) or {}).get(kernel) for image in (one, other))
+    grant, other_grant = ((granted(image) or {}).get(kernel) for image in (one, other))
+    if code is None or other_code is None or grant is None or other_grant is None:
+        return None
+    return grant == other_grant and np.array_equal(code, other_code)
 
 
 def _made_again(build: Build, compiler: str) -> bytes | None:

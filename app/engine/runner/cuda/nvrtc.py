@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -46,7 +46,7 @@ _ARCHITECTURE: Final = re.compile(r"-arch=sm_(\d+)")
 def library_version() -> str | None:
     """The library's version, or None if there is none."""
     library = _library()
-    return None if library is None else ".".join(map(str, _version(library)))
+    return None if library is None else ".".join(map(str, library.version()))
 
 
 def compile_text(text: str, options: Sequence[str]) -> tuple[bytes, str]:
@@ -57,12 +57,11 @@ def compile_text(text: str, options: Sequence[str]) -> tuple[bytes, str]:
     library = _library()
     if library is None:
         return b"", f"NVRTC is not here: {how_to_add('cuda')}"
-    words, as_ptx = architecture_options(device_options(options), _architectures(library))
-    if not words:
-        release = ".".join(map(str, _version(library)))
+    arguments, as_ptx = architecture_options(device_options(options), library.architectures())
+    if not arguments:
+        release = ".".join(map(str, library.version()))
         return b"", f"NVRTC {release} does not compile for a board as old as this: {OLDER}"
-    functions = RuntimeCompiler(library, "nvrtc", "NVRTC")
-    return functions.image(text, [*words, *_header_options()], "kernel.cu", "PTX" if as_ptx else "CUBIN")
+    return library.image(text, [*arguments, *library.headers], "kernel.cu", "PTX" if as_ptx else "CUBIN")
 
 
 class RuntimeCompiler:
@@ -84,8 +83,8 @@ class RuntimeCompiler:
         failed = self._function("CreateProgram")(ctypes.byref(program), text.encode(), file.encode(), 0, None, None)
         if failed:
             return b"", self._error(failed)
-        words = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
-        failed = self._function("CompileProgram")(program, len(options), words)
+        arguments = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
+        failed = self._function("CompileProgram")(program, len(options), arguments)
         message = self._read("ProgramLog", program).rstrip(b"\0").decode("utf-8", "replace").strip()
         if failed:
             return b"", message or self._error(failed)
@@ -96,30 +95,49 @@ class RuntimeCompiler:
         return getattr(self._library, f"{self._prefix}{name}")
 
     def _error(self, code: int) -> str:
-        words = self._function("GetErrorString")
-        words.restype = ctypes.c_char_p
-        return f"{self._name}: {words(code).decode('utf-8', 'replace')}"
+        error_string = self._function("GetErrorString")
+        error_string.restype = ctypes.c_char_p
+        return f"{self._name}: {error_string(code).decode('utf-8', 'replace')}"
 
-    def _read(self, what: str, program: ctypes.c_void_p) -> bytes:
+    def _read(self, kind: str, program: ctypes.c_void_p) -> bytes:
         size = ctypes.c_size_t()
-        if self._function(f"Get{what}Size")(program, ctypes.byref(size)) or not size.value:
+        if self._function(f"Get{kind}Size")(program, ctypes.byref(size)) or not size.value:
             return b""
         buffer = ctypes.create_string_buffer(size.value)
-        return b"" if self._function(f"Get{what}")(program, buffer) else buffer.raw
+        return b"" if self._function(f"Get{kind}")(program, buffer) else buffer.raw
+
+
+class _Nvrtc(RuntimeCompiler):
+    def __init__(self, library: ctypes.CDLL) -> None:
+        super().__init__(library, "nvrtc", "NVRTC")
+        self._path = Path(library._name)
+
+    @cached_property
+    def headers(self) -> list[str]:
+        """The options that name CUDA's headers of its release."""
+        return header_options(self._path, self.version())
+
+    def architectures(self) -> list[int]:
+        """Those that it compiles for, as 90; none where the library does not report them (before CUDA 11.2)."""
+        count, library = ctypes.c_int(), self._library
+        if not hasattr(library, "nvrtcGetSupportedArchs") or library.nvrtcGetNumSupportedArchs(ctypes.byref(count)):
+            return []
+        architectures = (ctypes.c_int * count.value)()
+        return [] if library.nvrtcGetSupportedArchs(architectures) else list(architectures)
 
 
 # --- the library ------------------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=1)
-def _library() -> ctypes.CDLL | None:
+def _library() -> _Nvrtc | None:
     for name in library_places("nvrtc", _VERSIONS):
         try:
             library = load(name)
         except OSError:
             continue
         if hasattr(library, "nvrtcGetCUBIN"):  # since CUDA 11.1
-            return library
+            return _Nvrtc(library)
     return None
 
 
@@ -140,59 +158,37 @@ def load(place: str) -> ctypes.CDLL:
     return load_library(place)
 
 
-def _version(library: ctypes.CDLL) -> tuple[int, int]:
-    return RuntimeCompiler(library, "nvrtc", "NVRTC").version()
-
-
-def _architectures(library: ctypes.CDLL) -> list[int]:
-    """Those that it compiles for, as 90; none where it does not say (before CUDA 11.2)."""
-    count = ctypes.c_int()
-    if not hasattr(library, "nvrtcGetSupportedArchs") or library.nvrtcGetNumSupportedArchs(ctypes.byref(count)):
-        return []
-    architectures = (ctypes.c_int * count.value)()
-    return [] if library.nvrtcGetSupportedArchs(architectures) else list(architectures)
-
-
 # --- the options ------------------------------------------------------------------------------------------------------
 
 
 def device_options(options: Sequence[str]) -> list[str]:
     """nvcc's options as NVRTC knows them, without those that say nothing of the device's code."""
-    kept, words = [], iter(options)
-    for word in words:
-        name, _, value = word.partition("=")
-        if _NOT_OF_THE_CODE.fullmatch(word):
-            if word in _WITH_A_WORD:
-                next(words, None)
+    kept, rest = [], iter(options)
+    for option in rest:
+        name, _, value = option.partition("=")
+        if _NOT_OF_THE_CODE.fullmatch(option):
+            if option in _WITH_A_WORD:
+                next(rest, None)
         elif name in _TO_THE_ASSEMBLER:  # nvcc takes several, comma-separated
-            several = (value or next(words, "")).split(",")
+            several = (value or next(rest, "")).split(",")
             kept += [part for item in several for part in ("-Xptxas", item)]
         elif name in _OTHER_WORDS:
             kept += [*_OTHER_WORDS[name], *([value] if value else [])]
         else:
-            kept.append(word)
+            kept.append(option)
     return kept
 
 
-def architecture_options(options: Sequence[str], known: Sequence[int]) -> tuple[list[str], bool]:
-    """The options with an architecture that is known, and whether that gives PTX; no options where none would do."""
-    words = list(options)
-    for index, word in enumerate(words):
-        asked = _ARCHITECTURE.fullmatch(word)
-        if asked and known and int(asked[1]) not in known:
-            older = [value for value in known if value < int(asked[1])]
+def architecture_options(options: Sequence[str], supported: Sequence[int]) -> tuple[list[str], bool]:
+    """The options with a supported architecture, and whether that gives PTX; no options where none would do."""
+    for index, option in enumerate(options):
+        architecture = _ARCHITECTURE.fullmatch(option)
+        if architecture and supported and int(architecture[1]) not in supported:
+            older = [value for value in supported if value < int(architecture[1])]
             if not older:
                 return [], False
-            words[index] = f"-arch=compute_{max(older)}"
-            return words, True
-    return words, False
-
-
-@lru_cache(maxsize=1)
-def _header_options() -> tuple[str, ...]:
-    """Those of the library that is here."""
-    library = _library()
-    return () if library is None else tuple(header_options(Path(library._name), _version(library)))
+            return [*options[:index], f"-arch=compute_{max(older)}", *options[index + 1 :]], True
+    return list(options), False
 
 
 def header_options(library: Path, version: tuple[int, int]) -> list[str]:

@@ -113,8 +113,8 @@ class NvrtcElseNvcc:
             raise
         except WattridgeError:  # nvcc does not start
             raise why_not from None
-        words = f"compiled by {self._nvcc.identity}, as NVRTC does not: {why_not.what.splitlines()[0]}"
-        return Compiled(made.image, f"{words}\n{made.said}".strip())
+        remark = f"compiled by {self._nvcc.identity}, as NVRTC does not: {why_not.what.splitlines()[0]}"
+        return Compiled(made.image, f"{remark}\n{made.said}".strip())
 
     def close(self) -> None:
         self._nvrtc.close()
@@ -127,13 +127,13 @@ def find_toolchain() -> Toolchain:
 
     nvcc calls the host's compiler, which may be missing (cl.exe mostly is); NVRTC needs none.
     """
-    asked = os.environ.get(CHOICE, "")
-    if asked not in ("", "nvrtc", "nvcc"):
-        raise InputError(f"{asked!r} is no compiler of CUDA", CHOICE, "nvrtc or nvcc")
-    release = nvrtc.library_version() if asked != "nvcc" else None
-    nvcc = _nvcc() if asked != "nvrtc" else None
+    choice = os.environ.get(CHOICE, "")
+    if choice not in ("", "nvrtc", "nvcc"):
+        raise InputError(f"{choice!r} is no compiler of CUDA", CHOICE, "nvrtc or nvcc")
+    release = nvrtc.library_version() if choice != "nvcc" else None
+    nvcc = _nvcc() if choice != "nvrtc" else None
     if release is None and nvcc is None:
-        what = f"{asked} is not here, and {CHOICE} asks for it" if asked else "no CUDA compiler was found"
+        what = f"{choice} is not here, and {CHOICE} asks for it" if choice else "no CUDA compiler was found"
         raise WattridgeError(what, "compile", MISSING)
     if nvcc is None or (release is not None and not _has_host_compiler()):
         return Toolchain(nvrtc=f"NVRTC {release}")

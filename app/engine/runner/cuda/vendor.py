@@ -479,7 +479,7 @@ class _ByCudnn:
                 refusal = error
         if not times:
             raise refusal
-        self._convolution.algorithm = min(times, key=lambda each: times[each])
+        self._convolution.algorithm = min(times, key=lambda algorithm: times[algorithm])
         return min(times.values())
 
     def deliver(self) -> None:

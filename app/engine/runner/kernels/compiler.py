@@ -2,16 +2,12 @@
 
 An image's key is the SHA-256 of its text, the files it includes, options, the compiler and the device; not of the name
 of a temporary folder, which is another one in each session of a pool. The cache in the data folder is bounded: what was
-not used for longest goes first. A kept file is what the compiler said, as one line of JSON, and the image.
+not used for longest goes first. A kept file is the compiler's message, as one line of JSON, and the image.
 
-The `ImageMaker` seam: what turns a kernel's text into an image.
-
-A compiler that is a program: called once for each image.
-
-A compiler that is a library: loaded once in each of a few processes, which stay.
-
-On an H200's host NVRTC takes 0.2 s for the first image of a process, and 0.02 to 0.2 s for each of the others, where a
-process for each image takes 0.6 s or more (`tests/benchmarks/compilers.txt`).
+An `ImageMaker` turns a text into an image. A compiler that is a program is called once for each image; one that is a
+library is loaded once in each of a few processes, which stay: on an H200's host NVRTC takes 0.2 s for the first image
+of a process, and 0.02 to 0.2 s for each of the others, where a process for each image takes 0.6 s or more
+(`tests/benchmarks/compilers.txt`).
 """
 
 from __future__ import annotations
@@ -52,7 +48,7 @@ _ERROR: Final = re.compile(r"\berror\b", re.IGNORECASE)
 
 
 class Compiled(NamedTuple):
-    """An image, and what the compiler said of it although it made it: warnings, mostly."""
+    """An image, and the messages of the compiler that made it all the same: warnings, mostly."""
 
     image: bytes
     said: str
@@ -347,14 +343,14 @@ class ProgramMaker:
         for process in running:
             _end(process)
 
-    def _call(self, words: Sequence[str], folder: str) -> tuple[bool, str]:
-        """Whether the compiler failed, and what it says. Raises KernelFailed if it takes too long."""
+    def _call(self, command: Sequence[str], folder: str) -> tuple[bool, str]:
+        """Whether the compiler failed, and its messages. Raises KernelFailed if it takes too long."""
         try:
             with self._lock:
                 if self._closed:
                     raise session_ended()
                 process = subprocess.Popen(
-                    words,
+                    command,
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT,
@@ -363,7 +359,7 @@ class ProgramMaker:
                 )
                 self._running.add(process)
         except OSError as error:
-            raise WattridgeError(f"the compiler does not start: {error}", words[0]) from None
+            raise WattridgeError(f"the compiler does not start: {error}", command[0]) from None
         try:
             with ends_with_us(process.pid, group=True):
                 output, _ = process.communicate(timeout=COMPILE_S)

@@ -1,5 +1,4 @@
-"""The parent's side of a process that is asked: noticing how it ends; and of a runner process, a spare one that takes
-over."""
+"""The parent's side of a child process that answers requests, and of a runner process with its spare."""
 
 from __future__ import annotations
 
@@ -39,7 +38,7 @@ class AskedProcess:
     """A child process that answers frames. `post` and `request` must be called by one thread at a time."""
 
     def __init__(self, what: str, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
-        """Starts it and returns at once; `ready` waits. `what` it is, in words. Raises OSError."""
+        """Start it and return at once; `ready` waits. `what` names it in messages. Raises OSError."""
         self.what = what
         self.stopping: Callable[[], bool] = lambda: False
         self._inbox: queue.SimpleQueue[Frame | None] = queue.SimpleQueue()

@@ -1,13 +1,9 @@
-"""When to look at a reference: the same kernel between the configurations, so that what changes is the board.
+"""References that a session measures beside its configurations.
 
-A fixed load, measured every so often: what it shows of the board itself, while a session goes on.
-
-The vendor's matrix product where its library is there, else the kernel given. Its figures travel with the
-configuration that is measured next.
-
-What the vendor's library takes for a session's operator: a reference beside its results, never one of them.
-
-`VendorLook`: the vendor's library for a session's operator, measured once as a kernel of the session is.
+`Drift` is a fixed load that is measured every so often: it is the same each time, so that what changes is the board. It
+is the vendor's matrix product where its library is there, else the kernel given, and its figures travel with the
+configuration that is measured next. `VendorLook` measures once, as a kernel of the session, what the vendor's library
+takes for the session's operator: a reference beside its results, never one of them.
 """
 
 from __future__ import annotations

@@ -366,7 +366,7 @@ class KernelRunner(BoardRunner):
 
     def _next(self, waiting: dict[Future[Compiled], _Candidate], stop: threading.Event) -> Future[Compiled] | None:
         """The first row to be compiled; until then the board keeps running the previous kernel. None if stopped."""
-        loaded = next((each for each, candidate in waiting.items() if self._kernels.holds(candidate.name)), None)
+        loaded = next((image for image, candidate in waiting.items() if self._kernels.holds(candidate.name)), None)
         if loaded is not None:
             return loaded
         done, _ = wait(waiting, WAIT_S, FIRST_COMPLETED)
@@ -446,7 +446,7 @@ class KernelRunner(BoardRunner):
         """
         following, self._following = self._following, {}
         next_compiled = next(
-            ((each, of) for each, of in following.items() if each.done() and not each.exception()), None
+            ((image, later) for image, later in following.items() if image.done() and not image.exception()), None
         )
         if next_compiled is None:
             return True

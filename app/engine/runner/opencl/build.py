@@ -16,11 +16,11 @@ import pyopencl as cl
 from .image import make_image
 
 
-def main(words: Sequence[str]) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Exit status 1 and the build log where the source does not build."""
-    number, *options = words[:-3]
-    image, source = Path(words[-2]), Path(words[-1])
-    warnings.simplefilter("ignore")  # of pyopencl's; what the compiler says is in the log
+    number, *options = arguments[:-3]
+    image, source = Path(arguments[-2]), Path(arguments[-1])
+    warnings.simplefilter("ignore")  # of pyopencl's; the compiler's messages are in the log
     try:
         device = device_of(number)
         program = cl.Program(cl.Context([device]), source.read_text(encoding="utf-8"))
@@ -46,7 +46,7 @@ def device_of(number: str) -> Any:
 
 
 def log_of(program: cl.Program, device: cl.Device) -> str:
-    """What the device's compiler says, where it warns or refuses."""
+    """The messages of the device's compiler, where it warns or refuses."""
     try:
         message = program.get_build_info(device, cl.program_build_info.LOG).strip().strip("\0")
     except cl.Error:

@@ -354,7 +354,7 @@ def begun_line(number: int) -> bytes:
 
 def error_line(number: int, error: Exception) -> bytes:
     """What failed, as it is sent."""
-    flags = {flag: True for flag, known in _FLAGS.items() if isinstance(error, known)}
+    flags = {flag: True for flag, kind in _FLAGS.items() if isinstance(error, kind)}
     return line_of({"number": number, "error": {**error_document(error), **flags}})
 
 
@@ -365,7 +365,7 @@ def parse_answer(line: bytes, where: str) -> Answer:
     if "error" in message:
         failure = object_of(message["error"])
         kind, what, remedy = parse_error(failure)
-        flagged = next((known for flag, known in _FLAGS.items() if failure.get(flag) is True), None)
+        flagged = next((raised for flag, raised in _FLAGS.items() if failure.get(flag) is True), None)
         error = sensor_error(kind, what, where, remedy) if flagged is None else flagged(what, where, remedy)
         return Answer(number, error=error)
     if message.get("begun") is True:
@@ -498,10 +498,10 @@ def _lines(text: Any) -> str:
     return "\n".join(visible(line) for line in text[:_LONGEST_ERROR].splitlines())
 
 
-def _one_of(known: Mapping[str, _T], word: Any) -> _T:
-    if not isinstance(word, str) or word not in known:
+def _one_of(choices: Mapping[str, _T], word: Any) -> _T:
+    if not isinstance(word, str) or word not in choices:
         raise Garbled("a word that is none of those known")
-    return known[word]
+    return choices[word]
 
 
 def rows_of(measurements: Sequence[Measurement]) -> list[dict[str, Any]]:

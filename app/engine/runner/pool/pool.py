@@ -90,7 +90,7 @@ def models_of(boards: Iterable[PoolBoard]) -> dict[str, tuple[PoolBoard, ...]]:
     by_model: dict[str, list[PoolBoard]] = {}
     for board in boards:
         by_model.setdefault(board.model, []).append(board)
-    return {model: tuple(sorted(there, key=lambda each: each.key)) for model, there in sorted(by_model.items())}
+    return {model: tuple(sorted(there, key=lambda board: board.key)) for model, there in sorted(by_model.items())}
 
 
 def board_message(board: PoolBoard) -> dict[str, Any]:

@@ -37,7 +37,7 @@ class PooledGpu(TunedBoards):
         self.info: GpuInfo = replace(boards[0].info, index=0, uuid=SELECTOR, host="")
         self.channels: tuple[Channel, ...] = boards[0].hello.channels
         self.clock: Clock = HostClock()
-        self.limits: DeviceLimits = min((board.limits for board in boards), key=lambda each: each.multiprocessors)
+        self.limits: DeviceLimits = min((board.limits for board in boards), key=lambda limits: limits.multiprocessors)
 
     # --- what a session is planned and run on -------------------------------------------------------------------------
 
@@ -89,7 +89,7 @@ class PooledGpu(TunedBoards):
     def why_not(self, setting: str) -> str:
         """Why a setting cannot be made on all of the boards; empty if it can."""
         refusals = ((board, why) for board in self.boards if (why := board.why_not(setting)))
-        return next((f"{each.label}: {why}" for each, why in refusals), "")
+        return next((f"{board.label}: {why}" for board, why in refusals), "")
 
     # --- the Gpu seam -------------------------------------------------------------------------------------------------
 

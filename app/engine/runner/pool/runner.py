@@ -122,7 +122,7 @@ class _Job:
     depth: Depth
     only: str = ""  # the board that they are for; empty for any
     under_way: set[int] = field(default_factory=set)  # requests
-    found: deque[Measurement] = field(default_factory=deque)
+    results: deque[Measurement] = field(default_factory=deque)  # not yet handed on
 
 
 class PoolRunner(Runner):
@@ -234,7 +234,7 @@ class PoolRunner(Runner):
             if not ready:
                 self._remark("no board of the pool is left to decide between the finalists")
                 break
-            board = max(ready, key=lambda each: (-tried[each], count[each]))
+            board = max(ready, key=lambda key: (-tried[key], count[key]))
             tried[board] += 1
             asked = [candidate.row for candidate in candidates if candidate.board != board]
             by_row = {item.row: item for item in self._look_at(asked, Depth.ENERGY, stop, only=board)}
@@ -272,10 +272,10 @@ class PoolRunner(Runner):
         for index, measurement in enumerate(measurements):
             places.setdefault(measurement.board, []).append(index)
         parts = [
-            (seat, own[start : start + _RESTATED])
+            (seat, positions[start : start + _RESTATED])
             for seat in self._ready()
-            if (own := places.get(seat.board.key))
-            for start in range(0, len(own), _RESTATED)
+            if (positions := places.get(seat.board.key))
+            for start in range(0, len(positions), _RESTATED)
         ]
         asked = [
             (
@@ -325,8 +325,8 @@ class PoolRunner(Runner):
             while not stop.is_set() and self._goes_on(job):
                 self._hand_out(job)
                 self._hear(TURN_S)
-                while job.found:
-                    yield job.found.popleft()
+                while job.results:
+                    yield job.results.popleft()
             self._look_whether_stopped(stop)
             yield from self._drained(job)
         finally:
@@ -340,7 +340,7 @@ class PoolRunner(Runner):
     def _goes_on(self, job: _Job) -> bool:
         if job.only and (job.only not in self._seats or self._seats[job.only].refused):
             return False
-        return bool(job.waiting or job.under_way or job.found)
+        return bool(job.waiting or job.under_way or job.results)
 
     def _drained(self, job: _Job) -> Iterator[Measurement]:
         """What the boards were at when the session stopped."""
@@ -351,8 +351,8 @@ class PoolRunner(Runner):
         until = min(time.monotonic(), self._stopped_s) + DRAIN_S
         while job.under_way and time.monotonic() < until:
             self._hear(TURN_S)
-            while job.found:
-                yield job.found.popleft()
+            while job.results:
+                yield job.results.popleft()
 
     def _give_up(self, job: _Job) -> None:
         if not job.under_way:
@@ -559,7 +559,7 @@ class PoolRunner(Runner):
         seat.reported = True
         if measurement.depth is Depth.ENERGY:
             self._board_of[measurement.row] = seat.board.key
-        sent.job.found.append(measurement)
+        sent.job.results.append(measurement)
 
     def _unanswered(self, heard: Unanswered) -> None:
         sent = self._forget(heard.number)
@@ -576,7 +576,7 @@ class PoolRunner(Runner):
                 self._deaths[row] = self._deaths.get(row, 0) + 1
                 if self._deaths[row] >= _DEATHS:
                     del sent.rows[row]
-                    sent.job.found.append(self._killing(row, sent.job.depth, heard))
+                    sent.job.results.append(self._killing(row, sent.job.depth, heard))
         self._again(sent)
 
     def _killing(self, row: int, depth: Depth, heard: Unanswered) -> Measurement:

@@ -2,15 +2,12 @@
 
 Some kernels at a time are launched once each, by `launching`, under `ncu`. Its clock control is always `none`: it locks
 the clocks to their base by default, and what is profiled must run as what was measured. Each pass over a launch begins
-with empty caches, so that counters repeat.
+with empty caches, so that counters repeat. The rule that the driver's module was loaded with decides who may read them.
 
-What Nsight Compute prints with `--csv`: its messages, and the kernels that it profiled with their metrics.
-
-Both of its pages are read: `details` has a line per metric, `raw` a column per metric and a second line of units. What
-the profiled program prints may stand between. Numbers may have separators of thousands, and a comma for the point where
-the user's locale has it; which of them it is, the numbers of the whole output tell.
-
-Who may read the counters of NVIDIA's boards: the rule that the driver's module was loaded with.
+Nsight Compute prints messages and, with `--csv`, the kernels that it profiled with their metrics. Both of its pages are
+read: `details` has a line per metric, `raw` a column per metric and a second line of units. What the profiled program
+prints may stand between. Numbers may have separators of thousands, and a comma for the point where the user's locale
+has it; which of the two it is follows from the numbers of the whole output.
 """
 
 from __future__ import annotations
@@ -195,11 +192,11 @@ def _kernels(records: Iterable[list[str]]) -> list[_Kernel]:
     kernels: list[_Kernel] = []
     header: list[str] = []
     units: dict[str, str] = {}
-    known: dict[tuple[str, str], _Kernel] = {}
+    by_id: dict[tuple[str, str], _Kernel] = {}
     last: _Kernel | None = None
     for cells in records:
         if "ID" in cells and "Kernel Name" in cells:
-            header, units, known, last = cells, {}, {}, None
+            header, units, by_id, last = cells, {}, {}, None
             continue
         if not header or len(cells) != len(header):
             continue
@@ -209,10 +206,10 @@ def _kernels(records: Iterable[list[str]]) -> list[_Kernel]:
             continue
         if row["ID"]:
             key = row.get("Process ID", ""), row["ID"]
-            if key not in known:
-                known[key] = _Kernel(row["Kernel Name"], _sizes(row.get("Block Size")), _sizes(row.get("Grid Size")))
-                kernels.append(known[key])
-            last = known[key]
+            if key not in by_id:
+                by_id[key] = _Kernel(row["Kernel Name"], _sizes(row.get("Block Size")), _sizes(row.get("Grid Size")))
+                kernels.append(by_id[key])
+            last = by_id[key]
         if last is None:
             continue
         if "Metric Name" in row:
@@ -402,7 +399,7 @@ class NcuProfiler:
 
     def _call(self, folder: Path, kernels: int, stop: threading.Event) -> tuple[Ended, NcuOutput]:
         log = folder / "ncu.csv"
-        words = [
+        command = [
             *(str(self._ncu), "--csv", "--page", "raw", "--print-units", "base"),
             *("--clock-control", "none", "--cache-control", "all", "--target-processes", "all"),
             *("--log-file", str(log), "--metrics", ",".join(self._asked.values())),
@@ -411,7 +408,7 @@ class NcuProfiler:
         environment = {**self._environment, "LC_ALL": "C"}  # numbers with a point
         try:
             ended = run_process(
-                words, timeout_s=START_S + kernels * EACH_S, stop=stop, environment=python_environment(environment)
+                command, timeout_s=START_S + kernels * EACH_S, stop=stop, environment=python_environment(environment)
             )
         except OSError as error:
             raise WattridgeError(f"it does not start: {error}", str(self._ncu), f"name another in {CHOICE}") from None
