@@ -74,7 +74,7 @@ class Runner(ABC):
         stop
             Ends the measurement early once it is set.
         depth
-            `TIME` asks for a few launches of each row, verified, without their power; only where `timed` has values.
+            `TIME` is a few launches of each row, verified, without their power; only where `timed` has values.
         more
             Further rows of the same depth. A runner that can take rows while it measures calls it before each row,
             so that the board does not rest between two requests.
@@ -155,7 +155,7 @@ class BoardRunner(Runner):
         return not self._gpu.clock.wait(self._guard.settling_s, stop)
 
     def _disobedience(self, measurement: Measurement, settings: Mapping[str, float]) -> list[str]:
-        """Remarks on settings that a real board does not have as the row asks for them."""
+        """Remarks on settings that a real board does not have as the row specifies them."""
         if self.source not in LIVE:
             return []
         clock_mhz, reasons = measurement.observed_clock_mhz, measurement.event_reasons
@@ -188,7 +188,7 @@ def setting_names(space: SearchSpace) -> tuple[str, ...]:
 
 
 def settings_of(space: SearchSpace, configuration: Configuration) -> dict[str, float]:
-    """The device settings that a configuration asks for."""
+    """The device settings of a configuration."""
     return {name: float(configuration[name]) for name in setting_names(space)}
 
 

@@ -29,7 +29,7 @@ from .measurement_figures import Figures, measurement_of
 
 
 def not_its_own(source: str, what: str = "a program") -> str:
-    """What to say of power on a board that is not there, or not known; empty for a real one."""
+    """The remark on power on a board that is not there, or not known; empty for a real one."""
     if source in LIVE:
         return ""
     if source == "unmetered":

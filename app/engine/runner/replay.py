@@ -47,7 +47,7 @@ class ReplayRunner(Runner):
     def measure(
         self, rows: Sequence[int], stop: threading.Event, depth: Depth = Depth.ENERGY, more: More = no_more
     ) -> Iterator[Measurement]:
-        """Yield the known measurements of the rows in the order asked for; at `Depth.TIME` nothing of their energy."""
+        """Yield the recorded measurements of the rows in the order given; at `Depth.TIME` nothing of their energy."""
         for row in rows:
             if stop.is_set():
                 return

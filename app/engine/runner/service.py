@@ -158,7 +158,7 @@ _BEHIND: Final = 0.95  # of the rate that is asked for: below that the service f
 
 
 class ServiceUnderLoad(Protocol):
-    """A service that is asked: a real one (`ServiceHere`), or a board's model of one (`ServiceModelled`)."""
+    """A service that answers requests: a real one (`ServiceHere`), or a board's model of one (`ServiceModelled`)."""
 
     @property
     def started_with(self) -> Mapping[str, Value | None]:

@@ -54,8 +54,9 @@ class SimulatedRunner(BoardRunner):
         time_alone: bool = False,
         window_s: float = 0.0,
     ) -> None:
-        """`condition` is the one to state figures for, where the user chose it; `time_alone`: no more is asked for.
+        """Make a runner.
 
+        `condition` is the one to state figures for, where the user chose it. With `time_alone` a row is only timed.
         `window_s`: of each energy measurement, at least.
         """
         super().__init__(gpu, spec, space, guard)

@@ -99,7 +99,7 @@ class Stating:
     """States the figures of one session on one board, and learns meanwhile how its power follows its condition."""
 
     def __init__(self, spec: Specification, info: GpuInfo, chosen: Condition | None = None) -> None:
-        """`chosen` is the condition that the user asks for."""
+        """`chosen` is the condition that the user has chosen."""
         self._spec = spec
         self._source = info.source
         self._board = BoardLearning(info, chosen)

@@ -119,7 +119,7 @@ class DeviceBackend(Backend):
 
 
 class DeviceKernel:
-    """A function of a module with its arguments, and a recording of many launches of it once those are asked for."""
+    """A function of a module with its arguments, and a recording of many launches once so many are queued."""
 
     def __init__(
         self,

@@ -58,7 +58,7 @@ class Driver(ABC):
 
     @abstractmethod
     def attribute(self, name: str) -> int | None:
-        """Of the device, by its name without CU_DEVICE_ATTRIBUTE_; None if the library does not know it."""
+        """Of the device, by its name without CU_DEVICE_ATTRIBUTE_; None if the library has none of that name."""
 
     @abstractmethod
     def function(self, name: str) -> Callable[..., tuple[Any, ...]]:

@@ -1,4 +1,4 @@
-"""CUDA as a language of the runner: whether kernels can run on a board, how one is opened, and what its images tell."""
+"""CUDA as a language of the runner: whether kernels run on a board, how it is opened, and the features of images."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NVRTC, with nvcc's options: the processes of `compile_worker` compile with it, this one asks for its version alone.
+"""NVRTC, with nvcc's options: the processes of `compile_worker` compile with it, this one reads its version alone.
 
 It has no headers of its own before CUDA 13.3: those of a toolkit, or of pip's `nvidia-cuda-runtime-cu12` and
 `nvidia-cuda-cccl-cu12`, are used.
@@ -23,7 +23,7 @@ from .toolkit import library_places, pip_folders, toolkits
 _VERSIONS: Final = ("13", "12", "11.2")
 _RELEASE: Final = re.compile(r"^#define CUDART_VERSION +(\d+)\d{3}$", re.MULTILINE)
 _BRINGS_HEADERS: Final = (13, 3)
-# nvcc's options that say nothing of the device's code: they are for the host's compiler, the linker or nvcc itself
+# nvcc's options without effect on the device's code: they are for the host's compiler, the linker or nvcc itself
 _NOT_OF_THE_CODE: Final = re.compile(
     r"(-O[0-3]?|--optimize|-Xcompiler|--compiler-options|-ccbin|--compiler-bindir|-x|-t|--threads)(=.*)?"
     r"|-g|--debug|-m64|-keep|--keep|-l(?!ineinfo).+|-L.+|-Wno-deprecated-gpu-targets|(-|--)allow-unsupported-compiler"
@@ -50,9 +50,9 @@ def library_version() -> str | None:
 
 
 def compile_text(text: str, options: Sequence[str]) -> tuple[bytes, str]:
-    """The image (empty if it does not compile) and what the compiler says.
+    """The image (empty if it does not compile) and the compiler's messages.
 
-    The image is machine code for the architecture asked for, or PTX where that is newer than the library.
+    The image is machine code for the requested architecture, or PTX where that is newer than the library.
     """
     library = _library()
     if library is None:
@@ -78,7 +78,7 @@ class RuntimeCompiler:
         return major.value, minor.value
 
     def image(self, text: str, options: Sequence[str], file: str, kind: str) -> tuple[bytes, str]:
-        """An image of that kind (empty if the text does not compile) and what the compiler says."""
+        """An image of that kind (empty if the text does not compile) and the compiler's messages."""
         program = ctypes.c_void_p()
         failed = self._function("CreateProgram")(ctypes.byref(program), text.encode(), file.encode(), 0, None, None)
         if failed:
@@ -162,7 +162,7 @@ def load(place: str) -> ctypes.CDLL:
 
 
 def device_options(options: Sequence[str]) -> list[str]:
-    """nvcc's options as NVRTC knows them, without those that say nothing of the device's code."""
+    """nvcc's options as NVRTC takes them, without those that have no effect on the device's code."""
     kept, rest = [], iter(options)
     for option in rest:
         name, _, value = option.partition("=")

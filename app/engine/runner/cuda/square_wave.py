@@ -70,7 +70,7 @@ class WaveGpu(CudaGpu):
         return [Load(self._name(share), "fp32", 0.0, 0.0) for share in SHARES]
 
     def ask_power_w(self, channel: str) -> float:
-        """One power channel, asked alone where the board can."""
+        """One power channel, read alone where the board can."""
         if isinstance(self.sensors, AsksOneSource):
             return self.sensors.ask_power_w(channel)
         return self.read().values[[described.name for described in self.channels].index(channel)]

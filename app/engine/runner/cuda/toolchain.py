@@ -78,7 +78,7 @@ class NvccTarget:
 
     @property
     def architecture(self) -> str:
-        """The option that asks for it."""
+        """The option that selects it."""
         return f"-arch=sm_{self.capability[0]}{self.capability[1]}"
 
     def call(self, source: Path, image: Path, options: Sequence[str]) -> list[str]:

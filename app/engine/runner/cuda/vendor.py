@@ -170,7 +170,7 @@ class Convolution:
         self._library.cudnnDestroy(self._handle)
 
     def _usable(self) -> dict[int, int]:
-        """Its algorithms and their workspaces, bytes; in the order in which the library thinks that they are fast."""
+        """Its algorithms and their workspaces, bytes; in the library's own estimate of their speed, fastest first."""
         algorithms, count = (_Performance * _ALGORITHMS)(), ctypes.c_int()
         self._check(
             self._library.cudnnGetConvolutionForwardAlgorithm_v7(
@@ -475,7 +475,7 @@ class _ByCudnn:
             self._convolution.algorithm = algorithm
             try:
                 times[algorithm] = _timed(self._driver, self.queue)
-            except OSError as error:  # it needs something that the workspace's size did not say
+            except OSError as error:  # it needs something beyond the workspace of the size that was reported
                 refusal = error
         if not times:
             raise refusal

@@ -90,7 +90,7 @@ class HipDriver(LibraryDriver):
         return self.call("GraphInstantiate", graph, None, None, 0)
 
     def allow_shared(self, function: Any, nbyte: int) -> None:
-        """Nothing has to be set: a block may have all there is. Raises DeviceFault if it asks for more."""
+        """Nothing has to be set: a block may have all there is. Raises DeviceFault for more."""
         most = max(self.attribute(f"MAX_SHARED_MEMORY_PER_BLOCK{opt_in}") or 0 for opt_in in ("_OPTIN", ""))
         if nbyte > most:
             what = f"{nbyte} bytes of shared memory per block are invalid: {most} at most"

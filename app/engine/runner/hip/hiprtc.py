@@ -1,4 +1,4 @@
-"""hipRTC: the processes of `compile_worker` compile with it, this one asks for its version alone.
+"""hipRTC: the processes of `compile_worker` compile with it, this one reads its version alone.
 
 Not yet run on a real board.
 """
@@ -32,7 +32,7 @@ def library_version() -> str | None:
 
 
 def compile_text(text: str, options: Sequence[str]) -> tuple[bytes, str]:
-    """The image (empty if it does not compile) and what the compiler says."""
+    """The image (empty if it does not compile) and the compiler's messages."""
     library = _library()
     if library is None:
         return b"", f"{LIBRARY} is not here: install ROCm's hipRTC"

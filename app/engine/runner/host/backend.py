@@ -102,7 +102,7 @@ class HostFunction:
         self._backend.returned += returned
 
     def unload(self) -> None:
-        """A library stays loaded: what it started, threads of OpenMP say, may still be there."""
+        """A library stays loaded: what it started, such as threads of OpenMP, may still be there."""
 
 
 class HostMark:

@@ -47,7 +47,7 @@ class HostTarget:
         return Path(self.program).name in DEVICE_COMPILERS
 
     def call(self, source: Path, image: Path, options: Sequence[str]) -> list[str]:
-        """Libraries come after the source, as linkers want them."""
+        """Libraries come after the source, as linkers require."""
         linked = [option for option in options if _TO_THE_LINKER.fullmatch(option)]
         rest = [option for option in options if option not in linked]
         chosen = any(option.startswith("-O") or option == "-fast" for option in rest)

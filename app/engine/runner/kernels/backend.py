@@ -88,7 +88,7 @@ class Mark(Protocol):
 
 @runtime_checkable
 class ReportingMark(Protocol):
-    """A mark that knows what the launches before it reported of themselves, besides the time on the device's clock."""
+    """A mark with what the launches before it reported of themselves, besides the time on the device's clock."""
 
     def reported_since(self, earlier: Mark) -> float:
         """The sum over the launches since then: seconds, or what a function of the host returned."""

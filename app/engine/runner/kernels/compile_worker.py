@@ -1,6 +1,6 @@
 """A process that compiles with a library until its input ends: `python -P -m PACKAGE.compile_worker MODULE`.
 
-The module has `compile_text(text, options) -> (image, what the compiler says)`; the image is empty if it does not
+The module has `compile_text(text, options) -> (image, messages of the compiler)`; the image is empty if it does not
 compile. Frames are those of `conversation`: the text and the image are blocks.
 """
 
@@ -21,7 +21,7 @@ CompilesText = Callable[[str, Sequence[str]], tuple[bytes, str]]
 
 
 def serve(compile_text: CompilesText, parent: Parent) -> None:
-    """Compile what is asked for; the process ends with its input, also in the middle of a text."""
+    """Compile the texts of requests; the process ends with its input, also in the middle of a text."""
     while (frame := parent.inbox.get()) is not None:
         message, (text,) = frame
         try:
@@ -33,7 +33,7 @@ def serve(compile_text: CompilesText, parent: Parent) -> None:
 
 
 def most_resident_byte() -> int:
-    """The most memory that this program has had; 0 if the system does not say.
+    """The most memory that this program has had; 0 if the system does not report it.
 
     Not getrusage's: on Linux that counts what the process had before it became this program, which is its parent's.
     """

@@ -160,7 +160,7 @@ class Compiler:
         return once_compiled(self.submit(build), current_stop()).image
 
     def compile(self, build: Build) -> Compiled:
-        """The image and what was said of it, from the cache or compiled now. Raises KernelFailed."""
+        """The image and the compiler's messages, from the cache or compiled now. Raises KernelFailed."""
         began = time.monotonic()
         try:
             return self._found_or_made(build)._replace(compiler_s=time.monotonic() - began)
@@ -301,7 +301,7 @@ class Target(Protocol):
 
     @property
     def suffix(self) -> str:
-        """Of the source that it is given, by which compilers know languages."""
+        """Of the source that it is given: compilers recognise languages by it."""
         ...
 
     def call(self, source: Path, image: Path, options: Sequence[str]) -> list[str]:
@@ -399,7 +399,7 @@ class LibraryMaker:
     def __init__(
         self, module: str, identity: str, options: Sequence[str] = (), *, compile_s: float = COMPILE_S
     ) -> None:
-        """`module` has `compile_text`, as `compile_worker` wants it; `options` come before those of each text."""
+        """`module` has `compile_text`, as `compile_worker` requires; `options` come before those of each text."""
         self.identity = identity
         self._module = module
         self._options = tuple(options)

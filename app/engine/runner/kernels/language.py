@@ -23,7 +23,7 @@ class Language(ABC):
     """One language on one device: the processes of the device, and the compiler of what runs in them."""
 
     comparer: ClassVar[Build | None] = None  # kernels that compare outputs on the device; else the host compares
-    feature_names: ClassVar[tuple[str, ...]] = ()  # those of `workloads.machine_code.FEATURES` that its images tell
+    feature_names: ClassVar[tuple[str, ...]] = ()  # of `workloads.machine_code.FEATURES`, those that `features` gives
     drift: Drift | None = None  # the reference kernel of a session; None if there is none
 
     def __init__(self, gpu: ProcessGpu, compiler: Compiler) -> None:
@@ -39,7 +39,7 @@ class Language(ABC):
         """The kernel of that name as the image has it. Raises KernelFailed if it has none."""
 
     def features(self, image: bytes, prepared: Prepared) -> dict[str, float]:
-        """Those of `feature_names` that this image tells. Raises KernelFailed if it has no such kernel."""
+        """Those of `feature_names` that follow from this image. Raises KernelFailed if it has no such kernel."""
         return {}
 
     def prepare(self, stop: threading.Event, on_progress: OnPreparation) -> None:  # noqa: B027 - most need nothing

@@ -1,6 +1,6 @@
 """`LoadedKernels`: a kernel's life in the runner process, from its image to its unloading.
 
-Its outputs are compared there, or checked by the user's own program, whose exit status says whether they are right.
+Its outputs are compared there, or checked by the user's own program, whose exit status is 0 if they are right.
 What its launches report of themselves, their own time or a value, becomes figures of a measurement.
 """
 
@@ -30,7 +30,7 @@ from .language import Language
 from .process import KernelFailed
 
 Figures = dict[str, float]
-IDLE: Final = 0.1  # share of a window between launches that is worth saying
+IDLE: Final = 0.1  # share of a window between launches that is worth a remark
 
 
 Reader = Callable[[float | None], Figures]  # of the mean that launches report; None if they report nothing
@@ -64,7 +64,7 @@ def what_is_wrong(kernel: KernelSpec, figures: Figures) -> str:
 
 
 def idle_words(kernel: KernelSpec, execution: Execution, figures: Figures) -> str:
-    """What is to be said of a window in which the device waited for the host between launches; empty otherwise."""
+    """The remark on a window in which the device waited for the host between launches; empty for any other."""
     own_s = figures.get("time_s", execution.time_s)
     if kernel.language != "OpenCL" or own_s >= (1.0 - IDLE) * execution.time_s:
         return ""

@@ -115,7 +115,7 @@ class OwnProcess:
         self._prepare = prepare
 
     def prepare_again(self) -> None:
-        """What it has to know has changed."""
+        """The initial state has changed."""
         self._prepare(self.current)
 
     def keep_spare(self) -> None:

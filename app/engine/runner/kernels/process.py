@@ -80,7 +80,7 @@ class AskedProcess:
         """Send and wait for the reply. `meanwhile` is called once where that takes longer than a moment.
 
         Raises KernelFailed if the driver refused, the process ended or the time ran out (it is killed then),
-        InputError if what was asked makes no sense.
+        InputError if the request makes no sense.
         """
         return self.exchange(message, blocks, timeout_s, meanwhile)[0]
 

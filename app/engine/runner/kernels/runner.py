@@ -228,7 +228,7 @@ class KernelRunner(BoardRunner):
             self._looked = None
 
     def features(self, rows: Sequence[int], stop: threading.Event | None = None) -> npt.NDArray[np.float64]:
-        """What the rows' images tell: compiled already where they were timed or measured. NaN if one fails."""
+        """The features of the rows' images, compiled already where they were timed or measured. NaN if one fails."""
         waiting: dict[int, tuple[Prepared, Future[Compiled]]] = {}
         for row in rows:
             if row not in self._features:

@@ -20,7 +20,7 @@ from .loaded import Launches
 class ScriptSide(Protocol):
     """What a script adds to a specification."""
 
-    time_alone: bool  # it asks for no figure of the board: each configuration is only timed
+    time_alone: bool  # no figure of the board is wanted: each configuration is only timed
     window_s: float  # of each energy measurement, at least
 
     def kernel(self, spec: Specification, limits: DeviceLimits, shared_opt_in: int) -> SourceKernel:
@@ -34,7 +34,7 @@ class ScriptSide(Protocol):
     def observe(
         self, row: int, configuration: Configuration, launches: Launches, facts: Mapping[str, float]
     ) -> dict[str, float]:
-        """Launch as the script asks, and watch; the figures that come of it, for the measurement of that row.
+        """Launch as the script specifies, and observe; the figures that result, for the measurement of that row.
 
         `facts` is what the driver reports of the kernel, by the names of a measurement.
         """

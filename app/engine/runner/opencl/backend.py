@@ -25,7 +25,7 @@ from .image import read_image
 for where in (r"pyopencl\b", re.escape(__name__)):
     warnings.filterwarnings("ignore", module=where)
 COMPLETE: Final = cl.command_execution_status.COMPLETE
-# Errors of drivers' own, of which pyopencl knows the number alone.
+# Errors of drivers' own, of which pyopencl has the number alone.
 _OF_DRIVERS: Final = {-9999: "NVIDIA's for an illegal read or write of memory"}
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -164,7 +164,7 @@ class OpenclKernel:
             except cl.LogicError as error:
                 if error.code != cl.status_code.INVALID_WORK_GROUP_SIZE:
                     raise
-                # asked only now: a driver may allow more than it reports
+                # queried only now: a driver may allow more than it reports
                 most = self._figure(cl.kernel_work_group_info.WORK_GROUP_SIZE)
                 what = f"{math.prod(self._local)} work-items, {most} are the most per group for this kernel"
                 raise DeviceFault(f"{what}: {_in_words(error)}") from None

@@ -60,7 +60,7 @@ class OpenclLanguage(Language):
 
 
 def opencl_device_of(gpu: Gpu) -> OpenclDevice:
-    """The device that a board is. Raises WattridgeError where OpenCL does not say that one is."""
+    """The device that a board is. Raises WattridgeError where no device of OpenCL is reported as this board."""
     if isinstance(gpu, UnmeteredDevice):
         if gpu.opencl is None:
             remedy = "choose --gpu opencl, or one of those that wattridge gpus --verbose lists"

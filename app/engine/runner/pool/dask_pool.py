@@ -55,7 +55,7 @@ _SETTINGS: Final[Mapping[str, Any]] = {
 
 
 def settle() -> None:
-    """Set this process's Dask up for a pool, whatever the user's own configuration of Dask says."""
+    """Set this process's Dask up for a pool, regardless of the user's own configuration of Dask."""
     dask.config.set(_SETTINGS)
     for name in ("distributed", *(name for name in logging.root.manager.loggerDict if name.startswith("distributed."))):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
@@ -106,7 +106,7 @@ END_UNTIL = "wattridge_end_until"  # a worker's handler
 
 
 class AnswersRequests(Protocol):
-    """A board and what is asked of it."""
+    """A board that answers requests."""
 
     @property
     def announcement(self) -> str:
@@ -125,7 +125,7 @@ class AnswersRequests(Protocol):
 class PoolWorker(Worker):  # type: ignore[misc]  # Dask has no types
     """A worker with a board; it has as many threads as requests.
 
-    Of the requests for a board one is answered and the next waits beside it, whose rows the board knows meanwhile.
+    Of the requests for a board one is answered while the next waits beside it, so that the board has its rows already.
     """
 
     def __init__(self, work: AnswersRequests, scheduler: str, certificates: Certificates, **options: Any) -> None:

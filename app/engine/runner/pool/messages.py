@@ -191,7 +191,7 @@ class SessionWork:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One thing that a worker is asked to do. What goes with it has the fields of its verb; the others are empty."""
+    """One request to a worker: the fields of its verb are set, the others are empty."""
 
     do: str
     session: str
@@ -213,7 +213,7 @@ class Abilities:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a worker says of a request: a row that is known, or that all is done, or what failed."""
+    """A worker's reply to a request: that it has begun, a measured row, the answer, or what failed."""
 
     number: int
     begun: bool = False
@@ -227,7 +227,7 @@ class UnknownSession(SensorError):
 
 
 class BoardBusy(SensorError):
-    """Another session has the board: it is to be asked again."""
+    """Another session has the board: the request is to be sent again."""
 
 
 _FLAGS: Final[Mapping[str, type[SensorError]]] = {"unknown_session": UnknownSession, "busy": BoardBusy}
@@ -249,7 +249,7 @@ def request_line(request: Request) -> bytes:
 
 
 def _work_message(work: SessionWork) -> dict[str, Any]:
-    """What a request to open says of the session."""
+    """The session, as a request to open describes it."""
     described, codes = space_to_row(work.space)
     return {
         **bundle_message(work.bundle),
@@ -261,7 +261,7 @@ def _work_message(work: SessionWork) -> dict[str, Any]:
 
 
 def parse_request(line: bytes) -> Request:
-    """What is asked. Raises Garbled."""
+    """Parse a request. Raises Garbled."""
     message = parse_line(line, LONGEST_REQUEST)
     do, session, number = message.get("do"), message.get("session"), whole_of(message.get("number"), 1 << 62)
     if do not in _VERBS or not isinstance(session, str) or not _SESSION.match(session):
@@ -492,7 +492,7 @@ def _names(listed: Any) -> tuple[str, ...]:
 
 
 def _lines(text: Any) -> str:
-    """What a compiler or driver said: its lines, without any other control character."""
+    """The message of a compiler or driver: its lines, without any other control character."""
     if not isinstance(text, str):
         raise Garbled("a text that is none")
     return "\n".join(visible(line) for line in text[:_LONGEST_ERROR].splitlines())

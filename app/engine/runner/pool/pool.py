@@ -1,6 +1,6 @@
 """A pool: its boards, what each does for a session, and the `Pool` seam.
 
-Nothing here knows what carries requests (`dask_pool.py`), or hands rows out (`runner.py`).
+Nothing here depends on what carries requests (`dask_pool.py`), or hands rows out (`runner.py`).
 """
 
 from __future__ import annotations
@@ -482,7 +482,7 @@ SELECTOR: Final = "pool"  # in place of a board's UUID
 
 
 def boards_document(boards: Mapping[str, Mapping[str, str]]) -> str:
-    """What a session's origin says of its boards."""
+    """The boards of a session, for its origin."""
     return json.dumps(boards, sort_keys=True)
 
 

@@ -145,7 +145,7 @@ class PoolRunner(Runner):
     ) -> None:
         """Waits until one board is ready. Raises WattridgeError if none becomes so.
 
-        `report` is called with what the boards do, as it changes, and what the user should know of it in one line.
+        `report` is called with the activity of the boards, as it changes, and one line about it for the user.
         """
         self.source = source
         self._tell = report
@@ -448,7 +448,7 @@ class PoolRunner(Runner):
                 sent.job.under_way.discard(number)
         return sent
 
-    # --- what is heard ------------------------------------------------------------------------------------------------
+    # --- events of the pool -------------------------------------------------------------------------------------------
 
     def _hear(self, timeout_s: float) -> None:
         """Take in whatever happened, waiting for the first of it."""

@@ -69,14 +69,14 @@ class ProfiledLaunch:
     """One launch of a kernel, as it was profiled."""
 
     name: str
-    block: tuple[int, ...]  # empty if it is not said
+    block: tuple[int, ...]  # empty if the output has none
     grid: tuple[int, ...]
     metrics: Mapping[str, float]  # in base units: byte, s, Hz and their ratios; unknown ones are left out
 
 
 @dataclass(slots=True)
 class NcuOutput:
-    """Launches in the order in which they ran, and what was said besides."""
+    """Launches in the order in which they ran, and the messages of Nsight Compute."""
 
     launches: list[ProfiledLaunch] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
@@ -238,7 +238,7 @@ _CAPABILITIES: Final = re.compile(r"^CapEff:\s*([0-9a-f]+)", re.MULTILINE)
 
 
 def counters_refused(parameters: Path = _PARAMETERS, status: Path = Path("/proc/self/status")) -> bool | None:
-    """Whether the driver refuses its counters to this process; None if it does not say."""
+    """Whether the driver refuses its counters to this process; None if that is not known."""
     try:
         rule = _RULE.search(parameters.read_text(encoding="ascii", errors="replace"))
     except OSError:
