@@ -197,6 +197,7 @@ def load_panels(services: Services) -> Loaded:
         "...views.editor.window",
         "...views.editor.wizard",
         "...views.plots.plot_export",
+        "scipy.stats",  # for the first analysis
     ):
         importlib.import_module(beside, __package__)
     classes = {spec.name: spec.load() for spec in PANELS if spec.panel}

@@ -10,6 +10,10 @@ import numpy as np
 import pytest
 from fixtures.spaces import space_of
 from fixtures.strategy_conformance import Problem, run
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import ndtri
+from scipy.stats import rankdata
 
 import app.engine.strategies  # noqa: F401  (registers them)
 from app.engine.formats.read import read_recording
@@ -138,6 +142,12 @@ def test_normal_scores_keep_the_order_and_nothing_else() -> None:
     assert scores.tolist() == normal_scores(np.array([7.0, 4.0, 4.0, 3.9, 6.0])).tolist()
     assert scores[1] == scores[2]
     assert scores[3] < scores[1] < 0 < scores[4] < scores[0]
+
+
+@given(st.lists(st.one_of(st.integers(0, 5).map(float), st.floats(-1e9, 1e9), st.just(math.inf)), min_size=1))
+def test_normal_scores_are_quantiles_of_scipys_ranks(costs: list[float]) -> None:
+    expected = ndtri((rankdata(costs) - 0.5) / len(costs))
+    assert normal_scores(np.array(costs)).tolist() == expected.tolist()
 
 
 def front_rows(name: str, outcome: Callable[[int], Outcome], space: SearchSpace, evaluations: int) -> list[int]:
