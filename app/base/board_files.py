@@ -32,7 +32,7 @@ class BoardFiles:
         return data_folder() / self.folder / f"{plain[: 80 if key else 60]}-{digest}{suffix}.json"
 
     def read(self, path: Path, parse: Callable[[Any], T | None]) -> T | None:
-        """What `parse` makes of a file's document; None if there is none, or it raises what damage raises."""
+        """Read and parse a file's document; None if there is none, or it is damaged."""
         try:
             document = json.loads(read_text(path, self.most_bytes))
             return parse(document) if document["version"] in self.versions else None

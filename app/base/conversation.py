@@ -24,6 +24,7 @@ _LENGTH: Final = struct.Struct(">I")
 _KEPT_ERRORS: Final = 64  # lines of what the process prints
 _LONGEST_ERROR: Final = 1000  # bytes of one of them
 _KILLED_S: Final = 30.0  # what the system, or a driver, may take to end a killed process
+_SENDING_S: Final = 0.2  # for a message that is being written
 _JOIN_S: Final = 2.0  # for what a process left in its pipes, which a program that it started may hold open
 
 Message = dict[str, Any]
@@ -149,17 +150,24 @@ class Conversation(Generic[Heard]):
             self._process.terminate()
 
     def close_input(self) -> None:
-        """Close its input, at the end of which our child processes exit."""
-        with suppress(OSError, ValueError):
-            self._stdin.close()
+        """Close its input, at the end of which our child processes exit.
+
+        It stays open while a message cannot be written, as nothing reads it: closing would wait for that.
+        """
+        if self._sending.acquire(timeout=_SENDING_S):
+            try:
+                with suppress(OSError, ValueError):
+                    self._stdin.close()
+            finally:
+                self._sending.release()
 
     def end(self, grace_s: float) -> None:
         """Close its input, and kill it if it does not end by itself within that time. Safe to call twice."""
         self.close_input()
-        if not self.wait(grace_s):
-            self._process.kill()
-            self.wait(_KILLED_S)
-        self.drain()
+        if self.wait(grace_s):
+            self.drain()
+        else:
+            self.kill()
 
     def kill(self) -> None:
         """End it at once, and wait for that."""

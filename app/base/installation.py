@@ -1,4 +1,4 @@
-"""How this copy of Wattridge was installed: the commands that extend or repair it, and how it loads libraries.
+"""The installation of this copy of Wattridge: commands that extend or repair it, and the loading of libraries.
 
 pip adds nothing to a program that was frozen into a folder, and is not the way where pipx, uv or apt installed it.
 

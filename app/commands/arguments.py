@@ -140,7 +140,7 @@ def add_meters(parser: ArgumentParser) -> None:
 
 
 def meter_choice(arguments: Namespace) -> MeterChoice | None:
-    """What the options of `add_meters` ask for; None if they ask for nothing."""
+    """The meters that the options of `add_meters` select; None if they select none."""
     from ..engine.metering.external_meters import BOARD, MeterChoice
 
     choice = MeterChoice(tuple(arguments.meter), arguments.energy_from or BOARD, arguments.correct_gain)

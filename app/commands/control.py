@@ -57,7 +57,7 @@ def guard_of(gpu: Gpu, *, allow_control: bool, by: str = "by hand") -> DeviceGua
 
 
 def asking_here() -> Asking:
-    """Where a password may be asked for: on a terminal only."""
+    """The way in which a password may be requested: on a terminal only."""
     from ..engine.control.client import Asking
 
     return Asking.TERMINAL if at_terminal() else Asking.NEVER
@@ -444,7 +444,7 @@ def _shown(settings: dict[str, Any], name: str) -> Any:
 
 
 def describe_left_over(gpu: Gpu) -> tuple[LeftOver | None, str]:
-    """What is recorded of a board, and that in one line with the remedy; empty if nothing is."""
+    """The record of a board's changed settings, and a line about it with the remedy; empty without a record."""
     from ..engine.control.client import UNREADABLE_REMEDY
     from ..engine.control.left_over import left_over
 

@@ -8,6 +8,7 @@ import queue
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -73,6 +74,21 @@ def test_a_child_that_does_not_end_by_itself_is_killed() -> None:
     began = time.monotonic()
     process.end(0.2)
     assert time.monotonic() - began < 30
+    assert process.status not in (None, 0)
+
+
+def test_a_child_that_reads_nothing_is_ended_while_another_thread_sends_to_it() -> None:
+    process = conversation("import time; time.sleep(600)", queue.SimpleQueue())
+    written: list[bool] = []
+    sender = threading.Thread(target=lambda: written.append(process.send({}, [bytes(16 << 20)])), daemon=True)
+    sender.start()
+    time.sleep(0.5)  # the pipe is full
+    ender = threading.Thread(target=process.end, args=(0.2,), daemon=True)
+    ender.start()
+    ender.join(30)
+    assert not ender.is_alive()
+    sender.join(30)
+    assert written == [False]
     assert process.status not in (None, 0)
 
 

@@ -250,7 +250,7 @@ def _no_number(text: str) -> NoReturn:
 
 
 def _is_response(message: Mapping[str, Any]) -> bool:
-    """Whether the message is a response; the server sends no requests, so that it is ignored."""
+    """True for a response; it is ignored, as the server sends no requests."""
     whole = message.get("jsonrpc") == "2.0" and isinstance(message.get("id"), str | int)
     return whole and "method" not in message and ("result" in message) != ("error" in message)
 

@@ -214,7 +214,7 @@ def convex_hull(x: npt.ArrayLike, y: npt.ArrayLike) -> Indices:
 
 
 def spread_at(held: npt.ArrayLike, other: npt.ArrayLike, height: float) -> Spread | None:
-    """Cut the hull by the line if one coordinate is held.
+    """Cut the hull by a line on which one coordinate is constant.
 
     Parameters
     ----------

@@ -59,7 +59,7 @@ class Counted:
 
     names: tuple[str, ...] = field(metadata=figure(key=None))  # of COUNTERS, those known of some configuration
     configurations: Count  # that have any
-    without: float = field(metadata=figure(key="energy_error_without"))  # NaN if it cannot be told
+    without: float = field(metadata=figure(key="energy_error_without"))  # NaN if unknown
     with_counters: float = field(metadata=figure(key="energy_error_with"))
     # Share of the configurations that are predicted better with counters.
     better: float = field(metadata=figure(key="energy_better"))

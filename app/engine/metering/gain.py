@@ -40,7 +40,7 @@ class Gain:
     meter: str  # by its name in figures
     gain: float
     interval: Interval  # 95 % confidence
-    offset_w: float  # 0 if it cannot be told from 0
+    offset_w: float  # 0 if the powers span too little to determine it
     offset_interval_w: Interval | None
     scatter: float  # of single windows about the fit; relative, one sigma
     windows: Count
