@@ -28,9 +28,9 @@ from ..engine.runner.command import not_its_own
 from ..engine.runner.completed import CompletedRunner
 from ..engine.runner.function import UNMETERED, FunctionRunner, FunctionWork
 from ..engine.session.planning import make_plan
-from ..engine.space.build import build_space, space_of_table
+from ..engine.space.build import build_space
 from ..engine.space.expression import parse
-from ..engine.space.search_space import SearchSpace
+from ..engine.space.search_space import SearchSpace, space_of_table
 from ..engine.specification.plan import SearchOptions
 from ..engine.strategies import base as strategies
 from ..sensors.gpu import Gpu, GpuInfo, NoDriver

@@ -188,6 +188,20 @@ class DeviceGuard:
             self._set(changes)
         return bool(changes)
 
+    def hold(self, **settings: Setting) -> bool:
+        """Have these settings alone: make them, and put back every other one that was made here.
+
+        Whether any changed. Raises as `apply`, and the driver's error where one cannot be put back.
+        """
+        others = [name for name in SETTINGS if name in self._touched and name not in settings]
+        if others:
+            self._put_back(others)
+            self._touched.difference_update(others)
+            kept = {name: value for name, value in self._applied.items() if name not in others}
+            self._applied = kept | {name: self._outer[name] for name in others if name in self._outer}
+            self._show_locks()
+        return self.apply(**settings) or bool(others)
+
     def restore(self) -> None:
         """Put back what was there before the first setting. Safe to call at any time. Raises the driver's error."""
         control = self._shared.control
@@ -195,12 +209,7 @@ class DeviceGuard:
         if control is None or not mine:
             return
         try:
-            with self._noted(mine, "as before"):
-                outer = {name: self._outer[name] for name in mine if name in self._outer}
-                if set(mine) - set(outer):
-                    control.reset([name for name in mine if name not in outer])
-                if outer:
-                    control.set(outer)
+            self._put_back(mine)
         except WattridgeError:
             if not control.prior():  # the board is back, though its record is not gone
                 self._applied = dict(self._outer)
@@ -292,6 +301,17 @@ class DeviceGuard:
             raise
         self._applied.update(changes)
         self._show_locks()
+
+    def _put_back(self, names: Sequence[str]) -> None:
+        """Give these settings the values that they had when this guard began."""
+        control = self._shared.control
+        assert control is not None
+        with self._noted(names, "as before"):
+            outer = {name: self._outer[name] for name in names if name in self._outer}
+            if set(names) - set(outer):
+                control.reset([name for name in names if name not in outer])
+            if outer:
+                control.set(outer)
 
     def _settled(self, in_force: BoardSettings) -> None:
         """Forget what was to be put back: nothing of this guard is left."""
@@ -387,6 +407,11 @@ class SeveralBoards:
         """
         made = [guard.apply(**settings) for guard in self._guards]
         return any(made)
+
+    def hold(self, **settings: Setting) -> bool:
+        """Have these settings alone on every board; whether any changed. Raises as `DeviceGuard.hold`."""
+        changed = [guard.hold(**settings) for guard in self._guards]
+        return any(changed)
 
     def unmet(self) -> str:
         """As `DeviceGuard.unmet`, with the name of the board that reads back something else."""

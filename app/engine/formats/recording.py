@@ -20,9 +20,8 @@ from ...base.errors import InputError
 from ...base.files import title_of
 from ..results.measurement import Configuration, Depth, Measurement, State, Value
 from ..results.objectives import Goal, Objective, likely_goal
-from ..space.build import space_and_order
 from ..space.result_table import STATES, ResultTable
-from ..space.search_space import SearchSpace
+from ..space.search_space import SearchSpace, space_and_order
 from .names import SETTING_NAMES, units_of
 
 MAXIMUM_CELLS = 2**25  # entries x columns: 256 MiB

@@ -99,8 +99,8 @@ class Clocks:
                 "the space has no graphics clocks", "methods", "add graphics_clock_mhz to [device_settings]"
             )
         self.setting = setting
-        self.of_row: Floats = space.column(setting).astype(np.float64)
-        self.values: Floats = np.unique(self.of_row)
+        self.of_row: Floats = space.numbers(setting)  # NaN where it is untouched
+        self.values: Floats = np.unique(self.of_row[np.isfinite(self.of_row)])
         if len(self.values) < 2:
             raise InputError("the space has one graphics clock", "methods", "give it several")
         self._others = np.delete(space.codes, space.names.index(setting), axis=1)
@@ -129,8 +129,8 @@ class Clocks:
         return tuple(sorted(inside | {least}))
 
     def alike(self, row: int) -> Indices:
-        """The rows that differ from one in nothing but the clock, itself among them."""
-        return np.flatnonzero((self._others == self._others[row]).all(axis=1))
+        """The rows of a clock that differ from one in nothing but the clock, itself among them."""
+        return np.flatnonzero((self._others == self._others[row]).all(axis=1) & np.isfinite(self.of_row))
 
 
 def base_clock_mhz(gpu: str, clocks: Clocks) -> float:

@@ -16,6 +16,7 @@ Setting = float | Range
 BoardSettings = Mapping[str, Setting]  # what is wished of a board, from a panel or a command to its control
 
 PROFILE: Final = "workload_power_profile"
+UNTOUCHED: Final = "untouched"  # the level at which a session has set nothing, or has put back what it set
 
 # In order of application: a profile may move the limits, and the supported graphics clocks depend on the memory clock.
 WORDS: Final[Mapping[str, str]] = {

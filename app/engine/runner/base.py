@@ -18,7 +18,7 @@ from ..control.guard import DeviceGuard, SeveralBoards
 from ..control.obeying import disobeyed
 from ..results.measurement import Configuration, Depth, Measurement, Value
 from ..results.objectives import Objective
-from ..results.settings import SETTINGS
+from ..results.settings import SETTINGS, UNTOUCHED
 from ..space.search_space import SearchSpace
 from ..specification.model import Specification
 
@@ -149,7 +149,7 @@ class BoardRunner(Runner):
 
     def _set(self, settings: Mapping[str, float], stop: threading.Event) -> bool:
         """Make the settings of a row and wait until they have settled; False where `stop` was set meanwhile."""
-        if not self._guard.apply(**settings):
+        if not self._guard.hold(**settings):
             return True
         self._unmet = self._guard.unmet()
         return not self._gpu.clock.wait(self._guard.settling_s, stop)
@@ -188,8 +188,8 @@ def setting_names(space: SearchSpace) -> tuple[str, ...]:
 
 
 def settings_of(space: SearchSpace, configuration: Configuration) -> dict[str, float]:
-    """The device settings of a configuration."""
-    return {name: float(configuration[name]) for name in setting_names(space)}
+    """The device settings of a configuration; those that it leaves untouched are not among them."""
+    return {name: float(v) for name in setting_names(space) if (v := configuration[name]) != UNTOUCHED}
 
 
 def by_setting(
@@ -225,5 +225,5 @@ def _change(
     before: Mapping[str, float | None], after: Mapping[str, float]
 ) -> tuple[tuple[bool, ...], tuple[float, ...]]:
     """What changes from one setting to another, the slowest first; among equals the lower values come first."""
-    changes = tuple(name in after and before.get(name) != after[name] for name in reversed(SETTINGS))
+    changes = tuple(before.get(name) != after.get(name) for name in reversed(SETTINGS))
     return changes, tuple(after.values())

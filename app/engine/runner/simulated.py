@@ -120,7 +120,7 @@ class SimulatedRunner(BoardRunner):
     def _time(self, row: int, configuration: Configuration, load: Load, stop: threading.Event) -> Measurement | None:
         """A few launches of one configuration; None when stopped."""
         start_ns = self._gpu.clock.now_ns()
-        self._guard.apply(**settings_of(self._space, configuration))
+        self._guard.hold(**settings_of(self._space, configuration))
         time_s = self._meter.time(load, stop=stop)
         if time_s is None:
             return None
@@ -139,7 +139,7 @@ class SimulatedRunner(BoardRunner):
         """One configuration; None when stopped."""
         start_ns = self._gpu.clock.now_ns()
         settings = settings_of(self._space, configuration)
-        self._guard.apply(**settings)
+        self._guard.hold(**settings)
         if self._looks.due(settings):
             self._look_at_reference(str(row), load, stop)
         windows: list[Window] = []

@@ -473,7 +473,9 @@ def _space(
     notes: tuple[str, ...] = (),
     stop: Event | None = None,
 ) -> SearchSpace:
+    """Of several values of a setting, the board's own state is measured beside them."""
     names = {"block_size_names": spec.kernel.block_size_names} if spec.kernel else {}
+    searched = any(len(values) > 1 for values in settings.values())
     return build_space(
         spec.parameters,
         spec.restrictions,
@@ -483,6 +485,7 @@ def _space(
         notes=(*spec.notes, *notes),
         where=str(spec.path),
         stop=stop,
+        untouched=searched,
         **names,
     )
 

@@ -13,8 +13,9 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from ...base.errors import InputError
 from ...base.text import shortened
 from ...sensors.limits import DeviceLimits
 from ..results.measurement import Value
+from ..results.settings import UNTOUCHED
 from .arithmetic import Column, Operand, column_of, normalised
 from .expression import Expression, parse_conjuncts
 from .factors import (
@@ -42,7 +44,7 @@ from .factors import (
     spread,
 )
 from .keys import smallest_dtype
-from .search_space import Parameter, SearchSpace, compacted
+from .search_space import Parameter, SearchSpace, joined
 from .values import MAX_VALUES, ValuesExpression, is_value, parse_values
 
 _A_LOOK = 2**22  # combinations that are evaluated to estimate a join
@@ -349,58 +351,44 @@ def build_space(
     notes: tuple[str, ...] = (),
     where: str = "",
     stop: threading.Event | None = None,
+    untouched: bool = False,
 ) -> SearchSpace:
     """All valid configurations, parameters in the given order, device settings after them.
 
     A parameter is a list of values, or text: a range or expression over other parameters, constants and the device's
-    limits. A product of block sizes above the device's limit is never valid. Raises InputError for anything wrong with
-    the parameters or restrictions, for a space beyond MAX_ROWS or MAX_BYTES, and for an empty one; `where` is the file
-    it came from. Raises WattridgeError soon after `stop` is set.
+    limits. A product of block sizes above the device's limit is never valid. A restriction that names a device setting
+    does not apply where the setting is untouched. `untouched`: the rows in which every setting is so are among them,
+    listed or not. Raises InputError for anything wrong with the parameters or restrictions, for a space beyond MAX_ROWS
+    or MAX_BYTES, and for an empty one; `where` is the file it came from. Raises WattridgeError soon after `stop` is
+    set.
     """
     start = time.perf_counter()
-    settings = device_parameters or {}
-    given = {**parameters, **settings}
+    settings = {name: tuple(v for v in values if v != UNTOUCHED) for name, values in (device_parameters or {}).items()}
+    listed = [name for name, values in (device_parameters or {}).items() if UNTOUCHED in values]
+    levels = [chosen for count in range(len(listed) + 1) for chosen in combinations(listed, count)]
+    if untouched and settings and tuple(settings) not in levels:
+        levels.append(tuple(settings))
+    parts: list[SearchSpace] = []
     try:
         _check_names(parameters, settings, constants)
-        builder = _Builder(given, {**limits.as_names(), **constants}, stop)
-        for text in _implicit_limit(given, constants, block_size_names):
-            builder.restrict(text, "implicit limit")
-        for index, text in enumerate(restrictions):
-            builder.restrict(text, f"restrictions[{index}]")
-        builder.run()
-        values, codes = builder.table()
+        for left in levels:  # the settings that stay untouched
+            if any(not values and name not in left for name, values in settings.items()):
+                continue  # a setting without another level
+            given = {**parameters, **{name: values for name, values in settings.items() if name not in left}}
+            builder = _Builder(given, {**limits.as_names(), **constants}, stop, left)
+            for text in _implicit_limit(given, constants, block_size_names):
+                builder.restrict(text, "implicit limit")
+            for index, text in enumerate(restrictions):
+                builder.restrict(text, f"restrictions[{index}]")
+            builder.run()
+            values, codes = builder.table()
+            described = (Parameter(name, tuple(values[name].tolist()), name in settings) for name in given)
+            parts.append(SearchSpace(tuple(described), codes, builder.cartesian, builder.removed_by))
     except InputError as error:
         place = ": ".join(part for part in (where, error.where) if part)
         raise InputError(error.what, place, error.remedy) from None
-    described = tuple(Parameter(name, tuple(values[name].tolist()), device_setting=name in settings) for name in given)
-    return SearchSpace(described, codes, builder.cartesian, builder.removed_by, time.perf_counter() - start, notes)
-
-
-def space_of_table(parameters: Mapping[str, Sequence[Value]], rows: Sequence[Sequence[Value]]) -> SearchSpace:
-    """The space of exactly these rows (values in the order of `parameters`); a row given twice counts once."""
-    return space_and_order(parameters, rows)[0]
-
-
-def space_and_order(
-    parameters: Mapping[str, Sequence[Value]], rows: Sequence[Sequence[Value]]
-) -> tuple[SearchSpace, npt.NDArray[np.int64]]:
-    """The space of exactly these rows, as `space_of_table`, and the index in `rows` of each row of the space."""
-    start = time.perf_counter()
-    if not rows:
-        raise InputError("the table has no rows", "parameters", "it needs at least one configuration")
-    described: list[Parameter] = []
-    codes = np.empty((len(rows), len(parameters)), dtype=np.uint32)
-    for axis, ((name, listed), column) in enumerate(zip(parameters.items(), zip(*rows, strict=True), strict=True)):
-        values = tuple(dict.fromkeys([*listed, *column]))
-        place = {value: code for code, value in enumerate(values)}
-        codes[:, axis] = [place[value] for value in column]
-        described.append(Parameter(name, values))
-    order = np.lexsort(codes.T[::-1]).astype(np.int64)
-    table = codes[order]
-    first = np.concatenate([[True], (table[1:] != table[:-1]).any(axis=1)])
-    reduced, packed = compacted(tuple(described), table[first])
-    cartesian = math.prod(len(parameter.values) for parameter in described)
-    return SearchSpace(reduced, packed, cartesian, build_seconds=time.perf_counter() - start), order[first]
+    space = parts[0] if len(levels) == 1 else joined(parts, (*parameters, *settings), settings)
+    return replace(space, build_seconds=time.perf_counter() - start, notes=notes)
 
 
 def _check_names(
@@ -435,11 +423,14 @@ class _Builder:
         given: Mapping[str, Sequence[Value] | Value],
         fixed: Mapping[str, Value],
         stop: threading.Event | None = None,
+        untouched: Collection[str] = (),
     ) -> None:
+        """Restrictions that name an `untouched` setting, one that is not `given`, do not apply."""
         self.values: dict[str, Column] = {}
         self.removed_by: dict[str, int] = {}
         self._scope = Scope(self.values, dict(fixed), Effort(stop))  # a parameter of one value is fixed too
         self._names = tuple(given)
+        self._untouched = frozenset(untouched)
         self._known = (*given, *fixed)
         self._factors: list[Factor] = []
         self._factor_of: dict[str, Factor] = {}
@@ -481,6 +472,8 @@ class _Builder:
         """Add a restriction, split at its `and`s."""
         self.removed_by.setdefault(text, 0)
         for part in parse_conjuncts(text, where):
+            if not self._untouched.isdisjoint(part.names):
+                continue
             part.check_names(self._known)
             if not self._scope.fixed.keys() >= set(part.names):
                 self._restrictions.append(part)

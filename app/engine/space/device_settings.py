@@ -11,7 +11,15 @@ from ...base.errors import InputError
 from ...sensors.gpu import Gpu
 from ...sensors.power_profiles import NO_PROFILE
 from ..results.measurement import Value
-from ..results.settings import PROFILE, nearest_supported, profile_number, supported_profiles, upper, why_not_set
+from ..results.settings import (
+    PROFILE,
+    UNTOUCHED,
+    nearest_supported,
+    profile_number,
+    supported_profiles,
+    upper,
+    why_not_set,
+)
 
 SettingValues = tuple[Value, ...] | Literal["supported", "ridge"] | int
 
@@ -24,14 +32,19 @@ def resolve_device_settings(
 ) -> tuple[dict[str, tuple[Value, ...]], tuple[str, ...]]:
     """The values of each device setting on this board, ascending, and notes for the user.
 
-    Listed values stay in their order; profiles become their numbers, and a clock between two supported ones becomes the
-    nearest, with a note.
+    Listed values stay in their order, 'untouched' after them; profiles become their numbers, and a clock between two
+    supported ones becomes the nearest, with a note.
     `{ points = n }` spreads n values evenly over what the board supports, both ends included; 'ridge' takes the
     supported clocks within `model_range_mhz`. Raises InputError for a value outside what the board supports, for a
     setting it does not report, and where no clock lies in the range.
     """
     notes: list[str] = []
-    resolved = {name: _resolved(name, values, gpu, model_range_mhz, notes) for name, values in wanted.items()}
+    resolved: dict[str, tuple[Value, ...]] = {}
+    for name, values in wanted.items():
+        listed = isinstance(values, tuple) and UNTOUCHED in values
+        given = tuple(v for v in values if v != UNTOUCHED) if isinstance(values, tuple) else values
+        resolved[name] = _resolved(name, given, gpu, model_range_mhz, notes) if given else ()
+        resolved[name] += (UNTOUCHED,) if listed else ()
     return resolved, tuple(notes)
 
 

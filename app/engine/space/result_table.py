@@ -218,12 +218,7 @@ class ResultTable:
             numbers = self._board[start:length].astype(np.float64)
             return np.where(numbers > 0, numbers, math.nan)
         if name in self.space.names:
-            column = self.space.column(name, self._row[start:length])
-            try:
-                return column.astype(np.float64)
-            except ValueError:  # a parameter of words: its place in the list
-                codes = self.space.codes[self._row[start:length], self.space.names.index(name)]
-                return np.asarray(codes, dtype=np.float64)
+            return self.space.numbers(name, self._row[start:length])
         return np.full(length - start, np.nan)
 
     def failures(self) -> dict[str, int]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import math
+import time
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
@@ -18,7 +19,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from ...base.errors import InputError
 from ..results.measurement import Configuration, Value
+from ..results.settings import UNTOUCHED
 from .arithmetic import Column, column_of
 from .keys import KeyIndex, smallest_dtype
 
@@ -175,7 +178,10 @@ __all__ = [
     "Rows",
     "SearchSpace",
     "compacted",
+    "joined",
     "pruning_steps",
+    "space_and_order",
+    "space_of_table",
 ]
 _ROUNDS = 8  # of points that a Latin hypercube draws
 
@@ -187,6 +193,12 @@ class Parameter:
     name: str
     values: tuple[Value, ...]
     device_setting: bool = False  # a clock or a cap instead of a #define
+
+    @property
+    def numbers(self) -> npt.NDArray[np.float64] | None:
+        """The values as numbers, shape (n,), NaN for an untouched setting; None if one is another word."""
+        kept = [math.nan if value == UNTOUCHED and self.device_setting else value for value in self.values]
+        return None if any(isinstance(value, str) for value in kept) else np.array(kept, dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -232,6 +244,13 @@ class SearchSpace:
         """The values of one parameter over all rows, shape (size,), or over some."""
         index = self.names.index(name)
         return np.asarray(self._columns_of_values[index][self.codes[rows, index]])
+
+    def numbers(self, name: str, rows: Rows | slice = slice(None)) -> npt.NDArray[np.float64]:
+        """The values as `column` has them, as numbers: NaN for an untouched setting, for a word its place in the list."""
+        axis = self.names.index(name)
+        numbers = self.parameters[axis].numbers
+        codes = self.codes[rows, axis]
+        return codes.astype(np.float64) if numbers is None else numbers[codes]
 
     def row_of(self, configuration: Configuration) -> int | None:
         """The row of a configuration, None if it is not in the space. O(log n)."""
@@ -341,6 +360,61 @@ def compacted(
             codes[:, j] = (np.cumsum(used) - 1)[codes[:, j]]
         kept.append(replace(parameter, values=tuple(v for v, u in zip(parameter.values, used, strict=True) if u)))
     return tuple(kept), codes.astype(smallest_dtype([len(p.values) for p in kept]), copy=False)
+
+
+def joined(parts: Sequence[SearchSpace], names: Sequence[str], settings: Collection[str]) -> SearchSpace:
+    """One space of several, in which a setting that a part lacks is untouched."""
+    listed: dict[str, dict[Value, int]] = {}
+    for name in names:
+        values = [value for part in parts for p in part.parameters if p.name == name for value in p.values]
+        unset = [UNTOUCHED] if any(name not in part.names for part in parts) else []
+        listed[name] = {value: code for code, value in enumerate(dict.fromkeys([*values, *unset]))}
+    tables = []
+    for part in parts:
+        columns = []
+        for name, code_of in listed.items():
+            if name in part.names:
+                axis = part.names.index(name)
+                codes = np.array([code_of[value] for value in part.parameters[axis].values], dtype=np.uint32)
+                columns.append(codes[part.codes[:, axis]])
+            else:
+                columns.append(np.full(part.size, code_of[UNTOUCHED], dtype=np.uint32))
+        tables.append(np.column_stack(columns))
+    table = np.concatenate(tables)
+    described = tuple(Parameter(name, tuple(code_of), name in settings) for name, code_of in listed.items())
+    removed: dict[str, int] = {}
+    for part in parts:
+        for text, count in part.removed_by.items():
+            removed[text] = removed.get(text, 0) + count
+    codes = table[np.lexsort(table.T[::-1])].astype(smallest_dtype([len(p.values) for p in described]))
+    return SearchSpace(described, codes, sum(part.cartesian for part in parts), removed)
+
+
+def space_of_table(parameters: Mapping[str, Sequence[Value]], rows: Sequence[Sequence[Value]]) -> SearchSpace:
+    """The space of exactly these rows (values in the order of `parameters`); a row given twice counts once."""
+    return space_and_order(parameters, rows)[0]
+
+
+def space_and_order(
+    parameters: Mapping[str, Sequence[Value]], rows: Sequence[Sequence[Value]]
+) -> tuple[SearchSpace, npt.NDArray[np.int64]]:
+    """The space of exactly these rows, as `space_of_table`, and the index in `rows` of each row of the space."""
+    start = time.perf_counter()
+    if not rows:
+        raise InputError("the table has no rows", "parameters", "it needs at least one configuration")
+    described: list[Parameter] = []
+    codes = np.empty((len(rows), len(parameters)), dtype=np.uint32)
+    for axis, ((name, listed), column) in enumerate(zip(parameters.items(), zip(*rows, strict=True), strict=True)):
+        values = tuple(dict.fromkeys([*listed, *column]))
+        place = {value: code for code, value in enumerate(values)}
+        codes[:, axis] = [place[value] for value in column]
+        described.append(Parameter(name, values))
+    order = np.lexsort(codes.T[::-1]).astype(np.int64)
+    table = codes[order]
+    first = np.concatenate([[True], (table[1:] != table[:-1]).any(axis=1)])
+    reduced, packed = compacted(tuple(described), table[first])
+    cartesian = math.prod(len(parameter.values) for parameter in described)
+    return SearchSpace(reduced, packed, cartesian, build_seconds=time.perf_counter() - start), order[first]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from ...sensors.limits import limits_of
 from ..metering.external_meters import BOARD, MeterChoice
 from ..results.measurement import MEASURED, Configuration, Value
 from ..results.objectives import Goal, Limit, Objective, parse_bound
-from ..results.settings import PROFILE, SETTINGS, is_setting
+from ..results.settings import PROFILE, SETTINGS, UNTOUCHED, is_setting
 from ..space.array_expressions import parse_array_expression
 from ..space.build import BLOCK_SIZE_NAMES, MAX_PARAMETERS
 from ..space.device_settings import SettingValues
@@ -281,10 +281,12 @@ def _device_settings(section: Section) -> dict[str, SettingValues]:
         else:
             values = section.items(key)
             numbers = [value for value in values if isinstance(value, (int, float)) and not isinstance(value, bool)]
-            if not values or len(numbers) < len(values) or not all(0 < number < 1e6 for number in numbers):
+            listed = sum(value == UNTOUCHED for value in values)
+            if not values or len(numbers) + listed < len(values) or not all(0 < number < 1e6 for number in numbers):
                 ridge = ', "ridge"' if key == "graphics_clock_mhz" else ""
-                raise section.wrong(key, f'"supported"{ridge}, {{ points = N }} or a list of positive numbers')
-            settings[key] = tuple(numbers)
+                wanted = f'"supported"{ridge}, {{ points = N }} or a list of positive numbers and "{UNTOUCHED}"'
+                raise section.wrong(key, wanted)
+            settings[key] = tuple(values)
     return settings
 
 

@@ -78,9 +78,11 @@ class RowNumbers:
 
 def _columns(parameter: Parameter) -> list[tuple[str, Floats]]:
     """The columns of one parameter, by its values: one of numbers, or one for each word."""
-    values = parameter.values
-    if not any(isinstance(value, str) for value in values):
-        return [(parameter.name, np.array([float(value) for value in values]))]
+    values, numbers = parameter.values, parameter.numbers
+    if numbers is not None:
+        unset = np.isnan(numbers)  # where an untouched setting runs is mostly where the highest value does
+        columns = [(parameter.name, np.where(unset, np.nanmax(numbers, initial=0.0), numbers))]
+        return [*columns, (f"{parameter.name}={UNTOUCHED}", unset.astype(np.float64))] if unset.any() else columns
     words = list(dict.fromkeys(values))[:MOST_WORDS]
     return [(f"{parameter.name}={word}", np.array([float(value == word) for value in values])) for word in words]
 

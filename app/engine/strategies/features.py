@@ -112,15 +112,21 @@ def scaled(values: Floats) -> Floats:
 
 def _own_axis(column: int, parameter: Parameter) -> Axis:
     """The axis of a parameter."""
-    values, smooth = parameter.values, parameter.device_setting
-    levels = np.arange(len(values), dtype=np.intp)
-    if any(isinstance(value, str) for value in values):
+    numbers, smooth = parameter.numbers, parameter.device_setting
+    levels = np.arange(len(parameter.values), dtype=np.intp)
+    if numbers is None:
         return Axis((column,), levels % MOST_LEVELS, None)
-    positions = scaled(np.array([float(value) for value in values]))
+    positions = scaled(np.where(np.isnan(numbers), _beyond(numbers), numbers))
     most = MOST_SMOOTH_LEVELS if smooth else MOST_LEVELS
-    if len(values) <= most:
-        return Axis((column,), levels, positions if len(values) > 2 else None, smooth=smooth)
+    if len(levels) <= most:
+        return Axis((column,), levels, positions if len(levels) > 2 else None, smooth=smooth)
     return Axis((column,), *_merged(positions, most), smooth=smooth)
+
+
+def _beyond(numbers: Floats) -> float:
+    """Where an untouched setting lies among its numbers: a step above the highest, which is mostly what it is like."""
+    listed = numbers[np.isfinite(numbers)]
+    return float(listed.max() + np.ptp(listed) / max(1, len(listed) - 1)) if len(listed) else 0.0
 
 
 def _sizes(parameter: Parameter) -> list[int]:

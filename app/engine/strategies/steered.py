@@ -77,7 +77,7 @@ class Steered(Strategy, name="steered", label="Model-steered clocks"):
             return None, f"the frequency model is not identifiable ({'; '.join(fit.reasons)})"
         near = np.abs(clock_mhz - optimum) <= options.within * optimum
         if not near.any():  # clocks far apart: those next to it
-            near = np.abs(clock_mhz - optimum) == np.abs(clock_mhz - optimum).min()
+            near = np.abs(clock_mhz - optimum) == np.nanmin(np.abs(clock_mhz - optimum))
         here, elsewhere = (
             min((evaluations.cost(r) for r in sweep if near[r] == side), default=math.inf) for side in (1, 0)
         )
@@ -86,6 +86,7 @@ class Steered(Strategy, name="steered", label="Model-steered clocks"):
         low, high = clock_mhz[near].min(), clock_mhz[near].max()
         bracketed = "" if fit.optimum_bracketed else ", the end of the sweep"
         span = f"{low:g}–{high:g}" if high > low else f"{low:g}"
+        near |= np.isnan(clock_mhz)  # the board's own state
         return np.flatnonzero(near), f"Most efficient near {optimum:.0f} MHz{bracketed}: only {span} MHz is searched"
 
     def _good_row(

@@ -25,9 +25,8 @@ from app.engine.formats.read import read_recording
 from app.engine.results.measurement import Measurement, State
 from app.engine.results.objectives import Goal, Limit, Objective
 from app.engine.results.pareto import hypervolume
-from app.engine.space.build import space_of_table
 from app.engine.space.result_table import ResultTable
-from app.engine.space.search_space import SearchSpace
+from app.engine.space.search_space import SearchSpace, space_of_table
 
 PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
 FRONT = (Goal("TFLOPS", True), Goal("TFLOPS/J", True))

@@ -12,8 +12,8 @@ from app.engine.analysis.session_analysis import analyse
 from app.engine.formats.read import read_recording
 from app.engine.results.measurement import Measurement, State
 from app.engine.results.objectives import Goal, Objective
-from app.engine.space.build import space_of_table
 from app.engine.space.result_table import ResultTable
+from app.engine.space.search_space import space_of_table
 
 PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
 FRONT = (Goal("TOP/s", True), Goal("TOP/J", True))

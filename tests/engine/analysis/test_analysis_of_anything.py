@@ -27,8 +27,8 @@ from app.engine.report.svg import drawn
 from app.engine.results.chart import Chart
 from app.engine.results.measurement import Measurement, State
 from app.engine.results.objectives import Goal, Objective
-from app.engine.space.build import space_of_table
 from app.engine.space.result_table import ResultTable
+from app.engine.space.search_space import space_of_table
 from app.engine.specification.plan import SessionPlan
 from app.engine.store.database import Store
 

@@ -22,9 +22,8 @@ from app.engine.analysis.compare import (
 from app.engine.analysis.describe_analysis import describe_comparison
 from app.engine.results.measurement import Measurement, State
 from app.engine.results.objectives import Limit
-from app.engine.space.build import space_of_table
 from app.engine.space.result_table import ResultTable
-from app.engine.space.search_space import Parameter, SearchSpace
+from app.engine.space.search_space import Parameter, SearchSpace, space_of_table
 
 # [Schoonhoven2024, table 6.2]: board -> per cent gained in efficiency and in speed, kernel by kernel.
 TABLE_6_2 = {

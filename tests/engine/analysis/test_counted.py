@@ -15,8 +15,8 @@ from app.engine.analysis.session_analysis import Analysis, analyse
 from app.engine.results.chart import Chart
 from app.engine.results.measurement import Measurement, State
 from app.engine.results.objectives import Goal, Objective
-from app.engine.space.build import space_of_table
 from app.engine.space.result_table import ResultTable
+from app.engine.space.search_space import space_of_table
 from app.engine.specification.plan import SessionPlan
 
 OBJECTIVE = Objective(Goal("TOP/J", True), (Goal("TOP/s", True), Goal("TOP/J", True)))

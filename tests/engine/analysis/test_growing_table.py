@@ -11,8 +11,8 @@ from app.engine.analysis.costs import costs_of
 from app.engine.analysis.session_analysis import analyse
 from app.engine.results.measurement import Measurement, State
 from app.engine.results.objectives import Goal, Objective
-from app.engine.space.build import space_of_table
 from app.engine.space.result_table import ResultTable
+from app.engine.space.search_space import space_of_table
 
 BEGUN = 1020  # its columns double their room at 1024, while they are read
 

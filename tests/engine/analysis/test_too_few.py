@@ -17,8 +17,8 @@ from app.engine.analysis.describe_analysis import describe_analysis, describe_co
 from app.engine.analysis.session_analysis import analyse
 from app.engine.results.measurement import Measurement, State
 from app.engine.results.objectives import Goal, Objective
-from app.engine.space.build import space_of_table
 from app.engine.space.result_table import ResultTable
+from app.engine.space.search_space import space_of_table
 
 
 def session(count: int, profiled: int = 0) -> ResultTable:

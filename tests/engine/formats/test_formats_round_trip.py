@@ -30,8 +30,8 @@ from app.engine.session.live_session import SessionResult
 from app.engine.session.load import load_specification
 from app.engine.session.planning import plan_replay, plan_specification
 from app.engine.session.run import run_session
-from app.engine.space.build import space_of_table
 from app.engine.space.result_table import ResultTable
+from app.engine.space.search_space import space_of_table
 from app.engine.specification.plan import SearchOptions, SessionPlan
 from app.engine.store.database import Store
 from app.sensors.clock import VirtualClock

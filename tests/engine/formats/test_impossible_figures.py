@@ -23,8 +23,8 @@ from app.engine.models.fit.points import choose
 from app.engine.models.series import read_series
 from app.engine.results.measurement import Measurement, State
 from app.engine.results.objectives import Goal, Objective
-from app.engine.space.build import space_of_table
 from app.engine.space.result_table import ResultTable
+from app.engine.space.search_space import space_of_table
 from app.sensors.recorded.gpu import read_any
 
 Figures = list[dict[str, float]]

@@ -18,8 +18,8 @@ from app.engine.formats.csv_table import read_csv, write_csv
 from app.engine.formats.own import About
 from app.engine.results.measurement import Measurement, State
 from app.engine.results.objectives import Goal, Objective
-from app.engine.space.build import space_of_table
 from app.engine.space.result_table import ResultTable
+from app.engine.space.search_space import space_of_table
 
 FORMULA = '=HYPERLINK("http://example.org","x")'
 RISKY = tuple("=+-@\t\r\n＝＋－＠")

@@ -11,8 +11,8 @@ from app.base.errors import InputError
 from app.engine.models.clock_fits import caps_of_sweep, fit_of_sweep
 from app.engine.models.fit.caps import compare, fit_caps, median_saving
 from app.engine.models.series import caps_of_table, read_caps
-from app.engine.space.build import space_of_table
 from app.engine.space.result_table import ResultTable
+from app.engine.space.search_space import space_of_table
 from app.sensors.select import open_gpu
 
 LIMITS = np.asarray([100.0, 150.0, 200.0, 250.0, 300.0])

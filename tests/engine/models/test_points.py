@@ -18,8 +18,8 @@ from app.engine.models.fit.frequency import fit_points
 from app.engine.models.fit.points import choose
 from app.engine.models.series import read_series, series_of_table
 from app.engine.results.measurement import Measurement, State
-from app.engine.space.build import space_of_table
 from app.engine.space.result_table import ResultTable
+from app.engine.space.search_space import space_of_table
 from app.sensors.event_reasons import EventReason
 
 CLOCKS = (600, 750, 900, 1050, 1200, 1350)

@@ -25,8 +25,8 @@ from app.engine.formats.t4 import write_t4
 from app.engine.report.export import choose, export_header, export_json, export_script, export_session
 from app.engine.results.measurement import Measurement, State, Value
 from app.engine.results.objectives import Goal, Objective
-from app.engine.space.build import space_of_table
 from app.engine.space.result_table import ResultTable
+from app.engine.space.search_space import space_of_table
 from app.engine.specification.plan import SessionPlan
 from app.sensors.event_reasons import EventReason
 

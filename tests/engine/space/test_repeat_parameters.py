@@ -17,9 +17,9 @@ from app.engine.models.series import read_series, series_of_table
 from app.engine.results.measurement import Measurement, State
 from app.engine.results.objectives import Goal, Objective
 from app.engine.session.stored import best_of
-from app.engine.space.build import space_of_table
 from app.engine.space.repeats import fold, is_repeat, repeat_names
 from app.engine.space.result_table import ResultTable
+from app.engine.space.search_space import space_of_table
 
 TIMES = {32: 0.020, 64: 0.010, 128: 0.011}  # s
 

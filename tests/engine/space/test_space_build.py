@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from app.base.errors import InputError
 from app.engine.space import build, factors
 from app.engine.space import factors as checking
-from app.engine.space.build import build_space, space_of_table
+from app.engine.space.build import build_space
 from app.engine.space.expression import parse
-from app.engine.space.search_space import SearchSpace
+from app.engine.space.search_space import SearchSpace, space_of_table
 from app.sensors.limits import limits_of
 
 LIMITS = limits_of((8, 0))

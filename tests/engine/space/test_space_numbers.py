@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from app.engine.space.build import space_of_table
+from app.engine.space.search_space import space_of_table
 from app.engine.strategies.energy_aware import RowNumbers
 
 SPACE = space_of_table(

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.engine.space import search_space
-from app.engine.space.build import build_space, space_of_table
-from app.engine.space.search_space import Neighbourhood, SearchSpace
+from app.engine.space.build import build_space
+from app.engine.space.search_space import Neighbourhood, SearchSpace, space_of_table
 from app.sensors.limits import limits_of
 
 

@@ -18,7 +18,7 @@ import app.engine.strategies  # noqa: F401  (registers them)
 from app.base.errors import InputError
 from app.engine.results.measurement import State
 from app.engine.session.run import run_session
-from app.engine.space.build import space_of_table
+from app.engine.space.search_space import space_of_table
 from app.engine.store.database import Store
 from app.engine.strategies import base
 

@@ -15,7 +15,8 @@ import pytest
 
 from app.base.errors import InputError
 from app.engine.results.measurement import State
-from app.engine.space.build import build_space, space_of_table
+from app.engine.space.build import build_space
+from app.engine.space.search_space import space_of_table
 from app.engine.strategies import base
 from app.engine.strategies.base import Batch, Outcome
 from app.engine.strategies.box import Box

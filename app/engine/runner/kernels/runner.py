@@ -313,7 +313,7 @@ class KernelRunner(BoardRunner):
         try:
             yield from self._submit(rows, depth, waiting)
             self._look_at_vendor(waiting.values(), stop)
-            if self._guard.apply(**setting):
+            if self._guard.hold(**setting):
                 self._unmet = self._guard.unmet()
             while not stop.is_set():
                 yield from self._submit(more(), depth, waiting)
