@@ -200,7 +200,7 @@ class Bends:
         return self._at(np.unravel_index([int(self.rss.argmin())], self.rss.shape))
 
     def starts(self, sharp: bool) -> Drawn:
-        """Where to look for the best sharp or soft bend.
+        """Find where to look for the best sharp or soft bend.
 
         Parameters
         ----------
@@ -243,7 +243,7 @@ class Drawn:
     alpha_w: Floats
 
     def power_w(self, x: Floats, activities: Floats) -> Floats:
-        """P without a cap.
+        """Compute the power P without a cap.
 
         Parameters
         ----------

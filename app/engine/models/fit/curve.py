@@ -134,7 +134,7 @@ class Times:
 
     @classmethod
     def of(cls, duration: Duration, clock_mhz: Floats, rate: Floats | None) -> Times:
-        """Find how points depart from the law of their time.
+        """Find how the times of points depart from their law.
 
         Parameters
         ----------
@@ -220,7 +220,7 @@ class Curve:
         return Duration(self.fixed_per_mhz, blend=self.blend)
 
     def voltage(self, clock_mhz: npt.ArrayLike) -> Floats:
-        """v(f), relative to the voltage below the ridge.
+        """Voltage v(f), relative to the voltage below the ridge.
 
         Parameters
         ----------
@@ -236,7 +236,7 @@ class Curve:
         return 1.0 + self.beta_per_mhz * rise(clock, self.ridge_mhz, self.softness_mhz)
 
     def power_w(self, clock_mhz: npt.ArrayLike) -> Floats:
-        """P(f).
+        """Power P(f), under the cap where there is one.
 
         Parameters
         ----------
@@ -253,7 +253,7 @@ class Curve:
         return np.minimum(self.p_max_w, self.p_idle_w + self.alpha_w_per_mhz * switching)
 
     def energy(self, clock_mhz: npt.ArrayLike) -> Floats:
-        """P(f) t(f), up to a factor.
+        """Energy P(f) t(f), up to a factor.
 
         Parameters
         ----------
@@ -263,7 +263,7 @@ class Curve:
         Returns
         -------
         array
-            Energy of the same work in W/MHz, of the shape of `clock_mhz`.
+            For the same work, in W/MHz, of the shape of `clock_mhz`.
         """
         return self.power_w(clock_mhz) * self.duration.relative(clock_mhz)
 

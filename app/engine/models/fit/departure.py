@@ -174,7 +174,7 @@ class Basis:
         Returns
         -------
         array, shape (n, m)
-            As `posterior` has it.
+            The same as the first that `posterior` returns.
         """
         across = departure.covariance(points, self.x) @ self.vectors
         return np.asarray(self.vectors @ (across / self.variance(departure)).T)

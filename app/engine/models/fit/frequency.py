@@ -380,7 +380,7 @@ class FrequencyFit(Quality, Optimum, Parameters, Samples):
         return ModelledCurve(*(np.round(value, 3) for value in (clock_mhz, self.power(clock_mhz), low_w, high_w)))
 
     def power(self, clock_mhz: npt.ArrayLike) -> Floats:
-        """P(f).
+        """Power P(f).
 
         Parameters
         ----------
@@ -400,7 +400,7 @@ class FrequencyFit(Quality, Optimum, Parameters, Samples):
         return self._curve().power_w(clock_mhz)
 
     def relative_voltage(self, clock_mhz: npt.ArrayLike) -> Floats:
-        """v(f), relative to the voltage below the ridge.
+        """Voltage v(f), relative to the voltage below the ridge.
 
         Parameters
         ----------
@@ -681,7 +681,7 @@ def fit_points(points: Points) -> FrequencyFit:
     Returns
     -------
     FrequencyFit
-        As `fit_frequency_model` has it, with the notes and the memory clock of the series.
+        As `fit_frequency_model` returns it, with the notes and the memory clock of the series.
 
     Raises
     ------

@@ -102,7 +102,7 @@ def is_bent(form: Solution, straight: Solution) -> bool:
     Returns
     -------
     bool
-        False where `form` is the straight line itself.
+        True if they do; False where `form` is the straight line itself.
     """
     if form.aicc < straight.aicc:
         return True

@@ -77,7 +77,7 @@ class Points:
         Returns
         -------
         Points
-            Those rows; what is no array stays.
+            Those rows; everything that is no array stays as it is.
         """
         return self.mapped(lambda values: values[rows])
 
@@ -92,7 +92,7 @@ class Points:
         Returns
         -------
         Points
-            The changed series; what is no array, or not known, stays.
+            The changed series; everything that is no array, or not known, stays as it is.
         """
         arrays = {name: getattr(self, name) for name in _ARRAYS}
         changed: dict[str, Any] = {name: change(values) for name, values in arrays.items() if values is not None}
