@@ -32,7 +32,18 @@ class AllSeries:
 
     @classmethod
     def of(cls, fits: Sequence[CapFit]) -> AllSeries:
-        """Summarise the fits of several series."""
+        """Summarise the fits of several series.
+
+        Parameters
+        ----------
+        fits : sequence of CapFit
+            At least one.
+
+        Returns
+        -------
+        AllSeries
+            How many there are, their median saving (NaN over fewer than FEWEST) and their largest overshoot.
+        """
         return cls(len(fits), median_saving(fits), max(fit.largest_overshoot for fit in fits))
 
 
@@ -73,12 +84,34 @@ class CapFit:
         return np.asarray(energy / energy[-1])
 
     def power(self, limit_w: npt.ArrayLike) -> Floats:
-        """Modelled power at limits, W: what is free to be drawn, or as much of the limit as the board keeps to."""
+        """Modelled power at limits: what is free to be drawn, or as much of the limit as the board keeps to.
+
+        Parameters
+        ----------
+        limit_w : array_like
+            Power limits in W, of any shape.
+
+        Returns
+        -------
+        array
+            Power in W, of the shape of `limit_w`.
+        """
         limit = np.asarray(limit_w, dtype=np.float64)
         return np.minimum(self.free_power_w, (self.kept or 1.0) * limit)
 
     def speed(self, limit_w: npt.ArrayLike) -> Floats:
-        """Modelled speed at limits over the full speed."""
+        """Modelled speed at limits.
+
+        Parameters
+        ----------
+        limit_w : array_like
+            Power limits in W, of any shape.
+
+        Returns
+        -------
+        array
+            Speed over the full speed, of the shape of `limit_w`; 1 throughout where `speed_exponent` is None.
+        """
         share = (self.power(limit_w) - self.speed_base_w) / (self.free_power_w - self.speed_base_w)
         return np.asarray(np.maximum(share, 0.0) ** (self.speed_exponent or 0.0))
 
@@ -256,10 +289,32 @@ def _power_ratio(fit: FrequencyFit, caps: CapFit) -> float | None:
 
 
 def most_telling(fits: Sequence[CapFit]) -> CapFit:
-    """The series with the most limits; of several, the one on the strongest board."""
+    """The series with the most limits; of several, the one on the strongest board.
+
+    Parameters
+    ----------
+    fits : sequence of CapFit
+        At least one.
+
+    Returns
+    -------
+    CapFit
+        One of them. The strongest board is the one that draws most where no limit binds.
+    """
     return max(fits, key=lambda fit: (len(fit.limit_w), fit.free_power_w))
 
 
 def median_saving(fits: Sequence[CapFit]) -> float:
-    """Over several series, as a share of energy; NaN over fewer than FEWEST."""
+    """The median saving over several series.
+
+    Parameters
+    ----------
+    fits : sequence of CapFit
+        One for each series.
+
+    Returns
+    -------
+    float
+        As a share of energy; NaN over fewer than FEWEST series.
+    """
     return float(np.median([fit.saving for fit in fits])) if len(fits) >= FEWEST else math.nan

@@ -321,12 +321,34 @@ def how_settable(clock_mhz: float) -> str:
     """Describe whether a recommended clock can be set.
 
     Boards are set to whole MHz; a mean of readings that is not whole lies between clocks that can be set.
+
+    Parameters
+    ----------
+    clock_mhz : float
+        The clock in MHz.
+
+    Returns
+    -------
+    str
+        A few words, for the user.
     """
     return "can be set" if clock_mhz == round(clock_mhz) else "a mean of readings, between clocks that can be set"
 
 
 def only_followed(points: Points) -> Points:
-    """The series with the clocks that the board follows as those that can be set; its notes name where it does not."""
+    """Leave only the clocks that the board follows as those that can be set.
+
+    Parameters
+    ----------
+    points : Points
+        One series, arrays of shape (n,).
+
+    Returns
+    -------
+    Points
+        The series without the supported clocks beyond those that the board follows, and with a note that names where it
+        does not; unchanged if it follows throughout.
+    """
     held = where_held(points)
     if held is None:
         return points

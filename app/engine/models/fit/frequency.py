@@ -43,7 +43,20 @@ class VoltageRidge:
     floor: float  # the constant voltage below it, in the unit of the measurements
 
     def agrees(self, ridge_mhz: float, error_mhz: float) -> bool:
-        """Whether another estimate with a standard error lies no further off than the intervals of both explain."""
+        """Whether another estimate lies no further off than the intervals of both explain.
+
+        Parameters
+        ----------
+        ridge_mhz : float
+            The other ridge in MHz.
+        error_mhz : float
+            Its standard error in MHz; with NaN the two do not agree.
+
+        Returns
+        -------
+        bool
+            True if they agree.
+        """
         low, high = self.interval_mhz
         return low - 2 * error_mhz <= ridge_mhz <= high + 2 * error_mhz
 
@@ -157,7 +170,22 @@ def ridge_flag(
 
 
 def speed_reason(duration: Duration, clock: Floats, rate: Floats) -> list[str]:
-    """How the measured speed departs from the clock, where P/f is not the energy."""
+    """Describe how the measured speed departs from the clock, where P/f is not the energy.
+
+    Parameters
+    ----------
+    duration : Duration
+        Time of the work over the clock, fitted to these points.
+    clock : array, shape (n,)
+        Clocks in MHz.
+    rate : array, shape (n,)
+        Speed at each in the unit that `duration` was fitted in.
+
+    Returns
+    -------
+    list of str
+        At most one sentence for the user; empty where speed follows the clock.
+    """
     spread = float(np.std(np.log(duration.relative(clock) * rate)))
     if spread > _SPEED_SCATTER:
         return [f"speed follows the clock only to {100 * spread:.0f} %: time between the points is an estimate"]
@@ -168,7 +196,20 @@ def speed_reason(duration: Duration, clock: Floats, rate: Floats) -> list[str]:
 
 
 def cap_reason(points: Points, acted: Mask) -> str:
-    """At which points a limit acted, and what shows it."""
+    """Describe at which points a limit acted, and what shows it.
+
+    Parameters
+    ----------
+    points : Points
+        One series, arrays of shape (n,).
+    acted : array of bool, shape (n,)
+        Where a limit acted: at one point at least.
+
+    Returns
+    -------
+    str
+        One sentence for the user.
+    """
     count, first = int(acted.sum()), float(points.clock_mhz[acted].min())
     level = float(np.median(points.power_w[acted]))
     source = "by the event reasons" if points.limited is not None else "as power or speed show"
@@ -339,17 +380,64 @@ class FrequencyFit(Quality, Optimum, Parameters, Samples):
         return ModelledCurve(*(np.round(value, 3) for value in (clock_mhz, self.power(clock_mhz), low_w, high_w)))
 
     def power(self, clock_mhz: npt.ArrayLike) -> Floats:
-        """P(f) in W at the clocks. Raises ValueError if the model is not identifiable."""
+        """Power P(f).
+
+        Parameters
+        ----------
+        clock_mhz : array_like
+            Clocks in MHz, of any shape.
+
+        Returns
+        -------
+        array
+            Power in W, of the shape of `clock_mhz`.
+
+        Raises
+        ------
+        ValueError
+            If the model is not identifiable.
+        """
         return self._curve().power_w(clock_mhz)
 
     def relative_voltage(self, clock_mhz: npt.ArrayLike) -> Floats:
-        """v(f) relative to the voltage below the ridge: no unit, never volts. Raises ValueError as `power` does."""
+        """Voltage v(f), relative to the voltage below the ridge.
+
+        Parameters
+        ----------
+        clock_mhz : array_like
+            Clocks in MHz, of any shape.
+
+        Returns
+        -------
+        array
+            Without a unit, never volts; of the shape of `clock_mhz`.
+
+        Raises
+        ------
+        ValueError
+            If the model is not identifiable.
+        """
         return self._curve().voltage(clock_mhz)
 
     def energy(self, clock_mhz: npt.ArrayLike) -> Floats:
-        """Estimated energy per work, P(f) t(f), relative to its minimum over the sampled range (no unit).
+        """Estimated energy per work, P(f) t(f).
 
-        t(f) is 1/f, or 1/f and a fixed part where the measured speed shows one. Raises ValueError as `power` does.
+        t(f) is 1/f, or 1/f and a fixed part where the measured speed shows one.
+
+        Parameters
+        ----------
+        clock_mhz : array_like
+            Clocks in MHz, of any shape.
+
+        Returns
+        -------
+        array
+            Relative to its minimum over the sampled range (no unit), of the shape of `clock_mhz`.
+
+        Raises
+        ------
+        ValueError
+            If the model is not identifiable.
         """
         curve = self._curve()
         sampled = self.clock_mhz[self.used]
@@ -583,14 +671,46 @@ def _distinct(clock: Floats) -> int:
 
 
 def fit_points(points: Points) -> FrequencyFit:
-    """Fit the frequency model to one series; one of very many rows by the medians at each clock."""
+    """Fit the frequency model to one series; one of very many rows by the medians at each clock.
+
+    Parameters
+    ----------
+    points : Points
+        One series, arrays of one shape (n,). Of its supported clocks those that the board follows are used.
+
+    Returns
+    -------
+    FrequencyFit
+        As `fit_frequency_model` returns it, with the notes and the memory clock of the series.
+
+    Raises
+    ------
+    InputError
+        Where no point is left.
+    """
     points = only_followed(points.condensed())
     fit = fit_frequency_model(points)
     return replace(fit, reasons=(*fit.reasons, *points.notes), memory_clock_mhz=points.memory_clock_mhz)
 
 
 def fit_memory_clocks(series: Sequence[Points]) -> FrequencyFit:
-    """The chosen one of several series, and beside it those that differ from it in nothing but the memory clock."""
+    """Fit the chosen one of several series, and those that differ from it in nothing but the memory clock beside it.
+
+    Parameters
+    ----------
+    series : sequence of Points
+        At least one; `choose` takes one of them.
+
+    Returns
+    -------
+    FrequencyFit
+        The fit of the chosen series; its `memory_clocks` are empty where fewer than two memory clocks are known.
+
+    Raises
+    ------
+    InputError
+        Where no point of a series is left.
+    """
     chosen = choose(series)
     fit = fit_points(chosen)
     alike = [points for points in series if points.others == chosen.others and points.memory_clock_mhz is not None]

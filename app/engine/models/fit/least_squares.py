@@ -93,6 +93,16 @@ def is_bent(form: Solution, straight: Solution) -> bool:
     They do where its AICc is smaller. Of few points that criterion refuses every bend, however small its residuals;
     there the F-test decides: with m points and two parameters more than the line, residuals of a straight board shrink
     by chance to the share r with probability r^((m - 4)/2).
+
+    Parameters
+    ----------
+    form, straight : Solution
+        The fitted form and the straight line, of the same points.
+
+    Returns
+    -------
+    bool
+        True if they do; False where `form` is the straight line itself.
     """
     if form.aicc < straight.aicc:
         return True

@@ -67,19 +67,51 @@ class Points:
         return float(np.nanmax(efficiency)) if np.isfinite(efficiency).any() else -math.inf
 
     def at(self, rows: Rows | Mask) -> Points:
-        """These rows of the series."""
+        """Select rows of the series.
+
+        Parameters
+        ----------
+        rows : array
+            Positions of the rows, in the order wanted, or a mask of shape (n,).
+
+        Returns
+        -------
+        Points
+            Those rows; everything that is no array stays as it is.
+        """
         return self.mapped(lambda values: values[rows])
 
     def mapped(self, change: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> Points:
-        """The series with every array changed alike."""
+        """Change every array of the series alike.
+
+        Parameters
+        ----------
+        change : callable
+            Gets each array that is known, of shape (n,), and returns the one to put in its place.
+
+        Returns
+        -------
+        Points
+            The changed series; everything that is no array, or not known, stays as it is.
+        """
         arrays = {name: getattr(self, name) for name in _ARRAYS}
         changed: dict[str, Any] = {name: change(values) for name, values in arrays.items() if values is not None}
         return replace(self, **changed)
 
     def usable(self) -> Points:
-        """The points that a model can be fitted to, ascending by clock; a rate or voltage that is unknown is None.
+        """Select the points that a model can be fitted to.
 
-        Raises ValueError where shapes differ, InputError if no point is left.
+        Returns
+        -------
+        Points
+            Ascending by clock; a rate or voltage that is unknown is None.
+
+        Raises
+        ------
+        ValueError
+            Where shapes differ.
+        InputError
+            If no point is left.
         """
         result = self.mapped(lambda values: np.asarray(values, dtype=np.float64))
         if result.limited is not None:
@@ -107,6 +139,11 @@ class Points:
         """The medians at each clock of a series of very many rows, with a note; else the series itself.
 
         A fit then stays a matter of a second.
+
+        Returns
+        -------
+        Points
+            One point for each clock, or for each interval of clocks where there are many; of masks the majority counts.
         """
         rows = len(self.clock_mhz)
         if rows <= _MANY_ROWS:
@@ -139,7 +176,18 @@ class Points:
 
 
 def choose(series: Sequence[Points]) -> Points:
-    """The one with the most clocks, then the most efficient; of several, with a note on how it was chosen."""
+    """Choose the series with the most clocks, then the most efficient.
+
+    Parameters
+    ----------
+    series : sequence of Points
+        At least one.
+
+    Returns
+    -------
+    Points
+        One of them; of several, with a note on how it was chosen.
+    """
     chosen = max(series, key=lambda points: (points.clocks, points.best_efficiency))
     if len(series) == 1:
         return chosen
