@@ -143,7 +143,20 @@ class ScriptOfKernel:
 
 
 def read_verify(given: Any, atol: float) -> Verify | None:
-    """A function of answer and output, and of `atol` where it takes one."""
+    """A script's `verify` as a function of the answer and the output.
+
+    Parameters
+    ----------
+    given : callable or None
+        Of answer and output, and of `atol` where it takes one.
+    atol : float
+        Absolute tolerance that it is called with.
+
+    Returns
+    -------
+    callable or None
+        None if none was given.
+    """
     if given is None:
         return None
     try:
