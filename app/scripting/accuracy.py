@@ -106,6 +106,15 @@ class AccuracyObserver(OutputObserver):
         self._largest = float("nan")
 
     def process_output(self, answer: Sequence[Any] | None, output: Sequence[Any]) -> None:
+        """Compute the error of each output, and keep the largest.
+
+        Parameters
+        ----------
+        answer : sequence or None
+            The answer of the script, with None for an argument that has none; None if it gives no answer.
+        output : sequence
+            What a first launch has written, one entry for each argument.
+        """
         pairs = (pair for pair in zip(answer or (), output, strict=False) if pair[0] is not None)
         self._largest = max(float(self._error(expected, written)) for expected, written in pairs)
 
