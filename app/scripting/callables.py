@@ -177,7 +177,46 @@ def tune_launches(
 ) -> Tuned:
     """Measure a function that does nothing but launch kernels, for exactly these configurations.
 
-    Launches of microseconds are recorded, so that no gap between them is counted. Raises as `tune` does.
+    Launches of microseconds are recorded, so that no gap between them is counted.
+
+    Parameters
+    ----------
+    launch : callable
+        Called with the parameters as keyword arguments.
+    names : sequence of str
+        Names of the parameters.
+    rows : sequence of sequence
+        The configurations, their values in the order of `names`.
+    name : str
+        Name of the session in the store.
+    minimise : str
+        The figure to minimise.
+    within : float or None
+        Choose among the configurations that are at most by this share slower than the fastest; None for any.
+    verify : callable or None
+        Called with what the first call of each configuration returns; a false result marks it as wrong. None for no
+        check.
+    gpu : Gpu, str, int or None
+        The board whose energy counts; None for GPU 0.
+    target : float
+        Half of the 95 % interval of the mean time, relative to it, at which a measurement may end.
+    quiet : bool
+        Print nothing.
+    **search
+        Further options of the search, as `strategy`, `max_evaluations` and `seed`; by default every configuration is
+        measured.
+
+    Returns
+    -------
+    Tuned
+        The best configuration, the front and the whole table.
+
+    Raises
+    ------
+    InputError
+        For an option that is not known, and as `tune` does.
+    KeyboardInterrupt
+        If the user stops it; what was measured by then is in the store.
     """
     known = {field.name for field in fields(SearchOptions)} - {"objective", "front", "repeats", "condition"}
     for value in search:

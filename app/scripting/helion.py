@@ -37,9 +37,26 @@ class Autotuner:
         self._args = tuple(args)
 
     def autotune(self, *, skip_cache: bool = False) -> Any:
-        """The best configuration; nothing is kept on disk but the session, so there is no cache to be skipped.
+        """Measure the candidates and return the best configuration.
 
-        Raises InputError, WattridgeError if no configuration works, and KeyboardInterrupt.
+        Parameters
+        ----------
+        skip_cache : bool
+            No effect: nothing is kept on disk but the session, so there is no cache to be skipped.
+
+        Returns
+        -------
+        helion.Config
+            The best configuration.
+
+        Raises
+        ------
+        InputError
+            For an argument of `autotuner` that cannot be used.
+        WattridgeError
+            If no configuration works.
+        KeyboardInterrupt
+            If the user stops it.
         """
         tuning = self._tuning
         candidates = dict(tuning.candidates(self._kernel))
@@ -81,7 +98,23 @@ class Tuning:
         return Autotuner(self, kernel, args)
 
     def candidates(self, kernel: Any) -> list[tuple[Any, Mapping[str, Any]]]:
-        """The configurations to be measured, each as Helion's and as a dict."""
+        """The configurations to be measured: those that were given, else those that Helion's generator draws.
+
+        Parameters
+        ----------
+        kernel : object
+            Helion's bound kernel.
+
+        Returns
+        -------
+        list of (helion.Config, mapping)
+            Each once, as Helion's and as a dict.
+
+        Raises
+        ------
+        InputError
+            If configurations were given, and there are none.
+        """
         if self._configs is not None:
             listed = list(self._configs)
             if not listed:

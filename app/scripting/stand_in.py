@@ -330,7 +330,26 @@ class PythonKernel:
         }
 
     def run_kernel(self, args: Sequence[Any]) -> list[Any]:
-        """Launch it once; the outputs, always as a list. Raises as `run_kernel` of a script does."""
+        """Launch the kernel once.
+
+        Parameters
+        ----------
+        args : sequence
+            All arguments of the kernel, in order.
+
+        Returns
+        -------
+        list
+            The outputs, always as a list. An array of CuPy, PyCUDA, Numba or PyTorch is not among them: it is written
+            to.
+
+        Raises
+        ------
+        InputError
+            If the number of arguments is another one, and as `run_kernel` of a script does.
+        WattridgeError
+            As `run_kernel` of a script does.
+        """
         if len(args) != len(self._held):
             what = f"it is called with {len(args)} arguments instead of {len(self._held)}"
             raise InputError(what, self._kernel[0], "give all of them")
@@ -367,20 +386,70 @@ _OBSERVERS: Final = {
 
 
 def get_nvml_gr_clocks(device: int, n: int | None = None, quiet: bool = False) -> dict[str, list[int]]:
-    """The graphics clocks of a board as a parameter, the highest first, at most `n` of them. Nothing is set."""
+    """The graphics clocks of a board as a parameter. Nothing is set.
+
+    Parameters
+    ----------
+    device : int
+        The board.
+    n : int or None
+        Most clocks, spread evenly over the list; None for all.
+    quiet : bool
+        No effect.
+
+    Returns
+    -------
+    dict
+        'nvml_gr_clock' with clocks in MHz, the highest first.
+    """
     clocks = _board_clocks(device, "graphics_clocks_mhz")
     places = np.ceil(np.linspace(0, len(clocks) - 1, n or len(clocks))).astype(int)
     return {"nvml_gr_clock": clocks if n is None or n > len(clocks) else [clocks[place] for place in places]}
 
 
 def get_nvml_mem_clocks(device: int, n: int | None = None, quiet: bool = False) -> dict[str, list[int]]:
-    """The memory clocks of a board as a parameter, the highest first, each so many-th for about `n`. Nothing is set."""
+    """The memory clocks of a board as a parameter. Nothing is set.
+
+    Parameters
+    ----------
+    device : int
+        The board.
+    n : int or None
+        About how many clocks, each so many-th of the list; None for all.
+    quiet : bool
+        No effect.
+
+    Returns
+    -------
+    dict
+        'nvml_mem_clock' with clocks in MHz, the highest first.
+    """
     clocks = _board_clocks(device, "memory_clocks_mhz")
     return {"nvml_mem_clock": clocks[:: len(clocks) // n] if n and len(clocks) > n else clocks}
 
 
 def get_nvml_pwr_limits(device: int, n: int | None = None, quiet: bool = False) -> dict[str, list[int]]:
-    """Power limits of a board as a parameter, multiples of 5 W: all, or at most `n` of them. Nothing is set."""
+    """Power limits of a board as a parameter, multiples of 5 W. Nothing is set.
+
+    Parameters
+    ----------
+    device : int
+        The board.
+    n : int or None
+        Most limits, spread evenly over the range; None for all.
+    quiet : bool
+        No effect.
+
+    Returns
+    -------
+    dict
+        'nvml_pwr_limit' with limits in W, ascending.
+
+    Raises
+    ------
+    InputError
+        If the board does not report the range of its power limit.
+    """
     with kernel_tuner.board_of(None, device) as board:
         limit = board.info.power_limit
     if limit.minimum_w is None or limit.maximum_w is None:
@@ -393,7 +462,22 @@ def get_nvml_pwr_limits(device: int, n: int | None = None, quiet: bool = False) 
 def get_config_string(
     params: Mapping[str, Any], keys: Sequence[str] | None = None, units: Mapping[str, str] | None = None
 ) -> str:
-    """A configuration in one line, numbers to three places."""
+    """A configuration in one line, numbers to three places.
+
+    Parameters
+    ----------
+    params : mapping
+        Values by name.
+    keys : sequence of str or None
+        Names to show; None for all.
+    units : mapping of str or None
+        Unit that follows each value, by name; None for none.
+
+    Returns
+    -------
+    str
+        'name=value', separated by commas.
+    """
 
     def text(value: Any, name: str) -> str:
         unit = "" if isinstance(value, tuned.ErrorConfig) else (units or {}).get(name, "")
@@ -405,7 +489,27 @@ def get_config_string(
 def get_best_config(
     results: Sequence[Mapping[str, Any]], objective: str, objective_higher_is_better: bool = False
 ) -> Mapping[str, Any]:
-    """The best of the results that worked. Raises InputError if none did."""
+    """The best of the results that worked.
+
+    Parameters
+    ----------
+    results : sequence of mapping
+        Results of `tune_kernel`.
+    objective : str
+        The figure that decides.
+    objective_higher_is_better : bool
+        Whether the highest is the best.
+
+    Returns
+    -------
+    mapping
+        One of the results.
+
+    Raises
+    ------
+    InputError
+        If no result that worked has the figure.
+    """
     worked = [result for result in results if "__error__" not in result and objective in result]
     if not worked:
         raise InputError(f"no result has a {objective}", "get_best_config", "look at the errors in the results")

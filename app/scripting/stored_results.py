@@ -58,7 +58,20 @@ def store_output_file(
 
 
 def store_metadata_file(metadata_filename: str | Path) -> None:
-    """Write where the tuning took place, in the format T4."""
+    """Write where the tuning took place, in the format T4.
+
+    Parameters
+    ----------
+    metadata_filename : str or Path
+        The file, overwritten if it is there. The suffix .json is added if it is missing.
+
+    Raises
+    ------
+    InputError
+        If that names no file.
+    WattridgeError
+        If the folder refuses it.
+    """
     metadata = {
         "operating_system": platform.system(),
         "hardware": {

@@ -125,12 +125,45 @@ class Roles:
         return {name for role, name in self.names.items() if role != "memory_clock"}
 
     def values(self, role: str) -> Floats:
-        """The column in MHz, W, s, J, mV, degrees Celsius, or as it is. Raises InputError if a cell is no number."""
+        """The column of a role.
+
+        Parameters
+        ----------
+        role : str
+            A role that a column has.
+
+        Returns
+        -------
+        array, shape (n,)
+            In MHz, W, s, J, mV or degrees Celsius, by the role; a rate or an efficiency as it is. NaN where a cell is
+            empty or marks an unknown value.
+
+        Raises
+        ------
+        InputError
+            If another cell is no number.
+        """
         name = self.names[role]
         return self.columns.numbers(name) * _SCALE.get(_KINDS.get(role, ""), {}).get(_unit(name), 1.0)
 
     def known(self, role: str) -> Floats | None:
-        """As `values`; None if no column has that role."""
+        """The column of a role that no column may have.
+
+        Parameters
+        ----------
+        role : str
+            Any role.
+
+        Returns
+        -------
+        array, shape (n,), or None
+            As `values`; None if no column has that role.
+
+        Raises
+        ------
+        InputError
+            As `values`.
+        """
         return self.values(role) if role in self.names else None
 
     def power(self) -> Floats:
@@ -159,7 +192,25 @@ class Roles:
 
 
 def find_roles(columns: Columns, named: Named) -> Roles:
-    """The columns of a sweep of clocks: as named, else by the header. Raises InputError listing the columns."""
+    """Find the columns of a sweep of clocks: as named, else by the header.
+
+    Parameters
+    ----------
+    columns : Columns
+        The table.
+    named : Named
+        Columns that the user names.
+
+    Returns
+    -------
+    Roles
+        With a clock, and with power or both energy and time.
+
+    Raises
+    ------
+    InputError
+        If a named column is missing, or there is no column of clocks or of power; it lists the columns.
+    """
     numeric = _numeric(columns, named)
     there = f"there are: {_listed(list(columns.cells))}"
     clock, requested = _clocks(numeric, named.clock)
@@ -173,9 +224,24 @@ def find_roles(columns: Columns, named: Named) -> Roles:
 
 
 def find_cap_roles(columns: Columns, named: Named) -> Roles | None:
-    """The columns of a sweep of power limits; None if there is no limit, or no power and speed.
+    """Find the columns of a sweep of power limits: as named, else by the header.
 
-    Raises InputError as `find_roles` does where a named column is missing.
+    Parameters
+    ----------
+    columns : Columns
+        The table.
+    named : Named
+        Columns that the user names.
+
+    Returns
+    -------
+    Roles or None
+        With limit, power, and time or rate; None if there is no limit, or no power and speed.
+
+    Raises
+    ------
+    InputError
+        If a named column is missing, as in `find_roles`.
     """
     numeric = _numeric(columns, named)
     names = _with_rate(_by_rules(numeric, named, ("limit", "power", "time")), numeric, named)
@@ -275,7 +341,24 @@ _TIME = "timestamp_s"
 
 
 def read_table(path: Path) -> Columns:
-    """The columns of a text file, or of a recording of a board's channels. Raises InputError."""
+    """Read the columns of a text file, or of a recording of a board's channels.
+
+    Parameters
+    ----------
+    path : Path
+        A CSV, the output of nvidia-smi or of a dmon, or a recording.
+
+    Returns
+    -------
+    Columns
+        Its cells as text. Those of a recording or of the output of a dmon, NVIDIA's or DCGM's, are in order of time,
+        with the board's name in the column 'gpu'.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or is of another kind.
+    """
     if is_trace(path):
         return _of_log(Log(path, "", (read_recording(path),), ()))
     if is_dmon(path):
@@ -308,7 +391,25 @@ def _of_log(log: Log) -> Columns:
 
 
 def roles_of_table(columns: Columns, named: Named) -> Roles:
-    """As `find_roles`; the error for a wide table recommends --transpose. Raises InputError."""
+    """Find the columns of a sweep of clocks as `find_roles` does; the error for a wide table recommends --transpose.
+
+    Parameters
+    ----------
+    columns : Columns
+        The table.
+    named : Named
+        Columns that the user names.
+
+    Returns
+    -------
+    Roles
+        As `find_roles`.
+
+    Raises
+    ------
+    InputError
+        As `find_roles`, or if the table is wide.
+    """
     try:
         return find_roles(columns, named)
     except InputError:
@@ -321,9 +422,19 @@ def roles_of_table(columns: Columns, named: Named) -> Roles:
 
 
 def wide_headings(columns: Columns) -> Mapping[str, tuple[str, float]]:
-    """What is measured, and at which clock in MHz, by heading: '757', '757 MHz', 'power_757'. Empty: not a wide table.
+    """The headings of a wide table that are clocks: '757', '757 MHz', 'power_757'.
 
     Most columns must be such, in ascending or descending order of the clock.
+
+    Parameters
+    ----------
+    columns : Columns
+        The table.
+
+    Returns
+    -------
+    mapping of (str, float)
+        What is measured and at which clock in MHz, by heading; empty if the table is not wide.
     """
     headings: dict[str, tuple[str, float]] = {}
     for name in columns.cells:
@@ -342,10 +453,24 @@ def wide_headings(columns: Columns) -> Mapping[str, tuple[str, float]]:
 
 
 def transposed(columns: Columns, tables: Mapping[str, Columns]) -> Columns:
-    """A wide table with one row per application and clock: its labels, `clock_mhz`, and what was measured.
+    """Turn a wide table into one with one row per application and clock.
 
-    Cells without another name are powers in W. `tables` holds further wide tables by what they hold (rate, time_s);
-    their rows are found by their labels. Raises InputError if one is not wide.
+    Parameters
+    ----------
+    columns : Columns
+        The wide table. Cells without another name are powers in W.
+    tables : mapping of Columns
+        Further wide tables by what they hold (rate, time_s); their rows are found by their labels.
+
+    Returns
+    -------
+    Columns
+        The labels, `clock_mhz`, and what was measured; a cell that another table does not hold is empty.
+
+    Raises
+    ------
+    InputError
+        If a table is not wide, a cell is no number, or another table has no row and clock in common.
     """
     labels, rows = _long_rows(columns, "power_w")
     others = {name: _long_rows(table, name)[1] for name, table in tables.items()}
@@ -402,7 +527,23 @@ class Group:
 
 
 def parse_series(text: str | None) -> dict[str, str]:
-    """'KEY=VALUE', several with commas. Raises InputError."""
+    """Parse what the user selects: 'KEY=VALUE', several with commas.
+
+    Parameters
+    ----------
+    text : str or None
+        The option; None if it was not given.
+
+    Returns
+    -------
+    dict of str
+        Values by key; empty if the option was not given.
+
+    Raises
+    ------
+    InputError
+        If the text has another form.
+    """
     if text is None:
         return {}
     pairs = [part.partition("=") for part in text.split(",")]
@@ -412,7 +553,24 @@ def parse_series(text: str | None) -> dict[str, str]:
 
 
 def groups_of_table(table: ResultTable, usable: Mask, names: Sequence[str], wanted: Mapping[str, str]) -> list[Group]:
-    """The usable measurements by the values of these parameters, as far as they are `wanted`."""
+    """Group the usable measurements by the values of some parameters.
+
+    Parameters
+    ----------
+    table : ResultTable
+        The measurements.
+    usable : mask, shape (n,)
+        Which of them to use; it may end before the table does.
+    names : sequence of str
+        The parameters that distinguish groups.
+    wanted : mapping of str
+        Values that a measurement's configuration must have, by parameter; empty for all.
+
+    Returns
+    -------
+    list of Group
+        In the order in which their values first appear; empty if no measurement has the wanted values.
+    """
     groups: dict[tuple[Any, ...], list[int]] = {}
     for index in np.flatnonzero(usable).tolist():
         configuration = table.measurement(index).configuration
@@ -424,7 +582,24 @@ def groups_of_table(table: ResultTable, usable: Mask, names: Sequence[str], want
 
 
 def groups_of_columns(roles: Roles, rows: Mask, setting: Floats, wanted: Mapping[str, str]) -> list[Group]:
-    """The rows by the columns that distinguish series; `setting`, shape (n,), is what is swept within one."""
+    """Group rows by the columns that distinguish series.
+
+    Parameters
+    ----------
+    roles : Roles
+        The table and what its columns hold.
+    rows : mask, shape (n,)
+        Which rows to use.
+    setting : array, shape (n,)
+        What is swept within a series.
+    wanted : mapping of str
+        What the user selected, by column; the groups keep it among their values.
+
+    Returns
+    -------
+    list of Group
+        In the order in which they first appear.
+    """
     columns = roles.columns
     keys = _key_columns(columns, roles.taken, rows, setting)
     results = []
@@ -436,12 +611,45 @@ def groups_of_columns(roles: Roles, rows: Mask, setting: Floats, wanted: Mapping
 
 
 def board_of(columns: Columns, row: int, names: Sequence[str] = DEVICE_COLUMNS) -> str:
-    """The board that a row names; empty if none does."""
+    """The board that a row names.
+
+    Parameters
+    ----------
+    columns : Columns
+        The table.
+    row : int
+        Index of the row.
+    names : sequence of str
+        Headings of a column of boards, in lower case.
+
+    Returns
+    -------
+    str
+        Empty if no column has such a heading.
+    """
     return next((cells[row] for name, cells in columns.cells.items() if name.lower() in names), "")
 
 
 def wanted_rows(columns: Columns, wanted: Mapping[str, str]) -> Mask:
-    """The rows that `wanted` leaves, without failed configurations of a session. Raises InputError for unknown keys."""
+    """Select rows by their cells; the failed configurations of a session are left out.
+
+    Parameters
+    ----------
+    columns : Columns
+        The table.
+    wanted : mapping of str
+        Values by column; one number written in two ways is the same value.
+
+    Returns
+    -------
+    mask, shape (n,)
+        Which rows have all of these values.
+
+    Raises
+    ------
+    InputError
+        If there is no such column, or no row with the value.
+    """
     rows = np.ones(len(columns), dtype=np.bool_)
     if "state" in columns.cells:  # a session of ours: failed configurations have no figures
         rows &= np.asarray([cell in ("", State.OK.value) for cell in columns.cells["state"]])
@@ -458,7 +666,23 @@ def wanted_rows(columns: Columns, wanted: Mapping[str, str]) -> Mask:
 
 
 def grouped(columns: Columns, keys: Sequence[str], rows: Mask) -> dict[tuple[str, ...], Rows]:
-    """The rows by the values of these columns, in the order in which these first appear."""
+    """Group rows by the cells of some columns.
+
+    Parameters
+    ----------
+    columns : Columns
+        The table.
+    keys : sequence of str
+        The columns that distinguish groups; without any, all rows are one group.
+    rows : mask, shape (n,)
+        Which rows to group.
+
+    Returns
+    -------
+    dict of array
+        The rows of each group, ascending, by the cells of the key columns. Groups are in the order in which they first
+        appear.
+    """
     chosen = np.flatnonzero(rows)
     group = np.zeros(len(chosen), dtype=np.int64)
     for key in keys:

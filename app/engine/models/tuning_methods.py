@@ -74,7 +74,18 @@ _BASE_CLOCKS: Final = {
 
 
 def energy_of(values: Mapping[str, float]) -> float:
-    """Energy of a launch in J, measured or from power and time; inf if neither is known."""
+    """Energy of a launch, measured or from power and time.
+
+    Parameters
+    ----------
+    values : mapping of float
+        What was measured of a configuration: `energy_j`, or `power_w` and `time_s`.
+
+    Returns
+    -------
+    float
+        Energy in joules; inf if neither is known.
+    """
     energy = values.get("energy_j", math.nan)
     if math.isnan(energy):
         energy = values.get("power_w", math.nan) * values.get("time_s", math.nan)
@@ -82,7 +93,22 @@ def energy_of(values: Mapping[str, float]) -> float:
 
 
 def seen_of(row: int, ok: bool, values: Mapping[str, float]) -> Seen:
-    """What a recipe is sent of a row."""
+    """Time and energy of a row, as a recipe is sent them.
+
+    Parameters
+    ----------
+    row : int
+        Row of the space.
+    ok : bool
+        Whether its measurement succeeded.
+    values : mapping of float
+        What was measured of it.
+
+    Returns
+    -------
+    Seen
+        Time and energy are inf if the measurement failed or the time is not known.
+    """
     time_s = values.get("time_s", math.nan)
     if not ok or math.isnan(time_s):
         return Seen(row, math.inf, math.inf)
@@ -111,15 +137,48 @@ class Clocks:
         return float(self.values[-1])
 
     def nearest(self, clock_mhz: float) -> float:
-        """The clock of the space nearest to that."""
+        """Find the clock of the space nearest to a clock.
+
+        Parameters
+        ----------
+        clock_mhz : float
+            Clock, MHz.
+
+        Returns
+        -------
+        float
+            One of the space's clocks, MHz.
+        """
         return float(self.values[np.abs(self.values - clock_mhz).argmin()])
 
     def at(self, clock_mhz: float) -> Indices:
-        """Every row at that clock."""
+        """Find the rows at a clock.
+
+        Parameters
+        ----------
+        clock_mhz : float
+            One of the space's clocks, MHz.
+
+        Returns
+        -------
+        array, shape (k,)
+            Every row at that clock, ascending.
+        """
         return np.flatnonzero(self.of_row == clock_mhz)
 
     def near(self, fit: FrequencyFit) -> tuple[float, ...]:
-        """The clocks within 10 % of the model's optimum, and the one of its least energy [Schoonhoven2024, 6.5.4]."""
+        """The clocks within 10 % of the model's optimum, and the one of its least energy [Schoonhoven2024, 6.5.4].
+
+        Parameters
+        ----------
+        fit : FrequencyFit
+            The model of the clocks; it must have an optimum (`range_mhz`).
+
+        Returns
+        -------
+        tuple of float
+            Clocks of the space in MHz, ascending.
+        """
         assert fit.range_mhz is not None
         low, high = fit.range_mhz
         inside = {float(clock) for clock in self.values if low <= clock <= high}
@@ -129,18 +188,62 @@ class Clocks:
         return tuple(sorted(inside | {least}))
 
     def alike(self, row: int) -> Indices:
-        """The rows that differ from one in nothing but the clock, itself among them."""
+        """Find the rows that differ from a row in nothing but the clock.
+
+        Parameters
+        ----------
+        row : int
+            Row of the space.
+
+        Returns
+        -------
+        array, shape (k,)
+            Rows, ascending; `row` is among them.
+        """
         return np.flatnonzero((self._others == self._others[row]).all(axis=1))
 
 
 def base_clock_mhz(gpu: str, clocks: Clocks) -> float:
-    """The clock of the space nearest to the board's base clock; to 60 % of the highest if that is not known."""
+    """The clock of the space nearest to the board's base clock.
+
+    Parameters
+    ----------
+    gpu : str
+        Name of the board.
+    clocks : Clocks
+        The clocks of the space.
+
+    Returns
+    -------
+    float
+        In MHz; the clock nearest to 60 % of the highest if the base clock is not known.
+    """
     clock_mhz = next((clock for name, clock in _BASE_CLOCKS.items() if name in gpu.upper()), None)
     return clocks.nearest(clock_mhz if clock_mhz is not None else 0.6 * clocks.highest)
 
 
 def everything(rows: Indices, _key: Key) -> Generator[list[int], Sequence[Seen], list[Seen]]:
-    """All of the rows: the search of a recipe that leaves nothing out."""
+    """Measure all of the rows: the search of a recipe that leaves nothing out.
+
+    The generator returns the results that it was sent.
+
+    Parameters
+    ----------
+    rows : array, shape (k,)
+        Rows of the space.
+    _key : callable
+        What would be minimised; not used.
+
+    Yields
+    ------
+    list of int
+        All rows at once.
+
+    Receives
+    --------
+    sequence of Seen
+        Their results.
+    """
     return list((yield rows.tolist()))
 
 
@@ -152,9 +255,37 @@ def recipe(
     near_mhz: Sequence[float] | None = None,
     search: Search = everything,
 ) -> Recipe:
-    """The recipe of a method. `near_mhz` are the clocks near the ridge: the model-steered one needs them.
+    """The recipe of a method.
 
-    `search` finds the best of some rows by time or energy. Raises InputError for an unknown method.
+    The generator returns the row that the method chooses; None if nothing worked.
+
+    Parameters
+    ----------
+    method : str
+        One of `METHODS`.
+    clocks : Clocks
+        The rows of the space by their clock.
+    base_mhz : float
+        The base clock, one of the space's clocks, MHz.
+    near_mhz : sequence of float, or None
+        Clocks of the space near the ridge, MHz. The model-steered method needs them.
+    search : callable
+        Finds the best of some rows by time or energy; by default it measures all of them.
+
+    Yields
+    ------
+    list of int
+        Rows to be measured.
+
+    Receives
+    --------
+    sequence of Seen
+        Their results.
+
+    Raises
+    ------
+    InputError
+        If the method is unknown, or the model-steered one has no clocks. As with every generator, at its first step.
     """
     if method not in METHODS:
         raise InputError(f"unknown method '{method}'", "methods", f"one of {', '.join(METHODS)}")
@@ -223,7 +354,18 @@ class MethodResult:
     reduction: float  # of the measurements over the whole space
 
     def against(self, race: MethodResult) -> MethodResult:
-        """The same with the changes over race to idle."""
+        """State the changes over race to idle.
+
+        Parameters
+        ----------
+        race : MethodResult
+            What race to idle chose on the same measurements.
+
+        Returns
+        -------
+        MethodResult
+            The same result with the changes of efficiency, speed and energy, as shares.
+        """
         return replace(
             self,
             efficiency_change=self.efficiency / race.efficiency - 1,
@@ -266,9 +408,38 @@ def compare_methods(
     base_mhz: float | None = None,
     methods: Sequence[str] = tuple(METHODS),
 ) -> Methods:
-    """Every method on the same measurements of a space: each is answered from them, and counted as if alone.
+    """Compare methods on the same measurements of a space: each is answered from them, and counted as if alone.
 
-    Raises InputError if a row that a method asks for was not measured, or where nothing worked.
+    Parameters
+    ----------
+    space : SearchSpace
+        The space, with several graphics clocks.
+    measured : mapping of Measurement
+        The measurements by their row of the space.
+    gpu : str
+        Name of the board.
+    title : str
+        Title of the session or recording.
+    source : str
+        Where the measurements are from, such as 'nvml' or 'simulated'.
+    steering : Steering or None
+        The model of the clocks. Without one the model-steered method is left out, with a note.
+    base_mhz : float or None
+        The base clock, MHz; the nearest clock of the space counts. None for the one that is known of the board, as in
+        `base_clock_mhz`.
+    methods : sequence of str
+        Which of `METHODS` to show. Race to idle is followed in any case, for the changes over it.
+
+    Returns
+    -------
+    Methods
+        One result per method, in the given order; race to idle first, if it is among them.
+
+    Raises
+    ------
+    InputError
+        If the space does not have several graphics clocks, a method is unknown, a row that a method asks for was not
+        measured, or nothing worked.
     """
     clocks = Clocks(space)
     base = base_clock_mhz(gpu, clocks) if base_mhz is None else clocks.nearest(base_mhz)
@@ -368,7 +539,31 @@ def steer_by_sweep(
     on_progress: Callable[[int, int], None] | None = None,
     stop: threading.Event | None = None,
 ) -> Steering | None:
-    """From a sweep of the board under full load; None if its points show no optimum. Raises WattridgeError."""
+    """Fit the model of the clocks to a sweep of the board under full load.
+
+    Parameters
+    ----------
+    gpu : Gpu
+        The board.
+    points : int
+        Most clocks to measure.
+    guard : DeviceGuard or None
+        Sets the clocks and restores them; None for one of its own.
+    on_progress : callable or None
+        Called with the number of clocks measured, and of how many.
+    stop : threading.Event or None
+        Ends the sweep when it is set.
+
+    Returns
+    -------
+    Steering or None
+        None if the points show no optimum.
+
+    Raises
+    ------
+    WattridgeError
+        If the board cannot run or be set, or the sweep was stopped.
+    """
     with running_board(gpu, guard) as (board, inside, load):
         sweep = sweep_clocks(board, inside, points=points, steered=True, load=load, on_progress=on_progress, stop=stop)
     if stop is not None and stop.is_set():
@@ -382,9 +577,31 @@ def steer_by_sweep(
 def steer_by_measurements(
     space: SearchSpace, measured: Mapping[int, Measurement], *, points: int = SWEEP_CLOCKS, seed: int = 0
 ) -> Steering | None:
-    """From existing measurements: one good configuration at a few clocks; None if they show no optimum.
+    """Fit the model of the clocks to existing measurements: one good configuration at a few clocks.
 
     The good one is the most efficient of a sample at the highest clock, which counts as measured.
+
+    Parameters
+    ----------
+    space : SearchSpace
+        The space, with several graphics clocks.
+    measured : mapping of Measurement
+        The measurements by their row of the space.
+    points : int
+        Most clocks to use.
+    seed : int
+        Seed of the sample.
+
+    Returns
+    -------
+    Steering or None
+        None if the measurements show no optimum, nothing in the sample worked, or the space has too few clocks for the
+        model.
+
+    Raises
+    ------
+    InputError
+        If the space does not have several graphics clocks.
     """
     clocks = Clocks(space)
     if len(clocks.values) < MINIMUM_CLOCKS:
@@ -433,7 +650,29 @@ def _series(swept: Mapping[float, Measurement], supported: Iterable[float]) -> P
 def methods_of_store(
     store: Store, session: int, *, base_mhz: float | None = None, methods: Sequence[str] = tuple(METHODS)
 ) -> Methods:
-    """Of a stored session. Raises InputError if it did not measure what the methods ask for."""
+    """Compare methods on a stored session.
+
+    Parameters
+    ----------
+    store : Store
+        The stored sessions.
+    session : int
+        Number of the session.
+    base_mhz : float or None
+        As in `compare_methods`.
+    methods : sequence of str
+        As in `compare_methods`.
+
+    Returns
+    -------
+    Methods
+        As `compare_methods`.
+
+    Raises
+    ------
+    InputError
+        If there is no such session, or it did not measure what the methods ask for.
+    """
     loaded = store.load(session)
     record = loaded.record
     return methods_of_table(
@@ -444,7 +683,27 @@ def methods_of_store(
 def methods_of_recording(
     path: Path, *, base_mhz: float | None = None, methods: Sequence[str] = tuple(METHODS)
 ) -> Methods:
-    """Of a recording, whatever its format. Raises InputError as `methods_of_store` does."""
+    """Compare methods on a recording, whatever its format.
+
+    Parameters
+    ----------
+    path : Path
+        The recording.
+    base_mhz : float or None
+        As in `compare_methods`.
+    methods : sequence of str
+        As in `compare_methods`.
+
+    Returns
+    -------
+    Methods
+        As `compare_methods`.
+
+    Raises
+    ------
+    InputError
+        If the file is no recording, or does not hold what the methods ask for.
+    """
     from ..formats.read import read_recording
 
     recording = read_recording(path)
@@ -467,7 +726,35 @@ def methods_of_table(
     base_mhz: float | None = None,
     methods: Sequence[str] = tuple(METHODS),
 ) -> Methods:
-    """Of measurements; the model of the clocks is fitted to some of them, as if those alone had been measured."""
+    """Compare methods on measurements.
+
+    The model of the clocks is fitted to some of them, as if those alone had been measured.
+
+    Parameters
+    ----------
+    table : ResultTable
+        The measurements, with their space.
+    gpu : str
+        Name of the board.
+    title : str
+        Title of the session or recording.
+    source : str
+        Where the measurements are from, such as 'nvml' or 'simulated'.
+    base_mhz : float or None
+        As in `compare_methods`.
+    methods : sequence of str
+        As in `compare_methods`.
+
+    Returns
+    -------
+    Methods
+        As `compare_methods`.
+
+    Raises
+    ------
+    InputError
+        As `compare_methods`.
+    """
     measured = measured_rows(table)
     return compare_methods(
         table.space,
@@ -482,5 +769,16 @@ def methods_of_table(
 
 
 def measured_rows(table: ResultTable) -> Mapping[int, Measurement]:
-    """The measurements by their row of the space."""
+    """The measurements by their row of the space.
+
+    Parameters
+    ----------
+    table : ResultTable
+        The measurements.
+
+    Returns
+    -------
+    mapping of Measurement
+        Of a row that was measured twice, the last.
+    """
     return {item.row: item for item in (table.measurement(index) for index in range(len(table)))}

@@ -53,7 +53,30 @@ class RooflinePoints:
         limited: Mask | None = None,
         **known: Floats,
     ) -> RooflinePoints:
-        """Points of which the clock, the threads or the error of power may not be known."""
+        """Collect points of which the clock, the threads or the error of power may not be known.
+
+        Parameters
+        ----------
+        gpu : str
+            Name of the board.
+        precision : str
+            Precision of the work, such as 'fp32'.
+        flops : array, shape (n,)
+            Achieved speed, flop/s.
+        bytes_per_s : array, shape (n,)
+            Achieved traffic, B/s.
+        power_w : array, shape (n,)
+            Power, W.
+        limited : mask, shape (n,), or None
+            At which points a power or thermal limit acted; None for nowhere.
+        **known : array, shape (n,)
+            Those of `clock_mhz`, `threads` and `power_error_w` that are known; the others become NaN.
+
+        Returns
+        -------
+        RooflinePoints
+            The points, in the given order.
+        """
         limited = np.zeros(len(power_w), dtype=bool) if limited is None else limited
         unknown = dict.fromkeys(("clock_mhz", "threads", "power_error_w"), np.full(len(power_w), np.nan))
         return cls(gpu, precision, flops, bytes_per_s, power_w, limited=limited, **(unknown | known))
@@ -65,7 +88,18 @@ class RooflinePoints:
         return tuple(kinds[(self.flops > 0).astype(int), (self.bytes_per_s > 0).astype(int)].tolist())
 
     def of_kind(self, kind: str) -> Mask:
-        """Which points are of that kind."""
+        """Select the points of one kind of kernel.
+
+        Parameters
+        ----------
+        kind : str
+            'roofline', 'flop', 'copy' or 'baseline', as in `kind`.
+
+        Returns
+        -------
+        mask, shape (n,)
+            Which points are of that kind.
+        """
         return np.asarray(np.array(self.kind, dtype=object) == kind)
 
     def __len__(self) -> int:

@@ -60,23 +60,76 @@ _DEVICE: Final = ("gpu", "device", "device_name", "dev")
 
 
 def precision_of(kernel: str) -> str:
-    """Of a sweep's kernel by its name; 'fp32' where the name holds none."""
+    """The precision of a sweep's kernel by the kernel's name.
+
+    Parameters
+    ----------
+    kernel : str
+        Name of the kernel, such as 'roofline_fp64'.
+
+    Returns
+    -------
+    str
+        'fp32' where the name holds no precision.
+    """
     return kernel.removeprefix(KERNEL) if kernel.startswith(KERNEL) else "fp32"
 
 
 def word_byte(precision: str) -> int:
-    """Bytes of one number."""
+    """Bytes of one number of a precision.
+
+    Parameters
+    ----------
+    precision : str
+        Such as 'fp64' or 'fp16_tensor'.
+
+    Returns
+    -------
+    int
+        Bytes; 4 for an unknown precision.
+    """
     return _WORD_BYTE.get(precision, 4)
 
 
 def precision_words(precision: str) -> str:
-    """As it is usually written: 'FP16 tensor'."""
+    """A precision as it is usually written: 'FP16 tensor'.
+
+    Parameters
+    ----------
+    precision : str
+        Such as 'fp16_tensor'.
+
+    Returns
+    -------
+    str
+        For labels.
+    """
     kind, _, unit = precision.partition("_")
     return f"{kind.upper()} {unit}".rstrip()
 
 
 def points_of_table(table: ResultTable, gpu: str, precision: str) -> RooflinePoints:
-    """The measured points of a sweep. Raises InputError where speed and traffic are not among the values."""
+    """The measured points of a sweep's session.
+
+    Parameters
+    ----------
+    table : ResultTable
+        The measurements. Configurations that failed are left out.
+    gpu : str
+        Name of the board.
+    precision : str
+        Precision of the sweep.
+
+    Returns
+    -------
+    RooflinePoints
+        Speed in flop/s, traffic in B/s and power in W. The power's error is half of its 95 % interval, NaN if unknown.
+
+    Raises
+    ------
+    InputError
+        If speed, traffic or power is not among the values.
+    """
     missing = [name for name in (_RATE, _TRAFFIC_FIGURE, "power_w") if name not in table.value_names]
     if missing:
         raise InputError(
@@ -101,9 +154,22 @@ def points_of_table(table: ResultTable, gpu: str, precision: str) -> RooflinePoi
 
 
 def read_points(path: Path) -> list[RooflinePoints]:
-    """The points of a file, one list per board. Raises InputError.
+    """Read roofline points from a file.
 
-    It is a recorded sweep, a CSV of GFLOP/s, GB/s and W, or the text that gpu-benches prints.
+    Parameters
+    ----------
+    path : Path
+        A recorded sweep, a CSV of GFLOP/s, GB/s and W, or the text that gpu-benches prints.
+
+    Returns
+    -------
+    list of RooflinePoints
+        One entry per board. Points of a CSV or of gpu-benches count as fp32.
+
+    Raises
+    ------
+    InputError
+        If the file is none of these, lacks a column, or has a point without speed, traffic or power.
     """
     if is_recording(path):
         recording = read_recording(path)
@@ -141,7 +207,23 @@ def _columns_of(path: Path) -> Columns:
 
 
 def fit_points(points: RooflinePoints) -> RooflineFit:
-    """The fit, with an InputError if the points are too few."""
+    """Fit a roofline as `fit_roofline` does, with an error for users.
+
+    Parameters
+    ----------
+    points : RooflinePoints
+        Speeds, traffic and power of the microbenchmarks, arrays of shape (n,).
+
+    Returns
+    -------
+    RooflineFit
+        Energies in pJ and W with their quality.
+
+    Raises
+    ------
+    InputError
+        If the points are too few, or none has work or traffic; it names the remedy.
+    """
     try:
         return fit_roofline(points)
     except ValueError as error:
@@ -154,9 +236,19 @@ def fit_points(points: RooflinePoints) -> RooflineFit:
 
 
 def shares_of_peak(fit: RooflineFit) -> dict[str, float]:
-    """Share of the theoretical peak that each microbenchmark reached [Holtmann2024, table 3]; empty if unknown.
+    """Share of the theoretical peak that each microbenchmark reached [Holtmann2024, table 3].
 
-    flop: speed of the flop kernel; copy: traffic of the copy kernel; roofline_*: both of the roofline kernel.
+    Parameters
+    ----------
+    fit : RooflineFit
+        The fit, with the highest speed and traffic of each kernel.
+
+    Returns
+    -------
+    dict of float
+        Shares of 1. flop: speed of the flop kernel; copy: traffic of the copy kernel; roofline_flop and roofline_mem:
+        both of the roofline kernel. A share is missing if the kernel did not run or its peak is unknown; empty if the
+        board's are unknown.
     """
     board = board_named(fit.gpu)
     if board is None:
@@ -216,7 +308,18 @@ class RooflineDocument(TypedDict):
 
 
 def to_json(fit: RooflineFit) -> dict[str, Any]:
-    """One precision, as `roofline --json` prints it: a figure that the points do not determine is null."""
+    """The fit of one precision, as `roofline --json` prints it.
+
+    Parameters
+    ----------
+    fit : RooflineFit
+        The fit.
+
+    Returns
+    -------
+    dict
+        Figures by name. One that the points do not determine is None, null in JSON.
+    """
     board = board_named(fit.gpu)
     return {
         **model_to_json(fit.model, fit.precision, identifiable=fit.identifiable),
@@ -234,7 +337,20 @@ def to_json(fit: RooflineFit) -> dict[str, Any]:
 
 
 def published_to_json(model: EnergyRoofline, precision: str) -> dict[str, Any]:
-    """A published roofline with the keys of `to_json`: what needs measured points is null."""
+    """A published roofline with the keys of `to_json`.
+
+    Parameters
+    ----------
+    model : EnergyRoofline
+        The published roofline.
+    precision : str
+        Its precision.
+
+    Returns
+    -------
+    dict
+        Figures by name. What needs measured points is None, null in JSON.
+    """
     return {
         **model_to_json(model, precision),
         **dict.fromkeys((*_OF_FIT, "standard_errors", "max_relative_error_with_throttled", "share_of_peak")),
@@ -250,7 +366,22 @@ def published_to_json(model: EnergyRoofline, precision: str) -> dict[str, Any]:
 
 
 def model_to_json(model: EnergyRoofline, precision: str, *, identifiable: bool = True) -> dict[str, float | None]:
-    """What follows from the five figures of a roofline, units in the names; energies only where they are known."""
+    """What follows from the five figures of a roofline, units in the names.
+
+    Parameters
+    ----------
+    model : EnergyRoofline
+        The roofline.
+    precision : str
+        Its precision, which decides the bytes of a word.
+    identifiable : bool
+        Whether the energies are known.
+
+    Returns
+    -------
+    dict of float or None
+        Figures by name. Energies are None if they are not known, or if the value is infinite.
+    """
     word = word_byte(precision)
     return {
         **{name: finite_or_none(getattr(model, name)) if identifiable else None for name in _ENERGIES},
@@ -329,7 +460,18 @@ class Sweep:
         return (self.why_not,) if self.fit is None else self.fit.reasons
 
     def predict(self, kernel: PlacedKernel) -> tuple[float, float, float] | None:
-        """Time (s), energy (J) and power (W) of a kernel within the power limit; None where energies are unknown."""
+        """Predict what a kernel takes on this board within the power limit, where that is known.
+
+        Parameters
+        ----------
+        kernel : PlacedKernel
+            The kernel, of known work and traffic.
+
+        Returns
+        -------
+        time_s, energy_j, power_w : float, or None
+            Time in seconds, energy in joules and power in W; None if the energies are not known.
+        """
         if self.model is None:
             return None
         return self.model.predict(kernel.work_flop, kernel.traffic_byte, self.limit_w)
@@ -359,7 +501,24 @@ class PlacedKernel:
 
 
 def sweep_of_points(points: RooflinePoints, source: str, origin: str, limit_w: float | None = None) -> Sweep:
-    """Fit the points; points that cannot be fitted are shown all the same, with the reason."""
+    """Fit points; those that cannot be fitted are shown all the same, with the reason.
+
+    Parameters
+    ----------
+    points : RooflinePoints
+        The points of one board and precision.
+    source : str
+        'nvml', 'amd', 'simulated' or 'recorded'.
+    origin : str
+        Where the points are from, in words.
+    limit_w : float or None
+        The board's power limit, W; None if unknown.
+
+    Returns
+    -------
+    Sweep
+        Without a fit, and with `why_not`, if the points cannot be fitted.
+    """
     try:
         return Sweep(points, fit_points(points), "", source, origin, limit_w)
     except InputError as few:
@@ -369,9 +528,32 @@ def sweep_of_points(points: RooflinePoints, source: str, origin: str, limit_w: f
 def sweep_of_session(
     table: ResultTable, *, gpu: str, title: str, source: str, session: int | None, board: GpuInfo | None = None
 ) -> Sweep:
-    """The sweep of a running or past session. `board` is one that is here: its power limit is known.
+    """The sweep of a running or past session.
 
-    Raises InputError if the session holds no work, traffic or power.
+    Parameters
+    ----------
+    table : ResultTable
+        The session's measurements.
+    gpu : str
+        Name of the board that it measured on.
+    title : str
+        The session's title, which holds the precision.
+    source : str
+        The session's source, such as 'nvml' or 'simulated'.
+    session : int or None
+        Its number; None if it has none, as a recording that is replayed.
+    board : GpuInfo or None
+        A board that is here: its power limit is known, and counts if it is the board of the session.
+
+    Returns
+    -------
+    Sweep
+        The points with their fit, or with the reason why there is none.
+
+    Raises
+    ------
+    InputError
+        If the session holds no work, traffic or power, or none of its configurations succeeded.
     """
     points = points_of_table(table, gpu, precision_of(title))
     if not len(points):
@@ -382,7 +564,25 @@ def sweep_of_session(
 
 
 def sweeps_of_file(path: Path) -> list[Sweep]:
-    """The sweeps of a cache or CSV, one per board. Raises InputError."""
+    """The sweeps of a recording, a CSV of points, or the text that gpu-benches prints.
+
+    The power limit, where points were limited, is the median power of these.
+
+    Parameters
+    ----------
+    path : Path
+        The file, as `read_points` takes it.
+
+    Returns
+    -------
+    list of Sweep
+        One entry per board.
+
+    Raises
+    ------
+    InputError
+        As `read_points`.
+    """
     source = "simulated" if _simulated(path) else "recorded"
     results = []
     for points in read_points(path):
@@ -402,7 +602,27 @@ def _simulated(path: Path) -> bool:
 
 
 def sweeps_of_store(store: Store, session: int, board: GpuInfo | None = None) -> list[Sweep]:
-    """The sweep of a stored session. Raises InputError."""
+    """The sweep of a stored session.
+
+    Parameters
+    ----------
+    store : Store
+        The stored sessions.
+    session : int
+        Number of the session.
+    board : GpuInfo or None
+        A board that is here, as in `sweep_of_session`.
+
+    Returns
+    -------
+    list of Sweep
+        With one entry.
+
+    Raises
+    ------
+    InputError
+        If there is no such session, or it holds no work, traffic or power.
+    """
     loaded = store.load(session)
     record = loaded.record
     gpu, title, source = record.gpu, record.title, record.source
@@ -410,7 +630,18 @@ def sweeps_of_store(store: Store, session: int, board: GpuInfo | None = None) ->
 
 
 def past_sweeps(store: Store) -> list[tuple[int, str]]:
-    """(session, words) of the stored sessions that swept the intensity, the newest first."""
+    """The newest stored sessions that swept the intensity, 20 at most.
+
+    Parameters
+    ----------
+    store : Store
+        The stored sessions.
+
+    Returns
+    -------
+    list of (int, str)
+        Number of the session and a label with precision and board, the newest first.
+    """
     results = []
     for record in _sessions(store)[:_SESSIONS]:
         marked = "" if record.source in LIVE else f" ({record.source})"
@@ -420,9 +651,21 @@ def past_sweeps(store: Store) -> list[tuple[int, str]]:
 
 
 def sweeps_on_file(store: Store, board: GpuInfo | None = None) -> list[Sweep]:
-    """The user's own: of each board and precision the newest sweep that gives a fit. `board`: as `sweep_of_session`.
+    """The user's own rooflines: of each board and precision the newest sweep that gives a fit.
 
-    One that cannot be read, or is not enough for a fit, is skipped.
+    A sweep that cannot be read, or is not enough for a fit, is skipped.
+
+    Parameters
+    ----------
+    store : Store
+        The stored sessions.
+    board : GpuInfo or None
+        A board that is here, as in `sweep_of_session`.
+
+    Returns
+    -------
+    list of Sweep
+        Sorted by label.
     """
     newest: dict[tuple[str, str, str], Sweep] = {}
     for record in _sessions(store):
@@ -439,7 +682,18 @@ def sweeps_on_file(store: Store, board: GpuInfo | None = None) -> list[Sweep]:
 
 
 def recorded_sweeps(precision: str = "*") -> list[Sweep]:
-    """Those of real boards that come with the program, of one precision or of all."""
+    """The recorded sweeps of real boards that come with the program.
+
+    Parameters
+    ----------
+    precision : str
+        The precision of those wanted; '*' for all.
+
+    Returns
+    -------
+    list of Sweep
+        In the order of the files' names.
+    """
     files = sorted((resources() / "recordings").glob(f"*-roofline-{precision}.json.gz"))
     return [sweep for file in files for sweep in sweeps_of_file(file)]
 
@@ -468,13 +722,39 @@ def _sessions(store: Store) -> list[SessionRecord]:
 
 
 def limit_of(board: GpuInfo) -> float | None:
-    """The power limit that is set, W."""
+    """The power limit that is set on a board.
+
+    Parameters
+    ----------
+    board : GpuInfo
+        The board.
+
+    Returns
+    -------
+    float or None
+        The limit, W; None if the board does not report one.
+    """
     limit_w = board.power_limit.current_w
     return float(limit_w) if limit_w is not None and np.isfinite(limit_w) else None
 
 
 def kernel_of(measurement: Measurement, title: str, gpu: str = "") -> PlacedKernel | None:
-    """The work and traffic of a measured configuration by its speeds; None if it does not hold both."""
+    """The kernel of a measured configuration, its work and traffic by its speeds.
+
+    Parameters
+    ----------
+    measurement : Measurement
+        The configuration: its time, a metric of speed and one of traffic.
+    title : str
+        Name of the kernel.
+    gpu : str
+        Where it was measured.
+
+    Returns
+    -------
+    PlacedKernel or None
+        None if the configuration failed or its values do not hold both speeds and the time.
+    """
     values = measurement.values
     time_s = values.get("time_s", float("nan"))
     speed = speed_of(values)
