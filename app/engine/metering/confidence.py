@@ -113,7 +113,7 @@ def interval_of_repeats(values: Sequence[float], intervals: Sequence[Interval]) 
     Returns
     -------
     tuple of float or None
-        The 95 % interval; None without either, for fewer than two repeats and no interval of one.
+        The wider interval, 95 %; None without either: fewer than two repeats, and no interval known.
     """
     candidates = [] if (over_repeats := confidence_interval(values)) is None else [over_repeats]
     if intervals:
