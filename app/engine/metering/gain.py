@@ -143,7 +143,7 @@ def known_gain(info: GpuInfo) -> Gain | None:
     Raises
     ------
     InputError
-        Where there is no data folder.
+        Where there can be no data folder, as `data_folder` raises it.
     """
     return _FILES.read(_FILES.path(info.uuid), lambda document: read_gain(document["gain"]))
 

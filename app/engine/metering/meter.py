@@ -340,12 +340,12 @@ class Meter:
         Parameters
         ----------
         run : Run
-            A run that `run` of this meter returned, of the last half minute: power is not kept for longer.
+            A run that `run` of this meter returned; samples of power are kept for half a minute.
 
         Returns
         -------
         Window
-            The figures, with the powers of the meters beside the board.
+            The figures, with the powers by the meters beside the board.
 
         Raises
         ------
