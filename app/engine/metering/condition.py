@@ -73,10 +73,15 @@ class Condition:
 
         Parameters
         ----------
-        text
+        text : str
             The condition.
-        where
+        where : str
             Where it stands, for errors.
+
+        Returns
+        -------
+        Condition
+            The condition; a value that the text does not give is NaN.
 
         Raises
         ------
@@ -158,7 +163,13 @@ class SeenConditions:
         return self._count
 
     def add(self, condition: Condition) -> None:
-        """Take in the condition of a window; unknown values do not count."""
+        """Take in the condition of a window.
+
+        Parameters
+        ----------
+        condition : Condition
+            The condition; a value that is NaN, not known, does not count.
+        """
         self._count += 1
         for name, ascending in self._values.items():
             value = getattr(condition, name)

@@ -72,7 +72,18 @@ class Stopwatch:
         return run
 
     def window(self, run: Run) -> Window:
-        """Return the figures of a run."""
+        """Return the figures of a run.
+
+        Parameters
+        ----------
+        run : Run
+            A run that `run` returned.
+
+        Returns
+        -------
+        Window
+            The time per launch, with the powers by the meters beside the device; without any, the power is NaN.
+        """
         execution = run.ended
         window = Window(
             time_s=execution.time_s,

@@ -44,7 +44,23 @@ DOING: Final = {  # parts of a look, in the words of its progress
 
 
 def wave_loads(gpu: LaunchingGpu) -> Sequence[Load]:
-    """Return loads to drive the wave with, heaviest first. Raises WattridgeError if the board brings none."""
+    """Return loads to drive the wave with.
+
+    Parameters
+    ----------
+    gpu : LaunchingGpu
+        The board.
+
+    Returns
+    -------
+    sequence of Load
+        The loads, heaviest first.
+
+    Raises
+    ------
+    WattridgeError
+        Where the board brings none, and is not simulated.
+    """
     if isinstance(gpu, BringsLoads):
         return gpu.wave_loads()
     if gpu.info.source != "simulated":

@@ -103,7 +103,24 @@ class WaveDriver:
             self.rest(idle_s, stop)
 
     def run(self, load: Load, seconds: float, stop: threading.Event | None) -> None:
-        """Run a load for so many seconds. Raises Stopped."""
+        """Run a load.
+
+        Parameters
+        ----------
+        load : Load
+            The load.
+        seconds : float
+            How long, s on the board's clock.
+        stop : threading.Event or None
+            Ends the load when set.
+
+        Raises
+        ------
+        Stopped
+            When `stop` was set.
+        SensorError
+            Where the board does not answer.
+        """
         self.gpu.begin(load)
         try:
             self._poll_for(seconds, stop, under_load=True)
@@ -112,7 +129,22 @@ class WaveDriver:
             self.seen.spans.append((execution.start_ns, execution.end_ns))  # also of one that was stopped
 
     def rest(self, seconds: float, stop: threading.Event | None) -> None:
-        """Run no load for so many seconds. Raises Stopped."""
+        """Run no load.
+
+        Parameters
+        ----------
+        seconds : float
+            How long, s on the board's clock.
+        stop : threading.Event or None
+            Ends the rest when set.
+
+        Raises
+        ------
+        Stopped
+            When `stop` was set.
+        SensorError
+            Where the board does not answer.
+        """
         self._poll_for(seconds, stop, under_load=False)
 
     # --- inside -----------------------------------------------------------------------------------------------------
