@@ -139,7 +139,20 @@ class MeanChange:
 
     @classmethod
     def over(cls, changes: Sequence[float], fewest: int = FEWEST) -> MeanChange:
-        """Of the changes that are known; NaN if they are fewer than `fewest`."""
+        """Average the changes that are known.
+
+        Parameters
+        ----------
+        changes : sequence of float
+            Changes as shares, one for each session; NaN if unknown.
+        fewest : int
+            Number of known changes below which there is no mean.
+
+        Returns
+        -------
+        MeanChange
+            Mean and deviation are NaN for fewer than `fewest` known changes, the deviation also for a single one.
+        """
         finite = [change for change in changes if math.isfinite(change)]
         mean = fmean(finite) if len(finite) >= fewest else math.nan
         return cls(mean, stdev(finite) if len(finite) >= max(2, fewest) else math.nan, len(finite))
@@ -176,9 +189,19 @@ class Comparison:
 
 
 def named_by_work(sessions: Sequence[Compared]) -> list[Compared]:
-    """The sessions, their kernels named with the problem size where those of one name have different ones.
+    """Name the kernels with the problem size where those of one name have different ones.
 
     Times and energies of different work are neither repeats nor those of several machines.
+
+    Parameters
+    ----------
+    sessions : sequence of Compared
+        The sessions.
+
+    Returns
+    -------
+    list of Compared
+        The sessions in the same order, as they were where the kernel has a single problem size or theirs is not known.
     """
     works: dict[str, set[str]] = {}
     for session in sessions:
@@ -192,9 +215,26 @@ def named_by_work(sessions: Sequence[Compared]) -> list[Compared]:
 
 
 def compare_sessions(sessions: Sequence[Compared], goals: Sequence[Goal] = ()) -> Comparison:
-    """Put sessions side by side. The goals of the fronts are those given, else figures that all of them have.
+    """Put sessions side by side: their fronts, the gain of tuning for energy, and configurations carried over.
 
-    Raises InputError with fewer than two sessions, without common figures, or where one has nothing that worked.
+    Parameters
+    ----------
+    sessions : sequence of Compared
+        The sessions, at least two after tables of another tool are split by kernel.
+    goals : sequence of Goal
+        The goals of the fronts, of which the first two count; fewer than two are replaced by figures that all sessions
+        have.
+
+    Returns
+    -------
+    Comparison
+        The sessions in the order given, with the means over them.
+
+    Raises
+    ------
+    InputError
+        With fewer than two sessions, without common figures, if a session lacks the figure of a goal, or where one has
+        nothing that worked or nothing within its limits.
     """
     sessions = [part for element in sessions for part in element.by_kernel()]
     if len(sessions) < 2:
@@ -383,7 +423,18 @@ class Crossing:
 
     @classmethod
     def of(cls, sides: Sequence[Side]) -> Crossing:
-        """The figures of one session, or the means over several; NaN over fewer than FEWEST."""
+        """Summarise one kernel on one model of board.
+
+        Parameters
+        ----------
+        sides : sequence of Side
+            Its sessions, at least one.
+
+        Returns
+        -------
+        Crossing
+            The figures of one session, or the means over several; NaN over fewer than FEWEST.
+        """
         fewest = FEWEST if len(sides) > 1 else 1
         return cls(
             len(sides),
@@ -406,7 +457,18 @@ class Margin:
 
     @classmethod
     def over(cls, cells: Sequence[Sequence[Side]]) -> Margin:
-        """Average over cells, each given as its sessions and counted once."""
+        """Average over cells, each counted once.
+
+        Parameters
+        ----------
+        cells : sequence of sequence of Side
+            The sessions of each cell.
+
+        Returns
+        -------
+        Margin
+            The means and deviations over the cells; NaN over fewer than FEWEST.
+        """
         return cls(
             MeanChange.over([MeanChange.over([side.efficiency_change for side in cell], 1).mean for cell in cells]),
             MeanChange.over([MeanChange.over([side.speed_change for side in cell], 1).mean for cell in cells]),
@@ -431,7 +493,18 @@ class KernelsByBoards:
 
 
 def kernels_by_boards(comparison: Comparison) -> KernelsByBoards | None:
-    """The table of a comparison; None if it has one kernel on one model of board."""
+    """Arrange a comparison as a table of kernels by models of board.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        The sessions side by side.
+
+    Returns
+    -------
+    KernelsByBoards or None
+        None if it has one kernel on one model of board.
+    """
     sides: dict[tuple[str, str], list[Side]] = {}
     for side in comparison.sides:
         sides.setdefault((side.kernel or "not named", _board(side.gpu, side.source)), []).append(side)
@@ -450,7 +523,18 @@ def kernels_by_boards(comparison: Comparison) -> KernelsByBoards | None:
 
 
 def describe_kernels_by_boards(boards: KernelsByBoards | None) -> Iterator[Description]:
-    """Changes in efficiency and in speed of every kernel on every board, and their means."""
+    """Describe the changes in efficiency and in speed of every kernel on every board, and their means.
+
+    Parameters
+    ----------
+    boards : KernelsByBoards or None
+        The table; None if there is none to describe.
+
+    Yields
+    ------
+    Description
+        The table as one listing; nothing where it is None.
+    """
     if boards is None:
         return
     rows: list[list[Cell]] = []
@@ -497,7 +581,18 @@ class Averaged:
 
     @classmethod
     def over(cls, values: Sequence[float]) -> Averaged:
-        """Of at least two values."""
+        """Average a figure over machines.
+
+        Parameters
+        ----------
+        values : sequence of float
+            The figure of each machine, at least two, all of them known.
+
+        Returns
+        -------
+        Averaged
+            The mean with its deviation and 95 % interval, in the unit of the values.
+        """
         return cls(fmean(values), stdev(values), confidence_interval(values), len(values))
 
     @property
@@ -538,9 +633,19 @@ class OverMachines:
 
 
 def over_machines(sessions: Sequence[Compared], figures: Sequence[str] = ()) -> tuple[OverMachines, ...]:
-    """Averages for every kernel and model of board that several of the sessions are of.
+    """Average every kernel and model of board that several of the sessions are of.
 
-    Of time, energy, power and the `figures` besides.
+    Parameters
+    ----------
+    sessions : sequence of Compared
+        The sessions, simulated and recorded ones apart from those that were measured on a board.
+    figures : sequence of str
+        Figures to average besides time, energy and power.
+
+    Returns
+    -------
+    tuple of OverMachines
+        One for each kernel and model of board of which at least two sessions measured the same configuration in full.
     """
     groups: dict[tuple[str, str, str], list[Compared]] = {}
     for session in named_by_work(sessions):
@@ -560,7 +665,18 @@ def over_machines(sessions: Sequence[Compared], figures: Sequence[str] = ()) -> 
 
 
 def describe_machines(machines: OverMachines) -> Iterator[Description]:
-    """The averages of the configurations of least energy, and by how much machines differ in general."""
+    """Describe the averages of the configurations of least energy, and by how much machines differ in general.
+
+    Parameters
+    ----------
+    machines : OverMachines
+        The averages of one kernel.
+
+    Yields
+    ------
+    Description
+        One, with at most MOST_SHOWN configurations.
+    """
     differ = "Machines" if machines.boards > 1 else "Sessions"
     spreads = []
     for name, share in machines.spreads.items():
@@ -615,5 +731,16 @@ def _averaged_cell(name: str, averaged: Averaged | None) -> Cell:
 
 
 def figures_of(comparison: Comparison) -> tuple[str, ...]:
-    """The figures of speed and efficiency that a comparison is by."""
+    """List the figures of speed and efficiency that a comparison is by.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        The sessions side by side.
+
+    Returns
+    -------
+    tuple of str
+        Names of the speed and the efficiency, without one that is the inverse of a time or an energy.
+    """
     return tuple(name for name in (comparison.speed_name, comparison.efficiency_name) if not name.startswith("1/"))

@@ -120,7 +120,18 @@ class Half:
 
     @classmethod
     def of(cls, speed: Floats, efficiency: Floats) -> Half:
-        """Summarise one side; both columns have shape (n,)."""
+        """Summarise one side.
+
+        Parameters
+        ----------
+        speed, efficiency : array, shape (n,)
+            Of each measurement on that side, in any unit, larger where better; no NaN.
+
+        Returns
+        -------
+        Half
+            All figures but the count are NaN for fewer than FEWEST measurements.
+        """
         if len(speed) < FEWEST:
             return cls(len(speed), math.nan, math.nan, math.nan, math.nan)
         means, best = (float(speed.mean()), float(efficiency.mean())), (float(speed.max()), float(efficiency.max()))

@@ -49,7 +49,20 @@ def values_of(table: ResultTable, name: str) -> Floats:
 
 
 def readings_of(table: ResultTable, name: str) -> Floats:
-    """Return a column as `values_of` does, but with every reading of a repeated configuration instead of their mean."""
+    """Return a column as `values_of` does, but with every reading of a repeated configuration instead of their mean.
+
+    Parameters
+    ----------
+    table : ResultTable
+        The measurements, n of them.
+    name : str
+        A figure or parameter.
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+        A copy; NaN if a measurement failed or reported nothing sensible.
+    """
     length = len(table)
     column = np.array(table.values(name)[:length], dtype=np.float64)
     column[(table.states()[:length] != _OK) | ~(np.abs(column) < _LARGEST)] = np.nan
@@ -74,9 +87,21 @@ def positive(column: Floats) -> Floats:
 
 
 def costs_of(table: ResultTable) -> Costs:
-    """The cost of each measurement; what was not measured follows from the other two, else from a speed or efficiency.
+    """Compute the time, energy and power of each measurement.
 
-    Energy is time times power; an unreported time is 1 / speed, an energy 1 / efficiency: only their ratios are right.
+    What was not measured follows from the other two, else from a speed or efficiency. Energy is time times power; an
+    unreported time is 1 / speed, an energy 1 / efficiency: only their ratios are right.
+
+    Parameters
+    ----------
+    table : ResultTable
+        The measurements so far, n of them.
+
+    Returns
+    -------
+    Costs
+        Columns in s, J and W, shape (n,); NaN if a measurement failed or the figure is unknown. Where `time_known` or
+        `energy_known` is False, only the ratios of that column are right.
     """
     table = table.so_far()  # the engine may append meanwhile
     time_s, energy_j, power_w = (positive(values_of(table, name)) for name in ("time_s", "energy_j", "power_w"))

@@ -50,7 +50,18 @@ _RATES = ("tokens_per_s", "requests_per_s", "flop", "op/s", "ops", "b/s", "/s", 
 
 
 def role_of(name: str) -> Role | None:
-    """The role of a figure by its name: time_s, GFLOP/s, TFLOPS/J, energy_j, power_w; None if it is not known."""
+    """Find the role of a figure by its name: time_s, GFLOP/s, TFLOPS/J, energy_j, power_w.
+
+    Parameters
+    ----------
+    name : str
+        Name of the figure.
+
+    Returns
+    -------
+    Role or None
+        None if it is not known, as of a hardware counter: a throughput of caches is no speed of the work.
+    """
     if name in COUNTERS:
         return None  # a throughput of caches is no speed of the work
     lower = name.lower()

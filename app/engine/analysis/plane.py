@@ -56,7 +56,18 @@ class Quadrants:
         return self.both + self.y_only
 
     def percent(self, count: int) -> float:
-        """Share of a count in all points, in per cent."""
+        """Compute the share of a count in all points.
+
+        Parameters
+        ----------
+        count : int
+            Number of points.
+
+        Returns
+        -------
+        float
+            Share in per cent.
+        """
         return 100 * count / self.total
 
 
@@ -90,7 +101,18 @@ class Plane:
 
 
 def customary_goals(names: Sequence[str]) -> tuple[Goal, Goal] | None:
-    """The first speed and the first efficiency among these figures; else time and energy; None without both."""
+    """Choose two goals among figures: the first speed and the first efficiency, else time and energy.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the figures.
+
+    Returns
+    -------
+    tuple of Goal or None
+        Speed and efficiency to be maximised, or `time_s` and `energy_j` to be minimised; None without both of a pair.
+    """
     first = {role: name for name in reversed(names) if (role := role_of(name)) is not None}
     if Role.SPEED in first and Role.EFFICIENCY in first:
         return Goal(first[Role.SPEED], True), Goal(first[Role.EFFICIENCY], True)
@@ -100,7 +122,20 @@ def customary_goals(names: Sequence[str]) -> tuple[Goal, Goal] | None:
 
 
 def goals_of(table: ResultTable, objective: Objective) -> tuple[Goal, Goal] | None:
-    """The two goals of the front: the objective's own, else the customary ones; None if there are no two."""
+    """Choose the two goals of the front: the first two of the objective's own, else the customary ones.
+
+    Parameters
+    ----------
+    table : ResultTable
+        The measurements, whose figures the customary goals are chosen from.
+    objective : Objective
+        The objective of the session.
+
+    Returns
+    -------
+    tuple of Goal or None
+        None if there are no two.
+    """
     if len(objective.front) >= 2:
         return objective.front[0], objective.front[1]
     return customary_goals(table.value_names)
@@ -220,7 +255,7 @@ def spread_at(held: npt.ArrayLike, other: npt.ArrayLike, height: float) -> Sprea
     ----------
     held, other
         Coordinates of the corners in order, shape (k,).
-    at
+    height
         The value of `held` along the line.
 
     Returns
