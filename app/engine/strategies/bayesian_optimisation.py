@@ -78,13 +78,47 @@ class _Learning(Strategy):
 
     @abstractmethod
     def proceed(self, evaluations: Evaluations, batch: int, options: Any, until: float = math.inf) -> Search:
-        """Continue from at least one known row, until `until` rows are known, or all."""
+        """Continue from the rows that are known, at least one.
+
+        Parameters
+        ----------
+        evaluations : Evaluations
+            What is known of the space; outcomes are added to it.
+        batch : int
+            How many rows the runner can prepare at once.
+        options : Options
+            An instance of the strategy's own class of that name.
+        until : float, optional
+            How many rows are known at the end; all where it is inf, the default.
+
+        Yields
+        ------
+        Batch
+            The rows to measure next.
+        """
 
 
 def sample_at_two_depths(
     evaluations: Evaluations, first: list[int], together: Callable[[], int], until: float = math.inf
 ) -> Search:
-    """Time the first sample and learn at two depths; where timing saves nothing, that is the sample measured."""
+    """Time the first sample and learn at two depths; where timing saves nothing, that is the sample measured.
+
+    Parameters
+    ----------
+    evaluations : Evaluations
+        What is known of the space; outcomes are added to it.
+    first : list of int
+        The rows of the sample.
+    together : callable
+        Called before each batch that the models propose; returns how many rows to propose together.
+    until : float, optional
+        How many rows are evaluated at the end; all where it is inf, the default.
+
+    Yields
+    ------
+    Batch
+        The rows to time or measure next.
+    """
     heard = yield from evaluations.time(first)
     if any(outcome.depth is Depth.TIME for outcome in heard):
         goals = len(costs_of(heard[0]))
@@ -217,7 +251,20 @@ class TwoDepths:
         self._fitted = 0  # looks when the models were last fitted
 
     def proceed(self, together: Callable[[], int], until: float = math.inf) -> Search:
-        """Until `until` rows are evaluated, or all, `together` at once; ends early where costs have no logarithm."""
+        """Time and measure what promises most, up to a number of rows. It ends early where costs have no logarithm.
+
+        Parameters
+        ----------
+        together : callable
+            Called before each batch that the models propose; returns how many rows to propose together.
+        until : float, optional
+            How many rows are evaluated at the end; all where it is inf, the default.
+
+        Yields
+        ------
+        Batch
+            The rows to time or measure next.
+        """
         evaluations = self._known
         yield from self._begin()
         while not evaluations.exhausted and len(evaluations) < until:

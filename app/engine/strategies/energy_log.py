@@ -53,7 +53,18 @@ class EnergyLog:
 
     @classmethod
     def of_origin(cls, origin: Mapping[str, str]) -> EnergyLog | None:
-        """What a session keeps; None if it was searched otherwise, or where that is damaged."""
+        """The log that a session keeps.
+
+        Parameters
+        ----------
+        origin : mapping of str to str
+            The session's, to which `to_origin` was added.
+
+        Returns
+        -------
+        EnergyLog or None
+            None if the session was searched otherwise, or where the log is damaged.
+        """
         if ORIGIN_KEY not in origin:
             return None
         try:

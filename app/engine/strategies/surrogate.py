@@ -84,7 +84,13 @@ class Surrogate:
         self._fitted = 0  # points when the models were last fitted
 
     def learn(self, outcomes: Sequence[Outcome]) -> None:
-        """Add the costs of rows and how far they are beyond the limits. Ends every belief."""
+        """Add the costs of rows and how far they are beyond the limits. Ends every belief.
+
+        Parameters
+        ----------
+        outcomes : sequence of Outcome
+            Of rows that were measured in full or failed.
+        """
         self.candidates.close([outcome.row for outcome in outcomes])
         self._rows.extend(outcome.row for outcome in outcomes)
         unknown = (math.nan,) * len(self._limit_models)
@@ -96,9 +102,21 @@ class Surrogate:
             posterior.forget()
 
     def propose(self, most: int, promises: Callable[[], Promise]) -> list[int]:
-        """Up to `most` rows to measure together, one by one those of the greatest promise; none where all are known.
+        """Propose rows to measure together, one by one those of the greatest promise.
 
-        `promises` is called for each of them. Until they are measured the models' means stand for their costs.
+        Until they are measured the models' means stand for their costs.
+
+        Parameters
+        ----------
+        most : int
+            How many rows at most.
+        promises : callable
+            Called before each row; returns the function by which the candidates are rated.
+
+        Returns
+        -------
+        list of int
+            Empty where all rows are known.
         """
         rows: list[int] = []
         while len(rows) < most and not self.candidates.exhausted:
@@ -133,9 +151,23 @@ class Surrogate:
         )
 
     def draw(self, goal: int, prediction: Prediction, most: int) -> tuple[Indices, Floats]:
-        """One function drawn from the posterior of a goal: positions in `prediction.rows`, and its values there.
+        """Draw one function from the posterior of a goal.
 
-        Only up to `most` candidates, those that promise most.
+        Parameters
+        ----------
+        goal : int
+            The index of the goal.
+        prediction : Prediction
+            The latest one, as `predict` returns it.
+        most : int
+            At how many candidates at most, those that promise most.
+
+        Returns
+        -------
+        positions : array of int, shape (n,)
+            The candidates in `prediction.rows`.
+        values : array, shape (n,)
+            The function there, in scores.
         """
         bound = prediction.mean[goal] - 3 * prediction.deviation[goal]
         among = np.argsort(bound, kind="stable")[:most]
@@ -257,7 +289,19 @@ class Model:
         return 0 if self.posterior is None else self.posterior.capacity - self.posterior.count
 
     def fit(self, points: Indices, rows: Rows, values: Floats, candidates: Rows) -> None:
-        """Hold these points. The kernel is fitted where their values differ."""
+        """Hold these points. The kernel is fitted where their values differ.
+
+        Parameters
+        ----------
+        points : array of int, shape (n,)
+            Indices in `rows`.
+        rows : array of int, shape (points,)
+            The row of every point of the surrogate.
+        values : array, shape (points,)
+            What is modelled, of every point; finite for those held.
+        candidates : array of int, shape (m,)
+            The rows at which it predicts.
+        """
         self._points = points.tolist()
         chosen_values = values[points]
         if chosen_values.std() > 0:
@@ -382,11 +426,23 @@ class Candidates:
         return np.flatnonzero(~self._asked[self.rows])
 
     def close(self, rows: Sequence[int]) -> None:
-        """These rows are asked for."""
+        """Note that rows are asked for.
+
+        Parameters
+        ----------
+        rows : sequence of int
+            Rows of the space, candidates or not.
+        """
         self._asked[np.asarray(rows, dtype=np.int64)] = True
 
     def renew(self, best: Sequence[int]) -> None:
-        """Draw a new pool, around the best rows so far too. The whole space stays as it is."""
+        """Draw a new pool. The whole space stays as it is.
+
+        Parameters
+        ----------
+        best : sequence of int
+            The best rows so far; the pool holds their neighbours too.
+        """
         if self._whole:
             return
         drawn = self._rng.integers(self._space.size, size=_RANDOM)
@@ -399,13 +455,30 @@ class Candidates:
         self.rows = pool
 
     def include(self, rows: Iterable[int]) -> None:
-        """Add these rows to the pool where they are not in it."""
+        """Add rows to the pool.
+
+        Parameters
+        ----------
+        rows : iterable of int
+            Different rows of the space; those in the pool already are passed over.
+        """
         fresh = np.array([row for row in rows if not self._pooled[row]], dtype=np.int64)
         self._pooled[fresh] = True
         self.rows = np.concatenate([self.rows, fresh])
 
     def around(self, row: int) -> Rows:
-        """Add the neighbours of a row to the pool: the new ones, none where the pool is full or the space whole."""
+        """Add the neighbours of a row to the pool.
+
+        Parameters
+        ----------
+        row : int
+            Any row of the space.
+
+        Returns
+        -------
+        array of int, shape (n,)
+            The new ones; none where the pool is full or the space whole.
+        """
         if self._whole or len(self.rows) >= _MOST:
             return np.empty(0, dtype=np.int64)
         near = self._space.neighbours(row)
@@ -509,7 +582,13 @@ class Portfolio:
         return self._chosen[-1]
 
     def learn(self, costs: Sequence[float]) -> None:
-        """Update the losses with the costs of the proposals since the last call, in their order."""
+        """Update the losses.
+
+        Parameters
+        ----------
+        costs : sequence of float
+            Those of the proposals since the last call, in their order; inf if one failed.
+        """
         before = np.array(self._costs)
         for name, cost in zip(self._chosen, costs, strict=False):
             self._loss[name] = self._MEMORY * self._loss[name] + (1 - self._MEMORY) * float((before < cost).mean())
