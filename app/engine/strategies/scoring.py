@@ -77,11 +77,33 @@ class Chance(ABC):
 
     @abstractmethod
     def expected(self, draws: int) -> float:
-        """The expected figure after `draws` different rows drawn at random, at least one."""
+        """The expected figure after different rows drawn at random.
+
+        Parameters
+        ----------
+        draws : int
+            How many rows are drawn, at least 1.
+
+        Returns
+        -------
+        float
+        """
 
     @abstractmethod
     def reached(self, evaluated: Indices, after: Indices) -> Floats:
-        """The figure of a run that evaluated these rows, after each of these numbers of them (at least 1)."""
+        """The figure of a run after some numbers of its evaluations.
+
+        Parameters
+        ----------
+        evaluated : array of int, shape (m,)
+            The rows that the run evaluated, in order.
+        after : array of int, shape (n,)
+            Numbers of them, each from 1 to m.
+
+        Returns
+        -------
+        array, shape (n,)
+        """
 
     @cached_property
     def budget(self) -> int:
@@ -170,7 +192,19 @@ class FrontBaseline(Chance):
         return len(self.values)
 
     def expected(self, draws: int) -> float:
-        """The whole plane cut into cells: each counts unless none of the rows that dominate it is drawn."""
+        """The expected figure after different rows drawn at random.
+
+        The whole plane is cut into cells: each counts unless none of the rows that dominate it is drawn.
+
+        Parameters
+        ----------
+        draws : int
+            How many rows are drawn, at least 1.
+
+        Returns
+        -------
+        float
+        """
         area = self._area_dominated_by
         missed = chance_to_miss(np.arange(len(area)), draws, self.rows)
         return float(-(area @ (1 - missed)) / self._whole)
@@ -253,10 +287,20 @@ class Yardstick:
         return points if self.seconds is not None else np.ceil(points - 1e-9)
 
     def advantage(self, rows: Sequence[int] | Indices, depths: Sequence[Depth] | None = None) -> Floats:
-        """A run's advantage over chance at each point, shape (50,): 0 by chance, 1 at the optimum.
+        """A run's advantage over chance at each point.
 
-        `rows` in the order in which they were looked at, all of them evaluated unless `depths` says otherwise. NaN at
-        points where chance is sure of the optimum too; 0 if no evaluation has ended yet.
+        Parameters
+        ----------
+        rows : sequence of int
+            Rows in the order in which they were looked at.
+        depths : sequence of Depth, optional
+            How deep each was looked at; all were evaluated where it is None.
+
+        Returns
+        -------
+        array, shape (50,)
+            0 by chance, 1 at the optimum. NaN at points where chance is sure of the optimum too; 0 if no evaluation has
+            ended yet.
         """
         looked = np.asarray(rows, dtype=np.int64)
         whole = np.array([depth is Depth.ENERGY for depth in depths or [Depth.ENERGY] * len(looked)], dtype=np.bool_)
@@ -268,13 +312,37 @@ class Yardstick:
         return self.advantage_of(figures)
 
     def advantage_of(self, figures: Floats) -> Floats:
-        """The advantage over chance of a run that had reached these figures at the points, both of shape (50,)."""
+        """The advantage over chance of a run, from its figures.
+
+        Parameters
+        ----------
+        figures : array, shape (50,)
+            What the run had reached at each point.
+
+        Returns
+        -------
+        array, shape (50,)
+            As of `advantage`.
+        """
         possible = self.chance.optimum - self._by_chance
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(possible < 0, (figures - self._by_chance) / possible, np.nan)
 
     def spent(self, rows: Sequence[int], depth: Depth = Depth.ENERGY) -> float:
-        """The part of the budget that looking at these rows costs."""
+        """The part of the budget that looking at rows costs.
+
+        Parameters
+        ----------
+        rows : sequence of int
+            The rows.
+        depth : Depth, optional
+            How deep all of them are looked at; as a rule they are evaluated.
+
+        Returns
+        -------
+        float
+            In evaluations, or in seconds where the budget is.
+        """
         share = 1.0 if depth is Depth.ENERGY else TIMED_SHARE
         return share * float(self._prices(np.asarray(rows, dtype=np.int64)).sum())
 
@@ -336,7 +404,17 @@ def mean_interval(scores: npt.ArrayLike) -> Interval:
 
 
 def mean_curve(advantages: Floats) -> tuple[Floats, Floats, Floats]:
-    """The mean over repeats at each point, with its interval: shape (repeats, points) -> three of (points,)."""
+    """The mean over repeats at each point, with its interval.
+
+    Parameters
+    ----------
+    advantages : array, shape (repeats, points)
+
+    Returns
+    -------
+    mean, low, high : array, shape (points,)
+        The ends of the interval are NaN where too few repeats would determine it.
+    """
     means = _resampled(advantages)
     low, high = np.percentile(means, _CONFIDENCE, axis=0)
     return advantages.mean(axis=0), low, high
@@ -443,7 +521,18 @@ class Recorded:
     timing_saves: bool = False  # timing tells something of the goals, and not all: as in a session, it is used then
 
     def front_values(self, maximise: Sequence[bool]) -> Floats:
-        """The goals of the front as they were measured, shape (rows, goals); NaN if a row failed or lacks one."""
+        """The goals of the front as they were measured.
+
+        Parameters
+        ----------
+        maximise : sequence of bool
+            Of each goal, whether larger is better.
+
+        Returns
+        -------
+        array, shape (rows, goals)
+            NaN if a row failed or lacks one.
+        """
         costs = np.array([outcome.front for outcome in self.outcomes])
         return np.where(np.isfinite(costs), np.where(maximise, -costs, costs), np.nan)
 
@@ -454,7 +543,26 @@ class Recorded:
 
 
 def recorded(cache: Recording, goal: Goal | None = None, front: Sequence[Goal] = ()) -> Recorded:
-    """A cache as strategies see it. Raises InputError if it does not hold a goal's value."""
+    """A cache as strategies see it.
+
+    Parameters
+    ----------
+    cache : Recording
+        The recorded space.
+    goal : Goal, optional
+        What the costs are of; the cache's own objective if None.
+    front : sequence of Goal, optional
+        The goals of the front; empty if there is none.
+
+    Returns
+    -------
+    Recorded
+
+    Raises
+    ------
+    InputError
+        If the cache does not hold a goal's value.
+    """
     goal = goal or cache.goal
     for wanted in (goal, *front):
         if wanted.name not in cache.value_names:
@@ -487,7 +595,20 @@ class Allowance(Protocol):
     def budget(self) -> float: ...
 
     def spent(self, rows: Sequence[int], depth: Depth) -> float:
-        """What looking at these rows takes of the budget."""
+        """What looking at rows takes of the budget.
+
+        Parameters
+        ----------
+        rows : sequence of int
+            The rows.
+        depth : Depth
+            How deep all of them are looked at.
+
+        Returns
+        -------
+        float
+            In the unit of the budget.
+        """
         ...
 
 
@@ -504,9 +625,35 @@ def run(
 ) -> list[Look]:
     """The rows a strategy looks at, in order, until it ends or its budget is spent.
 
-    Unless `can_time` says otherwise, rows are timed where a session would: there timing saves something. Else a
-    strategy that asks for times is answered as by a board that cannot time rows: with their energy, at its price.
-    `boards` measure at the same time, and it hears of a batch when all of it is known.
+    Parameters
+    ----------
+    strategy : str
+        Its name.
+    options : mapping of str to any
+        Its options, as text or as TOML has them.
+    on : Recorded
+        The space that it searches.
+    allowance : Allowance
+        The budget, and what each look takes of it.
+    rng : numpy.random.Generator
+        Draws all that is random in the search.
+    batch : int
+        How many rows it may ask for at once.
+    can_time : bool, optional
+        Whether rows are timed where it asks for that. If None, they are where a session would: there timing saves
+        something. If not, a strategy that asks for times is answered as by a board that cannot time rows: with their
+        energy, at its price.
+    boards : int, optional
+        How many measure at the same time; the strategy hears of a batch when all of it is known.
+
+    Returns
+    -------
+    list of Look
+
+    Raises
+    ------
+    InputError
+        If the strategy or an option is unknown, or the value of an option wrong.
     """
     chosen = base.get(strategy).informed(base.Background(boards=lambda: boards))
     search = chosen.search(on.space, rng, batch, base.make_options(chosen, dict(options)))
@@ -570,15 +717,45 @@ class Scores:
         return tuple(next(iter(self.advantages.values())))
 
     def score(self, space: str, strategy: str) -> Interval:
-        """The score on one space."""
+        """The score of a strategy on one space.
+
+        Parameters
+        ----------
+        space, strategy : str
+            Their names.
+
+        Returns
+        -------
+        Interval
+        """
         return mean_interval(self.runs[space][strategy])
 
     def overall(self, strategy: str) -> Interval:
-        """The mean over the spaces."""
+        """The mean of a strategy's scores over the spaces.
+
+        Parameters
+        ----------
+        strategy : str
+            Its name.
+
+        Returns
+        -------
+        Interval
+        """
         return mean_over_spaces([of_space[strategy] for of_space in self.runs.values()])
 
     def curve(self, space: str, strategy: str) -> tuple[Floats, Floats, Floats]:
-        """Mean advantage at each point and its interval."""
+        """The mean advantage of a strategy on one space at each of its points, with its interval.
+
+        Parameters
+        ----------
+        space, strategy : str
+            Their names.
+
+        Returns
+        -------
+        mean, low, high : array, shape (points,)
+        """
         return mean_curve(self.advantages[space][strategy])
 
     @cached_property
@@ -631,9 +808,26 @@ def score(
     stop: threading.Event,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Scores | None:
-    """Run and score; None where `stop` was set. The same seed gives the same figures with any number of jobs.
+    """Run and score. The same seed gives the same figures with any number of jobs.
 
-    Raises InputError for a bad file, an unknown strategy, option or goal, and a space if nothing is to be found.
+    Parameters
+    ----------
+    plan : ScorePlan
+        What to score.
+    stop : threading.Event
+        Ends the work early once it is set.
+    on_progress : callable, optional
+        Called after each run with the number of runs done and that of all.
+
+    Returns
+    -------
+    Scores or None
+        None where `stop` was set.
+
+    Raises
+    ------
+    InputError
+        For a bad file, an unknown strategy, option or goal, and a space if nothing is to be found.
     """
     for name in plan.strategies:
         base.make_options(base.get(name), dict(plan.options))

@@ -311,28 +311,87 @@ class Model:
         self.posterior = Posterior(self._kernel, rows[points], candidates, capacity)
 
     def likelihood(self, rows: Rows, values: Floats) -> float:
-        """Log marginal likelihood of the values of rows, with the kernel as it is, up to a constant."""
+        """Log marginal likelihood of the values of rows, with the kernel as it is, up to a constant.
+
+        Parameters
+        ----------
+        rows : array of int, shape (n,)
+            Rows of the space.
+        values : array, shape (n,)
+            Their values.
+
+        Returns
+        -------
+        float
+            Of at most FIT_POINTS of them, evenly spread.
+        """
         few = np.linspace(0, len(rows) - 1, min(len(rows), FIT_POINTS)).astype(np.intp)
         return log_likelihood(self._kernel, rows[few], values[few])[0]
 
     def add(self, index: int, row: int) -> None:
-        """Hold one point more."""
+        """Hold one point more; nothing is done before the first fit.
+
+        Parameters
+        ----------
+        index, row : int
+            The index of the surrogate's point, and its row of the space.
+        """
         if self.posterior is not None:
             self._points.append(index)
             self.posterior.add(row)
 
     def predict(self, values: Floats, indices: Indices) -> tuple[Floats, Floats]:
-        """Mean and deviation at some candidates; `values` of all the surrogate's points."""
+        """Predict the values of some candidates.
+
+        Parameters
+        ----------
+        values : array, shape (points,)
+            What is modelled, of all the surrogate's points.
+        indices : array of int, shape (n,)
+            Positions of the candidates.
+
+        Returns
+        -------
+        mean, deviation : array, shape (n,)
+            In the unit of the values.
+        """
         assert self.posterior is not None
         mean, deviation = self.posterior.predict(values[self._points])
         return mean[indices], deviation[indices]
 
     def uncertainty(self, indices: Indices) -> Floats:
-        """The deviation at some candidates over that far from every point."""
+        """The deviation at some candidates over that far from every point.
+
+        Parameters
+        ----------
+        indices : array of int, shape (n,)
+            Positions of the candidates.
+
+        Returns
+        -------
+        array, shape (n,)
+            From 0 to 1.
+        """
         assert self.posterior is not None
         return self.posterior.uncertainty()[indices]
 
     def draw(self, values: Floats, rng: np.random.Generator, indices: Indices) -> Floats:
+        """Draw one function from the posterior.
+
+        Parameters
+        ----------
+        values : array, shape (points,)
+            What is modelled, of all the surrogate's points.
+        rng : numpy.random.Generator
+            Draws the function.
+        indices : array of int, shape (n,)
+            Positions of the candidates at which it is drawn.
+
+        Returns
+        -------
+        array, shape (n,)
+            The function's values there, in the unit of `values`.
+        """
         assert self.posterior is not None
         return self.posterior.draw(values[self._points], rng, indices)
 
