@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal, NotRequired, TypedDict
 
 from ..base.records import Count, DateTime, Finite, Source
+from ..engine.analysis.across_boards import KernelsByBoards, OverMachines
 from ..engine.analysis.analysis_document import AnalysisOfSession, Point
-from ..engine.analysis.compare import Comparison, KernelsByBoards, OverMachines
+from ..engine.analysis.compare import Comparison
 from ..engine.analysis.idle import IdleDocument
 from ..engine.analysis.recorded_energy import LogEnergies
 from ..engine.analysis.session_analysis import Counted
