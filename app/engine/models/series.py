@@ -22,16 +22,14 @@ from ..space.repeats import repeat_names
 from ..space.result_table import STATES, ResultTable
 from .arrays import Floats, Mask, Rows
 from .clock_log import Log, ceiling_w, log_times, plateaus
+from .column_roles import Named, Roles, find_cap_roles
 from .fit.caps import CapFit, fit_caps
 from .fit.clock_limits import settable_clocks
 from .fit.points import CLOCK_SETTINGS, LIMIT_SETTINGS, MEMORY_SETTINGS, Points
 from .tables import (
     DEVICE_COLUMNS,
     Group,
-    Named,
-    Roles,
     board_of,
-    find_cap_roles,
     grouped,
     groups_of_columns,
     groups_of_table,
