@@ -18,7 +18,7 @@ from ..engine.metering.characterisation.sensor_figures import Characterisation
 from ..engine.metering.over_runs import ProgramEnergy
 from ..engine.models.fit.caps import CapFit, CapsAgainstClocks
 from ..engine.models.fit.frequency import FrequencyFit
-from ..engine.models.roofline.points import RooflineDocument
+from ..engine.models.roofline.roofline_document import RooflineDocument
 from ..engine.models.tuning_methods import Methods
 from ..engine.session.summary import SessionSummary
 from ..engine.strategies.scoring import Floats, Interval, MeanCurve

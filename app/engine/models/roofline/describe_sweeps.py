@@ -8,8 +8,8 @@ from typing import Final
 from ....base.formatting import change, duration, number, percent
 from ...results.description import NOT_IDENTIFIABLE, Cell, Description, Figure, Listing
 from ..tuning_methods import Methods
-from .fit import RooflineFit
-from .points import PlacedKernel, Sweep, shares_of_peak, word_byte
+from .fit import RooflineFit, shares_of_peak
+from .points import PlacedKernel, Sweep, word_byte
 
 _ENERGIES: Final = (  # of an estimate: attribute, label, unit, meaning
     ("eps_flop_pj", "ε_flop", "pJ/flop", "energy of a flop"),

@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 
 from ..arrays import Floats, Mask
-from .energy_roofline import PJ, EnergyRoofline
+from .energy_roofline import PJ, EnergyRoofline, board_named
 
 PEAK_SHARE: Final = 0.995  # of the highest clock: points there count
 MOST_CONDITION: Final = 100.0
@@ -302,3 +302,34 @@ def _reasons(estimate: Estimate, condition: float) -> list[str]:
                 f"{name} is known only to {error / figure:.0%} (standard error), {MOST_STANDARD_ERROR:.0%} at most"
             )
     return reasons
+
+
+def shares_of_peak(fit: RooflineFit) -> dict[str, float]:
+    """Share of the theoretical peak that each microbenchmark reached [Holtmann2024, table 3].
+
+    Parameters
+    ----------
+    fit : RooflineFit
+        The fit, with the highest speed and traffic of each kernel.
+
+    Returns
+    -------
+    dict of float
+        Shares of 1. flop: speed of the flop kernel; copy: traffic of the copy kernel; roofline_flop and roofline_mem:
+        both of the roofline kernel. A share is missing if the kernel did not run or its peak is unknown; empty if the
+        board's are unknown.
+    """
+    board = board_named(fit.gpu)
+    if board is None:
+        return {}
+    shares: dict[str, float] = {}
+    peak = board.gflops.get(fit.precision)
+    for name, kernel, at, most in (
+        ("flop", "flop", 0, peak),
+        ("copy", "copy", 1, board.bandwidth_gb_s),
+        ("roofline_flop", "roofline", 0, peak),
+        ("roofline_mem", "roofline", 1, board.bandwidth_gb_s),
+    ):
+        if kernel in fit.highest and most is not None:
+            shares[name] = fit.highest[kernel][at] / 1e9 / most
+    return shares

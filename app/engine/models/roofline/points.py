@@ -6,18 +6,15 @@ Kernels of known work and traffic are placed on it (`PlacedKernel`).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from ....base.errors import InputError
 from ....base.files import read_text
-from ....base.formatting import finite_or_none
 from ....base.paths import resources
-from ....base.records import Count, Source
 from ....sensors.event_reasons import LIMITING
 from ....sensors.gpu import LIVE
 from ...formats.columns import Columns, parse_columns
@@ -26,8 +23,8 @@ from ...formats.read import is_recording, read_recording
 from ...results.measurement import Measurement, State, speed_of
 from ...space.result_table import STATES, ResultTable
 from ..arrays import Floats, Rows
-from .energy_roofline import EnergyRoofline, board_named, published_boards
-from .fit import Estimate, RooflineFit, RooflinePoints, fit_roofline
+from .energy_roofline import EnergyRoofline, published_boards
+from .fit import RooflineFit, RooflinePoints, fit_roofline
 
 if TYPE_CHECKING:
     from ....sensors.gpu import GpuInfo
@@ -39,14 +36,6 @@ TENSOR: Final = ("fp16_tensor", "bf16_tensor")
 TENSOR_FROM: Final = (8, 0)  # least compute capability with the kernel's tensor core instruction
 _WORD_BYTE: Final = {"fp32": 4, "fp64": 8, "fp16_tensor": 2, "bf16_tensor": 2}
 KERNEL: Final = "roofline_"  # and the precision: the name of a sweep's kernel
-_ENERGIES: Final = (  # figures of a model that are in its document, where they are known
-    *("eps_flop_pj", "eps_mem_pj_per_b", "pi_0_w", "pi_flop_w", "pi_mem_w"),
-    *("energy_balance", "effective_energy_balance", "eta_flop"),
-)
-_OF_FIT: Final = (  # figures of a fit, likewise
-    *("r2", "r2_with_throttled", "mean_relative_error", "max_relative_error", "condition_number"),
-    *("identifiable", "points", "throttled"),
-)
 _UNKNOWN: Final = (math.nan, math.nan)
 _RATE, _TRAFFIC_FIGURE = "GFLOP/s", "GB/s"
 _MAXIMUM_BYTES: Final = 32 << 20
@@ -233,170 +222,6 @@ def fit_points(points: RooflinePoints) -> RooflineFit:
                 "a limit holds the board below its peak clock: measure at a lower, locked clock, or raise the limit"
             )
         raise InputError(str(error), f"{points.gpu}, {points.precision}", remedy) from None
-
-
-def shares_of_peak(fit: RooflineFit) -> dict[str, float]:
-    """Share of the theoretical peak that each microbenchmark reached [Holtmann2024, table 3].
-
-    Parameters
-    ----------
-    fit : RooflineFit
-        The fit, with the highest speed and traffic of each kernel.
-
-    Returns
-    -------
-    dict of float
-        Shares of 1. flop: speed of the flop kernel; copy: traffic of the copy kernel; roofline_flop and roofline_mem:
-        both of the roofline kernel. A share is missing if the kernel did not run or its peak is unknown; empty if the
-        board's are unknown.
-    """
-    board = board_named(fit.gpu)
-    if board is None:
-        return {}
-    shares: dict[str, float] = {}
-    peak = board.gflops.get(fit.precision)
-    for name, kernel, at, most in (
-        ("flop", "flop", 0, peak),
-        ("copy", "copy", 1, board.bandwidth_gb_s),
-        ("roofline_flop", "roofline", 0, peak),
-        ("roofline_mem", "roofline", 1, board.bandwidth_gb_s),
-    ):
-        if kernel in fit.highest and most is not None:
-            shares[name] = fit.highest[kernel][at] / 1e9 / most
-    return shares
-
-
-class Expected(TypedDict):
-    """What the model predicts of a kernel."""
-
-    time_s: float
-    energy_j: float
-    power_w: float
-
-
-class OfPrecision(TypedDict):
-    """The energy roofline of one precision."""
-
-    eps_flop_pj: float
-    eps_mem_pj_per_b: float
-    pi_0_w: float
-    energy_balance: float
-    effective_energy_balance: float
-    eta_flop: float
-    peak_gflops: float
-    bandwidth_gb_s: float
-    time_balance: float
-    r2: float
-    max_relative_error: float
-    condition_number: float
-    identifiable: bool
-    points: Count
-    throttled: Count
-    reasons: list[str]
-    predicted: NotRequired[Expected | None]
-    measured: NotRequired[Mapping[str, Any]]
-    citation: NotRequired[str]
-    tdp_w: NotRequired[float | None]
-
-
-class RooflineDocument(TypedDict):
-    """The energy rooflines of a board, as `roofline --json` prints them."""
-
-    gpu: str
-    source: Source
-    precisions: Mapping[str, OfPrecision]
-
-
-def to_json(fit: RooflineFit) -> dict[str, Any]:
-    """The fit of one precision, as `roofline --json` prints it.
-
-    Parameters
-    ----------
-    fit : RooflineFit
-        The fit.
-
-    Returns
-    -------
-    dict
-        Figures by name. One that the points do not determine is None, null in JSON.
-    """
-    board = board_named(fit.gpu)
-    return {
-        **model_to_json(fit.model, fit.precision, identifiable=fit.identifiable),
-        **{name: getattr(fit, name) for name in _OF_FIT},
-        "standard_errors": list(fit.relative.standard_errors) if fit.identifiable else None,
-        "max_relative_error_with_throttled": fit.max_relative_error_all,
-        "theoretical_peak_gflops": board.gflops.get(fit.precision) if board else None,
-        "theoretical_bandwidth_gb_s": board.bandwidth_gb_s if board else None,
-        "share_of_peak": shares_of_peak(fit) or None,
-        "least_squares_per_flop": _estimate(fit.per_flop),
-        "least_squares_per_byte": _estimate(fit.per_byte),
-        "alone": dict(fit.alone),
-        "reasons": list(fit.reasons),
-    }
-
-
-def published_to_json(model: EnergyRoofline, precision: str) -> dict[str, Any]:
-    """A published roofline with the keys of `to_json`.
-
-    Parameters
-    ----------
-    model : EnergyRoofline
-        The published roofline.
-    precision : str
-        Its precision.
-
-    Returns
-    -------
-    dict
-        Figures by name. What needs measured points is None, null in JSON.
-    """
-    return {
-        **model_to_json(model, precision),
-        **dict.fromkeys((*_OF_FIT, "standard_errors", "max_relative_error_with_throttled", "share_of_peak")),
-        "least_squares_per_flop": None,
-        "least_squares_per_byte": None,
-        "theoretical_peak_gflops": model.peak_flops / 1e9,
-        "theoretical_bandwidth_gb_s": model.bandwidth / 1e9,
-        "identifiable": True,
-        "points": 0,
-        "throttled": 0,
-        "alone": {},
-    }
-
-
-def model_to_json(model: EnergyRoofline, precision: str, *, identifiable: bool = True) -> dict[str, float | None]:
-    """What follows from the five figures of a roofline, units in the names.
-
-    Parameters
-    ----------
-    model : EnergyRoofline
-        The roofline.
-    precision : str
-        Its precision, which decides the bytes of a word.
-    identifiable : bool
-        Whether the energies are known.
-
-    Returns
-    -------
-    dict of float or None
-        Figures by name. Energies are None if they are not known, or if the value is infinite.
-    """
-    word = word_byte(precision)
-    return {
-        **{name: finite_or_none(getattr(model, name)) if identifiable else None for name in _ENERGIES},
-        "eps_mop_pj_per_word": finite_or_none(model.eps_mop_pj(word)) if identifiable else None,
-        "word_byte": word,
-        "peak_gflops": model.peak_flops / 1e9,
-        "bandwidth_gb_s": model.bandwidth / 1e9,
-        "time_balance": model.time_balance,
-    }
-
-
-def _estimate(estimate: Estimate | None) -> dict[str, float] | None:
-    if estimate is None:
-        return None
-    return {name: getattr(estimate, name) for name in ("eps_flop_pj", "eps_mem_pj_per_b", "pi_0_w")}
 
 
 def _short(text: str) -> str:
