@@ -16,10 +16,10 @@ from ..engine.control.left_over import LeftOver
 from ..engine.doctor.examine import Findings
 from ..engine.metering.characterisation.sensor_figures import Characterisation
 from ..engine.metering.over_runs import ProgramEnergy
+from ..engine.models.compare_methods import Methods
 from ..engine.models.fit.caps import CapFit, CapsAgainstClocks
 from ..engine.models.fit.frequency import FrequencyFit
 from ..engine.models.roofline.roofline_document import RooflineDocument
-from ..engine.models.tuning_methods import Methods
 from ..engine.session.summary import SessionSummary
 from ..engine.strategies.scoring import Floats, Interval, MeanCurve
 from ..engine.workloads.hardware_counters import Counter

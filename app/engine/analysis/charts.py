@@ -15,7 +15,7 @@ from ..results.settings import in_words
 from ..specification.plan import SessionPlan
 from ..strategies.energy_log import EnergyLog
 from ..workloads.hardware_counters import COUNTERS
-from .convergence import steps
+from .convergence import corners, near_the_end, steps
 from .correlations import above_mean
 from .costs import values_of
 from .quantities import Quantity, parameter_text, quantities_of, quantity
@@ -336,7 +336,8 @@ def best_curve(session: Analysed) -> Chart | str:
     if not len(places):
         return _NOTHING
     shown = session.described(goal.name)
-    x, y = _stairs(places, values * shown.factor, len(curve))
+    x, y = corners(places, values * shown.factor, len(curve))
+    near = count_text(near_the_end(places, values, maximise=goal.maximise))
     timed = int(session.analysis.table.timed().sum())
     besides = f" {counted(timed, 'more was', 'more were')} only timed." if timed else ""
     return Chart(
@@ -345,7 +346,7 @@ def best_curve(session: Analysed) -> Chart | str:
         series=(Series("best so far", "blue", y, x),),
         x_log=len(curve) > _LOG_FROM,
         caption=f"The best of {count_text(len(curve))} evaluations, {shown.text(float(values[-1]))}, was found by "
-        f"evaluation {count_text(int(places[-1]))}; {_within(values, places, goal.maximise)}.{besides}",
+        f"evaluation {count_text(int(places[-1]))}; within 1 % of that from evaluation {near} on.{besides}",
     )
 
 
@@ -368,7 +369,8 @@ def hypervolume_curve(session: Analysed) -> Chart | str:
         return "The hypervolume needs a front of two figures.\nChoose two goals for the session in Tune."
     shown = [session.described(goal.name) for goal in plane.goals]
     factor = shown[0].factor * shown[1].factor
-    x, y = _stairs(places, values * factor, len(curve))
+    x, y = corners(places, values * factor, len(curve))
+    near = count_text(near_the_end(places, values, maximise=True))
     reference = ", ".join(
         f"{item.label} {item.number(value)}" for item, value in zip(shown, plane.reference, strict=True)
     )
@@ -378,7 +380,7 @@ def hypervolume_curve(session: Analysed) -> Chart | str:
         series=(Series("hypervolume", "green", y, x),),
         x_log=len(curve) > _LOG_FROM,
         caption=f"The area that the front dominates, against {reference}: {number(values[-1] * factor, 5)} in the end; "
-        f"{_within(values, places, maximise=True)}.",
+        f"within 1 % of that from evaluation {near} on.",
     )
 
 
@@ -628,19 +630,6 @@ def counter_gain(session: Analysed) -> Chart | str:
         "time, the parameters and what the compiler granted; each is tested on quarters that it did not learn from.",
         names=("without counters", "with counters"),
     )
-
-
-def _stairs(places: np.ndarray, values: np.ndarray, end: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the x and y of the corners of a step curve, extended to the last evaluation."""
-    x = np.append(np.repeat(places, 2)[1:], end).astype(np.float64)
-    return x, np.repeat(values, 2).astype(np.float64)
-
-
-def _within(values: np.ndarray, places: np.ndarray, maximise: bool) -> str:
-    """Say at which evaluation the curve came within 1 % of its last value."""
-    last = float(values[-1])
-    near = values >= last - 0.01 * abs(last) if maximise else values <= last + 0.01 * abs(last)
-    return f"within 1 % of that from evaluation {count_text(int(places[int(np.argmax(near))]))} on"
 
 
 # --- over a load ------------------------------------------------------------------------------------------------------

@@ -91,6 +91,45 @@ def steps(curve: Floats) -> tuple[Indices, Floats]:
     return places + 1, curve[places]
 
 
+def corners(places: Indices, values: Floats, end: int) -> tuple[Floats, Floats]:
+    """Place the corners of a step curve.
+
+    Parameters
+    ----------
+    places, values : array, shape (k,)
+        Where the curve changes, and the value from there on, as `steps` returns them.
+    end : int
+        The last evaluation, to which the curve is extended.
+
+    Returns
+    -------
+    x, y : array, shape (2 k,)
+        The corners.
+    """
+    x = np.append(np.repeat(places, 2)[1:], end).astype(np.float64)
+    return x, np.repeat(values, 2).astype(np.float64)
+
+
+def near_the_end(places: Indices, values: Floats, *, maximise: bool) -> int:
+    """Find the evaluation from which on a curve is within 1 % of its last value.
+
+    Parameters
+    ----------
+    places, values : array, shape (k,)
+        Where the curve changes, and the value from there on, as `steps` returns them; k is at least 1.
+    maximise : bool
+        Whether larger values are better.
+
+    Returns
+    -------
+    int
+        The number of the evaluation, from 1.
+    """
+    last = float(values[-1])
+    near = values >= last - 0.01 * abs(last) if maximise else values <= last + 0.01 * abs(last)
+    return int(places[int(np.argmax(near))])
+
+
 def thinned(length: int, most: int) -> Indices:
     """Select evenly spread places of a curve.
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from ....base.formatting import change, duration, number, percent
 from ...results.description import NOT_IDENTIFIABLE, Cell, Description, Figure, Listing
-from ..tuning_methods import Methods
+from ..compare_methods import Methods
 from .fit import RooflineFit, shares_of_peak
 from .points import PlacedKernel, Sweep, word_byte
 
