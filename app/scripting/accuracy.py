@@ -129,7 +129,7 @@ def error_by_name(name: str, tiny: float = _TINY) -> Error:
     ----------
     name : str
         As "rmse" or "maximum relative error"; case, hyphens, underscores and usual abbreviations do not matter.
-    tiny : float
+    tiny : float, optional
         Least magnitude of the answer that relative errors divide by, and what is added before a logarithm is taken.
 
     Returns

@@ -83,37 +83,45 @@ def tune(
         What is measured.
     parameters : mapping of str to sequence or str
         Of each keyword argument of `function` its values: a list, one value, or a range as text over other parameters.
-    arguments, keywords : sequence, mapping
-        Further arguments of every call.
-    minimise, maximise : str
+    arguments : sequence, optional
+        Further positional arguments of every call.
+    keywords : mapping or None, optional
+        Further keyword arguments of every call.
+    minimise, maximise : str or None, optional
         The figure to optimise: ``time_s``, ``energy_j``, ``power_w``, a metric, or a parameter.
-    front : sequence of str
+    front : sequence of str or None, optional
         Figures of the Pareto front.
-    limits : mapping of str to str
+    limits : mapping of str to str or None, optional
         Bounds that hold for the choice, as ``{"time_s": "<= 0.002"}``.
-    within : float
+    within : float or None, optional
         Choose among the configurations that are at most by this share slower than the fastest, once all are measured.
-    restrictions : str, callable, or a list of these
+    restrictions : str, callable, or a list of these, or None, optional
         Which configurations are valid.
-    metrics : mapping of str to str or callable
+    metrics : mapping of str to str or callable or None, optional
         Further figures: text over parameters and figures, or a function of a dict of them.
-    strategy, strategy_options : str, mapping
+    strategy : str, optional
         How to search, as `wattridge strategies` lists them.
-    max_evaluations, max_seconds, patience : int, float, int
-        Limits of the search: measurements, seconds, measurements without an improvement.
-    seed : int
+    strategy_options : mapping or None, optional
+        Options of the strategy, as listed there too.
+    max_evaluations : int or None, optional
+        How many measurements end the search.
+    max_seconds : float or None, optional
+        How many seconds end it.
+    patience : int or None, optional
+        How many measurements without an improvement end it.
+    seed : int, optional
         Of the search's random numbers.
-    verify : callable
+    verify : callable or None, optional
         Called with what the first call of each configuration returns; a false result marks it as wrong.
-    synchronise : callable
+    synchronise : callable or None, optional
         Waits until the device has finished; by default that of the library in use.
-    target : float
+    target : float, optional
         Half of the 95 % interval of the mean time, relative to it, at which a measurement may end.
-    gpu : Gpu, str or int
+    gpu : Gpu, str or int, or None, optional
         The board whose energy counts, by default GPU 0; without a board there is time only.
-    name : str
+    name : str or None, optional
         Of the session in the store, by default the function's.
-    quiet : bool
+    quiet : bool, optional
         Print nothing.
 
     Returns

@@ -362,25 +362,25 @@ def describe_kernel(
         Arrays that `to_numpy` reads, NumPy scalars, or tunable arguments.
     tune_params : mapping
         Values of each parameter and device setting, by Kernel Tuner's names.
-    grid_div : sequence
+    grid_div : sequence, optional
         Divisors of the grid along x, y and z; None for the block size of that axis.
-    answer : sequence or None
+    answer : sequence or None, optional
         What the kernel must write, one entry for each argument, None for inputs; None for no check.
-    atol : float
+    atol : float, optional
         Absolute tolerance of the check, beside a relative one of 1e-5.
-    compare : bool
+    compare : bool, optional
         False leaves the check to a function.
-    smem_args, cmem_args : mapping or None
+    smem_args, cmem_args : mapping or None, optional
         Size of the dynamic shared memory in bytes, and arrays in constant memory by symbol; of kernels in CUDA alone.
-    compiler_options : sequence of str or None
+    compiler_options : sequence of str or None, optional
         Options that go to the compiler.
-    block_size_names : sequence of str or None
+    block_size_names : sequence of str or None, optional
         Names of the parameters that are block sizes; None for 'block_size_x' and so on.
-    defines : mapping or None
+    defines : mapping or None, optional
         Definitions in the source in place of the parameters; None for the grid, the block and the parameters.
-    profile : str
+    profile : str, optional
         How simulated boards cost the kernel; empty for none.
-    timeout_s : float
+    timeout_s : float, optional
         Longest time of one launch, in seconds.
 
     Returns

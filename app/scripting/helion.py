@@ -41,7 +41,7 @@ class Autotuner:
 
         Parameters
         ----------
-        skip_cache : bool
+        skip_cache : bool, optional
             No effect: nothing is kept on disk but the session, so there is no cache to be skipped.
 
         Returns
@@ -144,22 +144,22 @@ def autotuner(
 
     Parameters
     ----------
-    minimise : str
+    minimise : str, optional
         As for `wattridge.tune`.
-    within : float
+    within : float or None, optional
         Choose among the configurations that are at most by this share slower than the fastest.
-    configs : sequence of helion.Config
+    configs : sequence of helion.Config or None, optional
         Without them `candidates` are drawn by Helion, its default configuration among them.
-    candidates : int
+    candidates : int, optional
         How many are drawn.
-    verify : callable
+    verify : callable or None, optional
         Called with what the first call of each configuration returns. Without it that must be close to what the default
         configuration, or the kernel's `autotune_baseline_fn`, returns.
-    gpu : Gpu, str or int
+    gpu : Gpu, str or int, or None, optional
         The board whose energy counts, by default GPU 0.
-    target : float
+    target : float, optional
         Half of the 95 % interval of the mean time, relative to it, at which a measurement may end.
-    quiet : bool
+    quiet : bool, optional
         Print nothing.
     **search
         Further keywords of `wattridge.tune`, as `strategy` and `max_evaluations`.

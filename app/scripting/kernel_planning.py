@@ -104,8 +104,10 @@ def plan_on_board(
 
     Raises
     ------
-    InputError, WattridgeError
-        If it cannot be run there, before anything is measured.
+    InputError
+        If what the script asks for cannot be run there, before anything is measured.
+    WattridgeError
+        If the board or its runner fails, likewise.
     """
     spec = kernel.spec
     assert spec.kernel is not None

@@ -192,9 +192,9 @@ def tune_kernel(
 
     Parameters
     ----------
-    gpu : Gpu or str
+    gpu : Gpu or str or None, optional
         In place of `device`: what `--gpu` names, or an open board.
-    profile : str
+    profile : str, optional
         How a simulated board costs the kernel.
 
     Returns
@@ -326,7 +326,7 @@ def run_kernel(
     ----------
     params : mapping of str to value
         The configuration.
-    gpu : Gpu or str
+    gpu : Gpu or str or None, optional
         In place of `device`. All others are those of `tune_kernel`.
 
     Returns

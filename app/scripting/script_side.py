@@ -100,7 +100,7 @@ class ScriptOfKernel:
             Its parameters and device settings.
         launches : Launches
             Starts launches of its kernel and times them.
-        facts : mapping of float
+        facts : mapping of str to float
             What the driver reports of the kernel, by the names of a measurement.
 
         Returns

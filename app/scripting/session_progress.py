@@ -29,7 +29,7 @@ def watch_session(
         Where the session is kept.
     quiet : bool
         Show no progress bar.
-    also : callable
+    also : callable, optional
         Called with every event too.
 
     Returns

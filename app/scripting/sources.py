@@ -70,9 +70,9 @@ def read_source(given: Any, lang: str | None = None, compiler: Any = None) -> Ke
     ----------
     given : str, Path, sequence of these, or callable
         Text, a file, several files with the kernel in the first, or a function of the parameters.
-    lang : str or None
+    lang : str or None, optional
         The language, as scripts call it; None to find it in the text.
-    compiler : str, Path or None
+    compiler : str, Path or None, optional
         The compiler of a function of the host; None for the system's.
 
     Returns

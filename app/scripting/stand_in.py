@@ -60,16 +60,20 @@ def get_frequency_power_relation_fp32(
     ----------
     device : int
         The board.
-    n_samples : int
+    n_samples : int, optional
         How many clocks, about.
-    nvidia_smi_fallback, use_locked_clocks, cache, simulation_mode
-        Kernel Tuner's. `use_locked_clocks` has no effect: clocks are locked wherever the board allows it.
+    nvidia_smi_fallback, cache : str or None, optional
+        Kernel Tuner's.
+    use_locked_clocks : bool, optional
+        No effect: clocks are locked wherever the board allows it.
+    simulation_mode : bool or None, optional
+        Kernel Tuner's.
 
     Returns
     -------
-    clocks : (clocks,) float array
+    clocks : array, shape (clocks,)
         As observed, in MHz.
-    power : (clocks,) float array
+    power : array, shape (clocks,)
         In W.
 
     Raises
@@ -90,7 +94,7 @@ def estimated_voltage(clocks: npt.ArrayLike, clock_threshold: float, voltage_sca
 
     Parameters
     ----------
-    clocks : (n,) array_like
+    clocks : array_like, shape (n,)
         In MHz above the lowest one.
     clock_threshold : float
         Where the voltage begins to rise, in the same unit.
@@ -99,7 +103,7 @@ def estimated_voltage(clocks: npt.ArrayLike, clock_threshold: float, voltage_sca
 
     Returns
     -------
-    (n,) float array
+    array, shape (n,)
         Dimensionless.
     """
     above = np.maximum(0.0, np.asarray(clocks, dtype=np.float64) - clock_threshold)
@@ -113,7 +117,7 @@ def estimated_power(
 
     Parameters
     ----------
-    clocks : (n,) array_like
+    clocks : array_like, shape (n,)
         In MHz above the lowest one.
     clock_threshold, voltage_scale : float
         As of `estimated_voltage`.
@@ -124,7 +128,7 @@ def estimated_power(
 
     Returns
     -------
-    (n,) float array
+    array, shape (n,)
         Relative to the least power.
     """
     voltage = estimated_voltage(clocks, clock_threshold, voltage_scale)
@@ -137,9 +141,9 @@ def fit_power_frequency_model(freqs: npt.ArrayLike, nvml_power: npt.ArrayLike) -
 
     Parameters
     ----------
-    freqs : (n,) array_like
+    freqs : array_like, shape (n,)
         Clocks in MHz, at least five.
-    nvml_power : (n,) array_like
+    nvml_power : array_like, shape (n,)
         Power in W.
 
     Returns
@@ -193,22 +197,32 @@ def create_power_frequency_model(
 
     Parameters
     ----------
-    device, n_samples, verbose, nvidia_smi_fallback, use_locked_clocks, cache, simulation_mode
-        Kernel Tuner's; as of `get_frequency_power_relation_fp32`.
+    device, n_samples : int, optional
+        The board, and about how many clocks.
+    verbose : bool, optional
+        Kernel Tuner's.
+    nvidia_smi_fallback, cache : str or None, optional
+        As of `get_frequency_power_relation_fp32`.
+    use_locked_clocks : bool, optional
+        As there.
+    simulation_mode : bool or None, optional
+        As there.
 
     Returns
     -------
     ridge : int
         The settable clock nearest to the ridge, in MHz.
-    clocks, power : (n,) float array
+    clocks, power : array, shape (n,)
         As measured, in MHz and W.
     parameters, scales : tuple
         Of `estimated_power`, and what clocks and power are relative to.
 
     Raises
     ------
-    InputError, WattridgeError
+    InputError
         As `get_frequency_power_relation_fp32` and `fit_power_frequency_model`.
+    WattridgeError
+        As these.
     """
     from ..engine.models.fit.frequency import fit_points
 
@@ -240,13 +254,13 @@ def get_frequency_range_around_ridge(
     ----------
     ridge_frequency : float
         In MHz.
-    all_frequencies : (n,) array_like
+    all_frequencies : array_like, shape (n,)
         Settable clocks in MHz.
     freq_range : float
         In per cent of the ridge, to either side.
     number_of_freqs : int
         How many points are spread evenly in that range.
-    verbose : bool
+    verbose : bool, optional
         Print the choice.
 
     Returns
@@ -392,9 +406,9 @@ def get_nvml_gr_clocks(device: int, n: int | None = None, quiet: bool = False) -
     ----------
     device : int
         The board.
-    n : int or None
+    n : int or None, optional
         Most clocks, spread evenly over the list; None for all.
-    quiet : bool
+    quiet : bool, optional
         No effect.
 
     Returns
@@ -414,9 +428,9 @@ def get_nvml_mem_clocks(device: int, n: int | None = None, quiet: bool = False) 
     ----------
     device : int
         The board.
-    n : int or None
+    n : int or None, optional
         About how many clocks, each so many-th of the list; None for all.
-    quiet : bool
+    quiet : bool, optional
         No effect.
 
     Returns
@@ -435,9 +449,9 @@ def get_nvml_pwr_limits(device: int, n: int | None = None, quiet: bool = False) 
     ----------
     device : int
         The board.
-    n : int or None
+    n : int or None, optional
         Most limits, spread evenly over the range; None for all.
-    quiet : bool
+    quiet : bool, optional
         No effect.
 
     Returns
@@ -468,9 +482,9 @@ def get_config_string(
     ----------
     params : mapping
         Values by name.
-    keys : sequence of str or None
+    keys : sequence of str or None, optional
         Names to show; None for all.
-    units : mapping of str or None
+    units : mapping of str or None, optional
         Unit that follows each value, by name; None for none.
 
     Returns
@@ -497,7 +511,7 @@ def get_best_config(
         Results of `tune_kernel`.
     objective : str
         The figure that decides.
-    objective_higher_is_better : bool
+    objective_higher_is_better : bool, optional
         Whether the highest is the best.
 
     Returns

@@ -39,9 +39,9 @@ def store_output_file(
         The suffix .json is added if it is missing.
     results : sequence of mapping
         All that `tune_kernel` returned.
-    tune_params : mapping
+    tune_params : mapping or None, optional
         Not needed: the results have them.
-    objective : str
+    objective : str, optional
         The figure that is marked as the objective.
 
     Raises
@@ -107,18 +107,22 @@ def store_results(
     Parameters
     ----------
     results_filename : str or Path
-    kernel_name, kernel_string : str, object
-        The kernel and its source.
+    kernel_name : str
+        The kernel.
+    kernel_string : object
+        Its source.
     tune_params : mapping
     problem_size : int, tuple or str
     results : sequence of mapping
         All that `tune_kernel` returned.
     env : mapping
         The environment that `tune_kernel` returned.
-    top : float
+    top : float, optional
         In per cent of the best.
-    objective, objective_higher_is_better : str, bool
-        By default those of the results.
+    objective : str or None, optional
+        By default that of the results.
+    objective_higher_is_better : bool or None, optional
+        By default as it is of the results.
 
     Raises
     ------
@@ -174,8 +178,10 @@ def create_device_targets(
     ----------
     header_filename, results_filename : str or Path
         The header to write, and the file to read.
-    objective, objective_higher_is_better : str, bool
-        Those of the file.
+    objective : str or None, optional
+        That of the file.
+    objective_higher_is_better : bool or None, optional
+        As it is of the file's.
 
     Raises
     ------

@@ -307,7 +307,7 @@ def read_objective(objective: Any, higher: Any, objectives: Any, metrics: Sequen
         One objective or several; None for the time.
     higher : bool, sequence of bool, or None
         Whether higher is better, of all or of each; None where it is known by the name.
-    objectives : mapping of bool or None
+    objectives : mapping of str to bool, or None
         Instead of the other two: whether higher is better, by objective.
     metrics : sequence of str
         Names of the script's metrics, which keep theirs.

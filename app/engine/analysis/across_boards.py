@@ -258,7 +258,7 @@ def over_machines(sessions: Sequence[Compared], figures: Sequence[str] = ()) -> 
     ----------
     sessions : sequence of Compared
         The sessions, simulated and recorded ones apart from those that were measured on a board.
-    figures : sequence of str
+    figures : sequence of str, optional
         Figures to average besides time, energy and power.
 
     Returns

@@ -77,7 +77,7 @@ def correlation_bars(session: Analysed, of: str = "") -> Chart | str:
     ----------
     session : Analysed
         The session with its analysis.
-    of : str
+    of : str, optional
         COUNTERS_ALONE for the hardware counters only, else every parameter and figure is shown.
 
     Returns

@@ -132,7 +132,7 @@ class MeanChange:
         ----------
         changes : sequence of float
             Changes as shares, one for each session; NaN if unknown.
-        fewest : int
+        fewest : int, optional
             Number of known changes below which there is no mean.
 
         Returns
@@ -208,7 +208,7 @@ def compare_sessions(sessions: Sequence[Compared], goals: Sequence[Goal] = ()) -
     ----------
     sessions : sequence of Compared
         The sessions, at least two after tables of another tool are split by kernel.
-    goals : sequence of Goal
+    goals : sequence of Goal, optional
         The goals of the fronts, of which the first two count; fewer than two are replaced by figures that all sessions
         have.
 

@@ -18,14 +18,14 @@ def best_so_far(figure: Floats, *, maximise: bool) -> Floats:
 
     Parameters
     ----------
-    figure
-        Of each evaluation, shape (n,); NaN if it failed.
-    maximise
+    figure : array, shape (n,)
+        Of each evaluation; NaN if it failed.
+    maximise : bool
         Whether larger figures are better.
 
     Returns
     -------
-    ndarray of float64, shape (n,)
+    array, shape (n,)
         NaN until an evaluation succeeded.
     """
     return (np.fmax if maximise else np.fmin).accumulate(figure)
@@ -36,16 +36,16 @@ def hypervolume_so_far(values: npt.ArrayLike, maximise: Sequence[bool], referenc
 
     Parameters
     ----------
-    values
-        Figures of the goals, shape (n, 2); NaN if an evaluation failed.
-    maximise
+    values : array_like, shape (n, 2)
+        Figures of the goals; NaN if an evaluation failed.
+    maximise : sequence of bool
         For each goal, whether larger is better.
-    reference
+    reference : sequence of float
         The reference point, one figure for each goal.
 
     Returns
     -------
-    ndarray of float64, shape (n,)
+    array, shape (n,)
         After each evaluation what `pareto.hypervolume` gives for the evaluations up to it.
     """
     sign = np.where(np.asarray(maximise, dtype=np.bool_), -1.0, 1.0)
@@ -74,12 +74,12 @@ def steps(curve: Floats) -> tuple[Indices, Floats]:
 
     Parameters
     ----------
-    curve
-        A value after each evaluation, shape (n,); NaN before the first success.
+    curve : array, shape (n,)
+        A value after each evaluation; NaN before the first success.
 
     Returns
     -------
-    tuple of ndarray of int64 and ndarray of float64, shapes (k,)
+    tuple of array of int and array, shapes (k,)
         The number of evaluations from 1 at each change, and the value from there on; a NaN start is left out.
     """
     indices = np.flatnonzero(~np.isnan(curve))
@@ -135,14 +135,14 @@ def thinned(length: int, most: int) -> Indices:
 
     Parameters
     ----------
-    length
+    length : int
         Number of points of the curve.
-    most
+    most : int
         The most places to select.
 
     Returns
     -------
-    ndarray of int64, shape (k,)
+    array of int, shape (k,)
         At most `most` positions; the first and the last of the curve are among them.
     """
     return np.unique(np.linspace(0, length - 1, min(length, most)).round().astype(np.int64))

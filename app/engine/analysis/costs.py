@@ -34,14 +34,14 @@ def values_of(table: ResultTable, name: str) -> Floats:
 
     Parameters
     ----------
-    table
+    table : ResultTable
         The measurements, n of them.
-    name
+    name : str
         A figure or parameter.
 
     Returns
     -------
-    ndarray of float64, shape (n,)
+    array, shape (n,)
         NaN if a measurement failed or reported nothing sensible.
     """
     column = readings_of(table, name)
@@ -60,7 +60,7 @@ def readings_of(table: ResultTable, name: str) -> Floats:
 
     Returns
     -------
-    ndarray of float64, shape (n,)
+    array, shape (n,)
         A copy; NaN if a measurement failed or reported nothing sensible.
     """
     length = len(table)
@@ -75,12 +75,12 @@ def positive(column: Floats) -> Floats:
 
     Parameters
     ----------
-    column
-        Values of shape (n,).
+    column : array, shape (n,)
+        The values.
 
     Returns
     -------
-    ndarray of float64, shape (n,)
+    array, shape (n,)
         The column with NaN in their place.
     """
     return np.where(column > 1 / _LARGEST, column, np.nan)
@@ -122,10 +122,10 @@ def within_limits(costs: Costs, within: Mask) -> Costs:
 
     Parameters
     ----------
-    costs
+    costs : Costs
         Columns of shape (n,).
-    within
-        Which measurements keep the limits, shape (n,).
+    within : array of bool, shape (n,)
+        Which measurements keep the limits.
 
     Returns
     -------

@@ -40,7 +40,7 @@ class Flow:
         ----------
         space : SearchSpace
             The space of the configurations.
-        rows : array of int64, shape (n,)
+        rows : array of int, shape (n,)
             Rows of the space, each a different one.
 
         Returns
@@ -79,7 +79,7 @@ class Difficulty:
 
         Returns
         -------
-        ndarray of float64, shape of p
+        array, same shape
             Shares 0..1, rising with p.
         """
         within = np.searchsorted(self.ratio, np.asarray(p, dtype=np.float64) * (1 + 1e-12), side="right")
@@ -95,10 +95,10 @@ def difficulty(flow: Flow, cost: Floats) -> Difficulty | None:
 
     Parameters
     ----------
-    flow
+    flow : Flow
         Pairs of neighbours among the n configurations.
-    cost
-        Positive cost of each, smaller is better, shape (n,); NaN if it failed.
+    cost : array, shape (n,)
+        Positive cost of each, smaller is better; NaN if it failed.
 
     Returns
     -------

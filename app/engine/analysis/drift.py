@@ -45,12 +45,12 @@ def drift_of(name: str, time_s: npt.ArrayLike, values: npt.ArrayLike) -> DriftOf
 
     Parameters
     ----------
-    name
+    name : str
         Name of the figure.
-    time_s
-        Time of each run in s, shape (n,).
-    values
-        The figure of each run, shape (n,); NaN values are ignored.
+    time_s : array_like, shape (n,)
+        Time of each run in s.
+    values : array_like, shape (n,)
+        The figure of each run; NaN values are ignored.
 
     Returns
     -------

@@ -53,7 +53,7 @@ def failures_of(table: ResultTable, most: int = 5) -> list[FailuresOf]:
     ----------
     table : ResultTable
         The measurements.
-    most : int
+    most : int, optional
         The most messages, and the most parameter values, of each kind.
 
     Returns
@@ -135,12 +135,12 @@ def concentrations(table: ResultTable, rows: Indices, failed: Mask) -> list[Conc
 
     Parameters
     ----------
-    table
+    table : ResultTable
         The measurements, n of them.
-    rows
-        Row of the space of each measurement, shape (n,).
-    failed
-        Which measurements failed, shape (n,).
+    rows : array of int, shape (n,)
+        Row of the space of each measurement.
+    failed : array of bool, shape (n,)
+        Which measurements failed.
 
     Returns
     -------

@@ -149,19 +149,19 @@ def study_idle(
         The board.
     guard : DeviceGuard
         Through which memory clocks are set and restored.
-    seconds : float
+    seconds : float, optional
         Length of a look in seconds on the board's clock.
-    settle_s : float
+    settle_s : float, optional
         Seconds on the board's clock to wait before a look.
-    contexts : bool
+    contexts : bool, optional
         Whether to look with a CUDA context on the board, too.
-    program : IdleProgram, optional
+    program : IdleProgram or None, optional
         A program to look at once it has loaded; None for no such look.
-    memory_clocks : bool
+    memory_clocks : bool, optional
         Whether to look with each of the board's memory clocks locked, too.
-    stop : threading.Event, optional
+    stop : threading.Event or None, optional
         Ends the study early when set; the looks made until then are kept.
-    progress : callable
+    progress : callable, optional
         Called with the condition of each look in words, once it was made or could not be made.
 
     Returns

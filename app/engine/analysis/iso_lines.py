@@ -88,9 +88,9 @@ def slope(product: Product, x: Role, y: Role) -> float | None:
 
     Parameters
     ----------
-    product
+    product : Product
         The product of powers of time and energy.
-    x, y
+    x, y : Role
         Kinds of the two figures.
 
     Returns
@@ -120,17 +120,17 @@ def iso_lines(
 
     Parameters
     ----------
-    product
+    product : Product
         The product that is constant along a line.
-    x, y
+    x, y : Role
         Kinds of the figures along the axes.
-    through
+    through : tuple of float
         The reference point, in the units of the axes.
-    x_span, y_span
+    x_span, y_span : tuple of float
         Lowest and highest figure that is shown.
-    factors
+    factors : sequence of float, optional
         Multiples of the product of `through`, a line for each.
-    points
+    points : int, optional
         Points of a line, evenly spaced in the logarithm; two suffice on logarithmic axes.
 
     Returns

@@ -150,11 +150,11 @@ def over_load(table: ResultTable, feasible: Mask | None = None, load: Load | Non
 
     Parameters
     ----------
-    table
+    table : ResultTable
         The measurements, n of them.
-    feasible
-        Which measurements keep the session's limits, shape (n,); all of them where None.
-    load
+    feasible : array of bool, shape (n,), or None, optional
+        Which measurements keep the session's limits; all of them where None.
+    load : Load or None, optional
         Load of a year; the default of `Load` where None.
 
     Returns

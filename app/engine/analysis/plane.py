@@ -146,11 +146,11 @@ def plane_of(table: ResultTable, goals: tuple[Goal, Goal], limits: Sequence[Limi
 
     Parameters
     ----------
-    table
+    table : ResultTable
         The measurements, n of them.
-    goals
+    goals : tuple of Goal
         The figures along x and y.
-    limits
+    limits : sequence of Limit, optional
         Limits of the objective.
 
     Returns
@@ -184,9 +184,9 @@ def quadrants(values: npt.ArrayLike, maximise: Sequence[bool]) -> Quadrants | No
 
     Parameters
     ----------
-    values
-        Both figures of each point, shape (n, 2); points with a NaN are ignored.
-    maximise
+    values : array_like, shape (n, 2)
+        Both figures of each point; points with a NaN are ignored.
+    maximise : sequence of bool
         For each figure, whether larger is better.
 
     Returns
@@ -225,12 +225,12 @@ def convex_hull(x: npt.ArrayLike, y: npt.ArrayLike) -> Indices:
 
     Parameters
     ----------
-    x, y
-        Coordinates of the points, shape (n,); points with a NaN are ignored.
+    x, y : array_like, shape (n,)
+        Coordinates of the points; points with a NaN are ignored.
 
     Returns
     -------
-    ndarray of int64, shape (k,)
+    array of int, shape (k,)
         Indices counterclockwise, from the largest y (of equals the largest x). Points within an edge are no corners; of
         equal points the first counts.
     """
@@ -253,9 +253,9 @@ def spread_at(held: npt.ArrayLike, other: npt.ArrayLike, height: float) -> Sprea
 
     Parameters
     ----------
-    held, other
-        Coordinates of the corners in order, shape (k,).
-    height
+    held, other : array_like, shape (k,)
+        Coordinates of the corners in order.
+    height : float
         The value of `held` along the line.
 
     Returns
@@ -314,7 +314,7 @@ def lower_hull(points: list[list[float]]) -> list[int]:
 
     Parameters
     ----------
-    points
+    points : list of list of float
         Pairs of coordinates, sorted along the first axis.
 
     Returns

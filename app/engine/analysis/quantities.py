@@ -89,9 +89,9 @@ def quantity(name: str, *, units: Mapping[str, str] | None = None, parameter: bo
     ----------
     name : str
         Name of the figure or parameter.
-    units : mapping of str to str, optional
+    units : mapping of str to str or None, optional
         Units by name, of names that do not end in one, as a plan has them; None if there are none.
-    parameter : bool
+    parameter : bool, optional
         Whether it is a kernel's parameter, which keeps its name: 'tile_s' is no time.
 
     Returns

@@ -115,9 +115,9 @@ def recorded_energy(recording: Recording, span_s: Span | None = None) -> Recorde
 
     Parameters
     ----------
-    recording
+    recording : Recording
         The recording of a board.
-    span_s
+    span_s : Span or None, optional
         Beginning and end in s from the beginning of the recording, clipped to it; the whole of it where None.
 
     Returns
@@ -148,10 +148,10 @@ def sampling_of(times_s: Floats, values: Floats) -> Sampling:
 
     Parameters
     ----------
-    times_s
-        Times of the readings in s, rising, shape (n,) with n > 1.
-    values
-        The readings, shape (n,), all of them known.
+    times_s : array, shape (n,)
+        Times of the readings in s, rising; n is at least 2.
+    values : array, shape (n,)
+        The readings, all of them known.
 
     Returns
     -------
@@ -189,7 +189,7 @@ def describe_energy(energy: RecordedEnergy, recording: Recording, notes: Sequenc
         The energies of the recording, by `recorded_energy`.
     recording : Recording
         The recording of a board.
-    notes : sequence of str
+    notes : sequence of str, optional
         Remarks to show below those on the sampling.
 
     Returns

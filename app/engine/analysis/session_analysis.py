@@ -195,11 +195,11 @@ def analyse(
         The measurements; the engine may append meanwhile, which is left out.
     objective : Objective
         Goal, front and limits of the session.
-    preferences : Preferences, optional
+    preferences : Preferences or None, optional
         Limits and weight of the time for `choices`; its defaults where None.
-    load : Load, optional
+    load : Load or None, optional
         Load of a year; the default of `Load` where None.
-    with_difficulty : bool
+    with_difficulty : bool, optional
         Whether to compute the difficulty, the slowest part.
 
     Returns

@@ -50,7 +50,7 @@ def tradeoff(
         Time and energy of the choice to compare with; NaN if unknown.
     to_time_s, to_energy_j : float
         Time and energy of the other choice, in the same units; NaN if unknown.
-    power_change : float, optional
+    power_change : float or None, optional
         Relative change of the power; where None it follows from those of energy and time.
 
     Returns

@@ -60,9 +60,9 @@ def confidence_interval(values: Sequence[float], independent: int | None = None)
 
     Parameters
     ----------
-    values
+    values : sequence of float
         The values, of any unit.
-    independent
+    independent : int or None, optional
         How many of them count as independent; all by default.
 
     Returns
@@ -175,13 +175,13 @@ def limited_interval(powers: Sequence[float], independent: int, limit_w: float, 
 
     Parameters
     ----------
-    powers
+    powers : sequence of float
         The samples, W.
-    independent
+    independent : int
         How many of them count as independent.
-    limit_w
+    limit_w : float
         The power limit, W; NaN if it is not known.
-    settled
+    settled : bool
         Whether the controller of the limit has come to rest.
 
     Returns
@@ -239,19 +239,19 @@ def rates_in_cells(start: float, end: float, times: Floats, amounts: Floats, beg
 
     Parameters
     ----------
-    start, end
+    start, end : float
         The window.
-    times
-        When each amount was complete, ascending, in the unit of the window; shape (n,).
-    amounts
-        Each came evenly since the time before its own; shape (n,).
-    begin
+    times : array, shape (n,)
+        When each amount was complete, ascending, in the unit of the window.
+    amounts : array, shape (n,)
+        Each came evenly since the time before its own.
+    begin : float, optional
         When the first amount began.
 
     Returns
     -------
-    ndarray
-        Amount for each unit of time; shape (CELLS,).
+    array, shape (CELLS,)
+        Amount for each unit of time.
     """
     edges = np.linspace(start, end, CELLS + 1)
     done = np.interp(edges, np.concatenate([[begin], times]), np.concatenate([[0.0], np.cumsum(amounts)]))
@@ -280,9 +280,9 @@ def half_width(rates: Floats, scale: float | None = None) -> float:
 
     Parameters
     ----------
-    rates
-        The rates; shape (CELLS,).
-    scale
+    rates : array, shape (CELLS,)
+        The rates.
+    scale : float or None, optional
         What the result is relative to; the mean by default.
 
     Returns

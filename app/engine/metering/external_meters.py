@@ -104,7 +104,7 @@ class Beside:
         ----------
         window : Window
             The window, which has ended, by the board's own sensor; NaN as its power if the board has none.
-        steady : bool
+        steady : bool, optional
             Whether nothing but one load ran in it.
 
         Returns

@@ -89,12 +89,12 @@ class Meter:
 
         Parameters
         ----------
-        gpu
+        gpu : LaunchingGpu
             The board.
-        needs
+        needs : collection of str, optional
             Names of figures that windows must be long enough for, where the board reports them: the memory's power is
             a slow average, and the core voltage of a real board is read about once a second.
-        target
+        target : float, optional
             Half of the 95 % interval of mean power that ends a window, relative.
         """
         self._gpu = gpu
@@ -120,11 +120,11 @@ class Meter:
 
         Parameters
         ----------
-        load
+        load : Load
             The load.
-        stop
+        stop : threading.Event or None, optional
             Ends the measurement when set.
-        settle_s, window_s
+        settle_s, window_s : float, optional
             How long the load runs before the window, and the length of that; lower bounds, s on the board's clock.
 
         Returns
@@ -173,9 +173,9 @@ class Meter:
 
         Parameters
         ----------
-        load
+        load : Load
             The load.
-        stop
+        stop : threading.Event or None, optional
             Ends the run when set.
 
         Returns
@@ -210,11 +210,11 @@ class Meter:
 
         Parameters
         ----------
-        load
+        load : Load
             The load.
-        stop
+        stop : threading.Event or None, optional
             Ends the timing when set.
-        settle_s
+        settle_s : float, optional
             How long the load runs before it is timed, s on the board's clock.
 
         Returns
@@ -254,11 +254,11 @@ class Meter:
 
         Parameters
         ----------
-        load
+        load : Load
             The load.
-        stop
+        stop : threading.Event or None, optional
             Ends the run when set.
-        settle_s, window_s
+        settle_s, window_s : float, optional
             How long the load runs before the window, and the length of that; lower bounds, s on the board's clock.
 
         Returns

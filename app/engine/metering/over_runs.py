@@ -36,9 +36,9 @@ class OverRuns:
         ----------
         values : sequence of float
             Its value in each run, of any unit. One that is NaN leaves the summary unknown.
-        intervals : sequence of tuple of float or None
+        intervals : sequence of tuple of float or None, optional
             The 95 % interval of each run's readings; None if it is not known.
-        signed : bool
+        signed : bool, optional
             Whether the figure can be negative; if not, neither can its interval.
 
         Returns

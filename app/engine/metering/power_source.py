@@ -62,8 +62,8 @@ def unseen(windows: list[Floats]) -> float:
 
     Parameters
     ----------
-    windows
-        Of each window the phases of its samples, in launches; shape (n,). Windows count alike, whatever their n.
+    windows : list of array, shape (n,)
+        Of each window the phases of its samples, in launches. Windows count alike, whatever their n.
 
     Returns
     -------
@@ -107,13 +107,13 @@ def opposite_s(least_s: float, between_s: float, refresh_s: float, launch_s: flo
 
     Parameters
     ----------
-    least_s
+    least_s : float
         The shortest pause, s.
-    between_s
+    between_s : float
         The time from one middle to the other in which launches run, s.
-    refresh_s
+    refresh_s : float
         From one sample to the next, s.
-    launch_s
+    launch_s : float
         The time of one launch, s.
 
     Returns
@@ -205,11 +205,11 @@ def find_sensor(gpu: Gpu, characterisation: Characterisation | None, *, buffered
 
     Parameters
     ----------
-    gpu
+    gpu : Gpu
         The board.
-    characterisation
+    characterisation : Characterisation or None
         Its characterisation, where there is one.
-    buffered
+    buffered : bool
         Whether the driver's buffer answers.
 
     Returns
@@ -342,7 +342,7 @@ class PowerSource:
 
         Parameters
         ----------
-        samples
+        samples : iterable of tuple
             (time stamp in ns, power in W), oldest first.
         """
         fresh = list(samples)
@@ -447,7 +447,7 @@ class PowerSource:
         ----------
         stretches : sequence of Stretch
             The windows, at least one.
-        launch_s : float
+        launch_s : float, optional
             The time of one launch, s; NaN if it does not matter.
 
         Returns

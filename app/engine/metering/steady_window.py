@@ -109,8 +109,10 @@ def known_of(
     ----------
     start_s, end_s : float
         The window, s since the load began.
-    times_s, work, power_times_s, power_w : array
-        As for `look`.
+    times_s, work : array, shape (n,)
+        When each piece of work was done, s, and its work, as for `look`.
+    power_times_s, power_w : array, shape (m,)
+        When each power was measured, s, and the powers, W, as for `look`.
 
     Returns
     -------
@@ -137,8 +139,8 @@ def begins_at(values: Floats) -> int:
 
     Parameters
     ----------
-    values
-        The values, of any unit; shape (n,).
+    values : array, shape (n,)
+        The values, of any unit.
 
     Returns
     -------
@@ -161,17 +163,17 @@ def power_in_cells(start_s: float, end_s: float, times_s: Floats, power_w: Float
 
     Parameters
     ----------
-    start_s, end_s
+    start_s, end_s : float
         The window, s.
-    times_s
-        When each power was measured, s, ascending; shape (n,).
-    power_w
-        The powers, W; shape (n,).
+    times_s : array, shape (n,)
+        When each power was measured, s, ascending.
+    power_w : array, shape (n,)
+        The powers, W.
 
     Returns
     -------
-    ndarray
-        The mean power in each cell, W; shape (CELLS,).
+    array, shape (CELLS,)
+        The mean power in each cell, W.
     """
     ends = np.concatenate([(times_s[1:] + times_s[:-1]) / 2, [max(end_s, float(times_s[-1]))]])
     lengths = np.diff(ends, prepend=min(0.0, float(times_s[0])))

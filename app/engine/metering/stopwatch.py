@@ -29,11 +29,11 @@ class Stopwatch:
 
         Parameters
         ----------
-        gpu
+        gpu : LaunchingGpu
             The device.
-        words
+        words : str
             Why a window has no energy, as its power source says it.
-        window_s
+        window_s : float or None, optional
             The least length of a window, s; WINDOW_S by default.
         """
         self._gpu = gpu
@@ -54,11 +54,11 @@ class Stopwatch:
 
         Parameters
         ----------
-        load
+        load : Load
             The load.
-        stop
+        stop : threading.Event or None, optional
             Ends the run when set.
-        settle_s, window_s
+        settle_s, window_s : float, optional
             How long the load runs before the window, and the length of that; lower bounds, s.
 
         Returns

@@ -181,11 +181,11 @@ class ThermalModel:
 
         Parameters
         ----------
-        power_w
+        power_w : float
             The power as measured, W.
-        measured
+        measured : Condition
             The condition of the measurement.
-        condition
+        condition : Condition
             The condition to state the power for.
 
         Returns
@@ -219,7 +219,7 @@ class ThermalModel:
         ----------
         step_sd : float
             The relative standard deviation of the step to the condition.
-        sampled : float
+        sampled : float, optional
             The half-width of the window's own interval; 95 %, relative.
 
         Returns
@@ -299,7 +299,7 @@ def known_heat(info: GpuInfo, now_s: float | None = None) -> BoardHeat:
     ----------
     info : GpuInfo
         The board.
-    now_s : float or None
+    now_s : float or None, optional
         The time to reckon its age from, s since the epoch; None for now.
 
     Returns
@@ -329,11 +329,11 @@ def keep_heat(info: GpuInfo, heat: BoardHeat, now_s: float | None = None) -> Non
 
     Parameters
     ----------
-    info
+    info : GpuInfo
         The board.
-    heat
+    heat : BoardHeat
         Its model and condition.
-    now_s
+    now_s : float or None, optional
         When it was learnt, s since the epoch; now by default.
     """
     document = {
@@ -473,7 +473,7 @@ class BoardLearning:
 
         Parameters
         ----------
-        fix_condition
+        fix_condition : bool
             Fix the usual condition of these windows as the board's, if it has none yet.
         """
         self.learn_all()

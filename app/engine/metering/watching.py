@@ -139,7 +139,7 @@ def watch(board: Gpu | str | int | None, opener: Opener | None = None) -> Watch:
     board : Gpu, str, int or None
         An open board, or the name that `--gpu` would take. A board that is named is opened once for all its users,
         without its voltage, and closed after the last of them.
-    opener : callable or None
+    opener : callable or None, optional
         What opens a board by its name; None for `open_gpu`.
 
     Returns

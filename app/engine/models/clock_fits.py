@@ -236,17 +236,17 @@ def fit_of_sweep(
     ----------
     gpu : Gpu
         The board.
-    points : int
+    points : int, optional
         The most clocks to measure, at each memory clock.
-    steered : bool
+    steered : bool, optional
         Whether each clock is the one that adds most; else they are evenly spread.
-    memory_clocks : bool
+    memory_clocks : bool, optional
         Whether to sweep at each memory clock of the board; else at the one it has.
-    on_progress : callable or None
+    on_progress : callable or None, optional
         Called after each clock with the number measured and the number in all; it starts anew at each memory clock.
-    stop : Event or None
+    stop : threading.Event or None, optional
         Ends the sweep when set.
-    guard : DeviceGuard or None
+    guard : DeviceGuard or None, optional
         Sets the board; None makes a guard that can set a simulated board only.
 
     Returns
@@ -295,13 +295,13 @@ def caps_of_sweep(
     ----------
     gpu : Gpu
         The board.
-    points : int
+    points : int, optional
         How many power limits to measure.
-    on_progress : callable or None
+    on_progress : callable or None, optional
         Called after each limit with the number measured and the number in all.
-    stop : Event or None
+    stop : threading.Event or None, optional
         Ends the sweep when set.
-    guard : DeviceGuard or None
+    guard : DeviceGuard or None, optional
         Sets the board; None makes a guard that can set a simulated board only.
 
     Returns

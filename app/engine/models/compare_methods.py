@@ -139,10 +139,10 @@ def compare_methods(
         Where the measurements are from, such as 'nvml' or 'simulated'.
     steering : Steering or None
         The model of the clocks. Without one the model-steered method is left out, with a note.
-    base_mhz : float or None
+    base_mhz : float or None, optional
         The base clock, MHz; the nearest clock of the space counts. None for the one that is known of the board, as in
         `base_clock_mhz`.
-    methods : sequence of str
+    methods : sequence of str, optional
         Which of `METHODS` to show. Race to idle is followed in any case, for the changes over it.
 
     Returns
@@ -260,13 +260,13 @@ def steer_by_sweep(
     ----------
     gpu : Gpu
         The board.
-    points : int
+    points : int, optional
         Most clocks to measure.
-    guard : DeviceGuard or None
+    guard : DeviceGuard or None, optional
         Sets the clocks and restores them; None for one of its own.
-    on_progress : callable or None
+    on_progress : callable or None, optional
         Called with the number of clocks measured, and of how many.
-    stop : threading.Event or None
+    stop : threading.Event or None, optional
         Ends the sweep when it is set.
 
     Returns
@@ -302,9 +302,9 @@ def steer_by_measurements(
         The space, with several graphics clocks.
     measured : mapping of Measurement
         The measurements by their row of the space.
-    points : int
+    points : int, optional
         Most clocks to use.
-    seed : int
+    seed : int, optional
         Seed of the sample.
 
     Returns
@@ -373,9 +373,9 @@ def methods_of_store(
         The stored sessions.
     session : int
         Number of the session.
-    base_mhz : float or None
+    base_mhz : float or None, optional
         As in `compare_methods`.
-    methods : sequence of str
+    methods : sequence of str, optional
         As in `compare_methods`.
 
     Returns
@@ -404,9 +404,9 @@ def methods_of_recording(
     ----------
     path : Path
         The recording.
-    base_mhz : float or None
+    base_mhz : float or None, optional
         As in `compare_methods`.
-    methods : sequence of str
+    methods : sequence of str, optional
         As in `compare_methods`.
 
     Returns
@@ -455,9 +455,9 @@ def methods_of_table(
         Title of the session or recording.
     source : str
         Where the measurements are from, such as 'nvml' or 'simulated'.
-    base_mhz : float or None
+    base_mhz : float or None, optional
         As in `compare_methods`.
-    methods : sequence of str
+    methods : sequence of str, optional
         As in `compare_methods`.
 
     Returns

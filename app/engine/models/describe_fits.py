@@ -22,9 +22,9 @@ def describe_fit(fit: FrequencyFit, origin: str = "", plateaus: Sequence[Plateau
     ----------
     fit : FrequencyFit
         The model.
-    origin : str
+    origin : str, optional
         Where the points are from; empty for the series.
-    plateaus : sequence of Plateau
+    plateaus : sequence of Plateau, optional
         Those of a clock log; empty if the points are not from one.
 
     Returns
@@ -67,7 +67,7 @@ def describe_caps(caps: CapFit, series: Sequence[CapFit] = ()) -> Description:
     ----------
     caps : CapFit
         The series to describe.
-    series : sequence of CapFit
+    series : sequence of CapFit, optional
         All that were measured, of which `caps` is one; figures of all are given where there are several.
 
     Returns
@@ -144,7 +144,7 @@ def describe_load(
         The power limits.
     comparison : CapsAgainstClocks or None
         The two side by side.
-    origin : str
+    origin : str, optional
         Where the points of `fit` are from; empty for the series.
 
     Returns

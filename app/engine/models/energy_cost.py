@@ -157,10 +157,10 @@ def regress(inputs: Floats, values: Floats) -> GaussianRegression:
 
     Parameters
     ----------
-    inputs
-        Shape (rows, columns); NaN, an unknown number, counts as that column's mean.
-    values
-        Shape (rows,), at least one.
+    inputs : array, shape (rows, columns)
+        NaN, an unknown number, counts as that column's mean.
+    values : array, shape (rows,)
+        At least one.
 
     Returns
     -------
@@ -419,11 +419,11 @@ def fit(sample: Sample, energy_j: Floats, prior: EnergyCostModel | None = None) 
 
     Parameters
     ----------
-    sample
+    sample : Sample
         The kernels, with their features and times in s.
-    energy_j
-        Energy of a launch of each in J, shape (kernels,), at least one, all above 0.
-    prior
+    energy_j : array, shape (kernels,)
+        Energy of a launch of each in J, at least one, all above 0.
+    prior : EnergyCostModel or None, optional
         What g starts from instead of the power of tau.
 
     Returns
@@ -448,12 +448,12 @@ def helps(prior: EnergyCostModel, sample: Sample, energy_j: Floats) -> tuple[flo
 
     Parameters
     ----------
-    prior
+    prior : EnergyCostModel
         The model that g would start from.
-    sample
+    sample : Sample
         The kernels, with their features and times in s.
-    energy_j
-        Energy of a launch of each in J, shape (kernels,).
+    energy_j : array, shape (kernels,)
+        Energy of a launch of each in J.
 
     Returns
     -------
@@ -468,11 +468,11 @@ def held_out_error(sample: Sample, energy_j: Floats, prior: EnergyCostModel | No
 
     Parameters
     ----------
-    sample
+    sample : Sample
         The kernels, with their features and times in s.
-    energy_j
-        Energy of a launch of each in J, shape (kernels,).
-    prior
+    energy_j : array, shape (kernels,)
+        Energy of a launch of each in J.
+    prior : EnergyCostModel or None, optional
         What g starts from; None for the power of tau.
 
     Returns
@@ -492,18 +492,18 @@ def held_out_errors(
 
     Parameters
     ----------
-    sample
+    sample : Sample
         The kernels, with their features and times in s.
-    energy_j
-        Energy of a launch of each in J, shape (kernels,).
-    order
-        A permutation, shape (kernels,); the same place modulo the number of folds is held out together.
-    prior
+    energy_j : array, shape (kernels,)
+        Energy of a launch of each in J.
+    order : array of int, shape (kernels,)
+        A permutation; the same place modulo the number of folds is held out together.
+    prior : EnergyCostModel or None, optional
         What g starts from; None for the power of tau.
 
     Returns
     -------
-    ndarray of float64, shape (kernels,)
+    array, shape (kernels,)
         Predicted over measured energy minus 1.
     """
     errors, fold = np.empty(len(energy_j)), order % _FOLDS
@@ -522,8 +522,8 @@ def error_share(predicted_j: Floats, measured_j: Floats) -> float:
 
     Parameters
     ----------
-    predicted_j, measured_j
-        Energies in J, shape (kernels,).
+    predicted_j, measured_j : array, shape (kernels,)
+        Energies in J.
 
     Returns
     -------

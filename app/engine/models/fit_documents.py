@@ -30,9 +30,9 @@ def save_fit(store: Store, fit: FrequencyFit, source: str, session: int | None =
         The fit.
     source : str
         What it was fitted to, in words.
-    session : int or None
+    session : int or None, optional
         Id of the session that it was fitted to; None if to none.
-    uuid : str
+    uuid : str, optional
         UUID of the board; empty if unknown.
 
     Returns
@@ -61,9 +61,9 @@ def latest_fit(
         Where fits are kept.
     gpu : str
         Name of the board.
-    simulated : bool or None
+    simulated : bool or None, optional
         False leaves out those of the simulated board of that name, True those of real ones; None leaves out none.
-    uuid : str
+    uuid : str, optional
         UUID of the board; empty for any of that name.
 
     Returns

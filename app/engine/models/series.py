@@ -155,9 +155,9 @@ def read_series(
     ----------
     path : Path or str
         A CSV, a log, a Kernel Tuner cache or a recording of a session.
-    series : str or None
+    series : str or None, optional
         Which to read: 'KEY=VALUE', several with commas; None for every series.
-    transpose : bool
+    transpose : bool, optional
         Whether the file is a table of powers with one row per application and one column per clock; `rate` and `time`
         of `named` then name files that hold the speeds or times in the same form.
     **named : str or None
@@ -199,9 +199,9 @@ def series_of_table(table: ResultTable, *, gpu: str = "", simulated: bool = Fals
     ----------
     table : ResultTable
         The measurements.
-    gpu : str
+    gpu : str, optional
         Name of the board.
-    simulated : bool
+    simulated : bool, optional
         Whether the board is simulated.
 
     Returns
@@ -373,7 +373,7 @@ def read_caps(path: Path | str, *, series: str | None = None, **named: str | Non
     ----------
     path : Path or str
         A CSV or a recording of a session.
-    series : str or None
+    series : str or None, optional
         Which to read: 'KEY=VALUE', several with commas; None for every series.
     **named : str or None
         Columns to use as `power`, `time` and `rate`; None for the one that the headings suggest. Of a recording they
@@ -411,7 +411,7 @@ def caps_of_table(
         Name of the board.
     simulated : bool
         Whether the board is simulated.
-    wanted : mapping or None
+    wanted : mapping or None, optional
         Values, as text, of the parameters that configurations must have, by name; None for all configurations.
 
     Returns

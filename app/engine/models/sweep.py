@@ -69,17 +69,17 @@ def sweep_clocks(
         The board.
     guard : DeviceGuard
         Sets it.
-    points : int
+    points : int, optional
         About how many clocks to measure; the most of a steered sweep.
-    steered : bool
+    steered : bool, optional
         Whether the sweep is steered.
-    load : Load or None
+    load : Load or None, optional
         What runs; None is a load that fully loads the board.
-    memory_clock_mhz : float or None
+    memory_clock_mhz : float or None, optional
         The memory clock in MHz to set for the sweep; None leaves it as it is.
-    on_progress : callable or None
+    on_progress : callable or None, optional
         Called after each clock with the number measured and the number in all.
-    stop : Event or None
+    stop : threading.Event or None, optional
         Ends the sweep early when set, with what it has.
 
     Returns
@@ -131,13 +131,13 @@ def sweep_limits(
         The board.
     guard : DeviceGuard
         Sets it.
-    points : int
+    points : int, optional
         How many limits to measure, in whole watts; at least two are.
-    load : Load or None
+    load : Load or None, optional
         What runs; None is a load that fully loads the board.
-    on_progress : callable or None
+    on_progress : callable or None, optional
         Called after each limit with the number measured and the number in all.
-    stop : Event or None
+    stop : threading.Event or None, optional
         Ends the sweep early when set, with what it has.
 
     Returns
@@ -167,11 +167,11 @@ def spread_clocks(supported: Sequence[int], points: int, lowest_share: float = L
 
     Parameters
     ----------
-    supported
+    supported : sequence of int
         Supported clocks in MHz.
-    points
+    points : int
         About how many to select.
-    lowest_share
+    lowest_share : float, optional
         The lowest clock, as a share of the highest.
 
     Returns

@@ -254,7 +254,7 @@ def groups_of_table(table: ResultTable, usable: Mask, names: Sequence[str], want
     ----------
     table : ResultTable
         The measurements.
-    usable : mask, shape (n,)
+    usable : array of bool, shape (n,)
         Which of them to use; it may end before the table does.
     names : sequence of str
         The parameters that distinguish groups.
@@ -283,7 +283,7 @@ def groups_of_columns(roles: Roles, rows: Mask, setting: Floats, wanted: Mapping
     ----------
     roles : Roles
         The table and what its columns hold.
-    rows : mask, shape (n,)
+    rows : array of bool, shape (n,)
         Which rows to use.
     setting : array, shape (n,)
         What is swept within a series.
@@ -314,7 +314,7 @@ def board_of(columns: Columns, row: int, names: Sequence[str] = DEVICE_COLUMNS) 
         The table.
     row : int
         Index of the row.
-    names : sequence of str
+    names : sequence of str, optional
         Headings of a column of boards, in lower case.
 
     Returns
@@ -337,7 +337,7 @@ def wanted_rows(columns: Columns, wanted: Mapping[str, str]) -> Mask:
 
     Returns
     -------
-    mask, shape (n,)
+    array of bool, shape (n,)
         Which rows have all of these values.
 
     Raises
@@ -369,7 +369,7 @@ def grouped(columns: Columns, keys: Sequence[str], rows: Mask) -> dict[tuple[str
         The table.
     keys : sequence of str
         The columns that distinguish groups; without any, all rows are one group.
-    rows : mask, shape (n,)
+    rows : array of bool, shape (n,)
         Which rows to group.
 
     Returns

@@ -62,7 +62,7 @@ def energy_of(values: Mapping[str, float]) -> float:
 
     Parameters
     ----------
-    values : mapping of float
+    values : mapping of str to float
         What was measured of a configuration: `energy_j`, or `power_w` and `time_s`.
 
     Returns
@@ -85,7 +85,7 @@ def seen_of(row: int, ok: bool, values: Mapping[str, float]) -> Seen:
         Row of the space.
     ok : bool
         Whether its measurement succeeded.
-    values : mapping of float
+    values : mapping of str to float
         What was measured of it.
 
     Returns
@@ -251,9 +251,9 @@ def recipe(
         The rows of the space by their clock.
     base_mhz : float
         The base clock, one of the space's clocks, MHz.
-    near_mhz : sequence of float, or None
+    near_mhz : sequence of float, or None, optional
         Clocks of the space near the ridge, MHz. The model-steered method needs them.
-    search : callable
+    search : callable, optional
         Finds the best of some rows by time or energy; by default it measures all of them.
 
     Yields

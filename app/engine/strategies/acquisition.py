@@ -28,14 +28,14 @@ def expected_improvement(mean: Floats, deviation: Floats, best: float) -> Floats
 
     Parameters
     ----------
-    mean, deviation : (n,) float array
+    mean, deviation : array, shape (n,)
         Of each candidate's predicted score, a normal distribution.
     best : float
         The best score so far.
 
     Returns
     -------
-    (n,) float array
+    array, shape (n,)
         In units of the score; larger is better.
     """
     gain = best - mean
@@ -49,14 +49,14 @@ def probability_of_improvement(mean: Floats, deviation: Floats, best: float) -> 
 
     Parameters
     ----------
-    mean, deviation : (n,) float array
+    mean, deviation : array, shape (n,)
         Of each candidate's predicted score, a normal distribution.
     best : float
         The best score so far.
 
     Returns
     -------
-    (n,) float array
+    array, shape (n,)
         From 0 to 1; larger is better.
     """
     chance: Floats = ndtr((best - 0.01 - mean) / deviation)
@@ -68,14 +68,14 @@ def lower_confidence_bound(mean: Floats, deviation: Floats, best: float) -> Floa
 
     Parameters
     ----------
-    mean, deviation : (n,) float array
+    mean, deviation : array, shape (n,)
         Of each candidate's predicted score, a normal distribution.
     best : float
         Not used: the signature is that of the other acquisition functions.
 
     Returns
     -------
-    (n,) float array
+    array, shape (n,)
         In units of the score; larger is better.
     """
     bound = mean - 2 * deviation
@@ -134,16 +134,16 @@ def expected_hypervolume_improvement(mean: Floats, deviation: Floats, known: Flo
 
     Parameters
     ----------
-    mean, deviation : (2, n) float array
+    mean, deviation : array, shape (2, n)
         Of each candidate's costs, independent normal distributions.
-    known : (points, 2) float array
+    known : array, shape (points, 2)
         Costs of the points measured so far.
-    reference : (2,) float array
+    reference : array, shape (2,)
         The corner of the dominated area.
 
     Returns
     -------
-    (n,) float array
+    array, shape (n,)
         In the product of the costs' units.
     """
     better = known[(known < reference).all(axis=1)]
@@ -170,16 +170,16 @@ def scalarised_improvement(mean: Floats, deviation: Floats, known: Floats, rng: 
 
     Parameters
     ----------
-    mean, deviation : (goals, n) float array
+    mean, deviation : array, shape (goals, n)
         Of each candidate's costs.
-    known : (points, goals) float array
+    known : array, shape (points, goals)
         Costs of the points measured so far.
     rng : numpy.random.Generator
         Draws the weights.
 
     Returns
     -------
-    (n,) float array
+    array, shape (n,)
         Larger is better.
     """
     goals = len(mean)
@@ -195,12 +195,12 @@ def reference_beyond(known: Floats) -> Floats:
 
     Parameters
     ----------
-    known : (points, goals) float array
+    known : array, shape (points, goals)
         Costs of the points measured so far.
 
     Returns
     -------
-    (goals,) float array
+    array, shape (goals,)
         In the costs' units.
     """
     chosen = known[front(known, (False,) * known.shape[1])]

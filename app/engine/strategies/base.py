@@ -185,7 +185,7 @@ def option(
         A bool, int, float or str; values of the option are read as that type.
     text : str
         The meaning, shown to the user.
-    least : float, optional
+    least : float or None, optional
         The smallest value of a number; with None, values are not checked.
     most : float, optional
         The largest value of a number, where there is a smallest one.

@@ -117,12 +117,12 @@ def scaled(values: Floats) -> Floats:
 
     Parameters
     ----------
-    values : (n,) float array
+    values : array, shape (n,)
         A parameter's values, ascending.
 
     Returns
     -------
-    (n,) float array
+    array, shape (n,)
         From 0 to 1.
     """
     numbers = np.unique(values)

@@ -163,16 +163,16 @@ def log_likelihood(kernel: Kernel, rows: Rows, values: Floats) -> tuple[float, F
     ----------
     kernel : Kernel
         With its theta.
-    rows : (n,) int array
+    rows : array of int, shape (n,)
         Rows of the space.
-    values : (n,) float array
+    values : array, shape (n,)
         Their scores.
 
     Returns
     -------
     likelihood : float
         -inf if the covariance is not positive definite.
-    slope : (m,) float array
+    slope : array, shape (m,)
         Along each of theta's components.
     """
     likelihood = _Likelihood(kernel, kernel.one_hot(kernel.levels(rows)), values)
@@ -188,9 +188,9 @@ def fit_kernel(start: Kernel, rows: Rows, values: Floats, iterations: int) -> Ke
     ----------
     start : Kernel
         Where the ascent begins.
-    rows : (n,) int array
+    rows : array of int, shape (n,)
         Rows of the space.
-    values : (n,) float array
+    values : array, shape (n,)
         Their scores.
     iterations : int
         At most, of each ascent.

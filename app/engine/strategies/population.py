@@ -201,12 +201,12 @@ def crowded_order(costs: Floats) -> npt.NDArray[np.intp]:
 
     Parameters
     ----------
-    costs : (n, goals) float array
+    costs : array, shape (n, goals)
         Smaller is better.
 
     Returns
     -------
-    (n,) int array
+    array of int, shape (n,)
         Indices of points.
     """
     return np.lexsort((-crowding(costs, rank := ranks(costs)), rank))
@@ -217,12 +217,12 @@ def ranks(costs: Floats) -> npt.NDArray[np.intp]:
 
     Parameters
     ----------
-    costs : (n, goals) float array
+    costs : array, shape (n, goals)
         Smaller is better.
 
     Returns
     -------
-    (n,) int array
+    array of int, shape (n,)
     """
     one, other = costs[:, None, :], costs[None, :, :]
     beats = np.asarray((one <= other).all(axis=2) & (one < other).any(axis=2))
@@ -242,14 +242,14 @@ def crowding(costs: Floats, rank: npt.NDArray[np.intp]) -> Floats:
 
     Parameters
     ----------
-    costs : (n, goals) float array
+    costs : array, shape (n, goals)
         Smaller is better.
-    rank : (n,) int array
+    rank : array of int, shape (n,)
         The front of each point, as of `ranks`.
 
     Returns
     -------
-    (n,) float array
+    array, shape (n,)
         Each goal in units of its range on the front.
     """
     finite = np.where(np.isfinite(costs), costs, np.nan)

@@ -74,7 +74,7 @@ def recorded(cache: Recording, goal: Goal | None = None, front: Sequence[Goal] =
     ----------
     cache : Recording
         The recorded space.
-    goal : Goal, optional
+    goal : Goal or None, optional
         What the costs are of; the cache's own objective if None.
     front : sequence of Goal, optional
         The goals of the front; empty if there is none.
@@ -154,7 +154,7 @@ def run(
     ----------
     strategy : str
         Its name.
-    options : mapping of str to any
+    options : mapping of str to object
         Its options, as text or as TOML has them.
     on : Recorded
         The space that it searches.
@@ -164,7 +164,7 @@ def run(
         Draws all that is random in the search.
     batch : int
         How many rows it may ask for at once.
-    can_time : bool, optional
+    can_time : bool or None, optional
         Whether rows are timed where it asks for that. If None, they are where a session would: there timing saves
         something. If not, a strategy that asks for times is answered as by a board that cannot time rows: with their
         energy, at its price.

@@ -229,14 +229,14 @@ def chance_to_miss(those: Indices, draws: int, rows: int) -> Floats:
 
     Parameters
     ----------
-    those : (n,) int array
+    those : array of int, shape (n,)
         Values of k, from 0 to `rows`.
     draws, rows : int
         Numbers of rows that are drawn, and of all.
 
     Returns
     -------
-    (n,) float array
+    array, shape (n,)
         From 0 to 1.
     """
     with np.errstate(divide="ignore"):
@@ -274,7 +274,7 @@ class Yardstick:
         ----------
         rows : sequence of int
             Rows in the order in which they were looked at.
-        depths : sequence of Depth, optional
+        depths : sequence of Depth or None, optional
             How deep each was looked at; all were evaluated where it is None.
 
         Returns
@@ -374,7 +374,7 @@ def mean_interval(scores: npt.ArrayLike) -> Interval:
 
     Parameters
     ----------
-    scores : (repeats,) array_like of float
+    scores : array_like, shape (repeats,)
 
     Returns
     -------
@@ -406,7 +406,7 @@ def mean_over_spaces(scores: Sequence[npt.ArrayLike]) -> Interval:
 
     Parameters
     ----------
-    scores : sequence of (repeats,) array_like of float
+    scores : sequence of array_like, shape (repeats,)
         One for each space.
 
     Returns
@@ -424,7 +424,7 @@ def difference(scores: Sequence[npt.ArrayLike], others: Sequence[npt.ArrayLike])
 
     Parameters
     ----------
-    scores, others : sequence of (repeats,) array_like of float
+    scores, others : sequence of array_like, shape (repeats,)
         One for each space, in the same order.
 
     Returns
@@ -448,7 +448,7 @@ def pairwise_wins(scores: Mapping[str, Mapping[str, npt.ArrayLike]]) -> dict[str
 
     Parameters
     ----------
-    scores : mapping of str to mapping of str to (repeats,) array_like of float
+    scores : mapping of str to mapping of str to array_like, shape (repeats,)
         space -> strategy -> one score per repeat.
 
     Returns

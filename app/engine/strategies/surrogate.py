@@ -397,14 +397,14 @@ def chosen_points(order: Indices, rng: np.random.Generator) -> Indices:
 
     Parameters
     ----------
-    order : (n,) int array
+    order : array of int, shape (n,)
         The points, best first.
     rng : numpy.random.Generator
         Draws the random part.
 
     Returns
     -------
-    (k,) int array
+    array of int, shape (k,)
         Elements of `order`.
     """
     if len(order) <= MOST_POINTS:
@@ -420,12 +420,12 @@ def normal_scores(costs: Floats) -> Floats:
 
     Parameters
     ----------
-    costs : (n,) float array
+    costs : array, shape (n,)
         In any unit.
 
     Returns
     -------
-    (n,) float array
+    array, shape (n,)
         Dimensionless.
     """
     if not len(costs):
@@ -442,12 +442,12 @@ def log_scores(costs: Floats) -> Floats:
 
     Parameters
     ----------
-    costs : (n,) float array
+    costs : array, shape (n,)
         In any unit.
 
     Returns
     -------
-    (n,) float array
+    array, shape (n,)
         Dimensionless, of mean 0 and standard deviation 1.
     """
     if not len(costs) or not ((costs > 0).all() or (costs < 0).all()):

@@ -74,9 +74,9 @@ def aftereffect_of(samples: Sequence[PowerSample], spans: Sequence[tuple[float, 
 
     Parameters
     ----------
-    samples
+    samples : sequence of PowerSample
         The buffer's samples.
-    spans
+    spans : sequence of tuple of float
         Begin and end of the heavy and the light load in turn, s on the samples' clock.
 
     Returns

@@ -55,9 +55,9 @@ class Observed:
         ----------
         driver : WaveDriver
             What drove the wave.
-        known : mapping of str to SourceFigures or None
+        known : mapping of str to SourceFigures or None, optional
             Figures by source; those that are sharp stay as they are.
-        answers : mapping of str to Answer
+        answers : mapping of str to Answer or None, optional
             Answers to the steps of another record; those of this one are taken where they are not given.
 
         Returns

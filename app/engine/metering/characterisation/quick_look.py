@@ -117,15 +117,15 @@ def quick_look(
 
     Parameters
     ----------
-    gpu
+    gpu : LaunchingGpu
         The board.
-    loads
+    loads : sequence of Load
         Loads that differ in power, heaviest first.
-    seed
+    seed : int, optional
         Of the random half-periods of the wave.
-    estimate
+    estimate : Estimate or None, optional
         The progress of a longer look that this is a part of.
-    stop
+    stop : threading.Event or None, optional
         Ends the look when set.
 
     Returns

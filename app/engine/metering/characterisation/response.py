@@ -53,13 +53,13 @@ class Spans:
 
         Parameters
         ----------
-        time_s : array
-            Times, s since the origin of the spans; of any shape.
+        time_s : array, any shape
+            Times, s since the origin of the spans.
 
         Returns
         -------
-        array
-            The seconds under load up to each time, of the same shape.
+        array, same shape
+            The seconds under load up to each time.
         """
         edges = np.column_stack([self.start_s, self.end_s]).ravel()
         done = np.cumsum(self.end_s - self.start_s)
@@ -71,12 +71,12 @@ class Spans:
 
         Parameters
         ----------
-        from_s, to_s : array
-            Begin and end of the intervals, s since the origin of the spans; of one shape, or shapes that broadcast.
+        from_s, to_s : array, shapes that broadcast
+            Begin and end of the intervals, s since the origin of the spans.
 
         Returns
         -------
-        array
+        array, broadcast shape
             The shares, 0..1.
         """
         return (self.on_time(to_s) - self.on_time(from_s)) / (to_s - from_s)
@@ -129,7 +129,7 @@ def fit_response(time_s: Floats, power_w: Floats, spans: Spans, *, windows_s: Fl
         The readings, W.
     spans : Spans
         When the load ran.
-    windows_s : array, shape (n,), or None
+    windows_s : array, shape (n,), or None, optional
         The windows where they are known, as those of a counter's increments, s. Then only the lag is looked for.
 
     Returns
@@ -367,7 +367,7 @@ def ticks_of(changes: Sequence[Change], origin_ns: int, where: str = "") -> Tick
         The changes, ascending.
     origin_ns : int
         The origin of the ticks, ns on the board's clock.
-    where : str
+    where : str, optional
         The board, for errors.
 
     Returns

@@ -43,7 +43,7 @@ def in_ms(value_ms: float, margin_ms: float | None = None) -> str:
     ----------
     value_ms : float
         The value, ms.
-    margin_ms : float or None
+    margin_ms : float or None, optional
         Its margin, ms; None leaves it out.
 
     Returns
@@ -67,7 +67,7 @@ def source_words(source: str, refresh_ms: float, window_ms: float | None, *, cou
         From one value to the next, ms.
     window_ms : float or None
         What a value averages, ms; None for a source that is cumulative.
-    counted : bool
+    counted : bool, optional
         Whether the buffer's samples are differences of the board's energy counter, as of AMD's boards.
 
     Returns
@@ -132,13 +132,13 @@ class SourceFigures:
 
         Parameters
         ----------
-        time_s
-            Times after the step, s; shape (n,).
+        time_s : array, shape (n,)
+            Times after the step, s.
 
         Returns
         -------
-        ndarray
-            The share of the step that is reported by then, 0..1; shape (n,).
+        array, shape (n,)
+            The share of the step that is reported by then, 0..1.
         """
         window_ms = self.refresh_ms if self.window_ms is None else self.window_ms
         return np.clip((time_s * 1e3 - self.lag_ms) / max(window_ms, 1e-3), 0.0, 1.0)
@@ -235,9 +235,9 @@ def choose_source(sources: Mapping[str, SourceFigures | None], where: str) -> tu
 
     Parameters
     ----------
-    sources
+    sources : mapping of str to SourceFigures or None
         The figures by source; None if the board lacks it.
-    where
+    where : str
         The board, for errors.
 
     Returns

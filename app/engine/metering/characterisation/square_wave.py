@@ -82,13 +82,13 @@ class WaveDriver:
 
         Parameters
         ----------
-        load
+        load : Load
             The load.
-        seconds
+        seconds : float
             How long, s; the last period may last longer.
-        stop
+        stop : threading.Event or None
             Ends the wave when set.
-        on_s, off_s
+        on_s, off_s : Range, optional
             The shortest and longest half-period, s.
 
         Raises

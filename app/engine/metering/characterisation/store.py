@@ -142,7 +142,7 @@ def latest_characterisation(gpu: str, driver: str, uuid: str = "") -> Characteri
         The name of the board.
     driver : str
         The version of its driver.
-    uuid : str
+    uuid : str, optional
         The board's UUID; empty if it is not known.
 
     Returns
@@ -201,7 +201,7 @@ def to_json(characterisation: Characterisation, *, answers: bool = True) -> dict
     ----------
     characterisation : Characterisation
         The characterisation.
-    answers : bool
+    answers : bool, optional
         Whether the document has the answers to the steps.
 
     Returns

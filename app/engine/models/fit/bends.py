@@ -101,7 +101,7 @@ class Grid:
             The lowest clock, in units of the highest.
         ridges, slopes : int
             How many of each: ridges evenly spaced, slopes geometrically.
-        kinds : Kinds
+        kinds : Kinds, optional
             The kinds of bends.
 
         Returns
@@ -121,7 +121,7 @@ class Grid:
             Weight of each bend of this grid, up to a factor.
         ridges, slopes : int
             How many of each in the new grid.
-        kinds : Kinds
+        kinds : Kinds, optional
             The kinds of bends of the new grid.
 
         Returns
@@ -164,7 +164,7 @@ class Bends:
         ----------
         count : int
             How many to draw, k.
-        rng : Generator
+        rng : numpy.random.Generator
             Source of the normal deviates of P_idle and alpha.
 
         Returns
@@ -393,18 +393,18 @@ def closest_power_w(clock_mhz: Floats, power_w: Floats, variance: Floats, at_mhz
 
     Parameters
     ----------
-    clock_mhz
-        Clocks of the points in MHz, shape (n,).
-    power_w
-        Power at them in W, shape (n,).
-    variance
-        Variance of each relative to its power, shape (n,).
-    at_mhz
-        Clocks in MHz at which the power is returned, shape (m,).
+    clock_mhz : array, shape (n,)
+        Clocks of the points in MHz.
+    power_w : array, shape (n,)
+        Power at them in W.
+    variance : array, shape (n,)
+        Variance of each relative to its power.
+    at_mhz : array, shape (m,)
+        Clocks in MHz at which the power is returned.
 
     Returns
     -------
-    ndarray of float64, shape (m,)
+    array, shape (m,)
         Power in W.
     """
     scale = float(clock_mhz.max())

@@ -88,13 +88,13 @@ class CapFit:
 
         Parameters
         ----------
-        limit_w : array_like
-            Power limits in W, of any shape.
+        limit_w : array_like, any shape
+            Power limits in W.
 
         Returns
         -------
-        array
-            Power in W, of the shape of `limit_w`.
+        array, same shape
+            Power in W.
         """
         limit = np.asarray(limit_w, dtype=np.float64)
         return np.minimum(self.free_power_w, (self.kept or 1.0) * limit)
@@ -104,13 +104,13 @@ class CapFit:
 
         Parameters
         ----------
-        limit_w : array_like
-            Power limits in W, of any shape.
+        limit_w : array_like, any shape
+            Power limits in W.
 
         Returns
         -------
-        array
-            Speed over the full speed, of the shape of `limit_w`; 1 throughout where `speed_exponent` is None.
+        array, same shape
+            Speed over the full speed; 1 throughout where `speed_exponent` is None.
         """
         share = (self.power(limit_w) - self.speed_base_w) / (self.free_power_w - self.speed_base_w)
         return np.asarray(np.maximum(share, 0.0) ** (self.speed_exponent or 0.0))
@@ -130,17 +130,17 @@ def fit_caps(
 
     Parameters
     ----------
-    limit_w
-        Power limits in W, shape (n,).
-    power_w
-        Power drawn under each in W, shape (n,).
-    rate
-        Speed under each in any unit, shape (n,).
-    gpu, series
+    limit_w : array_like, shape (n,)
+        Power limits in W.
+    power_w : array_like, shape (n,)
+        Power drawn under each in W.
+    rate : array_like, shape (n,)
+        Speed under each in any unit.
+    gpu, series : str, optional
         The board, and the load or configuration that the points belong to.
-    observed_clock_mhz
-        Clocks in MHz, shape (n,); None if they were not observed.
-    simulated
+    observed_clock_mhz : array_like, shape (n,), or None, optional
+        Clocks in MHz; None if they were not observed.
+    simulated : bool, optional
         Whether the board is simulated.
 
     Returns
@@ -248,8 +248,10 @@ def compare(fit: FrequencyFit, caps: CapFit) -> CapsAgainstClocks | None:
 
     Parameters
     ----------
-    fit, caps
-        Fits of the clocks and of the limits, with speeds in the same unit.
+    fit : FrequencyFit
+        Fit of the clocks.
+    caps : CapFit
+        Fit of the limits, with speeds in the same unit.
 
     Returns
     -------

@@ -37,13 +37,13 @@ class Duration:
 
         Parameters
         ----------
-        clock_mhz : array_like
-            Clocks in MHz, of any shape.
+        clock_mhz : array_like, any shape
+            Clocks in MHz.
 
         Returns
         -------
-        array
-            In 1/MHz, of the shape of `clock_mhz`: 1/f where all of the time scales.
+        array, same shape
+            In 1/MHz: 1/f where all of the time scales.
         """
         clock = np.asarray(clock_mhz, dtype=np.float64)
         return np.asarray((1.0 + (self.fixed_per_mhz * clock) ** self.blend) ** (1.0 / self.blend) / clock)
@@ -68,13 +68,13 @@ class Duration:
 
         Parameters
         ----------
-        rate : array
-            Speeds in the unit of those that the duration was fitted to, of any shape.
+        rate : array, any shape
+            Speeds in the unit of those that the duration was fitted to.
 
         Returns
         -------
-        array
-            Clocks in MHz, of the shape of `rate`; inf if a rate is above what any clock gives.
+        array, same shape
+            Clocks in MHz; inf if a rate is above what any clock gives.
         """
         inverse = (rate * self.inverse_mhz) ** -self.blend - self.fixed_per_mhz**self.blend
         return np.where(inverse > 0, np.where(inverse > 0, inverse, 1.0) ** (-1.0 / self.blend), np.inf)
@@ -87,10 +87,10 @@ def fit_duration(clock_mhz: Floats, rate: Floats) -> Duration:
 
     Parameters
     ----------
-    clock_mhz
-        Clocks in MHz below any cap, shape (n,).
-    rate
-        Speed at each clock in any unit, shape (n,).
+    clock_mhz : array, shape (n,)
+        Clocks in MHz below any cap.
+    rate : array, shape (n,)
+        Speed at each clock in any unit.
 
     Returns
     -------
@@ -181,7 +181,7 @@ class Times:
             Clocks in MHz.
         count : int
             How many curves to draw.
-        rng : Generator
+        rng : numpy.random.Generator
             Source of the draws.
 
         Returns
@@ -224,13 +224,13 @@ class Curve:
 
         Parameters
         ----------
-        clock_mhz : array_like
-            Clocks in MHz, of any shape.
+        clock_mhz : array_like, any shape
+            Clocks in MHz.
 
         Returns
         -------
-        array
-            Without a unit, of the shape of `clock_mhz`.
+        array, same shape
+            Without a unit.
         """
         clock = np.asarray(clock_mhz, dtype=np.float64)
         return 1.0 + self.beta_per_mhz * rise(clock, self.ridge_mhz, self.softness_mhz)
@@ -240,13 +240,13 @@ class Curve:
 
         Parameters
         ----------
-        clock_mhz : array_like
-            Clocks in MHz, of any shape.
+        clock_mhz : array_like, any shape
+            Clocks in MHz.
 
         Returns
         -------
-        array
-            Power in W, of the shape of `clock_mhz`.
+        array, same shape
+            Power in W.
         """
         clock = np.asarray(clock_mhz, dtype=np.float64)
         switching = activity(clock, self.duration, self.waiting) * self.voltage(clock) ** 2
@@ -257,13 +257,13 @@ class Curve:
 
         Parameters
         ----------
-        clock_mhz : array_like
-            Clocks in MHz, of any shape.
+        clock_mhz : array_like, any shape
+            Clocks in MHz.
 
         Returns
         -------
-        array
-            For the same work, in W/MHz, of the shape of `clock_mhz`.
+        array, same shape
+            For the same work, in W/MHz.
         """
         return self.power_w(clock_mhz) * self.duration.relative(clock_mhz)
 
@@ -273,17 +273,17 @@ def activity(clock_mhz: Floats, duration: Duration, waiting: float) -> Floats:
 
     Parameters
     ----------
-    clock_mhz
-        Clocks in MHz, of any shape.
-    duration
+    clock_mhz : array, any shape
+        Clocks in MHz.
+    duration : Duration
         Time of the work over the clock.
-    waiting
+    waiting : float
         Share of the dynamic power that follows the speed, 0..1.
 
     Returns
     -------
-    ndarray of float64
-        In MHz, of the shape of `clock_mhz`.
+    array, same shape
+        In MHz.
     """
     return np.asarray((1.0 - waiting) * clock_mhz + waiting / duration.relative(clock_mhz))
 
@@ -293,15 +293,15 @@ def rise(clock_mhz: Floats, ridge_mhz: npt.ArrayLike, softness_mhz: float) -> Fl
 
     Parameters
     ----------
-    clock_mhz, ridge_mhz
-        Clocks and ridges in one unit, of shapes that broadcast.
-    softness_mhz
+    clock_mhz, ridge_mhz : array_like, shapes that broadcast
+        Clocks and ridges in one unit.
+    softness_mhz : float
         Width w of the smooth bend in that unit; 0 or less for the sharp one.
 
     Returns
     -------
-    ndarray of float64
-        In the unit of the clocks, of the broadcast shape.
+    array, broadcast shape
+        In the unit of the clocks.
     """
     above = clock_mhz - np.asarray(ridge_mhz, dtype=np.float64)
     if softness_mhz <= 0.0:

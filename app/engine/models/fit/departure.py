@@ -185,14 +185,14 @@ def matern(a: Floats, b: Floats, length: float) -> Floats:
 
     Parameters
     ----------
-    a, b
-        Positions of shapes (n,) and (m,).
-    length
+    a, b : array, shapes (n,) and (m,)
+        Positions.
+    length : float
         Correlation length, in the unit of the positions.
 
     Returns
     -------
-    ndarray of float64, shape (n, m)
+    array, shape (n, m)
         The covariance of every pair.
     """
     distance = _ROOT_5 * np.abs(a[:, None] - b[None, :]) / length
@@ -269,7 +269,7 @@ class Smooth:
             Scaled clocks.
         count : int
             How many curves to draw.
-        rng : Generator
+        rng : numpy.random.Generator
             Source of the draws.
 
         Returns
@@ -292,12 +292,12 @@ def likeliest(log_evidence: Sequence[float]) -> tuple[list[int], Floats]:
 
     Parameters
     ----------
-    log_evidence
+    log_evidence : sequence of float
         Logarithm of the evidence of each explanation.
 
     Returns
     -------
-    tuple of list of int and ndarray of float64
+    tuple of list of int and array
         Their positions, the likeliest first, and their shares, which sum to 1.
     """
     evidence = np.asarray(log_evidence)
@@ -312,9 +312,9 @@ def counts(share: Sequence[float] | Floats, total: int) -> list[int]:
 
     Parameters
     ----------
-    share
+    share : sequence of float or array, shape (n,)
         Share of each, summing to 1.
-    total
+    total : int
         Number of draws.
 
     Returns

@@ -22,12 +22,12 @@ def optimum_flag(optimum: float, interval: tuple[float, float], clocks: Floats) 
 
     Parameters
     ----------
-    optimum
+    optimum : float
         The estimate in MHz.
-    interval
+    interval : tuple of float
         Its 95 % interval in MHz.
-    clocks
-        The sampled clocks in MHz, ascending, shape (k,).
+    clocks : array, shape (k,)
+        The sampled clocks in MHz, ascending.
 
     Returns
     -------
@@ -51,12 +51,12 @@ def ridge_flag(
 
     Parameters
     ----------
-    solution, straight
+    solution, straight : Solution
         The fitted form and the straight line.
-    ridges_mhz
-        Ridges in MHz of curves that are each as likely as the next, shape (k,).
-    clocks
-        The sampled clocks in MHz, ascending, shape (m,).
+    ridges_mhz : array, shape (k,)
+        Ridges in MHz of curves that are each as likely as the next.
+    clocks : array, shape (m,)
+        The sampled clocks in MHz, ascending.
 
     Returns
     -------

@@ -67,10 +67,10 @@ def voltage_ridge(clock_mhz: Floats, voltage: Floats) -> VoltageRidge | None:
 
     Parameters
     ----------
-    clock_mhz
-        Clocks in MHz, shape (n,).
-    voltage
-        Voltages in any unit, shape (n,); NaN if unknown.
+    clock_mhz : array, shape (n,)
+        Clocks in MHz.
+    voltage : array, shape (n,)
+        Voltages in any unit; NaN if unknown.
 
     Returns
     -------
@@ -119,10 +119,10 @@ def choices(posterior: Posterior, clocks_mhz: Floats) -> tuple[Choice, ...]:
 
     Parameters
     ----------
-    posterior
+    posterior : Posterior
         The curves that explain the points.
-    clocks_mhz
-        Clocks to choose from in MHz, shape (n,).
+    clocks_mhz : array, shape (n,)
+        Clocks to choose from in MHz.
 
     Returns
     -------
@@ -269,13 +269,13 @@ class FrequencyFit(Quality, Optimum, Parameters, Samples):
 
         Parameters
         ----------
-        clock_mhz : array_like
-            Clocks in MHz, of any shape.
+        clock_mhz : array_like, any shape
+            Clocks in MHz.
 
         Returns
         -------
-        array
-            Power in W, of the shape of `clock_mhz`.
+        array, same shape
+            Power in W.
 
         Raises
         ------
@@ -289,13 +289,13 @@ class FrequencyFit(Quality, Optimum, Parameters, Samples):
 
         Parameters
         ----------
-        clock_mhz : array_like
-            Clocks in MHz, of any shape.
+        clock_mhz : array_like, any shape
+            Clocks in MHz.
 
         Returns
         -------
-        array
-            Without a unit, never volts; of the shape of `clock_mhz`.
+        array, same shape
+            Without a unit, never volts.
 
         Raises
         ------
@@ -311,13 +311,13 @@ class FrequencyFit(Quality, Optimum, Parameters, Samples):
 
         Parameters
         ----------
-        clock_mhz : array_like
-            Clocks in MHz, of any shape.
+        clock_mhz : array_like, any shape
+            Clocks in MHz.
 
         Returns
         -------
-        array
-            Relative to its minimum over the sampled range (no unit), of the shape of `clock_mhz`.
+        array, same shape
+            Relative to its minimum over the sampled range (no unit).
 
         Raises
         ------
@@ -340,7 +340,7 @@ def fit_frequency_model(points: Points) -> FrequencyFit:
 
     Parameters
     ----------
-    points
+    points : Points
         One series, arrays of shape (n,); points that are not finite or not positive are left out.
 
     Returns

@@ -71,8 +71,8 @@ class Points:
 
         Parameters
         ----------
-        rows : array
-            Positions of the rows, in the order wanted, or a mask of shape (n,).
+        rows : array of int, or array of bool, shape (n,)
+            Positions of the rows, in the order wanted, or a mask.
 
         Returns
         -------

@@ -66,9 +66,9 @@ def posterior_of(points: Points, duration: Duration) -> Posterior:
 
     Parameters
     ----------
-    points
+    points : Points
         At least three points, with their rate and voltage where known.
-    duration
+    duration : Duration
         Time of the work over the clock.
 
     Returns

@@ -54,9 +54,9 @@ class Measured:
             Observed clocks in MHz.
         energy : array, shape (n,)
             Energy per work of each reading, in any unit.
-        requested_mhz : array, shape (n,), or None
+        requested_mhz : array, shape (n,), or None, optional
             Requested clocks in MHz, NaN where only the observed one is known; None if none is.
-        used : array of bool, shape (n,), or None
+        used : array of bool, shape (n,), or None, optional
             A reading that is not used counts where others repeat it: which of them is wrong is not known. None if all
             are.
 
@@ -252,13 +252,13 @@ class Valley:
 
         Parameters
         ----------
-        clock_mhz : array_like
-            Clocks in MHz, of any shape; beyond the sampled range the loss at its end counts.
+        clock_mhz : array_like, any shape
+            Clocks in MHz; beyond the sampled range the loss at its end counts.
 
         Returns
         -------
-        array
-            Expected energy over the lowest, minus one; of the shape of `clock_mhz`.
+        array, same shape
+            Expected energy over the lowest, minus one.
         """
         return np.interp(np.asarray(clock_mhz, dtype=np.float64), self.clock_mhz, self.loss)
 
@@ -268,10 +268,10 @@ def survey(clock_mhz: Floats, cost: Floats) -> Valley:
 
     Parameters
     ----------
-    clock_mhz
-        Clocks in MHz, evenly spaced, shape (m,).
-    cost
-        Curves of a cost (energy, say) in any unit, shape (k, m).
+    clock_mhz : array, shape (m,)
+        Clocks in MHz, evenly spaced.
+    cost : array, shape (k, m)
+        Curves of a cost (energy, say) in any unit.
 
     Returns
     -------
@@ -295,9 +295,9 @@ def settable_interval(valley: Valley, supported_mhz: Sequence[float] | None) -> 
 
     Parameters
     ----------
-    valley
+    valley : Valley
         The loss over the clock.
-    supported_mhz
+    supported_mhz : sequence of float or None
         Clocks that can be set, in MHz; None if unknown.
 
     Returns
@@ -326,17 +326,17 @@ def follow_data(
 
     Parameters
     ----------
-    chosen_mhz
+    chosen_mhz : float
         The choice of the model in MHz.
-    interval_mhz
+    interval_mhz : tuple of float
         Where the optimum is expected.
-    measured
+    measured : Measured
         Measured energies by clock.
-    posterior
+    posterior : Posterior
         The curves that explain the points.
-    curve
+    curve : Curve
         The fitted curve.
-    supported_mhz
+    supported_mhz : sequence of float or None
         Clocks that can be set, in MHz; None if unknown.
 
     Returns
@@ -391,17 +391,17 @@ def recommend(
 
     Parameters
     ----------
-    valley
+    valley : Valley
         The loss over the clock.
-    interval_mhz
+    interval_mhz : tuple of float
         Clocks in it are preferred where there are any.
-    sampled_mhz
-        Sampled clocks in MHz, shape (n,).
-    energy
-        Measured energy per work at them, in any unit, shape (n,).
-    supported_mhz
+    sampled_mhz : array, shape (n,)
+        Sampled clocks in MHz.
+    energy : array, shape (n,)
+        Measured energy per work at them, in any unit.
+    supported_mhz : sequence of float or None
         Clocks that can be set, in MHz; None if unknown.
-    bracketed
+    bracketed : bool
         Whether the points bracket the optimum.
 
     Returns
@@ -434,14 +434,14 @@ def candidates(sampled_mhz: Floats, supported_mhz: Sequence[float] | None) -> Fl
 
     Parameters
     ----------
-    sampled_mhz
-        Sampled clocks in MHz, shape (n,).
-    supported_mhz
+    sampled_mhz : array, shape (n,)
+        Sampled clocks in MHz.
+    supported_mhz : sequence of float or None
         Clocks that can be set, in MHz; None if unknown.
 
     Returns
     -------
-    ndarray of float64, shape (m,)
+    array, shape (m,)
         Supported clocks within the sampled range, ascending; the sampled ones if none is known.
     """
     low, high = float(sampled_mhz.min()), float(sampled_mhz.max())

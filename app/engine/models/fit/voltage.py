@@ -53,14 +53,14 @@ class VoltageEstimate:
 
         Parameters
         ----------
-        clock_mhz : array_like
-            Graphics clocks in MHz, of any shape; NaN if unknown.
+        clock_mhz : array_like, any shape
+            Graphics clocks in MHz; NaN if unknown.
 
         Returns
         -------
-        array
-            Without a unit, of the shape of `clock_mhz`. NaN if the clock is unknown or above those that were
-            fitted; below them the voltage is the ridge's.
+        array, same shape
+            Without a unit. NaN if the clock is unknown or above those that were fitted; below them the voltage is the
+            ridge's.
         """
         clock = np.asarray(clock_mhz, dtype=np.float64)
         covered = clock <= _BEYOND * float(self.fit.clock_mhz.max())

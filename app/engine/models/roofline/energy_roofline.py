@@ -104,7 +104,7 @@ class EnergyRoofline:
 
         Parameters
         ----------
-        intensity : array_like
+        intensity : array_like, any shape
             Intensities I, flop/B.
 
         Returns
@@ -121,7 +121,7 @@ class EnergyRoofline:
 
         Parameters
         ----------
-        intensity : array_like
+        intensity : array_like, any shape
             Intensities I, flop/B.
 
         Returns
@@ -136,7 +136,7 @@ class EnergyRoofline:
 
         Parameters
         ----------
-        intensity : array_like
+        intensity : array_like, any shape
             Intensities I, flop/B.
 
         Returns
@@ -154,7 +154,7 @@ class EnergyRoofline:
 
         Parameters
         ----------
-        intensity : array_like
+        intensity : array_like, any shape
             Intensities I, flop/B.
 
         Returns
@@ -177,7 +177,7 @@ class EnergyRoofline:
 
         Parameters
         ----------
-        intensity : array_like
+        intensity : array_like, any shape
             Intensities I, flop/B.
         limit_w : float
             Power limit, W.
@@ -206,7 +206,7 @@ class EnergyRoofline:
             Work of the kernel, flop.
         traffic_byte : float
             Its traffic with device memory, bytes. One of the two must be greater than zero.
-        limit_w : float or None
+        limit_w : float or None, optional
             Power limit, W; None for no limit. One that pi_0 alone reaches is not applied.
 
         Returns

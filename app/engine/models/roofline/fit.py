@@ -67,7 +67,7 @@ class RooflinePoints:
             Achieved traffic, B/s.
         power_w : array, shape (n,)
             Power, W.
-        limited : mask, shape (n,), or None
+        limited : array of bool, shape (n,), or None, optional
             At which points a power or thermal limit acted; None for nowhere.
         **known : array, shape (n,)
             Those of `clock_mhz`, `threads` and `power_error_w` that are known; the others become NaN.
@@ -97,7 +97,7 @@ class RooflinePoints:
 
         Returns
         -------
-        mask, shape (n,)
+        array of bool, shape (n,)
             Which points are of that kind.
         """
         return np.asarray(np.array(self.kind, dtype=object) == kind)
@@ -170,7 +170,7 @@ def fit_roofline(points: RooflinePoints) -> RooflineFit:
 
     Parameters
     ----------
-    points
+    points : RooflinePoints
         Speeds, traffic and power of the microbenchmarks, arrays of shape (n,).
 
     Returns

@@ -106,7 +106,7 @@ def floor_of(operator: Operator, model: EnergyRoofline, gpu: str, roofline: str 
         The board's roofline in the precision of the operator's arithmetic.
     gpu : str
         Name of the board, for its data sheet.
-    roofline : str
+    roofline : str, optional
         Where the energies are from, in words.
 
     Returns

@@ -336,7 +336,7 @@ def sweep_of_points(points: RooflinePoints, source: str, origin: str, limit_w: f
         'nvml', 'amd', 'simulated' or 'recorded'.
     origin : str
         Where the points are from, in words.
-    limit_w : float or None
+    limit_w : float or None, optional
         The board's power limit, W; None if unknown.
 
     Returns
@@ -367,7 +367,7 @@ def sweep_of_session(
         The session's source, such as 'nvml' or 'simulated'.
     session : int or None
         Its number; None if it has none, as a recording that is replayed.
-    board : GpuInfo or None
+    board : GpuInfo or None, optional
         A board that is here: its power limit is known, and counts if it is the board of the session.
 
     Returns
@@ -435,7 +435,7 @@ def sweeps_of_store(store: Store, session: int, board: GpuInfo | None = None) ->
         The stored sessions.
     session : int
         Number of the session.
-    board : GpuInfo or None
+    board : GpuInfo or None, optional
         A board that is here, as in `sweep_of_session`.
 
     Returns
@@ -484,7 +484,7 @@ def sweeps_on_file(store: Store, board: GpuInfo | None = None) -> list[Sweep]:
     ----------
     store : Store
         The stored sessions.
-    board : GpuInfo or None
+    board : GpuInfo or None, optional
         A board that is here, as in `sweep_of_session`.
 
     Returns
@@ -511,7 +511,7 @@ def recorded_sweeps(precision: str = "*") -> list[Sweep]:
 
     Parameters
     ----------
-    precision : str
+    precision : str, optional
         The precision of those wanted; '*' for all.
 
     Returns
@@ -572,7 +572,7 @@ def kernel_of(measurement: Measurement, title: str, gpu: str = "") -> PlacedKern
         The configuration: its time, a metric of speed and one of traffic.
     title : str
         Name of the kernel.
-    gpu : str
+    gpu : str, optional
         Where it was measured.
 
     Returns

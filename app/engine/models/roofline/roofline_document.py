@@ -129,7 +129,7 @@ def model_to_json(model: EnergyRoofline, precision: str, *, identifiable: bool =
         The roofline.
     precision : str
         Its precision, which decides the bytes of a word.
-    identifiable : bool
+    identifiable : bool, optional
         Whether the energies are known.
 
     Returns
