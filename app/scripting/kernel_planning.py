@@ -107,7 +107,7 @@ def plan_on_board(
     InputError
         If what the script asks for cannot be run there, before anything is measured.
     WattridgeError
-        If the board or its runner fails, likewise.
+        If it cannot be run there for another reason, likewise.
     """
     spec = kernel.spec
     assert spec.kernel is not None

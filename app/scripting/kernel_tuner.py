@@ -143,7 +143,7 @@ _LOG: Final = logging.getLogger("wattridge")
 _TIMEOUT_S: Final = 60.0  # of one launch: a script's kernel may be a long one
 
 
-def tune_kernel(
+def tune_kernel(  # noqa: D417  (the others are in PARAMETERS)
     kernel_name: str,
     kernel_source: Any,
     problem_size: Any,
@@ -296,7 +296,7 @@ def tune_kernel(
     return results, environment
 
 
-def run_kernel(
+def run_kernel(  # noqa: D417  (as of tune_kernel)
     kernel_name: str,
     kernel_source: Any,
     problem_size: Any,

@@ -107,12 +107,15 @@ def store_results(
     Parameters
     ----------
     results_filename : str or Path
+        The file to write, which may have entries already.
     kernel_name : str
         The kernel.
     kernel_string : object
         Its source.
     tune_params : mapping
+        The values of each parameter.
     problem_size : int, tuple or str
+        The problem size that the results are for.
     results : sequence of mapping
         All that `tune_kernel` returned.
     env : mapping
@@ -120,9 +123,9 @@ def store_results(
     top : float, optional
         In per cent of the best.
     objective : str or None, optional
-        By default that of the results.
+        The figure of the results that counts; their time by default.
     objective_higher_is_better : bool or None, optional
-        By default as it is of the results.
+        Whether more of it is better; None where that is known by its name.
 
     Raises
     ------
@@ -179,9 +182,9 @@ def create_device_targets(
     header_filename, results_filename : str or Path
         The header to write, and the file to read.
     objective : str or None, optional
-        That of the file.
+        The file's, or None.
     objective_higher_is_better : bool or None, optional
-        As it is of the file's.
+        As for the file's, or None.
 
     Raises
     ------

@@ -187,7 +187,9 @@ def tune(
     Parameters
     ----------
     kernel : triton.JITFunction
+        The kernel, without an autotuner of its own.
     configs : sequence of triton.Config
+        The configurations, at least one.
     args : sequence
         Positional arguments of every launch.
     keywords : mapping or None, optional

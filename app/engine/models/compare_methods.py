@@ -147,7 +147,7 @@ def compare_methods(
 
     Returns
     -------
-    Methods
+    compared : Methods
         One result per method, in the given order; race to idle first, if it is among them.
 
     Raises
@@ -380,7 +380,7 @@ def methods_of_store(
 
     Returns
     -------
-    Methods
+    compared : Methods
         As `compare_methods`.
 
     Raises
@@ -411,7 +411,7 @@ def methods_of_recording(
 
     Returns
     -------
-    Methods
+    compared : Methods
         As `compare_methods`.
 
     Raises
@@ -462,7 +462,7 @@ def methods_of_table(
 
     Returns
     -------
-    Methods
+    compared : Methods
         As `compare_methods`.
 
     Raises

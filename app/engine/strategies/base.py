@@ -367,6 +367,7 @@ def description(of: Strategy) -> str:
     Parameters
     ----------
     of : Strategy
+        The strategy.
 
     Returns
     -------

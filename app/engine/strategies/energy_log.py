@@ -74,7 +74,7 @@ class EnergyLog:
                 [_figure(item) for item in document[name][:_MOST_PAIRS]] for name in ("predicted_j", "measured_j")
             )
             if len(predicted) != len(measured):
-                raise ValueError("a prediction without a measurement")
+                return None
             return cls(rounds, predicted, measured, str(document.get("prior", ""))[:500])
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
             return None

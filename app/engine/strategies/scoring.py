@@ -375,6 +375,7 @@ def mean_interval(scores: npt.ArrayLike) -> Interval:
     Parameters
     ----------
     scores : array_like, shape (repeats,)
+        The score of each repeat.
 
     Returns
     -------
@@ -390,6 +391,7 @@ def mean_curve(advantages: Floats) -> tuple[Floats, Floats, Floats]:
     Parameters
     ----------
     advantages : array, shape (repeats, points)
+        The advantage over chance of each repeat at each point.
 
     Returns
     -------

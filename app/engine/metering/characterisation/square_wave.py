@@ -33,7 +33,27 @@ SHARE_OF_TIME: Final = 0.25  # that polls of a slow source may take
 class AsksOneSource(Protocol):
     """A board that can read one power channel alone."""
 
-    def ask_power_w(self, channel: str) -> float: ...
+    def ask_power_w(self, channel: str) -> float:
+        """Read one power channel.
+
+        Parameters
+        ----------
+        channel : str
+            Name of the channel.
+
+        Returns
+        -------
+        float
+            Its power, W.
+
+        Raises
+        ------
+        NotSupported
+            If the board does not report it.
+        GpuLost
+            If the board is gone.
+        """
+        ...
 
 
 class Stopped(Exception):
