@@ -46,7 +46,7 @@ def _inherits(name: str, owner: ast.AST, classes: Mapping[str, ast.ClassDef]) ->
     documented = {
         f.name for base in bases if base for f in base.body if isinstance(f, _FUNCTIONS) and ast.get_docstring(f)
     }
-    return name in documented or any(_inherits(name, base, classes) for base in bases if base)
+    return name in documented or any(_inherits(name, base, classes) for base in bases if base and base is not owner)
 
 
 def _lacks(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
