@@ -60,7 +60,7 @@ class Watch(LiveBoard):
         """Return how the board's power follows its temperature, as far as sessions have shown by now."""
         try:
             return known_heat(self.gpu.info)
-        except OSError:
+        except (OSError, InputError):  # measuring needs no data folder
             return BoardHeat()
 
     def sensor(self) -> PowerSensor | None:

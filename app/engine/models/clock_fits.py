@@ -256,12 +256,17 @@ def fit_of_sweep(
 
     Raises
     ------
+    InputError
+        If the board reports no clocks of the kind to sweep.
     WattridgeError
         If the board cannot run or be set, or where `stop` ended the sweep.
     """
     series = []
+    memories = gpu.memory_clocks_mhz() if memory_clocks else [None]
+    if not memories:
+        raise InputError("the board reports no memory clocks", gpu.info.label, "sweep at the memory clock that it has")
     with running_board(gpu, guard) as (board, inside, load):
-        for memory in gpu.memory_clocks_mhz() if memory_clocks else [None]:
+        for memory in memories:
             sweep = sweep_clocks(
                 board,
                 inside,
@@ -327,8 +332,11 @@ def caps_of_sweep(
         observed_clock_mhz=swept.clock_mhz,
         simulated=swept.simulated,
     )
-    if fit is None:
+    if fit is None and stop is not None and stop.is_set():
         raise WattridgeError("the sweep of power limits was stopped", gpu.info.label)
+    if fit is None:
+        what = "the sweep measured fewer than three different power limits"
+        raise WattridgeError(what, gpu.info.label, "sweep more points, or compare clocks alone")
     return fit
 
 

@@ -330,7 +330,7 @@ class _Pressed(QObject):
 
 _LINE_PX = 12  # widgets whose upper edges are as near to each other stand in one line
 
-# Nothing here, or elsewhere, calls Qt's `nextInFocusChain` or `previousInFocusChain`: PySide takes the widget that these
+# Nothing here, or elsewhere, calls Qt's `nextInFocusChain` or `previousInFocusChain`: PySide takes the widget that they
 # return for the Python child of the one whose method it is. When that one goes, the other's menus and actions, and
 # those of everything in it, are taken for deleted too, although Qt has deleted none of them.
 

@@ -570,6 +570,8 @@ def fit_points(points: Points) -> FrequencyFit:
 
     Raises
     ------
+    ValueError
+        Where shapes differ.
     InputError
         Where no point is left.
     """

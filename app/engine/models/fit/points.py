@@ -116,9 +116,7 @@ class Points:
         result = self.mapped(lambda values: np.asarray(values, dtype=np.float64))
         if result.limited is not None:
             result = replace(result, limited=result.limited != 0)
-        shapes = {values.shape for name in _ARRAYS if (values := getattr(result, name)) is not None}
-        if len(shapes) > 1 or result.clock_mhz.ndim != 1:
-            raise ValueError("clocks, power, rate, limited, voltage and temperature must be of the same length")
+        result._check_shapes()
         good = _within(result.clock_mhz, 10.0, 1e5) & _within(result.power_w, 1e-2, 1e6)  # that a board can have
         if result.rate is not None:
             plausible = _within(result.rate, 1e-100, 1e100)
@@ -144,10 +142,16 @@ class Points:
         -------
         Points
             One point for each clock, or for each interval of clocks where there are many; of masks the majority counts.
+
+        Raises
+        ------
+        ValueError
+            Where shapes of very many rows differ.
         """
         rows = len(self.clock_mhz)
         if rows <= _MANY_ROWS:
             return self
+        self._check_shapes()
         places, what = self._places()
         order = np.argsort(places, kind="stable")
         groups = np.split(order, np.flatnonzero(np.diff(places[order])) + 1)
@@ -163,6 +167,11 @@ class Points:
         spread = 1.48 * float(np.median(np.abs(np.concatenate(scatter))))
         note = f"{rows} rows: the medians of each {what} are fitted; power scatters by {100 * spread:.1f} % around them"
         return replace(medians, notes=(note, *self.notes))
+
+    def _check_shapes(self) -> None:
+        shapes = {np.shape(values) for name in _ARRAYS if (values := getattr(self, name)) is not None}
+        if len(shapes) > 1 or np.ndim(self.clock_mhz) != 1:
+            raise ValueError("clocks, power, rate, limited, voltage and temperature must be of the same length")
 
     def _places(self) -> tuple[Rows, str]:
         """Which point of the condensed series each row belongs to, shape (n,), and what these are in words."""
