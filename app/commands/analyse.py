@@ -11,10 +11,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import InputError
-from ..base.files import is_input
-from .arguments import add_board, add_choosing, add_control, add_goal, add_repeats, add_search, add_table, columns_of
+from ..base.files import is_input, refuse_taken, write_text
+from .arguments import (
+    add_board,
+    add_choosing,
+    add_control,
+    add_force,
+    add_goal,
+    add_repeats,
+    add_search,
+    add_table,
+    columns_of,
+    positive_int,
+    session_number,
+)
 from .side_by_side import measured_sessions, show_comparison
-from .sources import is_specification, open_session, recording_path
+from .sources import is_specification, newest_session, open_session, recording_path
 from .terminal import print_description, print_json, show
 
 if TYPE_CHECKING:
@@ -88,6 +100,16 @@ def analyse_arguments(parser: ArgumentParser) -> None:
     add_choosing(parser)
     add_table(parser)
     add_log(parser)
+    group = parser.add_argument_group("samples of a measurement")
+    group.add_argument(
+        "--evidence",
+        nargs="+",
+        type=positive_int,
+        metavar="N",
+        help="power samples, clocks and event reasons of this measurement, or of several side by side",
+    )
+    group.add_argument("--out", metavar="FILE", help="write all of them to this file as CSV")
+    add_force(parser)
 
 
 def analyse(arguments: Namespace) -> int:
@@ -100,6 +122,10 @@ def analyse(arguments: Namespace) -> int:
     from ..engine.analysis.session_analysis import analyse as analyse_table
     from ..engine.session.summary import by_goal
 
+    if arguments.evidence:
+        return _show_evidence(arguments)
+    if arguments.out:
+        raise InputError("nothing to write", "--out", "name measurements, by their numbers: --evidence 12 15")
     log = log_named(arguments.source)
     if log is not None:
         return analyse_log(log, arguments)
@@ -124,6 +150,34 @@ def analyse(arguments: Namespace) -> int:
             _print(part, analysis, best)
     if arguments.json:
         print_json({**documents[0], "kernels": documents[1:]})
+    return 0
+
+
+def _show_evidence(arguments: Namespace) -> int:
+    """What the sensors reported during some measurements of a stored session."""
+    from ..engine.session.evidence import csv_lines, describe_evidence, document_of, evidence_of
+    from ..engine.store.database import Store
+
+    with Store() as store:
+        session = None if arguments.source is None else session_number(arguments.source)
+        if arguments.source is not None and session is None:
+            raise InputError("a file holds no samples", arguments.source, "name a stored session by its number")
+        loaded = store.load(newest_session(store, "analyse") if session is None else session)
+        session, table = loaded.record.id, loaded.table
+        if max(arguments.evidence) > len(table):
+            what = f"there is no measurement {max(arguments.evidence)}"
+            raise InputError(what, "--evidence", f"session {session} has {len(table)}, counted as in the Inspector")
+        measurements = [(number, table.measurement(number - 1)) for number in dict.fromkeys(arguments.evidence)]
+        shown = [(number, item, evidence_of(store, session, item)) for number, item in measurements]
+        counts = len(store.evident(session)), len(table)
+    files = []
+    if arguments.out:
+        refuse_taken(Path(arguments.out), force=arguments.force)
+        files = [str(write_text(Path(arguments.out), csv_lines(shown), overwrite=arguments.force))]
+    if arguments.json:
+        print_json(document_of(session, counts, shown, files))
+    else:
+        print_description(describe_evidence(session, loaded.record.board, counts, shown))
     return 0
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..engine.metering.external_meters import MeterChoice
     from ..engine.report.export import Existing
     from ..engine.specification.plan import SearchOptions
+    from ..engine.store.database import Store
     from ..sensors.gpu import Gpu
 
 _FASTEST = 100.0  # beyond it the physics of a simulated board cannot keep up with its own clock
@@ -70,6 +71,19 @@ def add_search(parser: ArgumentParser) -> None:
     )
     add_goal(parser)
     parser.add_argument("--seed", type=int, metavar="N", help="seed of the strategy")
+    parser.add_argument(
+        "--keep-samples",
+        type=megabytes,
+        metavar="MB",
+        help="keep the power samples of measurements in at most so many MB (64); 0 keeps none",
+    )
+
+
+def store_of(arguments: Namespace) -> Store:
+    """Open the store, whose new sessions keep as many samples as the command line says."""
+    from ..engine.store.database import EVIDENCE_BYTE, Store
+
+    return Store(evidence_byte=EVIDENCE_BYTE if arguments.keep_samples is None else arguments.keep_samples)
 
 
 def add_repeats(parser: ArgumentParser) -> None:
@@ -203,6 +217,14 @@ def positive_int(text: str) -> int:
     if value < 1:
         raise ArgumentTypeError(f"'{text}' is not 1 or more")
     return value
+
+
+def megabytes(text: str) -> int:
+    """As bytes."""
+    value = float(text)
+    if not 0 <= value <= 1 << 20:
+        raise ArgumentTypeError(f"'{text}' is no number of MB from 0")
+    return round(value * (1 << 20))
 
 
 def positive_float(text: str) -> float:

@@ -20,6 +20,7 @@ from ..engine.models.compare_methods import Methods
 from ..engine.models.fit.caps import CapFit, CapsAgainstClocks
 from ..engine.models.fit.frequency import FrequencyFit
 from ..engine.models.roofline.roofline_document import RooflineDocument
+from ..engine.session.evidence import EvidenceOfSession
 from ..engine.session.summary import SessionSummary
 from ..engine.strategies.scoring import Floats, Interval, MeanCurve
 from ..engine.workloads.hardware_counters import Counter
@@ -378,8 +379,8 @@ class ComparedFurther(TypedDict):
 # What each command prints: a title and the type of the document. A tuple of types has the keys of all of them.
 DOCUMENTS: Final[Mapping[str, tuple[str, Any]]] = {
     "analyse": (
-        "What a session or a recording shows; of a log of power, its energy and sampling",
-        AnalysisOfSession | LogEnergies,
+        "What a session or a recording shows; samples of measurements; of a log of power, its energy and sampling",
+        AnalysisOfSession | LogEnergies | EvidenceOfSession,
     ),
     "apply": ("What was set and whether the board obeys; with --out the files", Applied | Files),
     "characterise": ("How fast and how sharp a board's power sources are", (Characterisation, Files)),

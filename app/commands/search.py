@@ -32,6 +32,7 @@ from .arguments import (
     positive_int,
     search_options,
     session_number,
+    store_of,
 )
 from .pool import add_pool, is_pooled, pooled_gpu, pooled_gpus, selectors_of
 from .side_by_side import show_comparison, tuned_by_models
@@ -74,7 +75,6 @@ def tune(arguments: Namespace) -> int:
     from ..engine.session.load import load_specification
     from ..engine.session.planning import plan_specification
     from ..engine.session.service_boards import on_boards
-    from ..engine.store.database import Store
     from .control import guarded_board
 
     if arguments.resume is not None and (session := session_number(arguments.resume)) is not None:
@@ -101,7 +101,7 @@ def tune(arguments: Namespace) -> int:
         plan = plan_specification(specification, gpu, options, guard=guard)
         if arguments.resume is not None:
             plan = with_recording(plan, specification, read_recording(arguments.resume))
-        with Store() as store:
+        with store_of(arguments) as store:
             return _run(plan, store, arguments)
 
     if pooled:
@@ -118,7 +118,6 @@ def _resume(arguments: Namespace, session: int) -> int:
     """Go on with a stored session on its own kind of board; what it has measured is not measured again."""
     from ..engine.runner.pool.pool import SELECTOR as POOL
     from ..engine.session.planning import plan_resume
-    from ..engine.store.database import Store
     from ..sensors.select import open_gpu
     from .control import guard_of
 
@@ -140,7 +139,7 @@ def _resume(arguments: Namespace, session: int) -> int:
     if ignored := [name for name, asked in kept.items() if asked or asked == 0]:
         remedy = "leave it out, or start a new session; analyse and report take an objective and limits"
         raise InputError(f"a resumed session keeps its {', '.join(ignored)}", f"session {session}", remedy)
-    with Store() as store:
+    with store_of(arguments) as store:
         origin = store.session(session).origin
         named = arguments.specification
         if named is not None and specification_path(named).resolve() != Path(origin.get("file", "")):
@@ -366,14 +365,13 @@ def demo(arguments: Namespace) -> int:
     from ..engine.report.export import export_session
     from ..engine.session.load import load_specification
     from ..engine.session.planning import plan_specification
-    from ..engine.store.database import Store
     from ..sensors.select import open_gpu
 
     specification = load_specification(resources() / "examples" / "gemm.toml")
     with closing(open_gpu(arguments.gpu or "simulated:a100", seed=arguments.sim_seed, speed=float("inf"))) as gpu:
         plan = plan_specification(specification, gpu, search_options(arguments))
         existing = _refuse_taken(plan, arguments)
-        with Store() as store:
+        with store_of(arguments) as store:
             result = watch_session(plan, store, quiet=arguments.json)
             document = _summary(result)
             if document["best"] is None:

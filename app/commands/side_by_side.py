@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..base.errors import InputError, WattridgeError
 from ..base.formatting import number
 from ..base.records import as_json
-from .arguments import search_options
+from .arguments import search_options, store_of
 from .sources import specification_path
 from .terminal import ProgressBar, print_description, print_json, say, show, stop_on_interrupt
 
@@ -42,7 +42,7 @@ def measured_sessions(sources: Sequence[str], arguments: Namespace) -> list[Open
             gpu = stack.enter_context(closing(open_gpu(name, seed=arguments.sim_seed, speed=speed)))
             guard = stack.enter_context(closing(guard_of(gpu, allow_control=arguments.allow_control)))
             plans.append([plan_specification(spec, gpu, options, guard=guard) for spec in specifications])
-        return _tuned(plans, "boards", quiet=arguments.json)
+        return _tuned(plans, "boards", arguments)
 
 
 def tuned_by_models(specification: Specification, models: Sequence[PooledGpu], arguments: Namespace) -> list[Opened]:
@@ -58,18 +58,17 @@ def tuned_by_models(specification: Specification, models: Sequence[PooledGpu], a
             raise InputError(f"the pool has boards of several models: {choices}", option, "name one with --model")
     options = search_options(arguments, arguments.repeats)
     plans = [[plan_specification(specification, gpu, options)] for gpu in models]
-    return _tuned(plans, "models", quiet=arguments.json)
+    return _tuned(plans, "models", arguments)
 
 
-def _tuned(plans: Sequence[Sequence[ReadyPlan]], places: str, *, quiet: bool) -> list[Opened]:
+def _tuned(plans: Sequence[Sequence[ReadyPlan]], places: str, arguments: Namespace) -> list[Opened]:
     """The sessions of these plans, those of each place after one another and the places beside each other."""
     from ..engine.results.state import SessionState
     from ..engine.session.events import EngineFault, MeasurementsAdded, PoolReported, SessionRemark
     from ..engine.session.opened import stored_session
     from ..engine.session.run import run_side_by_side
-    from ..engine.store.database import Store
 
-    bar, over = ProgressBar(quiet=quiet), f"{number(len(plans))} {places}"
+    bar, over = ProgressBar(quiet=arguments.json), f"{number(len(plans))} {places}"
     total = sum(plan.budget for of_place in plans for plan in of_place)
     evaluated: dict[int, int] = {}
 
@@ -86,7 +85,7 @@ def _tuned(plans: Sequence[Sequence[ReadyPlan]], places: str, *, quiet: bool) ->
         elif isinstance(event, EngineFault):
             say(f"{event.what} {event.remedy}".strip())
 
-    with Store() as store:
+    with store_of(arguments) as store:
         with stop_on_interrupt() as stop:
             results = run_side_by_side(plans, store, on_event, stop)
         done = sum(evaluated.values())

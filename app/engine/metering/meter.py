@@ -25,12 +25,13 @@ from ...base.errors import WattridgeError
 from ...sensors.channel import Reading
 from ...sensors.event_reasons import LIMITING
 from ...sensors.gpu import Execution, HoldsValues, Load, NotSupported
+from ..results.evidence import EVIDENT, Evidence
 from .characterisation.store import known_characterisation
 from .condition import Condition
 from .confidence import limited_interval, not_negative
 from .external_meters import meters_beside
 from .launching import LaunchingGpu, few, lap
-from .power_source import PowerSensor, PowerSource, Stretch, find_sensor, keeps_step, opposite_s
+from .power_source import Energy, PowerSensor, PowerSource, Stretch, find_sensor, keeps_step, opposite_s
 from .window import STEADY_TIME, Run, Window, steady
 
 RISE_S: Final = 0.04  # clock and power after a launch or a new clock, before a window opens
@@ -556,6 +557,16 @@ class Meter:
             again=run.again,
             condition=Condition(temperature_c, self._mean(run.readings, "memory_temperature_c"), fast_w, slow_w),
             aftereffect_w=aftereffect_w,
+            evidence=self._evidence(run, energy, stretches),
+        )
+
+    def _evidence(self, run: Run, energy: Energy, stretches: Sequence[Stretch]) -> Evidence:
+        readings = [reading for part in run.runs for reading in part.readings]
+        return Evidence.of(
+            [(stretch.start_ns, stretch.end_ns) for stretch in stretches],
+            energy.times_s,
+            energy.power_w,
+            [(r.time_ns, *(self._value(r, name) for name in EVIDENT)) for r in readings],
         )
 
     def _reasons(self, readings: Sequence[Reading]) -> int:

@@ -13,6 +13,7 @@ from ...sensors.event_reasons import LIMITING
 from ...sensors.event_reasons import names as reason_names
 from ...sensors.gpu import LIVE, HoldsValues
 from ...sensors.trace.trace import Statistics, Trace
+from ..results.evidence import EVIDENT, Evidence
 from .condition import SLOW_S, Condition, drawn_lately_w
 from .confidence import Interval, not_negative
 from .power_source import Energy, Floats, PowerSensor, PowerSource
@@ -53,6 +54,7 @@ class Span:
     energy_at_condition_j: float  # of the same work there; NaN if that is not known
     energy_at_condition_interval_j: Interval | None  # 95 %, with the uncertainty of the step there and between sessions
     faults: tuple[str, ...]  # failures of the sensors meanwhile
+    evidence: Evidence | None  # its samples; None if its power is not known
 
     @property
     def label(self) -> str:
@@ -111,6 +113,7 @@ def read_span(watch: Watch, start_ns: int, end_ns: int) -> Span:
         energy_at_condition_j=stated_j,
         energy_at_condition_interval_j=stated_interval_j,
         faults=tuple(str(event) for event in list(watch.events) if start_ns <= event.time_ns <= end_ns),
+        evidence=None if energy.unknown else _evidence(trace, start_ns, end_ns, energy),
     )
 
 
@@ -145,6 +148,7 @@ def window_of(span: Span, window_ns: tuple[int, int], time_s: float) -> Window:
         settled=None,
         condition=span.condition,
         said=(f"energy is not known: {span.unknown}",) if span.unknown else (),
+        evidence=span.evidence,
     )
 
 
@@ -216,6 +220,14 @@ def _mean_of_span(watch: Watch, channel: str, start_ns: int, end_ns: int) -> flo
     held = watch.gpu.held(channel) if isinstance(watch.gpu, HoldsValues) else None
     asked_ns = start_ns if held is None else start_ns + round(held.longest_s * 1e9)
     return watch.trace.statistics(channel, asked_ns, end_ns).mean if asked_ns < end_ns else math.nan
+
+
+def _evidence(trace: Trace, start_ns: int, end_ns: int, energy: Energy) -> Evidence:
+    series = trace.view(start_ns, end_ns, _ALL, EVIDENT)
+    times_s = max((channel.time_s for channel in series.values()), key=len)
+    columns = (series[name].value if len(series[name].value) else np.full(len(times_s), math.nan) for name in EVIDENT)
+    readings = zip(start_ns + times_s * 1e9, *columns, strict=True)
+    return Evidence.of([(start_ns, end_ns)], energy.times_s, energy.power_w, readings)
 
 
 def _clocks_at(trace: Trace, start_ns: int, end_ns: int, times_s: Floats) -> Floats:

@@ -10,6 +10,7 @@ from typing import Final
 from ...sensors.channel import Reading
 from ...sensors.event_reasons import LIMITING
 from ...sensors.gpu import Execution, Load
+from ..results.evidence import Evidence
 from .condition import UNKNOWN, Condition
 
 STEADY: Final = 0.005  # change of clock and time between two windows that counts as standing still
@@ -49,6 +50,7 @@ class Window:
     aftereffect_w: float = 0.0  # excess that the load before left behind, already taken out of the power
     sources: Mapping[str, SourcePower] = field(default_factory=dict)  # of every source, where meters are beside
     said: tuple[str, ...] = ()  # cautions about them
+    evidence: Evidence | None = None  # what the board's own sensor reported in it
 
     @property
     def energy_j(self) -> float:

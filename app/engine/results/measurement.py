@@ -103,6 +103,7 @@ class Measurement:
     depth: Depth = Depth.ENERGY
     board: str = ""  # UUID of the board that measured it, where several measure a session; empty if one does
     as_measured: Mapping[str, float] = field(default_factory=dict)  # figures that `values` states otherwise
+    evidence: bytes = field(default=b"", repr=False)  # `Evidence`, packed; on its way to the store, and not in tables
 
     @property
     def final(self) -> bool:

@@ -347,6 +347,7 @@ class FunctionRunner(RowByRow):
             source=self.source,
             timestamp_s=time.time(),
             cost_s=time.monotonic() - began,
+            evidence=span.evidence.pack() if span is not None and span.evidence is not None else b"",
         )
 
     def _repeat(self, call: Callable[[], Any], timer: CallTimer, stop: threading.Event) -> Repeated | None:

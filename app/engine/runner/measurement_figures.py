@@ -13,6 +13,7 @@ from typing import Final
 from ...sensors.event_reasons import LIMITING
 from ..metering.confidence import Interval, interval_of_repeats, not_negative
 from ..metering.window import Window
+from ..results.evidence import joined
 from ..results.measurement import MEASURED, Configuration, Depth, Measurement, State, source_figures
 from ..specification.model import Specification, evaluate_metrics
 
@@ -39,6 +40,7 @@ def measurement_of(
     them.
     """
     values, intervals = figures_of(spec, configuration, windows, reported)
+    evidence = [(window.evidence, window.window_ns[0]) for window in windows if window.evidence is not None]
     return Measurement(
         row=row,
         configuration=configuration,
@@ -53,6 +55,7 @@ def measurement_of(
         source=source,
         timestamp_s=time.time(),
         cost_s=cost_s,
+        evidence=joined(evidence).pack() if evidence else b"",
     )
 
 

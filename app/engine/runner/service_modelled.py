@@ -16,6 +16,7 @@ from ...sensors.service import Requests, Served, ServesLoad, ServiceLoad
 from ..metering.characterisation.store import known_characterisation
 from ..metering.power_source import Energy, PowerSource, find_sensor
 from ..metering.window import Window
+from ..results.evidence import EVIDENT, Evidence
 from ..results.measurement import Configuration, State, Value
 from ..workloads.command import CommandFailed
 from ..workloads.service import Service
@@ -104,11 +105,12 @@ class ServiceModelled:
     def window(self, start_ns: int, end_ns: int, time_s: float) -> Window:
         """The figures of the board, `time_s` for each unit of work."""
         energy = self.energy(start_ns, end_ns)
-        reasons = 0
-        for reading in self._readings:
-            if start_ns <= reading.time_ns <= end_ns:
-                value = self._value(reading, "event_reasons")
-                reasons |= 0 if math.isnan(value) else int(value)
+        readings = [
+            (reading.time_ns, *(self._value(reading, name) for name in EVIDENT))
+            for reading in self._readings
+            if start_ns <= reading.time_ns <= end_ns
+        ]
+        evidence = Evidence.of([(start_ns, end_ns)], energy.times_s, energy.power_w, readings)
         return Window(
             time_s=time_s,
             power_w=energy.mean_power_w,
@@ -118,11 +120,12 @@ class ServiceModelled:
             temperature_c=self._mean("temperature_c", start_ns, end_ns),
             core_voltage_mv=self._mean("core_voltage_mv", start_ns, end_ns),
             memory_clock_mhz=self._mean("memory_clock_mhz", start_ns, end_ns),
-            event_reasons=reasons,
+            event_reasons=int(np.bitwise_or.reduce(evidence.event_reasons)),
             window_ns=(start_ns, end_ns),
             power_source=f"{self._sensor.words if self._sensor else 'none'}, {self._gpu.info.source}",
             settled=None,
             said=(f"energy is not known: {energy.unknown}",) if energy.unknown else (),
+            evidence=None if energy.unknown else evidence,
         )
 
     def run_client(

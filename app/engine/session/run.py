@@ -38,6 +38,7 @@ from .events import (
 from .gains import gain_of_session
 from .live_session import Attend, LiveSession, SessionClock, SessionResult
 from .references import with_floor
+from .summary import front_indices
 
 FLUSH_S = 0.05  # measurements are written and reported together, at most this often
 FLUSH_COUNT = 4096  # ... or this many at once
@@ -477,13 +478,19 @@ class SessionRun(LiveSession):
         if not self._pending:
             return
         fresh, self._pending = self._pending, []
-        self._store.append(self.session, fresh, self._clock.elapsed_s)
+        self._store.append(self.session, fresh, self._clock.elapsed_s, self._needed)
         length = len(self.table)
-        indices = self.table.extend(fresh)
+        indices = self.table.extend(replace(m, evidence=b"") if m.evidence else m for m in fresh)
         deepened = tuple(dict.fromkeys(index for index in indices if index < length))
         self._note_costs(range(len(self.table)) if self._best_index in deepened else indices)
         self._clock.mark(self._evaluated)
         self._on_event(MeasurementsAdded(self.session, len(self.table), self._progress()))
+
+    def _needed(self) -> list[int]:
+        """The rows whose samples stay in any case: those of the front, and the best."""
+        objective, rows = self.plan.objective, self.table.rows()
+        of_best = [] if self._best_index < 0 else [self._best_index]
+        return [int(rows[index]) for index in (*of_best, *front_indices(self.table, objective.front, objective.limits))]
 
     def _write_end(self, reason: str) -> None:
         self._store.finish(self.session, self._state, reason, self._clock.elapsed_s)

@@ -22,7 +22,7 @@ import sys
 import threading
 import time
 import zlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -101,6 +101,8 @@ _RECORD = ", ".join(RECORD_COLUMNS)
 _OWN = ("id", "created_s", "state", "name", "favourite")
 _COPIED = ", ".join([*(name for name in RECORD_COLUMNS if name not in _OWN), "space", "codes"])
 KEPT_DELETED_S = 7 * 24 * 3600.0
+EVIDENCE_BYTE: Final = 64 << 20  # of samples, that a session keeps by default
+_EVIDENCE_LEFT: Final = 7 / 8  # of what a session may keep, once samples gave way: not at every measurement
 _ALIVE = (SessionState.RUNNING.value, SessionState.PAUSED.value)
 _REMEDY = "free space or rights may be missing; WATTRIDGE_DATA names another folder"
 _AT_ONCE = 128  # rows in one call: SQLite keeps the interpreter to itself meanwhile, and Qt's thread waits
@@ -116,8 +118,12 @@ class Store:
     read (rights, a full disk), it is: `read_only` says why, and what writes raises.
     """
 
-    def __init__(self, path: Path | None = None) -> None:
+    def __init__(self, path: Path | None = None, *, evidence_byte: int = EVIDENCE_BYTE) -> None:
+        """`evidence_byte`: of samples, that a session created here keeps at most; 0: it does without."""
         self.path = path if path is not None else data_folder() / "wattridge.sqlite"
+        self.evidence_byte = evidence_byte
+        self.chosen: dict[int, int] = {}  # by session, the row that the user chose: its samples stay
+        self._evidence: dict[int, int] = {}  # bytes of samples of the held sessions
         self._mutex = threading.RLock()
         self._held: dict[int, SessionLock] = {}
         self._unreadable: dict[int, str] = {}  # why listings left a session out, by its number
@@ -137,6 +143,7 @@ class Store:
         """Write a new session with its whole space; its id. This store holds the session until `finish` or `close`."""
         values = new_session_to_row(plan)
         values |= {"created_s": time.time(), "state": SessionState.RUNNING.value, "version": __version__}
+        values["evidence_byte"] = self.evidence_byte
         marks = ", ".join(f":{name}" for name in values)
         with self._transaction():
             cursor = self._db.execute(f"INSERT INTO sessions ({', '.join(values)}) VALUES ({marks})", values)
@@ -157,14 +164,21 @@ class Store:
             self._hold(session)
             self._db.execute(
                 "UPDATE sessions SET state = ?, reason = '', finished_s = NULL, max_evaluations = ?, max_seconds = ?,"
-                " patience = ? WHERE id = ?",
-                (SessionState.RUNNING.value, max_evaluations, max_seconds, patience, session),
+                " patience = ?, evidence_byte = coalesce(evidence_byte, ?) WHERE id = ?",
+                (SessionState.RUNNING.value, max_evaluations, max_seconds, patience, self.evidence_byte, session),
             )
 
-    def append(self, session: int, measurements: Sequence[Measurement], elapsed_s: float | None = None) -> None:
+    def append(
+        self,
+        session: int,
+        measurements: Sequence[Measurement],
+        elapsed_s: float | None = None,
+        needed: Callable[[], Iterable[int]] = tuple,
+    ) -> None:
         """Write measurements in one transaction, committed on return; they take the place of rows only timed so far.
 
-        Raises ValueError for a row that it holds in full already.
+        Where their samples are more than the session keeps, those of its oldest rows give way, but for the rows
+        `needed` and the chosen one. Raises ValueError for a row that it holds in full already.
         """
         last: dict[int, Measurement] = {}
         for measurement in measurements:
@@ -181,6 +195,7 @@ class Store:
                 " WHERE id = ?",
                 (len(last) - timed, timed - len(deeper), elapsed_s, session),
             )
+            self._keep_evidence(session, {m.row: m.evidence for m in last.values() if m.evidence}, needed)
 
     def restate(self, session: int, measurements: Sequence[Measurement], origin: Mapping[str, str]) -> None:
         """State other figures of these rows, beside what was measured of them, and say in the session's origin how."""
@@ -254,7 +269,11 @@ class Store:
                 f" SELECT ?, ordinal, {MEASUREMENT_COLUMNS} FROM measurements WHERE session = ?",
                 (copy, session),
             )
-            for table, kept in (("counters", "row, metrics, tool, timestamp_s"), ("stated", _STATED_OF_A_ROW)):
+            for table, kept in (
+                ("counters", "row, metrics, tool, timestamp_s"),
+                ("stated", _STATED_OF_A_ROW),
+                ("evidence", "row, packed"),
+            ):
                 self._db.execute(
                     f"INSERT INTO {table} (session, {kept}) SELECT ?, {kept} FROM {table} WHERE session = ?",
                     (copy, session),
@@ -289,7 +308,7 @@ class Store:
                 ).fetchall()
             ]
             for session in named:
-                for table in ("measurements", "counters", "stated"):
+                for table in ("measurements", "counters", "stated", "evidence"):
                     self._db.execute(f"DELETE FROM {table} WHERE session = ?", (session,))
                 self._db.execute("UPDATE fits SET session = NULL WHERE session = ?", (session,))
                 self._db.execute("DELETE FROM sessions WHERE id = ?", (session,))
@@ -401,6 +420,15 @@ class Store:
         statement = "SELECT DISTINCT tool FROM counters WHERE session = ? ORDER BY tool"
         return [str(tool) for (tool,) in self._query(statement, (session,))]
 
+    def evidence(self, session: int, row: int) -> bytes:
+        """The samples of one row, packed; empty if it has none."""
+        rows = self._query("SELECT packed FROM evidence WHERE session = ? AND row = ?", (session, row))
+        return rows[0][0] if rows and isinstance(rows[0][0], bytes) else b""
+
+    def evident(self, session: int) -> set[int]:
+        """The rows of a session that have samples."""
+        return {row for (row,) in self._query("SELECT row FROM evidence WHERE session = ?", (session,))}
+
     def values(self, session: int, board: str = "") -> Iterator[list[Mapping[str, float]]]:
         """The figures of a session's successful measurements by name, some at a time, by their rows in the space.
 
@@ -472,6 +500,31 @@ class Store:
         stale = [(session, m.row) for m in measurements]  # stated of the time alone, by a session that is resumed
         self._db.executemany("DELETE FROM stated WHERE session = ? AND row = ?", stale)
 
+    def _keep_evidence(self, session: int, samples: Mapping[int, bytes], needed: Callable[[], Iterable[int]]) -> None:
+        [(most,)] = self._db.execute("SELECT evidence_byte FROM sessions WHERE id = ?", (session,)).fetchall()
+        if not most or not samples:
+            return
+        written = [(session, row, packed) for row, packed in samples.items()]
+        self._db.executemany("INSERT OR REPLACE INTO evidence VALUES (?, ?, ?)", written)
+        lengths = "SELECT row, length(packed) FROM evidence WHERE session = ? ORDER BY rowid"
+        if session in self._evidence:
+            self._evidence[session] += sum(map(len, samples.values()))
+        else:
+            self._evidence[session] = sum(length for _, length in self._db.execute(lengths, (session,)))
+        if self._evidence[session] <= most:
+            return
+        stays = {*needed(), *samples, self.chosen.get(session)}
+        held = self._db.execute(lengths, (session,)).fetchall()
+        left, gone = sum(length for _, length in held), []
+        for row, length in held:
+            if left <= _EVIDENCE_LEFT * most:
+                break
+            if row not in stays:
+                gone.append((session, row))
+                left -= length
+        self._db.executemany("DELETE FROM evidence WHERE session = ? AND row = ?", gone)
+        self._evidence[session] = left
+
     def _take_ordinals(self, session: int, count: int) -> int:
         """Reserve consecutive ordinals in a session that is held, and return the first."""
         if session not in self._ordinals:
@@ -503,6 +556,7 @@ class Store:
         if lock is None:
             raise WattridgeError(f"session {session} is running already", str(self.path), "stop it there first")
         self._held[session] = lock
+        self._evidence.pop(session, None)
         self._ordinals.pop(session, None)  # another process may have written meanwhile
 
     def _release(self, session: int) -> None:

@@ -42,6 +42,7 @@ class SessionRecord(SessionFacts):
     timed: int  # only timed, beside these
     elapsed_s: float  # wall clock while it ran, without pauses
     version: str  # of the program that wrote it
+    evidence_byte: int | None = None  # of samples of its measurements, that it keeps at most; None: stored before
     label: Label = Label()
 
     @property
@@ -95,6 +96,8 @@ def record_from_row(row: Sequence[Any]) -> SessionRecord:
             raise ValueError(f"{name} is not a number from 0")
         if name in _TEXTS and not isinstance(value, str):
             raise ValueError(f"{name} is not text")
+    if not isinstance(named["evidence_byte"], int | None):
+        raise ValueError("evidence_byte is not a number")
     named |= {name: json.loads(named[name]) for name in (*_JSON_COLUMNS, "tags")}
     label = {name: named.pop(name) for name in _LABEL_COLUMNS}
     label |= {"tags": tuple(label["tags"]), "favourite": bool(label["favourite"])}

@@ -14,7 +14,7 @@ from ...base.errors import WattridgeError
 from ...base.paths import PRIVATE_FILE, make_folder
 
 RECOVERY = "sqlite3's .recover reads what is left; move the file away or set WATTRIDGE_DATA to begin a new store"
-_VERSION = 7
+_VERSION = 8
 _OLDEST = 6  # that is upgraded
 # What is stated of rows once more is known of their board stands beside the rows, which stay as they were measured.
 _STATED = """CREATE TABLE stated (
@@ -23,6 +23,11 @@ _STATED = """CREATE TABLE stated (
     event_reasons INTEGER NOT NULL, power_source TEXT NOT NULL, timestamp_s REAL, board TEXT NOT NULL,
     PRIMARY KEY (session, row)
 ) WITHOUT ROWID"""
+# What the sensors reported during a measurement is read for one row at a time, and never with its session.
+_EVIDENCE = """CREATE TABLE evidence (
+    session INTEGER NOT NULL REFERENCES sessions(id), row INTEGER NOT NULL, packed BLOB NOT NULL,
+    PRIMARY KEY (session, row)
+)"""
 _SCHEMA = f"""
 CREATE TABLE sessions (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -34,7 +39,8 @@ CREATE TABLE sessions (
     elapsed_s REAL NOT NULL DEFAULT 0, version TEXT NOT NULL,
     space TEXT NOT NULL, codes BLOB NOT NULL,
     name TEXT NOT NULL DEFAULT '', tags TEXT NOT NULL DEFAULT '[]', notes TEXT NOT NULL DEFAULT '',
-    favourite INTEGER NOT NULL DEFAULT 0, deleted_s REAL, timed INTEGER NOT NULL DEFAULT 0
+    favourite INTEGER NOT NULL DEFAULT 0, deleted_s REAL, timed INTEGER NOT NULL DEFAULT 0,
+    evidence_byte INTEGER
 );
 CREATE TABLE measurements (
     session INTEGER NOT NULL REFERENCES sessions(id), ordinal INTEGER NOT NULL,
@@ -50,7 +56,8 @@ CREATE TABLE fits (
     created_s REAL NOT NULL, session INTEGER REFERENCES sessions(id), gpu TEXT NOT NULL, source TEXT NOT NULL,
     fit TEXT NOT NULL
 );
-{_STATED}
+{_STATED};
+{_EVIDENCE}
 """
 # Beside the schema, made if it is missing: programs of the same schema that do not know it can use the file too.
 _COUNTERS = """
@@ -205,7 +212,10 @@ def _prepare(db: sqlite3.Connection, path: Path) -> None:
             for statement in _SCHEMA.split(";"):
                 db.execute(statement)
         elif version < _VERSION:
-            db.execute(_STATED)
+            if version == _OLDEST:
+                db.execute(_STATED)
+            db.execute(_EVIDENCE)
+            db.execute("ALTER TABLE sessions ADD COLUMN evidence_byte INTEGER")
         db.execute(_COUNTERS)
         db.execute(f"PRAGMA user_version = {_VERSION}")
         db.execute("COMMIT")

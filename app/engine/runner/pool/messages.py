@@ -54,6 +54,7 @@ from ....sensors.remote.messages import (
     text_of,
     whole_of,
 )
+from ...results.evidence import unpack
 from ...results.measurement import Depth, Measurement, State
 from ...space.search_space import Parameter, SearchSpace, space_to_row
 from ...specification.model import ARRAY_FILES, Specification
@@ -170,6 +171,7 @@ _MOST_PARAMETERS: Final = 512
 _MOST_VALUES: Final = 1 << 16  # of one parameter
 _MOST_FIGURES: Final = 1024
 _LONGEST_ERROR: Final = 8192
+_LONGEST_EVIDENCE: Final = 1 << 20  # packed; what is longer is not kept
 _SESSION: Final = re.compile(r"[0-9a-f]{32}\Z")
 _NAME: Final = re.compile(r"[^\x00-\x1f\x7f]{1,200}\Z")
 _VERBS: Final = ("open", "measure", "features", "restate", "conclude", "close")
@@ -429,6 +431,9 @@ def measurement_document(measurement: Measurement) -> dict[str, Any]:
         "source": measurement.source,
         "timestamp_s": _or_null(measurement.timestamp_s),
         "cost_s": _or_null(measurement.cost_s),
+        "evidence": base64.b64encode(measurement.evidence).decode()
+        if len(measurement.evidence) < _LONGEST_EVIDENCE
+        else "",
     }
 
 
@@ -460,6 +465,7 @@ def parse_measurement(sent: Any, space: SearchSpace, board: str, source: str) ->
         cost_s=number_of(document.get("cost_s")),
         depth=_one_of(_DEPTHS, document.get("depth")),
         board=board,
+        evidence=_evidence(document.get("evidence")),
     )
 
 
@@ -477,6 +483,18 @@ def _or_nan(value: Any) -> float:
 def _pair(ends: Any) -> tuple[float, float]:
     low, high = (_or_nan(end) for end in list_of(ends, 2, exactly=True))
     return low, high
+
+
+def _evidence(sent: Any) -> bytes:
+    """Samples that can be read, packed; empty where there are none. Raises Garbled."""
+    if not sent:
+        return b""
+    try:
+        packed = base64.b64decode(sent, validate=True)
+        unpack(packed)
+    except (ValueError, TypeError):
+        raise Garbled("samples that are none") from None
+    return packed if len(packed) < _LONGEST_EVIDENCE else b""
 
 
 def _window(ends: Any) -> tuple[int, int]:
