@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import InputError
-from ..base.files import is_input, refuse_taken, write_text
+from ..base.files import is_input, write_text
 from .arguments import (
     add_board,
     add_choosing,
@@ -100,15 +100,9 @@ def analyse_arguments(parser: ArgumentParser) -> None:
     add_choosing(parser)
     add_table(parser)
     add_log(parser)
-    group = parser.add_argument_group("samples of a measurement")
-    group.add_argument(
-        "--evidence",
-        nargs="+",
-        type=positive_int,
-        metavar="N",
-        help="power samples, clocks and event reasons of this measurement, or of several side by side",
-    )
-    group.add_argument("--out", metavar="FILE", help="write all of them to this file as CSV")
+    words = "power samples, clocks and event reasons of measurement N, or of several side by side"
+    parser.add_argument("--evidence", nargs="+", type=positive_int, metavar="N", help=words)
+    parser.add_argument("--out", metavar="FILE", help="write all of them to this file as CSV")
     add_force(parser)
 
 
@@ -155,29 +149,21 @@ def analyse(arguments: Namespace) -> int:
 
 def _show_evidence(arguments: Namespace) -> int:
     """What the sensors reported during some measurements of a stored session."""
-    from ..engine.session.evidence import csv_lines, describe_evidence, document_of, evidence_of
+    from ..engine.session.evidence import csv_lines, describe_evidence, evidence_of_session
     from ..engine.store.database import Store
 
+    number = None if arguments.source is None else session_number(arguments.source)
+    if arguments.source is not None and number is None:
+        raise InputError("a file holds no samples", arguments.source, "name a stored session by its number")
     with Store() as store:
-        session = None if arguments.source is None else session_number(arguments.source)
-        if arguments.source is not None and session is None:
-            raise InputError("a file holds no samples", arguments.source, "name a stored session by its number")
-        loaded = store.load(newest_session(store, "analyse") if session is None else session)
-        session, table = loaded.record.id, loaded.table
-        if max(arguments.evidence) > len(table):
-            what = f"there is no measurement {max(arguments.evidence)}"
-            raise InputError(what, "--evidence", f"session {session} has {len(table)}, counted as in the Inspector")
-        measurements = [(number, table.measurement(number - 1)) for number in dict.fromkeys(arguments.evidence)]
-        shown = [(number, item, evidence_of(store, session, item)) for number, item in measurements]
-        counts = len(store.evident(session)), len(table)
-    files = []
+        shown = evidence_of_session(store, number or newest_session(store, "analyse"), arguments.evidence)
     if arguments.out:
-        refuse_taken(Path(arguments.out), force=arguments.force)
-        files = [str(write_text(Path(arguments.out), csv_lines(shown), overwrite=arguments.force))]
+        path = write_text(Path(arguments.out), csv_lines(shown), overwrite=arguments.force)
+        shown = replace(shown, files=(str(path),))
     if arguments.json:
-        print_json(document_of(session, counts, shown, files))
+        print_json(shown)
     else:
-        print_description(describe_evidence(session, loaded.record.board, counts, shown))
+        print_description(describe_evidence(shown))
     return 0
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
+from ..base.errors import InputError
 from ..base.files import is_there
 from ..engine.results.objectives import Goal, parse_front, parse_limit
 
@@ -71,19 +72,17 @@ def add_search(parser: ArgumentParser) -> None:
     )
     add_goal(parser)
     parser.add_argument("--seed", type=int, metavar="N", help="seed of the strategy")
-    parser.add_argument(
-        "--keep-samples",
-        type=megabytes,
-        metavar="MB",
-        help="keep the power samples of measurements in at most so many MB (64); 0 keeps none",
-    )
+    words = "keep the power samples of measurements in at most so many MB (64); 0 keeps none"
+    parser.add_argument("--keep-samples", type=int, default=64, metavar="MB", help=words)
 
 
 def store_of(arguments: Namespace) -> Store:
     """Open the store, whose new sessions keep as many samples as the command line says."""
-    from ..engine.store.database import EVIDENCE_BYTE, Store
+    from ..engine.store.database import Store
 
-    return Store(evidence_byte=EVIDENCE_BYTE if arguments.keep_samples is None else arguments.keep_samples)
+    if not 0 <= arguments.keep_samples <= 1 << 20:
+        raise InputError(f"{arguments.keep_samples} MB", "--keep-samples", "a number of MB from 0")
+    return Store(evidence_byte=arguments.keep_samples << 20)
 
 
 def add_repeats(parser: ArgumentParser) -> None:
@@ -217,14 +216,6 @@ def positive_int(text: str) -> int:
     if value < 1:
         raise ArgumentTypeError(f"'{text}' is not 1 or more")
     return value
-
-
-def megabytes(text: str) -> int:
-    """As bytes."""
-    value = float(text)
-    if not 0 <= value <= 1 << 20:
-        raise ArgumentTypeError(f"'{text}' is no number of MB from 0")
-    return round(value * (1 << 20))
 
 
 def positive_float(text: str) -> float:

@@ -108,9 +108,9 @@ class ServiceHere:
             power_interval_w=energy.power_interval_w,
             event_reasons=reduce(or_, (span.event_reasons for span in spans)),
             power_source=f"{window.power_source}, {len(spans)} boards together",
-            evidence=None
-            if energy.unknown or window.evidence is None
-            else replace(window.evidence, power_w=energy.power_w),
+            evidence=replace(window.evidence, power_w=energy.power_w)
+            if window.evidence and not energy.unknown
+            else None,
             said=(f"energy is not known: {energy.unknown}",) if energy.unknown else (),
         )
 

@@ -105,11 +105,8 @@ class ServiceModelled:
     def window(self, start_ns: int, end_ns: int, time_s: float) -> Window:
         """The figures of the board, `time_s` for each unit of work."""
         energy = self.energy(start_ns, end_ns)
-        readings = [
-            (reading.time_ns, *(self._value(reading, name) for name in EVIDENT))
-            for reading in self._readings
-            if start_ns <= reading.time_ns <= end_ns
-        ]
+        inside = [reading for reading in self._readings if start_ns <= reading.time_ns <= end_ns]
+        readings = [(reading.time_ns, *(self._value(reading, name) for name in EVIDENT)) for reading in inside]
         evidence = Evidence.of([(start_ns, end_ns)], energy.times_s, energy.power_w, readings)
         return Window(
             time_s=time_s,

@@ -101,6 +101,7 @@ _RECORD = ", ".join(RECORD_COLUMNS)
 _OWN = ("id", "created_s", "state", "name", "favourite")
 _COPIED = ", ".join([*(name for name in RECORD_COLUMNS if name not in _OWN), "space", "codes"])
 KEPT_DELETED_S = 7 * 24 * 3600.0
+Rows = Callable[[], Iterable[int]]
 EVIDENCE_BYTE: Final = 64 << 20  # of samples, that a session keeps by default
 _EVIDENCE_LEFT: Final = 7 / 8  # of what a session may keep, once samples gave way: not at every measurement
 _ALIVE = (SessionState.RUNNING.value, SessionState.PAUSED.value)
@@ -109,6 +110,8 @@ _AT_ONCE = 128  # rows in one call: SQLite keeps the interpreter to itself meanw
 
 _WHOLE = "json_valid(m.measured) AND json_valid(coalesce(s.measured, 0)) AND json_valid(coalesce(m.intervals, 0))"
 _STATED_OF_A_ROW = ", ".join(("row", *STATED_COLUMNS))
+# Tables that hold more of some rows, and their columns.
+_BESIDE = {"counters": "row, metrics, tool, timestamp_s", "stated": _STATED_OF_A_ROW, "evidence": "row, packed"}
 
 
 class Store:
@@ -169,11 +172,7 @@ class Store:
             )
 
     def append(
-        self,
-        session: int,
-        measurements: Sequence[Measurement],
-        elapsed_s: float | None = None,
-        needed: Callable[[], Iterable[int]] = tuple,
+        self, session: int, measurements: Sequence[Measurement], elapsed_s: float | None = None, needed: Rows = tuple
     ) -> None:
         """Write measurements in one transaction, committed on return; they take the place of rows only timed so far.
 
@@ -269,11 +268,7 @@ class Store:
                 f" SELECT ?, ordinal, {MEASUREMENT_COLUMNS} FROM measurements WHERE session = ?",
                 (copy, session),
             )
-            for table, kept in (
-                ("counters", "row, metrics, tool, timestamp_s"),
-                ("stated", _STATED_OF_A_ROW),
-                ("evidence", "row, packed"),
-            ):
+            for table, kept in _BESIDE.items():
                 self._db.execute(
                     f"INSERT INTO {table} (session, {kept}) SELECT ?, {kept} FROM {table} WHERE session = ?",
                     (copy, session),
@@ -308,7 +303,7 @@ class Store:
                 ).fetchall()
             ]
             for session in named:
-                for table in ("measurements", "counters", "stated", "evidence"):
+                for table in ("measurements", *_BESIDE):
                     self._db.execute(f"DELETE FROM {table} WHERE session = ?", (session,))
                 self._db.execute("UPDATE fits SET session = NULL WHERE session = ?", (session,))
                 self._db.execute("DELETE FROM sessions WHERE id = ?", (session,))
@@ -500,26 +495,21 @@ class Store:
         stale = [(session, m.row) for m in measurements]  # stated of the time alone, by a session that is resumed
         self._db.executemany("DELETE FROM stated WHERE session = ? AND row = ?", stale)
 
-    def _keep_evidence(self, session: int, samples: Mapping[int, bytes], needed: Callable[[], Iterable[int]]) -> None:
+    def _keep_evidence(self, session: int, samples: Mapping[int, bytes], needed: Rows) -> None:
         [(most,)] = self._db.execute("SELECT evidence_byte FROM sessions WHERE id = ?", (session,)).fetchall()
         if not most or not samples:
             return
         written = [(session, row, packed) for row, packed in samples.items()]
         self._db.executemany("INSERT OR REPLACE INTO evidence VALUES (?, ?, ?)", written)
-        lengths = "SELECT row, length(packed) FROM evidence WHERE session = ? ORDER BY rowid"
-        if session in self._evidence:
-            self._evidence[session] += sum(map(len, samples.values()))
-        else:
-            self._evidence[session] = sum(length for _, length in self._db.execute(lengths, (session,)))
+        self._evidence[session] = self._evidence.get(session, most) + sum(map(len, samples.values()))
         if self._evidence[session] <= most:
             return
-        stays = {*needed(), *samples, self.chosen.get(session)}
+        lengths = "SELECT row, length(packed) FROM evidence WHERE session = ? ORDER BY rowid"
         held = self._db.execute(lengths, (session,)).fetchall()
         left, gone = sum(length for _, length in held), []
+        stays = {*needed(), *samples, self.chosen.get(session)} if left > most else {row for row, _ in held}
         for row, length in held:
-            if left <= _EVIDENCE_LEFT * most:
-                break
-            if row not in stays:
+            if row not in stays and left > _EVIDENCE_LEFT * most:
                 gone.append((session, row))
                 left -= length
         self._db.executemany("DELETE FROM evidence WHERE session = ? AND row = ?", gone)

@@ -46,9 +46,9 @@ from PySide6.QtWidgets import (
 
 from ...engine.results.measurement import Configuration, Measurement, State
 from ...engine.specification.plan import SessionPlan
-from ..monitor.own_trace_plot import OwnTrace, OwnTracePlot, own_trace
+from ..monitor.own_trace_plot import OwnTrace, OwnTracePlot, own_trace, sampled_trace
 from ..shared import theme
-from ..shared.current_result import ResultCaption
+from ..shared.current_result import PIN_NAMES, ResultCaption
 from ..shared.label import PlainLabel
 from ..shared.panel import PanelInParts
 from ..shared.settings import Settings
@@ -61,7 +61,9 @@ from .differences import PinnedView
 from .facts import facts_as_html, title_as_html
 
 if TYPE_CHECKING:
+    from ...engine.results.evidence import Evidence
     from ...engine.specification.model import Specification
+    from ...engine.store.database import Store
     from ...engine.workloads.command import Command
 
 _PLAIN, _IN_COMMENT = 0, 1
@@ -296,6 +298,13 @@ def read_kernel_text(origin: Mapping[str, str], _stop: threading.Event | None = 
     return KernelText(title=title, spec=spec, source="\n\n".join(texts) + "\n", changed_s=changed_s)
 
 
+def _samples_of(store: Store, session: int, measurements: Iterable[Measurement]) -> tuple[Evidence | str, ...]:
+    """The samples of each measurement, or why there are none."""
+    from ...engine.session.evidence import evidence_of
+
+    return tuple(evidence_of(store, session, measurement) for measurement in measurements)
+
+
 _LEAST_WIDTH, _MOST_WIDTH, _LEAST_HEIGHT = 280, 420, 260  # pixels
 _LOOK_AGAIN_MS = 250  # while readings of after the window are still to come
 _NO_SESSION = (
@@ -331,9 +340,12 @@ class InspectorPanel(PanelInParts):
         self._kernel_of: SessionPlan | None = None  # whose source is read or being read
         self._reader = LatestTask(self, self._source_read, self._source_not_read)
         self._again = timer(self, self._show_trace, _LOOK_AGAIN_MS, once=True)
+        self._sampled: tuple[object, tuple[Evidence | str, ...]] = None, ()  # which measurements, and their samples
+        self._sampler = LatestTask(self, self._samples_read)
         context, settings = self._context, Settings()
         self.trace = OwnTracePlot(at_once=False)
         yield from self.trace.make_parts()
+        self.trace.over_chosen.connect(self._show_trace)
         self.caption = ResultCaption(context.result)
         self.title, self.pin = PlainLabel(wrap=True, selectable=True), QPushButton("&Pin")
         self.chooser, self.answer = ChooserBar(context, settings), AnswerBar(context, settings)
@@ -534,9 +546,41 @@ class InspectorPanel(PanelInParts):
         plan = self._context.result.plan
         board = self._context.boards.measured_by(plan) if plan is not None else None
         shown = own_trace(board.trace, measurement, board.opened_s) if board is not None else _NOT_WATCHED
-        self.trace.show_trace(shown)
+        self._offer_others()
+        self._lay_samples(measurement, shown)
         if isinstance(shown, OwnTrace) and not shown.complete:
             self._again.start()
+
+    def _offer_others(self) -> None:
+        """The best and the pinned ones can be laid over the chosen one."""
+        result = self._context.result
+        named = [*zip(PIN_NAMES, result.pins, strict=False), ("best so far", result.best)]
+        others = {index: name for name, index in reversed(named) if index not in (None, result.chosen)}
+        self.trace.offer([(f"{name} · #{index + 1}", index) for index, name in others.items() if index is not None])
+
+    def _lay_samples(self, measurement: Measurement, shown: OwnTrace | str) -> None:
+        """Show what the trace of this run has, else the samples kept in the store; another measurement's over it."""
+        result, store, over = self._context.result, self._context.store, self.trace.over
+        session = result.session
+        if not session or measurement.window_ns is None or measurement.source == "recorded":
+            self.trace.show_trace(shown)
+            return
+        store.chosen[session] = measurement.row
+        pair = [measurement, *([] if over is None or result.table is None else [result.table.measurement(over)])]
+        wanted, (read, samples) = (session, *(item.row for item in pair)), self._sampled
+        if wanted == read:
+            both = zip(samples, pair, strict=True)
+            traces = [seen if isinstance(seen, str) else sampled_trace(seen, of) for seen, of in both]
+            self.trace.show_trace(traces[0] if isinstance(shown, str) else shown, *traces[1:])
+            return
+        self.trace.show_trace(shown)
+        if len(pair) > 1 or isinstance(shown, str):
+            self._sampler.run(lambda _stop: (wanted, _samples_of(store, session, pair)))
+
+    @Slot(object)
+    def _samples_read(self, sampled: tuple[object, tuple[Evidence | str, ...]]) -> None:
+        self._sampled = sampled
+        self._show_trace()
 
     # --- the source --------------------------------------------------------------------------------------------------
 

@@ -178,6 +178,15 @@ class Settings:
         self._file.setValue("alarms/board_lost", int(rules.board_lost))
 
     @property
+    def samples_mb(self) -> int:
+        """Samples that a session keeps of its measurements, at most, MB; 0: none."""
+        return round(self._number("samples_mb", 64))
+
+    @samples_mb.setter
+    def samples_mb(self, value: int) -> None:
+        self._file.setValue("samples_mb", value)
+
+    @property
     def lanes(self) -> str:
         """Which traces are shown, and how; empty: as at the first start."""
         return str(self._file.value("lanes", ""))

@@ -10,6 +10,7 @@ from ..meters.board_meters import BoardMeters
 from ..shared.bridge import Engine, EngineBridge
 from ..shared.context import Context
 from ..shared.current_result import CurrentResult
+from ..shared.settings import Settings
 from ..shared.watched_boards import WatchedBoards, is_real
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class Services:
         self.result.follow_board(self.boards.current)
         self.boards.board_changed.connect(self.result.follow_board)
         self._store: Store | None = None
+        self._samples_mb = Settings().samples_mb  # read on Qt's thread
         self._opening = threading.Lock()
         self._context: Context | None = None
 
@@ -44,7 +46,7 @@ class Services:
             if self._store is None:
                 from ...engine.store.database import Store
 
-                self._store = Store()
+                self._store = Store(evidence_byte=self._samples_mb << 20)
             return self._store
 
     def context(self) -> Context:
@@ -52,6 +54,12 @@ class Services:
         if self._context is None:
             self._context = Context(self.bridge, self.boards, self.store, self.result)
         return self._context
+
+    def keep_samples(self, most_mb: int) -> None:
+        """From the next session on each keeps so many samples of its measurements; 0: none."""
+        self._samples_mb = Settings().samples_mb = most_mb
+        if self._store is not None:
+            self._store.evidence_byte = most_mb << 20
 
     def close(self) -> None:
         """End the engine, then the sampling, then the store."""

@@ -18,7 +18,7 @@ from ...base.paths import data_folder
 from ..inspector.load_form import LoadForm
 from ..shared.label import PlainLabel
 from ..shared.settings import THEMES, Settings
-from ..shared.widgets import button, hbox, vbox
+from ..shared.widgets import WholeBox, button, hbox, vbox
 from .log import log_folder
 
 _THEME_WORDS = {"system": "of the system", "light": "light", "dark": "dark"}
@@ -28,6 +28,7 @@ class SettingsWindow(QDialog):
     """Everything takes effect at once. Stays beside the main window."""
 
     theme_chosen = Signal(str)
+    samples_chosen = Signal(int)  # MB of a session
     reset_asked = Signal()  # everything back: the layout too
 
     def __init__(self, settings: Settings, parent: QWidget | None = None) -> None:
@@ -37,6 +38,11 @@ class SettingsWindow(QDialog):
         self.colours = QComboBox()
         for mode in THEMES:
             self.colours.addItem(_THEME_WORDS[mode], mode)
+        self.samples = WholeBox()
+        self.samples.setRange(0, 100_000)
+        self.samples.setSuffix(" MB a session")
+        self.samples.setSpecialValueText("none")
+        self.samples.setToolTip("Of a larger session those of the front, the best, the chosen and the newest are kept")
         self.load = LoadForm(settings)
         year = QGroupBox("A year of the tuned work")
         vbox(self.load, of=year)
@@ -44,6 +50,7 @@ class SettingsWindow(QDialog):
         self.reset = button("&Reset all settings", tip, self._reset)
         form = QFormLayout()
         form.addRow("&Colours", self.colours)
+        form.addRow("Keep &samples", self.samples)
         form.addRow(year)
         form.addRow("Data folder", _Link(str(data_folder())))
         form.addRow("Log folder", _Link(str(log_folder())))
@@ -55,10 +62,12 @@ class SettingsWindow(QDialog):
         vbox(form, note, hbox(self.reset, 1, close), of=self)
         self.show_settings()
         self.colours.activated.connect(self._colours_chosen)
+        self.samples.valueChanged.connect(self.samples_chosen)
 
     def show_settings(self) -> None:
         """Show what is kept."""
         self.colours.setCurrentIndex(self.colours.findData(self._settings.theme))
+        self.samples.setValue(self._settings.samples_mb)
         self.load.look_again()
 
     @Slot()

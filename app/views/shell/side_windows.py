@@ -34,7 +34,7 @@ class SideWindows(QObject):
 
     def __init__(self, window: QWidget, services: Services, settings: Settings) -> None:
         super().__init__(window)
-        boards = services.boards
+        boards, self._keep_samples = services.boards, services.keep_samples
         self._window, self._boards, self._meters, self._settings = window, boards, services.meters, settings
         self.by_name: dict[str, QWidget] = {}  # those that were made
         self._wizard = OwnTurn(self, self._ask_new)
@@ -134,6 +134,7 @@ class SideWindows(QObject):
         def make() -> SettingsWindow:
             made = SettingsWindow(self._settings, self._window)
             made.theme_chosen.connect(self.theme_chosen)
+            made.samples_chosen.connect(self._keep_samples)
             made.reset_asked.connect(self.reset_asked)
             return made
 

@@ -19,6 +19,7 @@ from fixtures.pool_sides import BUNDLE, board
 
 from app.base.errors import InputError, WattridgeError
 from app.base.paths import resources
+from app.engine.results.evidence import Evidence
 from app.engine.results.measurement import Depth, Measurement, State
 from app.engine.runner.pool import messages
 from app.engine.runner.pool.messages import Bundle, Request, SessionWork, bundle_message, bundle_of, parse_bundle
@@ -45,6 +46,7 @@ MEASURED = Measurement(
     source="simulated",
     timestamp_s=1.5e9,
     cost_s=0.3,
+    evidence=Evidence.of([(5, 9)], np.zeros(1), np.full(1, 300.0), [(6, 1410.0, 4.0)]).pack(),
 )
 REQUESTS = (
     Request("open", SESSION, 1, work=WORK),
@@ -73,6 +75,7 @@ def test_measurements_arrive_as_they_were_made_by_the_board_that_made_them() -> 
     assert arrived.board == "GPU-1"
     assert (arrived.row, arrived.configuration, arrived.state) == (17, MEASURED.configuration, State.OK)
     assert (arrived.message, arrived.window_ns, arrived.cost_s) == (MEASURED.message, (5, 9), 0.3)
+    assert arrived.evidence == MEASURED.evidence
     assert arrived.values["time_s"] == 0.25
     assert math.isnan(arrived.values["GFLOP/s"])
     assert arrived.intervals["time_s"] == (0.2, 0.3)
@@ -271,6 +274,8 @@ def test_ten_thousand_malformed_lines_are_one_line_each_and_nothing_is_done() ->
         {"values": {"a\nb": 1.0}},
         {"intervals": {"time_s": [1.0]}},
         {"window_ns": [1, 2, 3]},
+        {"evidence": "AAAA"},
+        {"evidence": [1]},
         {"error": None},
         {"cost_s": None},
     ],

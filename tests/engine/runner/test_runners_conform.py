@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from fixtures.cuda_bench import Bench
 from fixtures.engine_fakes import grid, measurement_of
@@ -19,6 +20,7 @@ from fixtures.virtual_cuda import VirtualBoard
 from app.base.paths import resources
 from app.engine.control.guard import DeviceGuard
 from app.engine.formats.read import read_recording
+from app.engine.results.evidence import unpack
 from app.engine.results.measurement import Depth, State
 from app.engine.results.objectives import Goal, Objective
 from app.engine.runner.base import PreparationFailed, Runner
@@ -134,6 +136,21 @@ def test_each_row_that_is_asked_for_is_measured_once_in_full(made: Made) -> None
         assert each.state is not State.OK or each.values["time_s"] > 0
         assert each.state is State.OK or each.error
     assert list(runner.measure([], go())) == []
+
+
+def test_power_that_was_measured_comes_with_its_samples(made: Made) -> None:
+    """And nothing else does: neither what is replayed, nor what was only timed or too short for the sensor."""
+    runner, _ = made
+    for each in runner.measure([0, 1], go()):
+        if each.state is not State.OK or "power_w" not in each.values or each.source == "recorded":
+            assert not each.evidence
+            continue
+        kept = unpack(each.evidence)
+        drawn = {**each.values, **each.as_measured}
+        assert kept.mean_power_w - drawn.get("aftereffect_w", 0.0) == pytest.approx(drawn["power_w"], rel=0.02)
+        assert int(np.bitwise_or.reduce(kept.event_reasons)) == each.event_reasons
+    for each in runner.time([2], go()) if runner.timed else []:
+        assert not each.evidence
 
 
 def test_nothing_is_measured_once_it_is_stopped(made: Made) -> None:

@@ -13,6 +13,7 @@ import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fixtures.engine_fakes import FakeRunner, Listener, grid, measurement_of, plan
@@ -132,9 +133,9 @@ def test_a_session_keeps_what_it_measured_beside_what_it_states_however_often_it
         appended: dict[int, Measurement] = {}
         write = store.append
 
-        def remembered(session: int, measurements: list[Measurement], elapsed_s: float | None = None) -> None:
+        def remembered(session: int, measurements: list[Measurement], *more: Any) -> None:
             appended.update({measurement.row: measurement for measurement in measurements})
-            write(session, measurements, elapsed_s)
+            write(session, measurements, *more)
 
         store.append = remembered  # type: ignore[method-assign, assignment]
         first = run_session(
@@ -203,7 +204,7 @@ def test_a_store_of_the_schema_before_is_upgraded_and_no_figure_changes(own_data
         store.restate(1, [replace(one, values={**one.values, "energy_j": 5.0})], {"condition": "40 °C"})
         assert figures(store)[row].as_measured == {"energy_j": one.values["energy_j"]}
     assert rows_of(path, "measurements") == before
-    assert version_of(path) == 7
+    assert version_of(path) == 8
 
 
 _KILLED = """
@@ -220,7 +221,10 @@ Store()
 """
 
 
-@pytest.mark.parametrize("when", ["CREATE TABLE stated", "PRAGMA user_version = 7", "COMMIT"])
+@pytest.mark.parametrize(
+    "when",
+    ["CREATE TABLE stated", "CREATE TABLE evidence", "ALTER TABLE sessions", "PRAGMA user_version = 8", "COMMIT"],
+)
 def test_an_upgrade_that_is_killed_leaves_the_store_as_it_was(own_data_folder: Path, when: str) -> None:
     path = old_store(own_data_folder)
     before = rows_of(path, "measurements")
@@ -230,7 +234,7 @@ def test_an_upgrade_that_is_killed_leaves_the_store_as_it_was(own_data_folder: P
     with Store() as store:
         assert len(figures(store)) == 9
     assert rows_of(path, "measurements") == before
-    assert version_of(path) == 7
+    assert version_of(path) == 8
 
 
 def test_several_processes_that_come_at_once_upgrade_it_once(own_data_folder: Path) -> None:
@@ -247,7 +251,7 @@ def test_several_processes_that_come_at_once_upgrade_it_once(own_data_folder: Pa
         assert process.stdout is not None
         assert process.stdout.readline() == "here\n"
     assert [process.communicate("\n", timeout=60)[0].split() for process in processes] == [["9"]] * 3
-    assert version_of(path) == 7
+    assert version_of(path) == 8
 
 
 @pytest.mark.skipif(os.geteuid() == 0 and shutil.which("setpriv") is None, reason="root may write everything")
@@ -278,7 +282,7 @@ def test_a_program_of_the_schema_before_refuses_this_one_in_one_line(
     old_store(own_data_folder)
     Store().close()
     monkeypatch.setattr("app.engine.store.schema._VERSION", 6)
-    with pytest.raises(WattridgeError, match=r"newer version \(schema 7, this program knows 6\)"):
+    with pytest.raises(WattridgeError, match=r"newer version \(schema 8, this program knows 6\)"):
         Store()
     assert main(["sessions"]) == 1
     said = capsys.readouterr()

@@ -21,15 +21,18 @@ from app.base.paths import resources
 from app.engine.analysis.quantities import quantities_of
 from app.engine.metering.condition import Condition
 from app.engine.metering.thermal import ThermalModel
+from app.engine.results.evidence import Evidence
 from app.engine.results.measurement import Measurement, State
 from app.engine.runner.stating import Statement
 from app.engine.session.load import load_specification
 from app.engine.space.result_table import ResultTable
+from app.engine.store.database import Store
 from app.engine.workloads.source_kernel import SourceKernel
 from app.sensors.event_reasons import EventReason
 from app.sensors.limits import limits_of
 from app.sensors.trace.trace import Trace
 from app.views.inspector.panel import InspectorPanel, SourceView
+from app.views.monitor.own_trace_plot import OwnTracePlot
 from app.views.shared import theme
 
 SPACE = grid_space()
@@ -66,8 +69,14 @@ def trace(gpu: FakeGpu) -> Trace:
 
 
 @pytest.fixture
-def lab(gpu: FakeGpu, trace: Trace) -> Lab:
-    return Lab(gpu, trace=trace)
+def store(own_data_folder: Path) -> Iterator[Store]:
+    with Store() as made:
+        yield made
+
+
+@pytest.fixture
+def lab(gpu: FakeGpu, trace: Trace, store: Store) -> Lab:
+    return Lab(gpu, store, trace=trace)
 
 
 @pytest.fixture
@@ -369,10 +378,10 @@ def test_readings_of_after_the_window_are_drawn_as_they_come(
     qtbot.waitUntil(lambda: float(plot.plots.power.getData()[0][-1]) > 1.3, timeout=3000)
 
 
-def test_a_board_that_tells_no_clock_has_only_the_power_drawn(qtbot: QtBot) -> None:
+def test_a_board_that_tells_no_clock_has_only_the_power_drawn(qtbot: QtBot, store: Store) -> None:
     gpu = FakeGpu(working, missing={"graphics_clock_mhz": "not told"})
     trace = filled_trace(gpu, 20.0)
-    lab = Lab(gpu, trace=trace)
+    lab = Lab(gpu, store, trace=trace)
     panel = InspectorPanel(lab.context)
     qtbot.addWidget(panel)
     panel.show()
@@ -400,6 +409,81 @@ def test_a_trace_that_is_not_there_says_why(trace: Trace, shows: Shows) -> None:
         assert plot.note.isVisible()
         assert plot.plots.isHidden()
         assert why in plot.note.text()
+
+
+def kept(level_w: float, row: int, **changed: Any) -> Measurement:
+    """A measurement of a session of yesterday, whose samples scatter around a power; a cap acts in its second half."""
+    readings = [(20_000_000 * place, 1410.0 - row, 4.0 if place > 5 else 0.0) for place in range(1, 11)]
+    times_s = 0.01 + 0.02 * np.arange(9)
+    evidence = Evidence.of([(0, 200_000_000)], times_s, level_w + np.arange(9) - 4.0, readings)
+    values = {**measured(SPACE, row).values, "power_w": level_w}
+    rest = {"window_ns": (0, 200_000_000), "values": values, "evidence": evidence.pack(), **changed}
+    return dataclasses.replace(live(row, **rest), timestamp_s=time.time() - 86_400)
+
+
+def stored(store: Store, lab: Lab, *measurements: Measurement) -> None:
+    plan = plan_for(SPACE, OBJECTIVE, source="nvml")
+    session = store.create_session(plan)
+    store.append(session, measurements)
+    assert session == 1, "the number that the scripted engine gives"
+    lab.session(store.load(session).table, plan)
+    lab.result.select(0)
+
+
+def test_a_measurement_of_a_stored_session_shows_its_samples(
+    lab: Lab, store: Store, panel: InspectorPanel, qtbot: QtBot
+) -> None:
+    stored(store, lab, kept(300.0, 4))
+    plot = panel.trace
+    qtbot.waitUntil(lambda: plot.note.isHidden(), timeout=5_000)
+    time_s, power_w = plot.plots.power.getData()
+    assert time_s.tolist() == pytest.approx((0.01 + 0.02 * np.arange(9)).tolist())
+    assert power_w.tolist() == pytest.approx((300.0 + np.arange(9) - 4.0).tolist())
+    assert plot.plots.clock.getData()[1].tolist() == pytest.approx([1406.0] * 10)
+    assert plot.plots.mean.getData()[1] == pytest.approx([300.0, 300.0])
+    assert plot.plots.reasons.getData()[0].tolist() == pytest.approx(
+        [end for place in range(6, 11) for end in (0.02 * (place - 1), 0.02 * place)]
+    )
+    assert "power cap, 100 ms" in plot.legend.text()
+    assert store.chosen == {1: 4}, "the samples of what is chosen do not give way"
+
+
+def laid_over(plot: OwnTracePlot) -> int:
+    """The samples that are drawn of another measurement."""
+    times_s = plot.plots.other_power.getData()[0]
+    return 0 if times_s is None else len(times_s)
+
+
+def test_two_stored_measurements_are_laid_over_one_another(
+    lab: Lab, store: Store, panel: InspectorPanel, qtbot: QtBot
+) -> None:
+    stored(store, lab, kept(300.0, 4), kept(350.0, 6))
+    plot = panel.trace
+    assert not plot.others.isVisible(), "there is nothing to choose from"
+    lab.result.pin(1)
+    panel.tabs.setCurrentWidget(plot)
+    qtbot.waitUntil(lambda: plot.others.isVisible() and plot.note.isHidden(), timeout=5_000)
+    assert laid_over(plot) == 0
+    assert plot.others.itemText(1) == "A · #2"
+    plot.others.setCurrentIndex(1)
+    plot.others.activated.emit(1)
+    qtbot.waitUntil(lambda: laid_over(plot) > 0, timeout=5_000)
+    assert plot.plots.other_power.getData()[1].mean() == pytest.approx(350.0)
+    assert plot.plots.power.getData()[1].mean() == pytest.approx(300.0)
+    low, high = plot.plots.power_plot.viewRange()[1]
+    assert low < 296 < 354 < high, "both are in sight"
+    assert "A · #2: mean 350 W" in plot.legend.text()
+    lab.result.select(1)
+    qtbot.waitUntil(lambda: plot.plots.power.getData()[1].mean() == pytest.approx(350.0), timeout=5_000)
+    assert laid_over(plot) == 0, "it is not laid over itself"
+
+
+def test_a_stored_measurement_without_samples_says_why(
+    lab: Lab, store: Store, panel: InspectorPanel, qtbot: QtBot
+) -> None:
+    store.evidence_byte = 0
+    stored(store, lab, kept(300.0, 4))
+    qtbot.waitUntil(lambda: "to do without" in panel.trace.note.text(), timeout=5_000)
 
 
 def test_the_figures_begin_at_their_top(shows: Shows, lab: Lab, panel: InspectorPanel, qtbot: QtBot) -> None:

@@ -416,6 +416,7 @@ def parse_origin(answer: Mapping[str, Any]) -> dict[str, str]:
 
 def measurement_document(measurement: Measurement) -> dict[str, Any]:
     """As it is sent, without its configuration."""
+    evidence = measurement.evidence if len(measurement.evidence) < _LONGEST_EVIDENCE else b""
     return {
         "row": int(measurement.row),
         "state": measurement.state.value,
@@ -431,9 +432,7 @@ def measurement_document(measurement: Measurement) -> dict[str, Any]:
         "source": measurement.source,
         "timestamp_s": _or_null(measurement.timestamp_s),
         "cost_s": _or_null(measurement.cost_s),
-        "evidence": base64.b64encode(measurement.evidence).decode()
-        if len(measurement.evidence) < _LONGEST_EVIDENCE
-        else "",
+        "evidence": base64.b64encode(evidence).decode(),
     }
 
 
@@ -487,14 +486,11 @@ def _pair(ends: Any) -> tuple[float, float]:
 
 def _evidence(sent: Any) -> bytes:
     """Samples that can be read, packed; empty where there are none. Raises Garbled."""
-    if not sent:
-        return b""
     try:
-        packed = base64.b64decode(sent, validate=True)
-        unpack(packed)
+        packed = base64.b64decode(sent or b"", validate=True)
+        return packed if not packed or unpack(packed) else b""
     except (ValueError, TypeError):
         raise Garbled("samples that are none") from None
-    return packed if len(packed) < _LONGEST_EVIDENCE else b""
 
 
 def _window(ends: Any) -> tuple[int, int]:
