@@ -126,6 +126,8 @@ class Board(TypedDict):
     cannot_set: Mapping[str, str]
     workload_power_profiles: list[PowerProfile] | None
     left_over: LeftOver | None
+    throttled_s: Mapping[str, float]
+    energy_counter_note: NotRequired[str]
     opencl: NotRequired[list[OpenclDevice]]
     cuda: NotRequired[CudaInUse]
 
@@ -186,6 +188,7 @@ class Monitored(TypedDict):
     energy_j: float
     energy_source: str
     energy_counter_j: float
+    energy_counter_note: str
     event_reasons_s: Mapping[str, Finite]
     clock_there: ClockThere | None
     faults: list[str]

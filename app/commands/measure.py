@@ -104,6 +104,8 @@ def _run(words: Sequence[str], watches: Sequence[Watch], stop: Stop, *, quiet: b
     """The program, with this terminal. With --json its output goes to standard error, for ours is the document."""
     from ..engine.workloads.subprocesses import run_process
 
+    for item in watches:
+        item.mark()
     try:
         return run_process(
             words,

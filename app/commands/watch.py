@@ -9,6 +9,7 @@ import math
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
@@ -22,6 +23,15 @@ from ..sensors.channel import POWER_SAMPLES
 from ..sensors.event_reasons import names as reason_names
 from ..sensors.gpu import LIVE, Gpu, StreamsReadings
 from ..sensors.recorded.gpu import RecordedGpu
+from ..sensors.throttling import (
+    Mark,
+    in_place_of_samples,
+    mark,
+    seconds_counted,
+    shares_between,
+    throttled_s,
+    throttled_words,
+)
 from .arguments import add_board, add_force
 from .terminal import ProgressBar, print_description, print_json, print_table, say, show, stop_on_interrupt
 
@@ -31,6 +41,7 @@ if TYPE_CHECKING:
     from .documents import Board, OpenclDevice, PowerProfile
 
 _LOOK_S = 0.05
+_COMPARED_S = 1.0  # over which an energy counter is compared with the power
 _PATIENCE_S = 5.0  # for the last reading
 _NOW = (("power_instant_w", "W"), ("graphics_clock_mhz", "MHz"), ("temperature_c", "°C"), ("utilisation_percent", "%"))
 
@@ -60,6 +71,10 @@ def gpus(arguments: Namespace) -> int:
     boards = list_gpus()
     try:
         described = [_describe(gpu) for gpu in boards]
+        with ThreadPoolExecutor() as pool:
+            notes = pool.map(_counter_note, boards if arguments.verbose else ())
+            for board, note in zip(described, notes, strict=False):
+                board["energy_counter_note"] = note
     finally:
         for gpu in boards:
             gpu.close()
@@ -109,11 +124,28 @@ def _print_details(board: Board) -> None:
     if missing := board["unavailable"]:
         show("", f"{board['name']} does not report")
         show(*(f"  {name}: {reason}" for name, reason in missing.items()))
+    if board["throttled_s"]:
+        show("", f"{board['name']}: held back since the driver was loaded: {throttled_words(board['throttled_s'])}")
+    if note := board.get("energy_counter_note"):
+        show("", f"{board['name']}: {note}")
     profiles = board["workload_power_profiles"]
     why = board["cannot_set"].get("workload_power_profile", "")
     show("", f"{board['name']}: workload power profiles" + (f": none ({why})" if profiles is None else ""))
     if profiles is not None:
         print_table([list(profile.values()) for profile in profiles], tuple(profiles[0]))
+
+
+def _counter_note(gpu: Gpu) -> str:
+    from ..sensors.trace.counter import counter_note, counter_now
+    from ..sensors.trace.live_board import LiveBoard
+
+    board = LiveBoard(gpu, interval_s=_LOOK_S)
+    before = counter_now(gpu)
+    gpu.clock.wait(_COMPARED_S)
+    after = counter_now(gpu)
+    board.stop()
+    board.sampler.join()
+    return counter_note(board.trace, before, after)
 
 
 def _opencl_devices() -> tuple[list[OpenclDevice], str]:
@@ -173,6 +205,8 @@ def _describe(gpu: Gpu) -> Board:
     if line:
         say(line)
     cannot_set = {name: why for name in WORDS if (why := why_not_set(gpu, name))}
+    if info.power_limit.from_outside:
+        say(f"{info.label}: {info.power_limit.from_outside}")
     for name, why in cannot_set.items() if info.live else ():  # of simulated boards: under cannot_set
         if name != PROFILE:  # most boards have none: see --verbose
             say(f"{info.label}: the {WORDS[name]} cannot be set: {why}")
@@ -199,6 +233,7 @@ def _describe(gpu: Gpu) -> Board:
         "cannot_set": cannot_set,
         "workload_power_profiles": None if PROFILE in cannot_set else _power_profiles(gpu),
         "left_over": left_over,
+        "throttled_s": throttled_s(gpu),
     }
 
 
@@ -239,6 +274,7 @@ def monitor_arguments(parser: ArgumentParser) -> None:
 def monitor(arguments: Namespace) -> int:
     """Watch one board for a while: mean, least and largest of every channel, and the energy; or serve it."""
     from ..sensors.select import open_gpu
+    from ..sensors.trace.counter import counter_note, counter_now
     from ..sensors.trace.live_board import LiveBoard
 
     if arguments.interval <= 0:
@@ -259,6 +295,7 @@ def monitor(arguments: Namespace) -> int:
             arguments.duration = gpu.length_s + arguments.interval  # with its last reading
     faults: list[str] = []
     begun_ns = gpu.clock.now_ns()
+    begun, counted = mark(gpu), counter_now(gpu)
     board = LiveBoard(
         gpu,
         interval_s=arguments.interval,
@@ -283,7 +320,8 @@ def monitor(arguments: Namespace) -> int:
         except WattridgeError as error:
             faults.append(str(error))
     bar.show(1, 1, _now_line(trace), final=True)
-    document = _monitor_document(gpu, trace, begun_ns)
+    document = _monitor_document(gpu, trace, begun_ns, begun)
+    document["energy_counter_note"] = counter_note(trace, counted, counter_now(gpu))
     document["clock_there"] = _clock_there(gpu)
     document["faults"] = faults
     if arguments.out:
@@ -318,7 +356,7 @@ def _now_line(trace: Trace) -> str:
     return " · ".join(parts)
 
 
-def _monitor_document(gpu: Gpu, trace: Trace, begun_ns: int) -> dict[str, Any]:
+def _monitor_document(gpu: Gpu, trace: Trace, begun_ns: int, begun: Mark | None) -> dict[str, Any]:
     if not trace.last_ns:
         raise WattridgeError("the board gave no reading", gpu.info.label, "watch longer, or look at `wattridge gpus`")
     end_ns = trace.last_ns
@@ -330,6 +368,7 @@ def _monitor_document(gpu: Gpu, trace: Trace, begun_ns: int) -> dict[str, Any]:
         statistics = trace.statistics(described.name, begun_ns, end_ns)
         channels[described.name] = {"unit": described.unit, **as_json(statistics)}
     spans = trace.event_spans(begun_ns, end_ns)
+    _, throttled = in_place_of_samples(sum({span.reason for span in spans}), shares_between(begun, mark(gpu)))
     energy_of = trace.trapezoid_j if isinstance(gpu, RecordedGpu) else trace.energy_j
     return {
         "gpu": gpu.info.name,
@@ -340,7 +379,7 @@ def _monitor_document(gpu: Gpu, trace: Trace, begun_ns: int) -> dict[str, Any]:
         "energy_j": energy_of(begun_ns, end_ns),
         "energy_source": trace.power_name,
         "energy_counter_j": _counter_difference(trace, begun_ns, end_ns),
-        "event_reasons_s": _seconds_by_reason(spans),
+        "event_reasons_s": seconds_counted(_seconds_by_reason(spans), throttled, (end_ns - begun_ns) / 1e9),
     }
 
 
@@ -392,7 +431,7 @@ def _print_monitor(document: dict[str, Any], gpu: Gpu) -> None:
             remarks=[f"{labels[name]}: not available, {why}" for name, why in document["unavailable"].items()],
         )
     )
-    for line in document["faults"]:
+    for line in filter(None, (document["energy_counter_note"], *document["faults"])):
         say(line)
     for file in document.get("files", ()):
         show(f"written: {file}")

@@ -25,6 +25,7 @@ from ...base.errors import WattridgeError
 from ...sensors.channel import Reading
 from ...sensors.event_reasons import LIMITING
 from ...sensors.gpu import Execution, HoldsValues, Load, NotSupported
+from ...sensors.throttling import in_place_of_samples, mark
 from .characterisation.store import known_characterisation
 from .condition import Condition
 from .confidence import limited_interval, not_negative
@@ -305,6 +306,7 @@ class Meter:
         try:
             if self._gpu.clock.wait(settle_s, stop) or not self._watch(run, least_s, most_s, stop):
                 return None
+            run.closed = mark(self._gpu)
         finally:
             execution = self._end()
         if run.execution is None:
@@ -444,6 +446,7 @@ class Meter:
         """Open the window now; the execution of the launches before it."""
         before = lap(self._gpu, run.load)
         run.opened_ns = self._gpu.clock.now_ns()
+        run.opened = mark(self._gpu)
         run.readings.clear()
         return before
 
@@ -513,6 +516,7 @@ class Meter:
             interval = interval and not_negative((interval[0] - aftereffect_w, interval[1] - aftereffect_w))
         temperature_c = self._mean(run.readings, "temperature_c")
         fast_w, slow_w = self._source.drawn_lately_w(run.opened_ns, stretches[-1].end_ns)
+        reasons, throttled = in_place_of_samples(self._reasons(run.readings), run.throttled)
         return Window(
             time_s=execution.time_s,
             power_w=power_w,
@@ -522,7 +526,8 @@ class Meter:
             temperature_c=temperature_c,
             core_voltage_mv=self._mean(run.readings, "core_voltage_mv"),
             memory_clock_mhz=self._mean(run.readings, "memory_clock_mhz"),
-            event_reasons=self._reasons(run.readings),
+            event_reasons=reasons,
+            throttled=throttled,
             window_ns=(run.opened_ns, stretches[0].launch_ns),
             power_source=self._source.sensor.words,
             settled=run.settled,

@@ -12,6 +12,7 @@ import numpy as np
 from ...sensors.event_reasons import LIMITING
 from ...sensors.event_reasons import names as reason_names
 from ...sensors.gpu import LIVE, HoldsValues
+from ...sensors.throttling import in_place_of_samples, seconds_counted
 from ...sensors.trace.trace import Statistics, Trace
 from .condition import SLOW_S, Condition, drawn_lately_w
 from .confidence import Interval, not_negative
@@ -43,8 +44,9 @@ class Span:
     temperature_c: float
     core_voltage_mv: float  # mean
     memory_clock_mhz: float  # observed, mean
-    event_reasons: int  # every reason seen
+    event_reasons: int  # every reason seen; those that the board counts, as counted
     event_reasons_s: Mapping[str, float]  # reason in words -> seconds
+    throttled: Mapping[str, float]  # reason -> share of the span, where it is counted
     times_s: Floats  # shape (n,): of each power value, from the span's start
     power_w: Floats  # shape (n,)
     clocks_mhz: Floats  # shape (n,), at the same times
@@ -71,6 +73,7 @@ def read_span(watch: Watch, start_ns: int, end_ns: int) -> Span:
         The times, ns on the board's clock.
     """
     trace, gpu = watch.trace, watch.gpu
+    watch.mark()
     sensor, energy = _energy(watch, start_ns, end_ns)
     reasons_s: dict[str, float] = {}
     bits = 0
@@ -78,6 +81,7 @@ def read_span(watch: Watch, start_ns: int, end_ns: int) -> Span:
         bits |= int(span.reason)
         for name in reason_names(int(span.reason)):
             reasons_s[name] = reasons_s.get(name, 0.0) + (span.end_ns - span.start_ns) / 1e9
+    bits, throttled = in_place_of_samples(bits, watch.throttled(start_ns, end_ns))
     condition = _condition(watch, sensor, start_ns, end_ns)
     heat = watch.heat()
     stated_j, stated_interval_j = _stated(heat, energy, condition, limited=bool(bits & LIMITING))
@@ -97,7 +101,8 @@ def read_span(watch: Watch, start_ns: int, end_ns: int) -> Span:
         core_voltage_mv=_mean_of_span(watch, "core_voltage_mv", start_ns, end_ns),
         memory_clock_mhz=_mean_of_span(watch, "memory_clock_mhz", start_ns, end_ns),
         event_reasons=bits,
-        event_reasons_s=reasons_s,
+        event_reasons_s=seconds_counted(reasons_s, throttled, (end_ns - start_ns) / 1e9),
+        throttled=throttled,
         times_s=energy.times_s,
         power_w=energy.power_w,
         clocks_mhz=_clocks_at(trace, start_ns, end_ns, energy.times_s),
@@ -130,6 +135,7 @@ def window_of(span: Span, window_ns: tuple[int, int], time_s: float) -> Window:
         core_voltage_mv=span.core_voltage_mv,
         memory_clock_mhz=span.memory_clock_mhz,
         event_reasons=span.event_reasons,
+        throttled=span.throttled,
         window_ns=window_ns,
         power_source=span.power_source if span.source in LIVE else f"{span.power_source}, {span.source}",
         settled=None,

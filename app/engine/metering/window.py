@@ -10,6 +10,7 @@ from typing import Final
 from ...sensors.channel import Reading
 from ...sensors.event_reasons import LIMITING
 from ...sensors.gpu import Execution, Load
+from ...sensors.throttling import Mark, shares_between
 from .condition import UNKNOWN, Condition
 
 STEADY: Final = 0.005  # change of clock and time between two windows that counts as standing still
@@ -41,7 +42,8 @@ class Window:
     temperature_c: float = math.nan
     core_voltage_mv: float = math.nan  # mean of the values asked for within the window, where there is one
     memory_clock_mhz: float = math.nan  # observed, where the board reports it
-    event_reasons: int = 0  # every reason seen
+    event_reasons: int = 0  # every reason seen; those that the board counts, as counted
+    throttled: Mapping[str, float] = field(default_factory=dict)  # reason -> share of the window, where it is counted
     settled: bool | None = True  # False: a limit acted and the board had not come to rest; None: not looked at
     change: float = 0.0  # of the time of one launch, from one half of the window to the other; relative
     again: float = 0.0  # the same from the window to a later measurement of that time
@@ -83,6 +85,8 @@ class Run:
     launched_ns: int = 0  # when the first launch of all began
     opened_ns: int = 0  # the window's start
     readings: list[Reading] = field(default_factory=list)
+    opened: Mark | None = None  # the counters of throttled time at the window's start
+    closed: Mark | None = None  # and at its end
     execution: Execution | None = None  # of the window
     settled: bool = True
     again: float = 0.0  # change of the time per launch to a second look
@@ -95,6 +99,11 @@ class Run:
         """The execution of the window's launches."""
         assert self.execution is not None, "a run that `Meter.run` returned has ended"
         return self.execution
+
+    @property
+    def throttled(self) -> dict[str, float]:
+        """By reason the share of the window in which the clock was held back, as counted."""
+        return shares_between(self.opened, self.closed)
 
     @property
     def runs(self) -> list[Run]:

@@ -11,6 +11,7 @@ from statistics import fmean, stdev
 from typing import Final
 
 from ...sensors.event_reasons import LIMITING
+from ...sensors.throttling import THROTTLED, throttled_figures
 from ..metering.confidence import Interval, interval_of_repeats, not_negative
 from ..metering.window import Window
 from ..results.measurement import MEASURED, Configuration, Depth, Measurement, State, source_figures
@@ -109,6 +110,7 @@ def over_repeats(
     }
     measured = {name: seen for name, seen in measured.items() if name in _OF_THE_BOARD or len(seen) == len(runs)}
     means = {name: min(seen) if name == "settled" else fmean(seen) for name, seen in measured.items()}
+    means |= {name: sum(seen) / len(runs) for name, seen in measured.items() if name in THROTTLED}  # 0 in the others
     if {"power_w", "time_s"} <= means.keys():
         time_s = sum(run["time_s"] for run in runs)
         means["power_w"] = sum(run["time_s"] * run["power_w"] for run in runs) / time_s
@@ -161,6 +163,7 @@ def _measured(window: Window) -> Figures:
         "recent_power_30s_w": window.condition.slow_w,
     }
     measured = {name: value for name, value in measured.items() if not math.isnan(value)}
+    measured |= throttled_figures(window.throttled)
     if window.aftereffect_w:
         measured["aftereffect_w"] = window.aftereffect_w
     if window.settled is not None and window.event_reasons & LIMITING:

@@ -77,6 +77,7 @@ class ServiceHere:
         assert self._load is not None
         assert self._running is not None
         self._gpu.clock.wait(_PAUSE_S, stop)
+        self._mark()
         served = self._load.take()
         if how := self._running.why_ended:
             raise CommandFailed(State.RUNTIME, f"the server ended under load: {how}")
@@ -116,6 +117,7 @@ class ServiceHere:
     ) -> tuple[int, int, float, dict[str, float]] | None:
         """Run the program that is the client: start and end, seconds on the wall, figures; None where stopped."""
         assert self._running is not None
+        self._mark()
         outcome = self._service.run_client(configuration, self._running, stop, self._gpu.clock.now_ns)
         if outcome is None:
             return None
@@ -123,6 +125,10 @@ class ServiceHere:
         if how := self._running.why_ended:
             raise CommandFailed(State.RUNTIME, f"the server ended under load: {how}")
         return ended.start_ns, ended.end_ns, ended.time_s, figures
+
+    def _mark(self) -> None:
+        for item in self._watches:
+            item.mark()
 
     def drop(self) -> None:
         """End load and server: the next configuration starts it again."""

@@ -249,7 +249,8 @@ class SettingRows(QObject):
             return ""  # until it is known which are requested
         if name == "power_limit_w":
             low, high, default = self._limit.minimum_w, self._limit.maximum_w, self._limit.default_w
-            return f"{low:g} to {high:g} W, by default {default:g} W" if default else f"{low:g} to {high:g} W"
+            facts = [f"{low:g} to {high:g} W", f"by default {default:g} W" if default else "", self._limit.from_outside]
+            return ", ".join(filter(None, facts))
         clocks = self._choices.graphics_mhz if name == "graphics_clock_mhz" else self._choices.memory_mhz
         if name == "memory_clock_mhz":
             return f"{', '.join(str(clock) for clock in clocks[:8])} MHz; by default not locked"
