@@ -26,6 +26,7 @@ from app.sensors.gpu import Load
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.profiles import full_load
 from app.sensors.simulated.twin import Twin, load_twin, twin_names
+from app.sensors.throttling import mark, shares_between
 
 BOARDS = {
     "buffer": {"buffer": True},
@@ -291,14 +292,26 @@ def test_the_share_of_a_window_is_counted_at_its_two_ends() -> None:
     assert board.asked <= 8, "once for each end of a window, however many samples it has"
 
 
-@pytest.mark.parametrize(("limit_w", "least", "most"), [(250.0, 0.0, 0.0), (150.0, 0.9, 1.0)])
-def test_the_counted_share_of_a_simulated_board_is_that_of_its_limit(limit_w: float, least: float, most: float) -> None:
+@pytest.mark.parametrize("limit_w", [250.0, 150.0, 120.0])
+def test_the_share_of_a_window_is_that_of_the_time_in_which_the_limit_acted(limit_w: float) -> None:
+    """At its limit the board's controller goes to and fro: samples show that it acts, the counter for how long."""
     board = SimulatedGpu(load_twin("a100"), clock=VirtualClock())
     board.set_power_limit(limit_w)
+    place = [channel.name for channel in board.channels].index("event_reasons")
+    board.begin(full_load())
+    board.clock.wait(2.0)
+    begun, acted = mark(board), 0
+    for _ in range(2000):
+        board.clock.wait(1e-3)
+        acted += bool(int(board.read().values[place]) & EventReason.POWER_CAP)
+    share = shares_between(begun, mark(board))["power"]
+    board.end()
+    assert share == pytest.approx(acted / 2000, abs=0.01)
+    assert (share == 0.0) == (limit_w == 250.0)
     window = Meter(board).measure(full_load())
     assert window is not None
-    assert least <= window.throttled["power"] <= most
-    assert bool(window.event_reasons & EventReason.POWER_CAP) == (least > 0)
+    assert window.throttled["power"] == pytest.approx(share, abs=0.1)
+    assert window.limited == (share > 0)
 
 
 def test_a_counter_that_stands_still_while_samples_show_its_reason_is_not_believed() -> None:
