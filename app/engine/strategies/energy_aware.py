@@ -35,6 +35,7 @@ import numpy.typing as npt
 from ..models.energy_cost import LEAST_POINTS, EnergyCostModel, Sample, error_share, fit, helps
 from ..models.tuning_methods import energy_of
 from ..results.measurement import Depth, State
+from ..results.settings import UNTOUCHED
 from ..space.search_space import Parameter, Rows, SearchSpace
 from .base import Background, CheckedOptions, Outcome, Report, Search, Strategy, option
 from .energy_log import EnergyLog, Round
