@@ -19,19 +19,11 @@ from ..base.errors import InputError, WattridgeError
 from ..base.files import refuse_taken
 from ..base.formatting import duration
 from ..base.records import as_json
+from ..sensors import throttling
 from ..sensors.channel import POWER_SAMPLES
 from ..sensors.event_reasons import names as reason_names
 from ..sensors.gpu import LIVE, Gpu, StreamsReadings
 from ..sensors.recorded.gpu import RecordedGpu
-from ..sensors.throttling import (
-    Mark,
-    in_place_of_samples,
-    mark,
-    seconds_counted,
-    shares_between,
-    throttled_s,
-    throttled_words,
-)
 from .arguments import add_board, add_force
 from .terminal import ProgressBar, print_description, print_json, print_table, say, show, stop_on_interrupt
 
@@ -41,7 +33,6 @@ if TYPE_CHECKING:
     from .documents import Board, OpenclDevice, PowerProfile
 
 _LOOK_S = 0.05
-_COMPARED_S = 1.0  # over which an energy counter is compared with the power
 _PATIENCE_S = 5.0  # for the last reading
 _NOW = (("power_instant_w", "W"), ("graphics_clock_mhz", "MHz"), ("temperature_c", "°C"), ("utilisation_percent", "%"))
 
@@ -124,9 +115,8 @@ def _print_details(board: Board) -> None:
     if missing := board["unavailable"]:
         show("", f"{board['name']} does not report")
         show(*(f"  {name}: {reason}" for name, reason in missing.items()))
-    if board["throttled_s"]:
-        show("", f"{board['name']}: held back since the driver was loaded: {throttled_words(board['throttled_s'])}")
-    if note := board.get("energy_counter_note"):
+    held_back = throttling.throttled_words(board["throttled_s"])
+    for note in filter(None, (held_back, board.get("energy_counter_note"))):
         show("", f"{board['name']}: {note}")
     profiles = board["workload_power_profiles"]
     why = board["cannot_set"].get("workload_power_profile", "")
@@ -136,15 +126,14 @@ def _print_details(board: Board) -> None:
 
 
 def _counter_note(gpu: Gpu) -> str:
-    from ..sensors.trace.counter import counter_note, counter_now
+    from ..sensors.trace.counter import LEAST_S, counter_note, counter_now
     from ..sensors.trace.live_board import LiveBoard
 
     board = LiveBoard(gpu, interval_s=_LOOK_S)
     before = counter_now(gpu)
-    gpu.clock.wait(_COMPARED_S)
+    gpu.clock.wait(LEAST_S)
     after = counter_now(gpu)
-    board.stop()
-    board.sampler.join()
+    board.close()  # and the GPU, which is looked at no more
     return counter_note(board.trace, before, after)
 
 
@@ -233,7 +222,7 @@ def _describe(gpu: Gpu) -> Board:
         "cannot_set": cannot_set,
         "workload_power_profiles": None if PROFILE in cannot_set else _power_profiles(gpu),
         "left_over": left_over,
-        "throttled_s": throttled_s(gpu),
+        "throttled_s": throttling.throttled_s(gpu),
     }
 
 
@@ -295,7 +284,7 @@ def monitor(arguments: Namespace) -> int:
             arguments.duration = gpu.length_s + arguments.interval  # with its last reading
     faults: list[str] = []
     begun_ns = gpu.clock.now_ns()
-    begun, counted = mark(gpu), counter_now(gpu)
+    begun, counted = throttling.mark(gpu), counter_now(gpu)
     board = LiveBoard(
         gpu,
         interval_s=arguments.interval,
@@ -356,7 +345,7 @@ def _now_line(trace: Trace) -> str:
     return " · ".join(parts)
 
 
-def _monitor_document(gpu: Gpu, trace: Trace, begun_ns: int, begun: Mark | None) -> dict[str, Any]:
+def _monitor_document(gpu: Gpu, trace: Trace, begun_ns: int, begun: throttling.Mark) -> dict[str, Any]:
     if not trace.last_ns:
         raise WattridgeError("the board gave no reading", gpu.info.label, "watch longer, or look at `wattridge gpus`")
     end_ns = trace.last_ns
@@ -368,18 +357,18 @@ def _monitor_document(gpu: Gpu, trace: Trace, begun_ns: int, begun: Mark | None)
         statistics = trace.statistics(described.name, begun_ns, end_ns)
         channels[described.name] = {"unit": described.unit, **as_json(statistics)}
     spans = trace.event_spans(begun_ns, end_ns)
-    _, throttled = in_place_of_samples(sum({span.reason for span in spans}), shares_between(begun, mark(gpu)))
+    shares, passed_s = throttling.shares_between(begun, throttling.mark(gpu)), (end_ns - begun_ns) / 1e9
     energy_of = trace.trapezoid_j if isinstance(gpu, RecordedGpu) else trace.energy_j
     return {
         "gpu": gpu.info.name,
         "source": gpu.info.source,
-        "duration_s": (end_ns - begun_ns) / 1e9,
+        "duration_s": passed_s,
         "channels": channels,
         "unavailable": {c.name: c.unavailable for c in gpu.channels if not c.available},
         "energy_j": energy_of(begun_ns, end_ns),
         "energy_source": trace.power_name,
         "energy_counter_j": _counter_difference(trace, begun_ns, end_ns),
-        "event_reasons_s": seconds_counted(_seconds_by_reason(spans), throttled, (end_ns - begun_ns) / 1e9),
+        "event_reasons_s": throttling.seconds_counted(_seconds_by_reason(spans), shares, passed_s),
     }
 
 

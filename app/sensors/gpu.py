@@ -40,9 +40,8 @@ class PowerLimit:
     def from_outside(self) -> str:
         """That a limit acts which nobody set here, in words; empty if none does."""
         asked_w = max((limit_w for limit_w in (self.set_w, self.requested_w) if limit_w is not None), default=math.nan)
-        if self.current_w is None or not self.current_w < asked_w - 1.0:
-            return ""
-        return f"a limit from outside acts: {self.current_w:g} W, below the {asked_w:g} W that are set"
+        acts_w = self.current_w or math.nan
+        return f"a limit from outside acts: {acts_w:g} W, below the {asked_w:g} W set" if acts_w < asked_w - 1.0 else ""
 
 
 @dataclass(frozen=True, slots=True)

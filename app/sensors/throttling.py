@@ -6,6 +6,7 @@ The counters are read at the two ends of a window, never at every sample.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final, Protocol, runtime_checkable
 
 from ..base.formatting import duration
@@ -28,6 +29,7 @@ THROTTLED: Final = tuple(f"throttled_{reason}_share" for reason in HELD_BACK)  #
 LEAST_SHARE: Final = 0.01  # of a window: a reason that acted for less did not decide its clock
 
 Mark = tuple[int, Mapping[str, int]]  # when counters were read, on the GPU's clock, and what they said, ns
+NO_MARK: Final[Mark] = (0, {})
 
 
 @runtime_checkable
@@ -39,30 +41,28 @@ class CountsThrottling(Protocol):
         ...
 
 
-def mark(gpu: Gpu) -> Mark | None:
-    """Read the counters now; None where the board has none or does not answer."""
-    try:
+def mark(gpu: Gpu) -> Mark:
+    """Read the counters now; there are none where the board has none or does not answer."""
+    counted: Mapping[str, int] = {}
+    with suppress(SensorError):
         counted = gpu.throttled_ns() if isinstance(gpu, CountsThrottling) else {}
-    except SensorError:
-        return None
-    return (gpu.clock.now_ns(), counted) if counted else None
+    return gpu.clock.now_ns(), counted
 
 
 def throttled_s(gpu: Gpu) -> dict[str, float]:
     """By reason, seconds since the driver was loaded; empty if none is counted."""
-    return {reason: ns / 1e9 for reason, ns in (mark(gpu) or (0, {}))[1].items()}
+    return {reason: ns / 1e9 for reason, ns in mark(gpu)[1].items()}
 
 
 def throttled_words(seconds: Mapping[str, float]) -> str:
-    """Those of `throttled_s` that are not 0, as they are shown."""
-    return ", ".join(f"{words_of(reason)} {duration(s)}" for reason, s in seconds.items() if s) or "never"
+    """Those of `throttled_s` that are not 0, as they are shown; empty if none is counted."""
+    acted = [f"{words_of(reason)} {duration(s)}" for reason, s in seconds.items() if s]
+    return f"held back since the driver was loaded: {', '.join(acted) or 'never'}" if seconds else ""
 
 
-def shares_between(before: Mark | None, after: Mark | None) -> dict[str, float]:
+def shares_between(before: Mark, after: Mark) -> dict[str, float]:
     """By reason the share, 0..1, of the time between two marks; empty if that is not known."""
-    if before is None or after is None or after[0] <= before[0]:
-        return {}
-    passed_ns = after[0] - before[0]
+    passed_ns = max(1, after[0] - before[0])
     rose = {name: after[1][name] - before[1][name] for name in HELD_BACK if name in before[1] and name in after[1]}
     return {name: min(1.0, ns / passed_ns) for name, ns in rose.items() if ns >= 0}  # one that fell began again
 
@@ -79,9 +79,9 @@ def in_place_of_samples(bits: int, shares: Mapping[str, float]) -> tuple[int, di
 
 
 def seconds_counted(sampled_s: Mapping[str, float], shares: Mapping[str, float], time_s: float) -> dict[str, float]:
-    """Seconds by reason in words, as sampled, with what was counted in their place."""
-    counted_s = {words_of(name): share * time_s for name, share in shares.items()}
-    return {words: seconds for words, seconds in {**sampled_s, **counted_s}.items() if seconds > 0}
+    """Seconds by reason in words, as sampled, with what was counted in their place where it is to be believed."""
+    counted_s = {words_of(name): share * time_s for name, share in shares.items() if share >= LEAST_SHARE}
+    return {**sampled_s, **counted_s}
 
 
 def throttled_figures(shares: Mapping[str, float]) -> dict[str, float]:

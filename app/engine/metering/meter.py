@@ -25,7 +25,7 @@ from ...base.errors import WattridgeError
 from ...sensors.channel import Reading
 from ...sensors.event_reasons import LIMITING
 from ...sensors.gpu import Execution, HoldsValues, Load, NotSupported
-from ...sensors.throttling import in_place_of_samples, mark
+from ...sensors.throttling import in_place_of_samples, mark, shares_between
 from .characterisation.store import known_characterisation
 from .condition import Condition
 from .confidence import limited_interval, not_negative
@@ -516,7 +516,7 @@ class Meter:
             interval = interval and not_negative((interval[0] - aftereffect_w, interval[1] - aftereffect_w))
         temperature_c = self._mean(run.readings, "temperature_c")
         fast_w, slow_w = self._source.drawn_lately_w(run.opened_ns, stretches[-1].end_ns)
-        reasons, throttled = in_place_of_samples(self._reasons(run.readings), run.throttled)
+        reasons, throttled = in_place_of_samples(self._reasons(run.readings), shares_between(run.opened, run.closed))
         return Window(
             time_s=execution.time_s,
             power_w=power_w,

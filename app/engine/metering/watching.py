@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from typing import Final
@@ -29,7 +29,6 @@ INTERVAL_S: Final = 0.02
 LINGER_S: Final = 1.0
 BACKLOG_S: Final = 0.3  # of the driver's buffer, so that its samples cover the first instant
 _LOOK_S: Final = 0.005
-_MARKS: Final = 4096
 _BESIDE: Final = 0.3  # of a span: for so long beside it marks may lie that give its shares
 _FIRST_READING_S: Final = 2.0  # how long to wait for it, on the wall
 
@@ -41,7 +40,7 @@ class Watch(LiveBoard):
 
     def __init__(self, gpu: Gpu, *, owned: bool) -> None:
         self.events: deque[SensorEvent] = deque(maxlen=100)
-        self._marks: deque[Mark] = deque(maxlen=_MARKS)
+        self._marks: deque[Mark] = deque(maxlen=4096)
         self.buffered = False  # the driver keeps a buffer of power samples
         with suppress(SensorError):
             gpu.power_samples(gpu.clock.now_ns())
@@ -62,8 +61,7 @@ class Watch(LiveBoard):
 
     def mark(self) -> None:
         """Note the counters of throttled time: at the begin of what `read_span` will be asked for, and at its end."""
-        if (noted := mark(self.gpu)) is not None:
-            self._marks.append(noted)
+        self._marks.append(mark(self.gpu))
 
     def throttled(self, start_ns: int, end_ns: int) -> dict[str, float]:
         """Return by reason the share of a span; empty where no marks lie close around it."""
@@ -130,6 +128,12 @@ class Watch(LiveBoard):
         self._ended.set()
         if self._owned:
             self.gpu.close()
+
+
+def mark_all(watches: Iterable[Watch]) -> None:
+    """Note the counters of throttled time of several boards, as `Watch.mark` does."""
+    for item in watches:
+        item.mark()
 
 
 _lock = threading.Lock()

@@ -10,7 +10,7 @@ from typing import Final
 from ...sensors.channel import Reading
 from ...sensors.event_reasons import LIMITING
 from ...sensors.gpu import Execution, Load
-from ...sensors.throttling import Mark, shares_between
+from ...sensors.throttling import NO_MARK, Mark
 from .condition import UNKNOWN, Condition
 
 STEADY: Final = 0.005  # change of clock and time between two windows that counts as standing still
@@ -85,8 +85,8 @@ class Run:
     launched_ns: int = 0  # when the first launch of all began
     opened_ns: int = 0  # the window's start
     readings: list[Reading] = field(default_factory=list)
-    opened: Mark | None = None  # the counters of throttled time at the window's start
-    closed: Mark | None = None  # and at its end
+    opened: Mark = NO_MARK  # the counters of throttled time at the window's start
+    closed: Mark = NO_MARK  # and at its end
     execution: Execution | None = None  # of the window
     settled: bool = True
     again: float = 0.0  # change of the time per launch to a second look
@@ -99,11 +99,6 @@ class Run:
         """The execution of the window's launches."""
         assert self.execution is not None, "a run that `Meter.run` returned has ended"
         return self.execution
-
-    @property
-    def throttled(self) -> dict[str, float]:
-        """By reason the share of the window in which the clock was held back, as counted."""
-        return shares_between(self.opened, self.closed)
 
     @property
     def runs(self) -> list[Run]:

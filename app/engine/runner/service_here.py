@@ -18,7 +18,7 @@ from ...sensors.service import Served
 from ..metering.external_meters import meters_beside
 from ..metering.power_source import Energy
 from ..metering.span import Span, read_span, window_of
-from ..metering.watching import Watch, watch
+from ..metering.watching import Watch, mark_all, watch
 from ..metering.window import Window
 from ..results.measurement import Configuration, State, Value
 from ..workloads.command import CommandFailed
@@ -77,7 +77,7 @@ class ServiceHere:
         assert self._load is not None
         assert self._running is not None
         self._gpu.clock.wait(_PAUSE_S, stop)
-        self._mark()
+        mark_all(self._watches)
         served = self._load.take()
         if how := self._running.why_ended:
             raise CommandFailed(State.RUNTIME, f"the server ended under load: {how}")
@@ -117,7 +117,7 @@ class ServiceHere:
     ) -> tuple[int, int, float, dict[str, float]] | None:
         """Run the program that is the client: start and end, seconds on the wall, figures; None where stopped."""
         assert self._running is not None
-        self._mark()
+        mark_all(self._watches)
         outcome = self._service.run_client(configuration, self._running, stop, self._gpu.clock.now_ns)
         if outcome is None:
             return None
@@ -125,10 +125,6 @@ class ServiceHere:
         if how := self._running.why_ended:
             raise CommandFailed(State.RUNTIME, f"the server ended under load: {how}")
         return ended.start_ns, ended.end_ns, ended.time_s, figures
-
-    def _mark(self) -> None:
-        for item in self._watches:
-            item.mark()
 
     def drop(self) -> None:
         """End load and server: the next configuration starts it again."""

@@ -92,7 +92,6 @@ _SLOW_S: Final = 1.0
 _HELD_S: Final = 2 * _SLOW_S
 _NOT_REPORTED: Final = "this board does not report it"
 _POWERS: Final = ("power_average_w", "power_instant_w")  # MI300 has no average, MI200 no present value
-_TWO_DIES: Final = "MI250"  # in the names of boards with two dies
 _OTHER_DIE: Final = "this is the second die of the board: the first one reports the power of both"
 _COMPARED_S: Final = 0.1  # over which the energy counter is compared with the power when a board is opened
 _FITS: Final = 10.0  # times more or less than that power: no counter of this board's energy (ROCm/amdsmi, issue 38)
@@ -164,7 +163,7 @@ class AmdGpu:
         powers = [item for item in _POWERS if item not in self._missing]
         if len(powers) == 1:
             self._missing |= {item: f"{_NOT_REPORTED}, but {powers[0]}" for item in _POWERS if item != powers[0]}
-        self._dies = _TWO_DIES in name
+        self._dies = "MI250" in name  # and MI250X: boards with two dies
         if self._dies and not powers:
             self._missing |= dict.fromkeys(_POWERS, _OTHER_DIE)
         self._hold()

@@ -47,8 +47,8 @@ _OF_THE_BOARD = ("Power", "Energy", "Samples")  # in the names of functions
 
 def of_the_board(function: str, arguments: Sequence[Any]) -> bool:
     """Whether the driver answers for a MIG slice with the whole board's watts, joules or limits, or time under them."""
-    fields = function == "nvmlDeviceGetFieldValues" and arguments[0] != [_MEMORY_TEMPERATURE]
-    return fields or any(word in function for word in _OF_THE_BOARD)
+    is_power = any(word in function for word in _OF_THE_BOARD)
+    return is_power or (function == "nvmlDeviceGetFieldValues" and arguments[0] != [_MEMORY_TEMPERATURE])
 
 
 # nvmlValueType_t -> member of the nvmlValue_t union
@@ -263,14 +263,6 @@ def parse_voltage_mv(answer: str) -> float | None:
     return value or None
 
 
-def open_modules() -> bool:
-    """Whether the driver's kernel modules are the open ones, with which nvidia-smi reports no voltage."""
-    try:
-        return "Open Kernel Module" in MODULES.read_text("utf-8", "replace")
-    except OSError:
-        return False
-
-
 class VoltageReader:
     """Asks once when made, then about once a second after `start()`. Thread-safe; no call here ever blocks for long."""
 
@@ -328,7 +320,8 @@ class VoltageReader:
         begin_ns = time.monotonic_ns()
         try:
             value = parse_voltage_mv(self._ask(self._uuid))
-            where = "with the open kernel modules" if open_modules() else "here"
+            is_open = MODULES.is_file() and "Open Kernel Module" in MODULES.read_text("utf-8", "replace")
+            where = "with the open kernel modules" if is_open else "here"
             self._unavailable = (
                 None if value is not None else f"NVML has no voltage and nvidia-smi reports none {where}"
             )

@@ -33,7 +33,7 @@ from .channels import (
     power_usage_query,
     watts,
 )
-from .counters import read_throttled_ns, throttle_fields
+from .fields import LIMITS, answered_fields, read_fields, throttle_fields
 from .library import LIBRARY, NvmlLibrary
 
 _PREFIX = "nvmlDeviceWorkloadPowerProfile"
@@ -142,7 +142,6 @@ def _first_answer(ask: Callable[..., Any], functions: Sequence[str]) -> Any:
 
 _MEMORY_CLOCK = 2  # NVML_CLOCK_MEM
 SLICE = "a MIG slice has no power of its own: the driver reports the whole board's, under its GPU- UUID"
-_CURRENT_LIMIT, _REQUESTED_LIMIT = 190, 192  # NVML_FI_DEV_POWER_*_LIMIT
 _TOO_SLOW_S = 0.25e-3  # a call that takes longer is not made at every read
 _CLOCKS_TIMEOUT_S = 5.0
 
@@ -193,8 +192,7 @@ class NvmlGpu:
         self._lost = False
         library.open()
         self._generation = library.generation
-        by = "UUID" if isinstance(index, str) else "Index"
-        self._handle = library.call(f"nvmlDeviceGetHandleBy{by}", index)
+        self._handle = library.call(f"nvmlDeviceGetHandleBy{'UUID' if isinstance(index, str) else 'Index'}", index)
         self._slice = False
         self._uuid = _text(self._ask("nvmlDeviceGetUUID"))
         self._slice = self._uuid.startswith("MIG-") or bool(self._ask_or_none("nvmlDeviceIsMigDeviceHandle"))
@@ -215,7 +213,7 @@ class NvmlGpu:
             self._buffer = PowerBuffer(self._ask)
             self._probe_voltage()
             self.info = self._describe(0 if isinstance(index, str) else index, capability)
-            self._throttle_fields = throttle_fields(self._ask, self.info.driver)
+            self._throttle_fields = answered_fields(self._ask_or_none, throttle_fields(self.info.driver))
         except SensorError:
             if self._voltage is not None:
                 self._voltage.stop()
@@ -268,7 +266,7 @@ class NvmlGpu:
 
     def throttled_ns(self) -> Mapping[str, int]:
         """For how long each reason has held the clock back, asked now. Raises GpuLost, SensorError."""
-        return read_throttled_ns(self._ask, self._throttle_fields)
+        return read_fields(self._ask, self._throttle_fields)
 
     def ask_power_w(self, channel: str) -> float:
         """One power channel asked alone, as a measure of what a read costs. Raises NotSupported, GpuLost."""
@@ -518,7 +516,8 @@ class NvmlGpu:
         if self._partitioned:
             power_source += ", of the whole board with all its MIG slices"
         enforced_w = _watt_or_none(self._ask_or_none("nvmlDeviceGetEnforcedPowerLimit"))
-        current_w = self._field_w(_CURRENT_LIMIT)
+        limits_mw = read_fields(self._ask, answered_fields(self._ask_or_none, LIMITS))
+        acting_w = [limit_w for limit_w in (enforced_w, _watt_or_none(limits_mw.get("current"))) if limit_w]
         try:
             driver = _text(self._library.call("nvmlSystemGetDriverVersion"))
         except SensorError:
@@ -533,9 +532,9 @@ class NvmlGpu:
                 minimum_w=limits[0] * 1e-3 if limits else None,
                 maximum_w=limits[1] * 1e-3 if limits else None,
                 default_w=_watt_or_none(self._ask_or_none("nvmlDeviceGetPowerManagementDefaultLimit")),
-                current_w=min((limit_w for limit_w in (enforced_w, current_w) if limit_w is not None), default=None),
+                current_w=min(acting_w, default=None),
                 set_w=_watt_or_none(self._ask_or_none("nvmlDeviceGetPowerManagementLimit")),
-                requested_w=self._field_w(_REQUESTED_LIMIT),
+                requested_w=_watt_or_none(limits_mw.get("requested")),
                 enforced_w=enforced_w,
             ),
             compute_capability=capability,
@@ -543,13 +542,6 @@ class NvmlGpu:
             memory_mib=memory.total / 2**20 if memory else None,
             power_source=power_source,
         )
-
-    def _field_w(self, number: int) -> float | None:
-        answer = self._ask_or_none("nvmlDeviceGetFieldValues", [number])
-        if not answer or answer[0].nvmlReturn != 0:
-            return None
-        value_w = watts(answer[0].valueType, answer[0].value)
-        return None if math.isnan(value_w) else value_w
 
     def _count_multiprocessors(self, capability: tuple[int, int] | None) -> int | None:
         """Reported by boards that can be partitioned, else cores over cores per multiprocessor."""

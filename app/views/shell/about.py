@@ -53,7 +53,7 @@ def board_facts(gpu: Gpu) -> list[tuple[str, str]]:
         ("Multiprocessors", str(info.multiprocessors or "")),
         ("Memory", f"{info.memory_mib:.0f} MiB" if info.memory_mib else ""),
         ("Power limit", _limit_text(info.power_limit)),
-        ("Held back since the driver was loaded", throttled_words(held_s) if (held_s := throttled_s(gpu)) else ""),
+        ("Clocks", throttled_words(throttled_s(gpu))),
         ("Power source", info.power_source),
     ]
     return [(what, value) for what, value in facts if value]
@@ -95,8 +95,7 @@ def _limit_text(limit: PowerLimit) -> str:
         return ""
     bounds = (limit.minimum_w, limit.maximum_w)
     between = f" ({bounds[0]:.0f} to {bounds[1]:.0f} W)" if bounds[0] is not None and bounds[1] is not None else ""
-    outside = f"; {limit.from_outside}" if limit.from_outside else ""
-    return f"{limit.current_w:.0f} W{between}{outside}"
+    return f"{limit.current_w:.0f} W{between}" + (f"; {limit.from_outside}" if limit.from_outside else "")
 
 
 LICENCES = "installing.md#licences"  # of the user guide

@@ -292,7 +292,7 @@ def test_the_share_of_a_window_is_counted_at_its_two_ends() -> None:
     assert board.asked <= 8, "once for each end of a window, however many samples it has"
 
 
-@pytest.mark.parametrize("limit_w", [250.0, 150.0, 120.0])
+@pytest.mark.parametrize("limit_w", [250.0, 175.0, 150.0])
 def test_the_share_of_a_window_is_that_of_the_time_in_which_the_limit_acted(limit_w: float) -> None:
     """At its limit the board's controller goes to and fro: samples show that it acts, the counter for how long."""
     board = SimulatedGpu(load_twin("a100"), clock=VirtualClock())
@@ -307,7 +307,7 @@ def test_the_share_of_a_window_is_that_of_the_time_in_which_the_limit_acted(limi
     share = shares_between(begun, mark(board))["power"]
     board.end()
     assert share == pytest.approx(acted / 2000, abs=0.01)
-    assert (share == 0.0) == (limit_w == 250.0)
+    assert (share > 0.0) == (limit_w == 150.0)
     window = Meter(board).measure(full_load())
     assert window is not None
     assert window.throttled["power"] == pytest.approx(share, abs=0.1)

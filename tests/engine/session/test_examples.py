@@ -19,6 +19,7 @@ from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.profiles import PROFILES
 from app.sensors.simulated.twin import load_twin, twin_names
+from app.sensors.throttling import THROTTLED
 
 EXAMPLES = sorted((resources() / "examples").glob("*.toml"))
 ROOFLINES = sorted((resources() / "rooflines").glob("*.toml"))
