@@ -322,9 +322,9 @@ class Meter:
         try:
             if self._gpu.clock.wait(settle_s, stop) or not self._watch(run, least_s, most_s, stop):
                 return None
-            run.closed = mark(self._gpu)
         finally:
             execution = self._end()
+        run.closed = execution.end_ns, mark(self._gpu)[1]  # nothing holds an idle board back
         if run.execution is None:
             run.execution = execution
         self._after_limit = bool(self._reasons(run.readings) & LIMITING)
@@ -471,8 +471,8 @@ class Meter:
     def _open(self, run: Run) -> Execution:
         """Open the window now; the execution of the launches before it."""
         before = lap(self._gpu, run.load)
-        run.opened_ns = self._gpu.clock.now_ns()
         run.opened = mark(self._gpu)
+        run.opened_ns = self._gpu.clock.now_ns()
         run.readings.clear()
         return before
 

@@ -64,7 +64,18 @@ class Watch(LiveBoard):
         self._marks.append(mark(self.gpu))
 
     def throttled(self, start_ns: int, end_ns: int) -> dict[str, float]:
-        """Return by reason the share of a span; empty where no marks lie close around it."""
+        """Return by reason the share of a span for which it held the clock back.
+
+        Parameters
+        ----------
+        start_ns, end_ns : int
+            The span, ns on the board's clock.
+
+        Returns
+        -------
+        dict
+            Shares, 0 to 1; empty where no marks lie close around the span.
+        """
         marks = tuple(self._marks)
         before = next((noted for noted in reversed(marks) if noted[0] <= start_ns), None)
         after = next((noted for noted in marks if noted[0] >= end_ns), None)
@@ -144,7 +155,13 @@ class Watch(LiveBoard):
 
 
 def mark_all(watches: Iterable[Watch]) -> None:
-    """Note the counters of throttled time of several boards, as `Watch.mark` does."""
+    """Note the counters of throttled time of several boards, as `Watch.mark` does.
+
+    Parameters
+    ----------
+    watches : iterable of Watch
+        The watched boards.
+    """
     for item in watches:
         item.mark()
 

@@ -109,8 +109,7 @@ def over_repeats(
         for name in dict.fromkeys(name for run in runs for name in run if name not in spec.metrics)
     }
     measured = {name: seen for name, seen in measured.items() if name in _OF_THE_BOARD or len(seen) == len(runs)}
-    means = {name: min(seen) if name == "settled" else fmean(seen) for name, seen in measured.items()}
-    means |= {name: sum(seen) / len(runs) for name, seen in measured.items() if name in THROTTLED}  # 0 in the others
+    means = {name: _mean_over(name, seen, len(runs)) for name, seen in measured.items()}
     if {"power_w", "time_s"} <= means.keys():
         time_s = sum(run["time_s"] for run in runs)
         means["power_w"] = sum(run["time_s"] * run["power_w"] for run in runs) / time_s
@@ -125,6 +124,12 @@ def over_repeats(
         for name, seen in measured.items():
             values |= {} if name in _OF_THE_BOARD else _scatter(name, seen)
     return values, intervals
+
+
+def _mean_over(name: str, seen: Sequence[float], runs: int) -> float:
+    """A figure over the repeats that have it. A reason that did not hold the clock back in one counts as 0 there."""
+    others = runs - len(seen) if name in THROTTLED else 0
+    return min(seen) if name == "settled" else fmean([*seen, *[0.0] * others])
 
 
 def _scatter(name: str, values: Sequence[float]) -> Figures:

@@ -95,7 +95,6 @@ _NOT_REPORTED: Final = "this board does not report it"
 _POWERS: Final = ("power_average_w", "power_instant_w")  # MI300 has no average, MI200 no present value
 _OTHER_DIE: Final = "this is the second die of the board: the first one reports the power of both"
 _COMPARED_S: Final = 0.1  # over which the energy counter is compared with the power when a board is opened
-_FITS: Final = 10.0  # times more or less than that power: no counter of this board's energy (ROCm/amdsmi, issue 38)
 _NOT_OF_AMD: Final = {
     "sm_clock_mhz": "AMD boards have one graphics clock",
     "memory_power_w": "AMD SMI does not report it",
@@ -363,7 +362,7 @@ class AmdGpu:
             counted_w = (self._held["energy_j"] - begun_j) / (time.monotonic() - begun_s)
             if not counted_w:
                 raise NotSupported("the energy counter stands still")
-            if counted_w > _FITS * power_w or counted_w < power_w / _FITS:
+            if counted_w > 10 * power_w or counted_w < power_w / 10:  # as on some boards: ROCm/amdsmi, issue 38
                 raise NotSupported(f"it counts {counted_w:.3g} W where the board reports {power_w:.3g} W")
         except GpuLost:
             raise

@@ -9,10 +9,9 @@ from typing import Any, Final
 from .channels import union_number
 
 LIMITS: Final = (("current", 190), ("requested", 192))  # NVML_FI_DEV_POWER_*_LIMIT, mW
-# NVML_FI_DEV_CLOCKS_EVENT_REASON_*, and after them NVML_FI_DEV_PERF_POLICY_*, whose temperature is all in one; ns
+# NVML_FI_DEV_CLOCKS_EVENT_REASON_*, and after them NVML_FI_DEV_PERF_POLICY_* from 74 on, with all of temperature; ns
 _SLOWDOWNS: Final = (("thermal", 269), ("hardware_thermal", 270), ("power_brake", 271))
 _POLICIES: Final = ("power", "thermal", "sync_boost", "board_limit", "low_utilisation", "reliability")
-_FIRST_POLICY: Final = 74
 # The first driver with 269 to 271: those of 575.51 to 580.65 have power smoothing there, and the three at 251 to 253,
 # where all others have power smoothing (nvml.h of each)
 _NUMBERED_SINCE: Final = (580, 82)
@@ -21,8 +20,7 @@ _NUMBERED_SINCE: Final = (580, 82)
 def throttle_fields(driver: str) -> Iterable[tuple[str, int]]:
     """The fields of a driver by reason, the better ones first."""
     numbered = tuple(map(int, re.findall(r"\d+", driver)[:2])) >= _NUMBERED_SINCE
-    policies = [(name, _FIRST_POLICY + number) for number, name in enumerate(_POLICIES)]
-    return (*_SLOWDOWNS, *policies) if numbered else policies
+    return (*(_SLOWDOWNS if numbered else ()), *((name, 74 + policy) for policy, name in enumerate(_POLICIES)))
 
 
 def answered_fields(ask: Callable[..., Any], wanted: Iterable[tuple[str, int]]) -> dict[str, int]:
