@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 from fixtures.fake_pynvml import FUNCTION_NOT_FOUND, NOT_SUPPORTED, Board, FakePynvml, sampled_board
+from PySide6.QtWidgets import QGridLayout, QWidget
+from pytestqt.qtbot import QtBot
 
 from app.base.errors import InputError
 from app.cli import main
@@ -21,6 +23,7 @@ from app.sensors.nvml.channels import VoltageReader
 from app.sensors.nvml.gpu import NvmlGpu
 from app.sensors.nvml.library import LIBRARY, NvmlLibrary
 from app.sensors.select import open_gpu
+from app.views.control.setting_rows import SettingRows, choices_of
 from app.views.shell.about import board_facts
 
 POLICIES = {74: 4_000, 75: 5_000, 76: 6_000, 77: 7_000, 78: 8_000, 79: 9_000}
@@ -128,7 +131,7 @@ def test_a_program_has_the_share_that_was_counted_though_no_sample_shows_it(
 
 
 def test_a_limit_from_outside_is_seen_below_the_one_that_is_set(
-    stage: Stage, capsys: pytest.CaptureFixture[str]
+    stage: Stage, capsys: pytest.CaptureFixture[str], qtbot: QtBot
 ) -> None:
     stage(Board(set_mw=650_000, enforced_mw=650_000, limits_mw={190: 500_000, 192: 650_000}))
     assert main(["gpus", "--json"]) == 0
@@ -141,6 +144,12 @@ def test_a_limit_from_outside_is_seen_below_the_one_that_is_set(
     assert "a limit from outside acts: 500 W, below the 650 W set" in printed.err
     gpu = open_gpu("0", voltage=False)
     assert "from outside acts: 500 W" in dict(board_facts(gpu))["Power limit"]
+    place = QWidget()
+    qtbot.addWidget(place)
+    rows = SettingRows(gpu, choices_of(gpu), QGridLayout(place))
+    assert rows.facts["power_limit_w"].text() == (
+        "200 to 700 W, by default 700 W, a limit from outside acts: 500 W, below the 650 W set"
+    )
     gpu.close()
 
 
