@@ -42,6 +42,8 @@ class Window:
     core_voltage_mv: float = math.nan  # mean of the values asked for within the window, where there is one
     memory_clock_mhz: float = math.nan  # observed, where the board reports it
     event_reasons: int = 0  # every reason seen
+    peak_power_w: float = math.nan  # the largest sample; NaN too where values average over too long to show one
+    throttled_share: float = math.nan  # of the time, by power
     settled: bool | None = True  # False: a limit acted and the board had not come to rest; None: not looked at
     change: float = 0.0  # of the time of one launch, from one half of the window to the other; relative
     again: float = 0.0  # the same from the window to a later measurement of that time

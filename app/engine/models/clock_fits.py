@@ -199,7 +199,8 @@ def caps_of_sweep(
 ) -> CapFit:
     """The same load as of `fit_of_sweep` under `points` power limits. Raises WattridgeError as that does."""
     with running_board(gpu, guard) as (board, inside, load):
-        swept = sweep_limits(board, inside, points=points, load=load, on_progress=on_progress, stop=stop).points
+        sweep = sweep_limits(board, inside, points=points, load=load, on_progress=on_progress, stop=stop)
+    swept = sweep.points
     assert swept.requested_mhz is not None
     assert swept.rate is not None
     fit = fit_caps(
@@ -210,6 +211,9 @@ def caps_of_sweep(
         series=swept.series,
         observed_clock_mhz=swept.clock_mhz,
         simulated=swept.simulated,
+        peak_power_w=sweep.peak_power_w,
+        throttled_share=sweep.throttled_share,
+        left_out_w=sweep.left_out_w,
     )
     if fit is None:
         raise WattridgeError("the sweep of power limits was stopped", gpu.info.label)

@@ -17,7 +17,7 @@ from ...sensors.event_reasons import LIMITING
 from ...sensors.gpu import LIVE
 from ..formats.columns import Columns
 from ..formats.read import is_recording, read_recording
-from ..results.measurement import State
+from ..results.measurement import PEAK_POWER, THROTTLED_SHARE, State
 from ..space.repeats import repeat_names
 from ..space.result_table import STATES, ResultTable
 from .arrays import Floats, Mask, Rows
@@ -332,7 +332,7 @@ def caps_of_table(
     if setting is None:
         return []
     limit, power, time_s = table.values(setting), table.values("power_w"), table.values("time_s")
-    clock = table.values("observed_clock_mhz")
+    clock, peak, throttled = (table.values(name) for name in ("observed_clock_mhz", PEAK_POWER, THROTTLED_SHARE))
     length = min(len(limit), len(power), len(time_s))  # the engine may append while we look
     good = (table.states()[:length] == STATES.index(State.OK)) & np.isfinite(power[:length])
     others = [name for name in space.names if name != setting]
@@ -345,6 +345,8 @@ def caps_of_table(
             series=group.name,
             observed_clock_mhz=clock[group.rows],
             simulated=simulated,
+            peak_power_w=peak[group.rows],
+            throttled_share=throttled[group.rows],
         )
         for group in groups_of_table(table, good, others, wanted or {})
     ]

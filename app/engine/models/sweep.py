@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -19,11 +19,13 @@ from ...base.formatting import percent
 from ...sensors.event_reasons import LIMITING
 from ...sensors.gpu import Gpu, Load
 from ..control.guard import DeviceGuard
+from ..metering.binding import effects_of
 from ..metering.launching import require_launching
 from ..metering.meter import Meter
 from ..metering.thermal import BoardLearning
 from ..metering.window import Window
 from .arrays import Floats
+from .fit.caps import LEAST_LIMITS
 from .fit.points import Points
 
 Progress = Callable[[int, int], None]  # settings measured, and of how many
@@ -40,7 +42,10 @@ class Sweep:
 
     points: Points  # `requested_mhz` is what was set: the clock in MHz, or the power limit in W
     time_s: Floats  # of one launch, shape (n,)
+    peak_power_w: Floats  # the largest sample of each window, shape (n,)
+    throttled_share: Floats  # of the time, by power, shape (n,)
     seconds: float  # on the board's clock, from the first setting to the last window
+    left_out_w: tuple[float, ...] = ()  # power limits that the load cannot reach
 
     def __len__(self) -> int:
         return len(self.time_s)
@@ -95,16 +100,25 @@ def sweep_limits(
 ) -> Sweep:
     """The same load under power limits spread evenly over what the board takes.
 
-    The clock is left to the board. Raises WattridgeError if the board cannot run or be set.
+    The clock is left to the board. The highest limit is measured first. Limits that the load cannot reach are left
+    out, except for that one and the lowest of them, and named in the result; three limits are measured in any case. Raises
+    WattridgeError if the board cannot run or be set.
     """
     limit = gpu.info.power_limit
     if limit.minimum_w is None or limit.maximum_w is None:
         raise InputError("the board reports no range of power limits", gpu.info.label, "compare clocks alone")
-    limits = np.unique(np.rint(np.linspace(limit.minimum_w, limit.maximum_w, max(2, points)))).tolist()
+    limits = np.unique(np.rint(np.linspace(limit.minimum_w, limit.maximum_w, max(2, points))))[::-1].tolist()
     with guard.nested("power limit sweep") as settings:
         series = _Series(gpu, settings, load, stop, on_progress)
-        series.measure("power_limit_w", limits[::-1], len(limits))
-        return series.sweep()
+        if not series.measure("power_limit_w", limits[:1], len(limits)):
+            return series.sweep()
+        highest = series.sweep()
+        effects = effects_of(limits[1:], np.array(limits[:1]), highest.peak_power_w, highest.throttled_share)
+        left_out = [effect.limit_w for effect in effects if effect.without_effect][:-1]
+        left_out = left_out[: max(0, len(limits) - LEAST_LIMITS)]
+        rest = [limit for limit in limits[1:] if limit not in left_out]
+        series.measure("power_limit_w", rest, 1 + len(rest))
+        return replace(series.sweep(), left_out_w=tuple(left_out))
 
 
 def spread_clocks(supported: Sequence[int], points: int, lowest_share: float = LOWEST_SHARE) -> list[int]:
@@ -218,7 +232,13 @@ class _Series:
             others=(self._load.name,),
             requested_mhz=np.asarray([requested for requested, *_ in rows]),
         )
-        return Sweep(points, time_s, (self._gpu.clock.now_ns() - self._began_ns) / 1e9)
+        return Sweep(
+            points,
+            time_s,
+            np.asarray([window.peak_power_w for window in windows]),
+            np.asarray([window.throttled_share for window in windows]),
+            (self._gpu.clock.now_ns() - self._began_ns) / 1e9,
+        )
 
     def _corrected(self, windows: Sequence[Window], stated_w: Floats) -> tuple[str, ...]:
         """What is to be said of powers that differ from what was drawn."""

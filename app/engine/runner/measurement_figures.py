@@ -13,13 +13,23 @@ from typing import Final
 from ...sensors.event_reasons import LIMITING
 from ..metering.confidence import Interval, interval_of_repeats, not_negative
 from ..metering.window import Window
-from ..results.measurement import MEASURED, Configuration, Depth, Measurement, State, source_figures
+from ..results.measurement import (
+    MEASURED,
+    PEAK_POWER,
+    THROTTLED_SHARE,
+    Configuration,
+    Depth,
+    Measurement,
+    State,
+    source_figures,
+)
 from ..specification.model import Specification, evaluate_metrics
 
 Figures = dict[str, float]
 Intervals = dict[str, Interval]
 _OF_THE_WORK: Final = ("time_s", "energy_j", "power_w")  # and what a program reports: every repeat has them
-_OF_THE_BOARD: Final = {*MEASURED, "settled", "aftereffect_w"} - {*_OF_THE_WORK}
+_OF_THE_BOARD: Final = {*MEASURED, "settled", "aftereffect_w", PEAK_POWER, THROTTLED_SHARE} - {*_OF_THE_WORK}
+_OVER_REPEATS: Final = {"settled": min, PEAK_POWER: max, THROTTLED_SHARE: max}  # of others the mean
 
 
 def measurement_of(
@@ -108,7 +118,7 @@ def over_repeats(
         for name in dict.fromkeys(name for run in runs for name in run if name not in spec.metrics)
     }
     measured = {name: seen for name, seen in measured.items() if name in _OF_THE_BOARD or len(seen) == len(runs)}
-    means = {name: min(seen) if name == "settled" else fmean(seen) for name, seen in measured.items()}
+    means = {name: _OVER_REPEATS.get(name, fmean)(seen) for name, seen in measured.items()}
     if {"power_w", "time_s"} <= means.keys():
         time_s = sum(run["time_s"] for run in runs)
         means["power_w"] = sum(run["time_s"] * run["power_w"] for run in runs) / time_s
@@ -159,6 +169,8 @@ def _measured(window: Window) -> Figures:
         "memory_temperature_c": window.condition.memory_c,
         "recent_power_1s_w": window.condition.fast_w,
         "recent_power_30s_w": window.condition.slow_w,
+        PEAK_POWER: window.peak_power_w,
+        THROTTLED_SHARE: window.throttled_share,
     }
     measured = {name: value for name, value in measured.items() if not math.isnan(value)}
     if window.aftereffect_w:

@@ -11,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ....base.records import Count, figure
+from ...metering.binding import LimitEffect, effects_of, in_words, listed
 from ...results.measurement import FEWEST
 from ..arrays import Floats, Mask
 from .frequency import FrequencyFit
 
-_LEAST_LIMITS = 3
+LEAST_LIMITS = 3
 _BINDS = 0.97  # of the power without a limit: what is drawn below it was held down
 _MOST_BASE = 0.98  # of the least power drawn
 _FAR_BETTER = 0.25  # of the squared residuals without a base
@@ -40,7 +41,7 @@ class AllSeries:
 class CapFit:
     """Power limits and what they did; arrays of shape (n,), ascending by limit."""
 
-    IN_JSON: ClassVar = ("energy", "points")
+    IN_JSON: ClassVar = ("energy", "points", "without_effect_from_w")
 
     gpu: str
     series: str
@@ -59,12 +60,18 @@ class CapFit:
     reasons: tuple[str, ...]
     simulated: bool = False
     observed_clock_mhz: Floats | None = None
+    effects: tuple[LimitEffect, ...] = ()  # of the limits, those that were left out too; none where no peaks are known
     all_series: AllSeries | None = field(default=None, metadata=figure(absent=True))  # of which it is one
 
     @property
     def points(self) -> Count:
         """How many limits were measured."""
         return len(self.limit_w)
+
+    @property
+    def without_effect_from_w(self) -> float | None:
+        """The lowest limit that the load cannot reach; None if there is none, or that is not known."""
+        return min((effect.limit_w for effect in self.effects if effect.without_effect), default=None)
 
     @property
     def energy(self) -> Floats:
@@ -92,6 +99,9 @@ def fit_caps(
     series: str = "",
     observed_clock_mhz: npt.ArrayLike | None = None,
     simulated: bool = False,
+    peak_power_w: npt.ArrayLike = math.nan,
+    throttled_share: npt.ArrayLike = math.nan,
+    left_out_w: Sequence[float] = (),
 ) -> CapFit | None:
     """Fit power, speed and energy over the power limit.
 
@@ -109,6 +119,11 @@ def fit_caps(
         Clocks in MHz, shape (n,); None if they were not observed.
     simulated
         Whether the board is simulated.
+    peak_power_w, throttled_share
+        Under each limit the largest sample of power in W, and the share of the time for which power throttled the load;
+        shape (n,), NaN where not known.
+    left_out_w
+        Limits in W that were not measured, for the load cannot reach them.
 
     Returns
     -------
@@ -119,8 +134,9 @@ def fit_caps(
     clock = None if observed_clock_mhz is None else np.asarray(observed_clock_mhz, dtype=np.float64)
     good = (limit > 0) & (power > 0) & (speed > 0) & np.isfinite(limit * power * speed)
     order = np.flatnonzero(good)[np.argsort(limit[good], kind="stable")]
+    peak, throttled = (np.broadcast_to(value, limit.shape)[order] for value in (peak_power_w, throttled_share))
     limit, power, speed = limit[order], power[order], speed[order]
-    if len(np.unique(limit)) < _LEAST_LIMITS:
+    if len(np.unique(limit)) < LEAST_LIMITS:
         return None
     free_power = float(power[-1])
     binds = power < _BINDS * free_power
@@ -130,7 +146,11 @@ def fit_caps(
     best = int(energy.argmin())
     quick = np.flatnonzero(speed >= 0.95 * speed.max())
     overshoot = float((power / limit - 1).max())
-    reasons = []
+    known = np.isfinite(peak * throttled)
+    limits = sorted({*limit.tolist(), *left_out_w})
+    effects = effects_of(limits, limit[known], peak[known], throttled[known]) if known.any() else ()
+    reasons = [text for text in (in_words([item for item in effects if item.without_effect]),) if text]
+    reasons += [f"not measured for that reason: {listed(left_out_w)}"] if left_out_w else []
     if not binds.any():
         reasons.append(f"no limit binds: {free_power:.0f} W are drawn at each")
     if best == 0:
@@ -156,6 +176,7 @@ def fit_caps(
         reasons=tuple(reasons),
         simulated=simulated,
         observed_clock_mhz=None if clock is None else clock[order],
+        effects=effects,
     )
 
 
@@ -175,7 +196,7 @@ def _speed_law(power: Floats, speed: Floats, binds: Mask) -> tuple[float | None,
         return float(((k * x - y) ** 2).sum()), k
 
     none = fitted(0.0)
-    if binds.sum() < _LEAST_LIMITS:
+    if binds.sum() < LEAST_LIMITS:
         return none[1], 0.0
     bases = np.linspace(0.0, _MOST_BASE * float(power.min()), 40)
     best = min(bases.tolist(), key=lambda base: fitted(base)[0])
@@ -200,6 +221,7 @@ class CapsAgainstClocks:
 
     clocks: Side
     caps: Side
+    without_effect_from_w: float | None  # the lowest power limit that the load cannot reach
     power_ratio: float | None  # at the same observed clocks: power with a locked clock over power under a limit
 
     @property
@@ -207,7 +229,11 @@ class CapsAgainstClocks:
         """Which is better, in a sentence."""
         better, other = ("clocks", "limits") if self.clocks.energy <= self.caps.energy else ("power limits", "clocks")
         low, high = sorted((self.clocks.energy, self.caps.energy))
-        return f"{better} reach {100 * (1 - low / high):.1f} % less energy than {other}"
+        reached = f"{better} reach {100 * (1 - low / high):.1f} % less energy than {other}"
+        from_w = self.without_effect_from_w
+        return (
+            reached if from_w is None else f"{reached}; limits from {from_w:.0f} W on are without effect on this load"
+        )
 
 
 def compare(fit: FrequencyFit, caps: CapFit) -> CapsAgainstClocks | None:
@@ -239,7 +265,7 @@ def compare(fit: FrequencyFit, caps: CapFit) -> CapsAgainstClocks | None:
     clock = caps.observed_clock_mhz
     lowest = None if clock is None or not np.isfinite(clock).any() else float(np.nanmin(clock))
     by_caps = Side(caps.best_limit_w, float(caps.energy[best]), float(caps.rate[best]) / full_speed, lowest)
-    return CapsAgainstClocks(by_clocks, by_caps, _power_ratio(fit, caps))
+    return CapsAgainstClocks(by_clocks, by_caps, caps.without_effect_from_w, _power_ratio(fit, caps))
 
 
 def _power_ratio(fit: FrequencyFit, caps: CapFit) -> float | None:
@@ -249,7 +275,7 @@ def _power_ratio(fit: FrequencyFit, caps: CapFit) -> float | None:
         return None
     order = np.argsort(fit.clock_mhz)
     inside = np.isfinite(clock) & (clock >= fit.clock_mhz.min()) & (clock <= fit.clock_mhz.max())
-    if inside.sum() < _LEAST_LIMITS:
+    if inside.sum() < LEAST_LIMITS:
         return None
     locked = np.interp(clock[inside], fit.clock_mhz[order], fit.power_w[order])
     return float(np.median(locked / caps.power_w[inside]))
