@@ -18,6 +18,7 @@ from .difficulty import Difficulty
 from .drift import DriftOf
 from .failures import FailuresOf
 from .over_load import ModelAtLoad, OverLoad
+from .own_state import OwnState
 from .peak_share import PeakShare
 from .plane import Plane
 from .session_analysis import Analysis, Counted, Effects
@@ -113,6 +114,7 @@ class AnalysisDocument(TypedDict):
     reference: list[float] | None
     spread: Mapping[str, SpreadAtBest] | None
     choosers: Mapping[str, WayToChoose | None]
+    own_state: OwnState | None  # of the best for the objective, against the board's own state
     weights: list[WeightRange]
     too_few: str | None
     correlations: Sequence[Correlation]
@@ -174,6 +176,7 @@ def document_of(analysis: Analysis) -> AnalysisDocument:
         "reference": list(plane.reference) if plane else None,
         "spread": _spread(plane) if plane else None,
         "choosers": {choice.name: _choice(table, choice) for choice in analysis.choices},
+        "own_state": analysis.own_state,
         "weights": weight_ranges(analysis.within.time_s, analysis.within.energy_j),
         "too_few": analysis.too_few or None,
         "correlations": analysis.correlations,

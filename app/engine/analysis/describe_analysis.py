@@ -11,6 +11,7 @@ from ...base.formatting import change, finite_or_none, number, percent
 from ..models.arrays import Indices
 from ..results.description import NOT_IDENTIFIABLE, Cell, Description, Figure, Listing
 from ..results.measurement import FEWEST, State
+from ..results.settings import UNTOUCHED
 from ..space.result_table import STATES, ResultTable
 from ..workloads.hardware_counters import COUNTERS
 from .compare import Carried, Comparison
@@ -19,6 +20,7 @@ from .drift import REFERENCES
 from .importance import Importance
 from .iso_lines import Role, role_of
 from .over_load import AtLoad, ModelAtLoad, OverLoad, settings_at
+from .own_state import OWN_STATE
 from .session_analysis import Analysis, Effects
 from .tradeoff import relative_change
 
@@ -69,7 +71,9 @@ def describe_choices(analysis: Analysis, letters: Letters | None = None) -> Iter
     rates = [name for name in analysis.table.value_names if role_of(name) is Role.SPEED and not costs.time_known]
     yearly += [f"time and energy are known as ratios only, of the same work by {rate}" for rate in rates[:1]]
     listing = Listing("", (*_letter_head(letters), "choice", *measured, "in words", *names), rows)
-    yield Description("Choices, against the fastest", remarks=yearly, listings=[listing])
+    own = analysis.own_state
+    remarks = [] if own is None else [f"the best for {analysis.objective.goal}: {own.words}", *own.remarks]
+    yield Description("Choices, against the fastest", remarks=[*remarks, *yearly], listings=[listing])
 
 
 def why_none(analysis: Analysis) -> str:
@@ -384,7 +388,8 @@ def describe_over_load(over_load: OverLoad | None, table: ResultTable, costs: Co
     header = [over_load.name] if over_load.name else []
     tokens = "output_tokens_per_s" in table.value_names
     figures = ("tokens/s", "J/token") if tokens else ("work/s", "J per work")
-    header += ["within limits", "best setting", "others", *figures, "against the board's own"]
+    against = OWN_STATE if UNTOUCHED in over_load.own.values() else "the highest"
+    header += ["within limits", "best setting", "others", *figures, f"against {against}"]
     compares = any(level.locking_against_capping is not None for level in over_load.levels)
     header += ["locking against capping"] if compares else []
     rows = [_row(over_load, table, costs, level, compares) for level in over_load.levels]
@@ -428,14 +433,15 @@ def _row(over_load: OverLoad, table: ResultTable, costs: Costs, level: AtLoad, c
 def _why_no_gain(over_load: OverLoad, level: AtLoad) -> str:
     if not over_load.own:
         return ""
-    return "it is the board's own" if level.default is not None else "the board's own was not measured"
+    return "it is that" if level.default is not None else "that was not measured"
 
 
 def _remarks(over_load: OverLoad, costs: Costs, table: ResultTable) -> list[str]:
     lines = []
     if over_load.own:
-        own = ", ".join(f"{name} = {number(value)}" for name, value in over_load.own.items())
-        lines.append(f"the highest that was measured stands for the board's own: {own}")
+        held = {name: value for name, value in over_load.own.items() if value != UNTOUCHED}
+        values = f": {', '.join(f'{name} = {number(float(value))}' for name, value in held.items())}" if held else ""
+        lines.append(f"gains are against {over_load.baseline}{values}")
     if over_load.name and len(over_load.levels) > 1 and over_load.curves:
         same = "is not the same at every load" if over_load.changes else "is the same at every load"
         lines.append(f"the best setting {same}")
@@ -443,7 +449,7 @@ def _remarks(over_load: OverLoad, costs: Costs, table: ResultTable) -> list[str]
     for load, year in yearly:
         at = f" at {over_load.name} {load:g}" if isinstance(load, int | float) else ""
         if year.saved_kwh > 0:
-            lines.append(f"the same work over a year{at}: {year.words} than with the board's own (while it serves)")
+            lines.append(f"the same work over a year{at}: {year.words} than with that (while it serves)")
     if any(level.locked is not None for level in over_load.levels) and not any(
         level.capped is not None for level in over_load.levels
     ):

@@ -20,16 +20,17 @@ from ..models.fit.frequency import FrequencyFit, fit_points
 from ..models.fit.points import CLOCK_SETTINGS, LIMIT_SETTINGS
 from ..models.series import series_of_table
 from ..results.measurement import Value
-from ..results.settings import PROFILE, SETTINGS, in_words
+from ..results.settings import PROFILE, SETTINGS, UNTOUCHED, in_words
 from ..space.result_table import ResultTable
 from .choosers import against
 from .costs import Costs, costs_of
+from .own_state import OWN_STATE, at_level, baseline_words, own_levels
 from .tradeoff import Load, Tradeoff, Yearly, tradeoff
 
 # How parameters that are a load are called; the first that a table has is its load.
 LOADS: Final = ("rate_per_s", "request_rate", "rate", "concurrency", "max_concurrency", "clients", "users", "load")
 _OF_A_SERVICE: Final = ("output_tokens_per_s", "requests_per_s")
-Settings = tuple[tuple[str, float], ...]  # of a board, in order of application
+Settings = tuple[tuple[str, Value], ...]  # of a board, in order of application; 'untouched' is a value
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +120,18 @@ class ModelAtLoad:
 class OverLoad:
     """What a session says over its load."""
 
-    IN_JSON: ClassVar = {"same_setting_at_every_load": "same_setting"}
+    IN_JSON: ClassVar = {"same_setting_at_every_load": "same_setting", "baseline": "baseline"}
 
     name: str = field(metadata=figure(key="load", nullable=True))  # of the load; empty if it has none
     settings: tuple[str, ...] = field(metadata=figure(key=None))  # device settings among the parameters
-    own: Mapping[str, float]  # the highest value measured of each, and no profile, which stand for the board's own
+    own: Mapping[str, Value]  # the level of each that stands for the board's own state
     levels: tuple[AtLoad, ...]  # ascending
     curves: tuple[SettingsCurve, ...]
+
+    @property
+    def baseline(self) -> str:
+        """What the gains are against."""
+        return baseline_words(self.own)
 
     @property
     def same_setting(self) -> bool | None:
@@ -170,23 +176,16 @@ def over_load(table: ResultTable, feasible: Mask | None = None, load: Load | Non
     costs = costs_of(table)
     allowed = np.isfinite(costs.energy_j)
     within = allowed & feasible if feasible is not None else allowed
-    columns = {
-        setting: np.asarray(table.values(setting)[: len(table)], dtype=np.float64)
-        for setting in (*settings, name)
-        if setting
-    }
-    highest = {item: float(np.nanmax(columns[item][allowed])) for item in settings if allowed.any()}
-    board_values = {each: float(NO_PROFILE) if each == PROFILE else value for each, value in highest.items()}
-    loads = columns[name] if name else np.zeros(len(table))
+    levels_of = own_levels(table, allowed)
+    board_values = {setting: levels_of[setting] for setting in settings if setting in levels_of}
+    loads = table.values(name)[: len(table)] if name else np.zeros(len(table))
     values = np.unique(loads[allowed])
     levels = [
-        _at_load(
-            table, costs, columns, board_values, (value if name else None), allowed & (loads == value), within, load
-        )
+        _at_load(table, costs, board_values, (value if name else None), allowed & (loads == value), within, load)
         for value in values.tolist()
     ]
     return OverLoad(
-        name, settings, board_values, tuple(levels), _curves(costs, columns, settings, loads, within) if name else ()
+        name, settings, board_values, tuple(levels), _curves(table, costs, settings, loads, within) if name else ()
     )
 
 
@@ -205,14 +204,15 @@ def models_over_load(table: ResultTable, *, gpu: str = "", simulated: bool = Fal
 
 
 def settings_at(load: OverLoad, table: ResultTable, index: int) -> str:
-    """The board's settings of a measurement in words; "the board's own" where it has them all."""
+    """The board's settings of a measurement in words; "the board's own state" where it has them all."""
     configuration = table.measurement(index).configuration
     changed = {
-        DEVICE_SETTINGS.get(name, name): float(configuration[name])
+        DEVICE_SETTINGS.get(name, name): value if isinstance(value, str) else float(value)
         for name in load.settings
-        if float(configuration[name]) != load.own.get(name)
+        if (value := configuration[name]) != load.own.get(name)
     }
-    return in_words(changed) if changed else "the board's own"
+    own = OWN_STATE if UNTOUCHED in load.own.values() else "the highest measured"
+    return in_words(changed) if changed else own
 
 
 # --- inside -----------------------------------------------------------------------------------------------------------
@@ -221,19 +221,20 @@ def settings_at(load: OverLoad, table: ResultTable, index: int) -> str:
 def _at_load(
     table: ResultTable,
     costs: Costs,
-    columns: Mapping[str, Floats],
-    board_values: Mapping[str, float],
+    board_values: Mapping[str, Value],
     value: float | None,
     here: Mask,
     within: Mask,
     load: Load | None,
 ) -> AtLoad:
-    untouched = {name: columns[name] == value for name, value in board_values.items()}
-    clocks = _all([mask for name, mask in untouched.items() if name not in (*LIMIT_SETTINGS, PROFILE)], len(here))
-    limits = _all([mask for name, mask in untouched.items() if name in LIMIT_SETTINGS], len(here))
-    plain = _all([mask for name, mask in untouched.items() if name == PROFILE], len(here))
     best = _least(costs.energy_j, here & within)
-    default = _like(table, np.flatnonzero(here & clocks & limits & plain), best, board_values, costs)
+    own = _all([at_level(table, name, level, len(here)) for name, level in board_values.items()], len(here))
+    default = _like(table, np.flatnonzero(here & own), best, board_values, costs)
+    # locking and capping are compared with what holds nothing back, whether untouched or at the highest value
+    open_ = {name: _nothing_held(table, name, len(here)) for name in board_values}
+    clocks = _all([mask for name, mask in open_.items() if name not in (*LIMIT_SETTINGS, PROFILE)], len(here))
+    limits = _all([mask for name, mask in open_.items() if name in LIMIT_SETTINGS], len(here))
+    plain = _all([mask for name, mask in open_.items() if name == PROFILE], len(here))
     locked = _least(costs.energy_j, here & within & plain & limits & ~clocks)
     capped = _least(costs.energy_j, here & within & plain & clocks & ~limits)
     gain, yearly = against(costs, default, best, load) if board_values and default != best else (None, None)
@@ -242,15 +243,27 @@ def _at_load(
         t, e = costs.time_s, costs.energy_j
         locking = tradeoff(float(t[capped]), float(e[capped]), to_time_s=float(t[locked]), to_energy_j=float(e[locked]))
     feasible = int((here & within).sum())
-    names = [DEVICE_SETTINGS.get(name, name) for name in board_values]
-    chosen = (
-        () if best is None else tuple(zip(names, (float(columns[name][best]) for name in board_values), strict=True))
-    )
+    chosen = () if best is None else _settings(table, best, tuple(board_values))
     return AtLoad(value, int(here.sum()), feasible, best, chosen, default, locked, capped, gain, yearly, locking)
 
 
+def _settings(table: ResultTable, index: int, names: tuple[str, ...]) -> Settings:
+    """The settings of a measurement, under this program's names."""
+    configuration = table.measurement(index).configuration
+    values = (value if isinstance(value := configuration[name], str) else float(value) for name in names)
+    return tuple(zip((DEVICE_SETTINGS.get(name, name) for name in names), values, strict=True))
+
+
+def _nothing_held(table: ResultTable, name: str, length: int) -> Mask:
+    """Where a setting is untouched, or a clock or limit at its highest value, or there is no profile."""
+    numbers = table.values(name)[:length]
+    unset = np.isnan(numbers)
+    highest = NO_PROFILE if name == PROFILE else np.nanmax(numbers, initial=-np.inf)
+    return np.asarray(unset | (numbers == highest))
+
+
 def _like(
-    table: ResultTable, among: Indices, best: int | None, board_values: Mapping[str, float], costs: Costs
+    table: ResultTable, among: Indices, best: int | None, board_values: Mapping[str, Value], costs: Costs
 ) -> int | None:
     """Of these the one whose other parameters are the best's, of several the least energy; None if none is."""
     if best is not None:
@@ -261,25 +274,24 @@ def _like(
 
 
 def _curves(
-    costs: Costs, columns: Mapping[str, Floats], settings: tuple[str, ...], loads: Floats, within: Mask
+    table: ResultTable, costs: Costs, settings: tuple[str, ...], loads: Floats, within: Mask
 ) -> tuple[SettingsCurve, ...]:
     """One curve per setting of the board: at each load its least energy within the limits."""
     rate, efficiency = 1 / costs.time_s, 1 / costs.energy_j
-    best: dict[tuple[float, ...], dict[float, int]] = {}
+    best: dict[Settings, dict[float, int]] = {}
     for index in np.flatnonzero(within).tolist():
-        key = tuple(float(columns[name][index]) for name in settings)
-        kept = best.setdefault(key, {})
+        kept = best.setdefault(_settings(table, index, settings), {})
         before = kept.get(float(loads[index]))
         if before is None or costs.energy_j[index] < costs.energy_j[before]:
             kept[float(loads[index])] = index
     chosen = {index for kept in best.values() for index in kept.values()}
     front = {i for i in chosen if not any(_beats(rate, efficiency, other, i) for other in chosen)}
     results = []
-    for key, kept in sorted(best.items()):
+    for key, kept in sorted(best.items(), key=lambda item: [(v == UNTOUCHED, v) for _, v in item[0]]):
         rows = [kept[value] for value in sorted(kept)]
         results.append(
             SettingsCurve(
-                tuple(zip((DEVICE_SETTINGS.get(name, name) for name in settings), key, strict=True)),
+                key,
                 np.array(sorted(kept)),
                 rate[rows],
                 efficiency[rows],

@@ -38,6 +38,7 @@ from .failures import FailuresOf, failures_of
 from .importance import Importance, Interaction, importances, interactions
 from .iso_lines import Role, role_of
 from .over_load import OverLoad, over_load
+from .own_state import OwnState, own_state
 from .plane import Plane, goals_of, plane_of
 from .tradeoff import Load
 
@@ -147,6 +148,7 @@ class Analysis:
     nearest: int | None  # the one that breaks its limits least, where all do
     plane: Plane | None  # None: the session has no two goals
     choices: tuple[Choice, ...]
+    own_state: OwnState | None  # against it, the best for the objective; None: no setting of the board was varied
     correlations: tuple[Correlation, ...]
     splits: tuple[Split, ...]
     effects: tuple[Effects, ...]  # on time, energy and the objective
@@ -194,6 +196,7 @@ def analyse(
         nearest=nearest(table, objective.limits),
         plane=plane,
         choices=tuple(choices(allowed, preferences, load)),
+        own_state=own_state(table, costs, _best(goal_values, maximise=objective.goal.maximise)),
         correlations=tuple(correlations(observed, speed, efficiency)),
         splits=tuple(split for value in observed if (split := split_by_mean(value, speed, efficiency)) is not None),
         effects=tuple(_effects(table, costs, objective.goal)),
@@ -210,6 +213,12 @@ def analyse(
         counted=counted(table, costs),
         over_load=over_load(table, within, load),
     )
+
+
+def _best(values: Floats, *, maximise: bool) -> int | None:
+    if not np.isfinite(values).any():
+        return None
+    return int(np.nanargmax(values) if maximise else np.nanargmin(values))
 
 
 def observed_in(table: ResultTable) -> list[Observed]:

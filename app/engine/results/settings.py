@@ -50,13 +50,15 @@ def shown(value: Setting) -> str:
     return f"{value[0]:g}–{value[1]:g}" if isinstance(value, tuple) else f"{value:g}"
 
 
-def in_words(settings: BoardSettings) -> str:
+def in_words(settings: Mapping[str, Setting | str]) -> str:
     """'power limit 300 W, graphics clock 1200 MHz'."""
     return ", ".join(f"{WORDS[name]} {with_unit(name, value)}" for name, value in settings.items())
 
 
-def with_unit(name: str, value: Setting) -> str:
-    """'300 W', '900–1200 MHz'; of a profile its number, or 'none'."""
+def with_unit(name: str, value: Setting | str) -> str:
+    """'300 W', '900–1200 MHz', 'untouched'; of a profile its number, or 'none'."""
+    if isinstance(value, str):
+        return value
     if name == PROFILE:
         return "none" if upper(value) == NO_PROFILE else shown(value)
     return f"{shown(value)} {unit(name)}"

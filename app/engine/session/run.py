@@ -17,8 +17,9 @@ from ...base.errors import InputError, WattridgeError
 from ..analysis.failures import missing_figure
 from ..models.energy_cost import keep_model, kept_model
 from ..results.measurement import Depth, Measurement, State, same, stated_otherwise
+from ..results.settings import UNTOUCHED
 from ..results.state import SessionState
-from ..runner.base import PreparationFailed, Runner
+from ..runner.base import PreparationFailed, Runner, setting_names
 from ..runner.boards import ReadyPlan, open_runner
 from ..space.result_table import DECIDED_ON, ResultTable
 from ..specification.plan import SessionPlan
@@ -151,6 +152,7 @@ class SessionRun(LiveSession):
         self._fresh: list[Measurement] = []  # the first that were measured now, not found stored
         self._best_after = 0  # evaluations until the best was found
         self._least_cost = math.inf
+        self._best_row: int | None = None
         self._prepared = False  # the runner has done what it does once
         elapsed_s = self._add_known() if plan.resume is None else self._reopen()
         self._clock = SessionClock(elapsed_s, self._evaluated)
@@ -179,6 +181,8 @@ class SessionRun(LiveSession):
                 state, reason = SessionState.DONE, "the strategy is done"
             except _Ended as how:
                 state, reason = how.state, how.reason
+            if state is SessionState.DONE:
+                self._measure_own_state()
             self._clock.stop()
             self._keep_report(report())
             self._state_figures()
@@ -244,6 +248,29 @@ class SessionRun(LiveSession):
         finally:
             self._flush()
 
+    def _measure_own_state(self) -> None:
+        """Measure the best configuration on the untouched board, too: what it saves is stated against that.
+
+        Beyond the budget where the best was found last.
+        """
+        row = self._own_state_row()
+        try:
+            if row is not None and not self._stop.is_set():
+                self._measure(self._runner.measure([row], self._stop, Depth.ENERGY))
+        except _Ended:
+            pass
+        finally:
+            self._flush()
+
+    def _own_state_row(self) -> int | None:
+        """The row that the best has on the untouched board, where that is not measured yet."""
+        settings = setting_names(self.plan.space)
+        if self._best_row is None or not settings:
+            return None
+        best = self.plan.space.configuration(self._best_row)
+        row = self.plan.space.row_of({**best, **dict.fromkeys(settings, UNTOUCHED)})
+        return None if row is None or (row in self._known and self._known[row].final) else row
+
     def _outcomes(self, batch: strategies.Batch) -> list[strategies.Outcome]:
         """The outcomes of the rows, measured now or known already. Raises _Ended."""
         rows = [int(row) for row in batch]
@@ -261,7 +288,7 @@ class SessionRun(LiveSession):
             if depth is Depth.TIME and self._room_to_time() <= 0:
                 depth = Depth.ENERGY
                 self._at_once.update(missing)
-            room = self._room_to_time() if depth is Depth.TIME else self._budget() - self._evaluated
+            room = self._room_to_time() if depth is Depth.TIME else self._room()
             if missing and room <= 0:
                 whole = len(self._known) >= self.plan.space.size and all(known.final for known in self._known.values())
                 raise _Ended(SessionState.DONE, "the whole space is measured" if whole else "the budget is used up")
@@ -278,6 +305,10 @@ class SessionRun(LiveSession):
         """The rows that were not measured to this depth."""
         outcomes, timing = self._known, depth is Depth.TIME
         return [row for row in dict.fromkeys(rows) if row not in outcomes or not (timing or outcomes[row].final)]
+
+    def _room(self) -> int:
+        """How many rows more may be measured in full; one is kept for the best on the untouched board."""
+        return self._budget() - self._evaluated - (self._own_state_row() is not None)
 
     def _room_to_time(self) -> int:
         """How many rows more may be timed. Without a budget of evaluations, the whole space."""
@@ -371,7 +402,7 @@ class SessionRun(LiveSession):
         """The first rows that were measured in the setting in force: no clock is changed for them."""
         if not self.plan.looks_again or self._stop.is_set():
             return []
-        settings = [parameter.name for parameter in self.plan.space.parameters if parameter.device_setting]
+        settings = setting_names(self.plan.space)
         in_force = self.table.measurement(len(self.table) - 1).configuration
         worked = [
             fresh.row
@@ -433,7 +464,7 @@ class SessionRun(LiveSession):
         deepened = before is None or before.depth is Depth.TIME
         self._evaluated += outcome.depth is Depth.ENERGY and deepened
         if outcome.cost < self._least_cost:
-            self._least_cost, self._best_after = outcome.cost, self._evaluated
+            self._least_cost, self._best_after, self._best_row = outcome.cost, self._evaluated, outcome.row
 
     def _note_costs(self, indices: Sequence[int]) -> None:
         """Update the best measurement by these entries of the table; by all of them from scratch."""

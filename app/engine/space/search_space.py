@@ -246,7 +246,7 @@ class SearchSpace:
         return np.asarray(self._columns_of_values[index][self.codes[rows, index]])
 
     def numbers(self, name: str, rows: Rows | slice = slice(None)) -> npt.NDArray[np.float64]:
-        """The values as numbers, shape as of `column`: NaN for an untouched setting, for a word its place in the list."""
+        """The values as numbers, in the shape of `column`: NaN for an untouched setting, of words the places listed."""
         axis = self.names.index(name)
         numbers = self.parameters[axis].numbers
         codes = self.codes[rows, axis]

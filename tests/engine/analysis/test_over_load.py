@@ -80,7 +80,7 @@ def test_the_best_at_each_load_is_the_least_energy_there(table: ResultTable) -> 
     assert [settings_at(found, table, level.best) for level in found.levels if level.best is not None] == [
         "graphics clock 1200 MHz",
         "graphics clock 1600 MHz",
-        "the board's own",
+        "the highest measured",
     ]
     assert found.own == {"power_limit_w": 450.0, "graphics_clock_mhz": 2000.0}
 
@@ -112,6 +112,32 @@ def test_the_gain_is_against_the_boards_own_clocks_and_limit(table: ResultTable)
     # 1000 h of the tokens that the default gives, at the difference of their energies
     tokens = 1000 * 3600 * default.values["output_tokens_per_s"]
     assert level.yearly.saved_kwh == pytest.approx(tokens * (before - after) / 3.6e6)
+
+
+def test_where_the_untouched_board_was_measured_it_alone_is_the_baseline() -> None:
+    def locked_costs(configuration: Configuration) -> tuple[float, float]:
+        """A clock that is locked, at whatever value, costs a tenth of the rate."""
+        clock = configuration["graphics_clock_mhz"]
+        if clock == "untouched":
+            return 100.0, 300.0
+        return 90.0 * float(clock) / 2000, 60 + 0.05 * float(clock)
+
+    table = table_of(locked_costs, graphics_clock_mhz=(*CLOCKS, "untouched"), concurrency=(1.0, 4.0))
+    found = found_in(table)
+    assert found.own == {"graphics_clock_mhz": "untouched"}
+    assert found.baseline == "the board's own state"
+    for level in found.levels:
+        assert level.default is not None
+        assert level.best is not None
+        assert level.gain is not None
+        assert table.measurement(level.default).configuration["graphics_clock_mhz"] == "untouched"
+        best = table.measurement(level.best)
+        assert level.gain.energy_change == pytest.approx(best.values["energy_j"] / 3.0 - 1)
+    [described] = describe_over_load(found, table, costs_of(table))
+    assert described.listings[0].header[-1] == "against the board's own state"
+    assert described.remarks[0] == "gains are against the board's own state"
+    assert {dict(curve.settings)["graphics_clock_mhz"] for curve in found.curves} == {*CLOCKS, "untouched"}
+    assert as_json(found)["curves"][-1]["settings"] == {"graphics_clock_mhz": "untouched"}  # type: ignore[index]
 
 
 def test_locking_and_capping_are_compared_with_the_other_untouched(table: ResultTable) -> None:
@@ -164,8 +190,10 @@ def test_a_default_that_was_not_measured_is_said_and_no_gain_is_claimed() -> Non
             table.append(measurement)
     found = found_in(table)
     assert (found.levels[1].default, found.levels[1].gain) == (None, None)
-    text = str(list(describe_over_load(found, table, costs_of(table))))
-    assert "the board's own was not measured" in text
+    [described] = describe_over_load(found, table, costs_of(table))
+    text = str(described)
+    assert "that was not measured" in text
+    assert "the highest measured power limit and clock, which may not be the board's own state" in described.remarks[0]
     assert "whether capping is better is not known" in text
 
 
