@@ -45,7 +45,6 @@ class Quantity:
 _LABELS: Final = {
     "energy_raw_j": "Energy as drawn",
     "power_raw_w": "Power as drawn",
-    "power_throttled_share": "Throttled by power",
     "board_number": "Board",
     "recent_power_1s_w": "Recent power, 1 s",
     "recent_power_30s_w": "Recent power, 30 s",

@@ -18,10 +18,11 @@ import numpy as np
 
 from ...base.formatting import percent
 from ...base.records import Count, figure
+from ..metering.window import PEAK_POWER, THROTTLED_SHARE
 from ..models.arrays import Floats, Indices, Mask
 from ..models.energy_cost import Sample, held_out_errors
 from ..models.fit.points import CLOCK_SETTINGS
-from ..results.measurement import FEWEST, PEAK_POWER, STATED_FROM, THROTTLED_SHARE, State, of_sources, spreads
+from ..results.measurement import FEWEST, STATED_FROM, State, of_sources, spreads
 from ..results.objectives import Goal, Objective
 from ..space.repeats import repeat_names
 from ..space.result_table import STATES, ResultTable

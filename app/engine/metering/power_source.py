@@ -154,7 +154,7 @@ class PowerSensor:
         return self.buffered and not self.counted
 
     def peak_w(self, powers: Sequence[float] | Floats) -> float:
-        """Return the largest of these powers, W; NaN without any, or where each averages over too long to show a peak."""
+        """Return the largest of these powers, W; NaN without any, or where they average over too long to show it."""
         return float(max(powers)) if len(powers) and self.averaging_s <= LONGEST_SAMPLE_S else math.nan
 
     @property

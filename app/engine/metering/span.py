@@ -80,8 +80,7 @@ def read_span(watch: Watch, start_ns: int, end_ns: int) -> Span:
         bits |= int(span.reason)
         for name in reason_names(int(span.reason)):
             reasons_s[name] = reasons_s.get(name, 0.0) + (span.end_ns - span.start_ns) / 1e9
-    known = "event_reasons" in trace.names
-    throttled_s = reasons_s.get(NAMES[EventReason.POWER_CAP], 0.0) if known else math.nan
+    throttled_s = reasons_s.get(NAMES[EventReason.POWER_CAP], 0.0 if "event_reasons" in trace.names else math.nan)
     condition = _condition(watch, sensor, start_ns, end_ns)
     heat = watch.heat()
     stated_j, stated_interval_j = _stated(heat, energy, condition, limited=bool(bits & LIMITING))

@@ -12,6 +12,8 @@ from ...sensors.event_reasons import LIMITING
 from ...sensors.gpu import Execution, Load
 from .condition import UNKNOWN, Condition
 
+# What shows of a measurement whether power limits bind: its largest sample of power, how long power throttled it.
+PEAK_POWER, THROTTLED_SHARE = "peak_power_w", "power_throttled_share"
 STEADY: Final = 0.005  # change of clock and time between two windows that counts as standing still
 STEADY_POWER: Final = 0.01
 STEADY_TIME: Final = 0.01  # change of the time per launch within a window, or to a second look, that is reported

@@ -211,9 +211,7 @@ def caps_of_sweep(
         series=swept.series,
         observed_clock_mhz=swept.clock_mhz,
         simulated=swept.simulated,
-        peak_power_w=sweep.peak_power_w,
-        throttled_share=sweep.throttled_share,
-        left_out_w=sweep.left_out_w,
+        effects=sweep.effects,
     )
     if fit is None:
         raise WattridgeError("the sweep of power limits was stopped", gpu.info.label)

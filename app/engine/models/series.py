@@ -17,7 +17,9 @@ from ...sensors.event_reasons import LIMITING
 from ...sensors.gpu import LIVE
 from ..formats.columns import Columns
 from ..formats.read import is_recording, read_recording
-from ..results.measurement import PEAK_POWER, THROTTLED_SHARE, State
+from ..metering.binding import THROTTLED, LimitEffect, effects_of
+from ..metering.window import PEAK_POWER, THROTTLED_SHARE
+from ..results.measurement import State
 from ..space.repeats import repeat_names
 from ..space.result_table import STATES, ResultTable
 from .arrays import Floats, Mask, Rows
@@ -332,7 +334,7 @@ def caps_of_table(
     if setting is None:
         return []
     limit, power, time_s = table.values(setting), table.values("power_w"), table.values("time_s")
-    clock, peak, throttled = (table.values(name) for name in ("observed_clock_mhz", PEAK_POWER, THROTTLED_SHARE))
+    clock = table.values("observed_clock_mhz")
     length = min(len(limit), len(power), len(time_s))  # the engine may append while we look
     good = (table.states()[:length] == STATES.index(State.OK)) & np.isfinite(power[:length])
     others = [name for name in space.names if name != setting]
@@ -345,12 +347,45 @@ def caps_of_table(
             series=group.name,
             observed_clock_mhz=clock[group.rows],
             simulated=simulated,
-            peak_power_w=peak[group.rows],
-            throttled_share=throttled[group.rows],
+            effects=limit_effects(table, group.rows),
         )
         for group in groups_of_table(table, good, others, wanted or {})
     ]
     return [fit for fit in fits if fit is not None]
+
+
+def limit_effects(table: ResultTable, among: Rows | slice = slice(None)) -> tuple[LimitEffect, ...]:
+    """Return the effect of each power limit of a table's space on measurements, ascending.
+
+    A limit is without effect if it is on every configuration. A configuration that power throttled wherever it was
+    measured may draw any power under a higher limit: no limit is then known to be without effect.
+
+    Parameters
+    ----------
+    table
+        The measurements.
+    among
+        The indices of those to judge by, shape (n,); all of them by default.
+
+    Returns
+    -------
+    tuple of LimitEffect
+        Empty without power limits, or without peaks and event reasons of the power.
+    """
+    table, space = table.so_far(), table.space
+    name = next((item for item in LIMIT_SETTINGS if item in space.names), "")
+    under_w, peak_w, share = (table.values(item)[among] for item in (name, PEAK_POWER, THROTTLED_SHARE))
+    known = np.isfinite(peak_w) & np.isfinite(share)
+    if not name or not known.any():
+        return ()
+    under_w = np.where(np.isnan(under_w), np.inf, under_w)  # untouched: which limit was in force is not known
+    loads = space.codes[table.rows()[among]]
+    loads[:, space.names.index(name)] = 0
+    free = known & (share <= THROTTLED)
+    if {load.tobytes() for load in loads[known]} != {load.tobytes() for load in loads[free]}:
+        peak_w = np.full(len(peak_w), np.nan)
+    limits = np.unique(space.numbers(name))
+    return effects_of(limits[np.isfinite(limits)].tolist(), under_w[known], peak_w[known], share[known])
 
 
 def _of_columns(roles: Roles, wanted: Mapping[str, str]) -> list[CapFit]:

@@ -19,19 +19,19 @@ from ...base.formatting import percent
 from ...sensors.event_reasons import LIMITING
 from ...sensors.gpu import Gpu, Load
 from ..control.guard import DeviceGuard
-from ..metering.binding import effects_of
+from ..metering.binding import LimitEffect, effects_of
 from ..metering.launching import require_launching
 from ..metering.meter import Meter
 from ..metering.thermal import BoardLearning
 from ..metering.window import Window
 from .arrays import Floats
-from .fit.caps import LEAST_LIMITS
 from .fit.points import Points
 
 Progress = Callable[[int, int], None]  # settings measured, and of how many
 Swept = Literal["graphics_clock_mhz", "power_limit_w"]
 
 LOWEST_SHARE = 0.4  # of the highest clock; the lowest ridge measured yet is at 0.49 (H200), the others near 0.7
+FEWEST_LIMITS = 3  # measured, of which caps can be fitted
 FIRST_CLOCKS = 4  # of a steered sweep, evenly spread
 CORRECTED = 0.001  # the largest share of its power that a point may be corrected by without a word
 
@@ -42,10 +42,8 @@ class Sweep:
 
     points: Points  # `requested_mhz` is what was set: the clock in MHz, or the power limit in W
     time_s: Floats  # of one launch, shape (n,)
-    peak_power_w: Floats  # the largest sample of each window, shape (n,)
-    throttled_share: Floats  # of the time, by power, shape (n,)
     seconds: float  # on the board's clock, from the first setting to the last window
-    left_out_w: tuple[float, ...] = ()  # power limits that the load cannot reach
+    effects: tuple[LimitEffect, ...] = ()  # of power limits, those too that were left out
 
     def __len__(self) -> int:
         return len(self.time_s)
@@ -100,9 +98,9 @@ def sweep_limits(
 ) -> Sweep:
     """The same load under power limits spread evenly over what the board takes.
 
-    The clock is left to the board. The highest limit is measured first. Limits that the load cannot reach are left
-    out, except for that one and the lowest of them, and named in the result; three limits are measured in any case. Raises
-    WattridgeError if the board cannot run or be set.
+    The clock is left to the board. The highest limit is measured first. Those below that the load cannot reach are left
+    out, but for the lowest of them, and so that three are measured. Raises WattridgeError if the board cannot run or be
+    set.
     """
     limit = gpu.info.power_limit
     if limit.minimum_w is None or limit.maximum_w is None:
@@ -110,15 +108,12 @@ def sweep_limits(
     limits = np.unique(np.rint(np.linspace(limit.minimum_w, limit.maximum_w, max(2, points))))[::-1].tolist()
     with guard.nested("power limit sweep") as settings:
         series = _Series(gpu, settings, load, stop, on_progress)
-        if not series.measure("power_limit_w", limits[:1], len(limits)):
-            return series.sweep()
-        highest = series.sweep()
-        effects = effects_of(limits[1:], np.array(limits[:1]), highest.peak_power_w, highest.throttled_share)
-        left_out = [effect.limit_w for effect in effects if effect.without_effect][:-1]
-        left_out = left_out[: max(0, len(limits) - LEAST_LIMITS)]
-        rest = [limit for limit in limits[1:] if limit not in left_out]
-        series.measure("power_limit_w", rest, 1 + len(rest))
-        return replace(series.sweep(), left_out_w=tuple(left_out))
+        if series.measure("power_limit_w", limits[:1], len(limits)):
+            spared = [effect.limit_w for effect in series.effects(limits) if effect.without_effect]
+            left_out = spared[1:-1][: len(limits) - FEWEST_LIMITS]
+            rest = [limit_w for limit_w in limits[1:] if limit_w not in left_out]
+            series.measure("power_limit_w", rest, 1 + len(rest))
+        return replace(series.sweep(), effects=series.effects(limits[::-1]))
 
 
 def spread_clocks(supported: Sequence[int], points: int, lowest_share: float = LOWEST_SHARE) -> list[int]:
@@ -195,6 +190,11 @@ class _Series:
                 self._on_progress(len(self), most)
         return True
 
+    def effects(self, limits_w: Sequence[float]) -> tuple[LimitEffect, ...]:
+        """The effects of power limits, by what was measured under some of them so far."""
+        shown = [(w, window.peak_power_w, window.throttled_share) for w, window, _ in self._measured]
+        return effects_of(limits_w, *np.array(shown, dtype=np.float64).reshape(-1, 3).T)
+
     def look_again(self, setting: Swept) -> None:
         """The first that no limit held back once more, on a board as it is by now; not when stopped."""
         first = next((value for value, window, _ in self._measured if not window.limited), None)
@@ -232,13 +232,7 @@ class _Series:
             others=(self._load.name,),
             requested_mhz=np.asarray([requested for requested, *_ in rows]),
         )
-        return Sweep(
-            points,
-            time_s,
-            np.asarray([window.peak_power_w for window in windows]),
-            np.asarray([window.throttled_share for window in windows]),
-            (self._gpu.clock.now_ns() - self._began_ns) / 1e9,
-        )
+        return Sweep(points, time_s, (self._gpu.clock.now_ns() - self._began_ns) / 1e9)
 
     def _corrected(self, windows: Sequence[Window], stated_w: Floats) -> tuple[str, ...]:
         """What is to be said of powers that differ from what was drawn."""

@@ -29,7 +29,8 @@ from ..formats.nvidia_smi import clock_script
 from ..formats.own import About
 from ..formats.t1 import write_t1
 from ..formats.t4 import write_t4
-from ..results.measurement import MEASURED, PEAK_POWER, THROTTLED_SHARE, Measurement, Value
+from ..metering.window import PEAK_POWER, THROTTLED_SHARE
+from ..results.measurement import MEASURED, Measurement, Value
 from ..runner.cuda.measured_code import ByNvcc, MeasuredCode, by_nvcc, capability_of, measured_code
 from ..session.load import load_specification
 from ..session.sources import are_as_measured

@@ -39,8 +39,6 @@ def of_sources(names: Collection[str]) -> set[str]:
     return result
 
 
-# What shows whether a power limit binds: the largest sample of power, and the share of the time that power throttled.
-PEAK_POWER, THROTTLED_SHARE = "peak_power_w", "power_throttled_share"
 THERMAL_CORRECTION = "thermal_correction"  # power and energy stated for a thermal condition, over those that were drawn
 
 # What a figure stated for one thermal condition keeps of its measurement: of the session, not of the configuration.

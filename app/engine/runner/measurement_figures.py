@@ -12,17 +12,8 @@ from typing import Final
 
 from ...sensors.event_reasons import LIMITING
 from ..metering.confidence import Interval, interval_of_repeats, not_negative
-from ..metering.window import Window
-from ..results.measurement import (
-    MEASURED,
-    PEAK_POWER,
-    THROTTLED_SHARE,
-    Configuration,
-    Depth,
-    Measurement,
-    State,
-    source_figures,
-)
+from ..metering.window import PEAK_POWER, THROTTLED_SHARE, Window
+from ..results.measurement import MEASURED, Configuration, Depth, Measurement, State, source_figures
 from ..specification.model import Specification, evaluate_metrics
 
 Figures = dict[str, float]

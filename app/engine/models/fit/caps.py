@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ....base.records import Count, figure
-from ...metering.binding import LimitEffect, effects_of, in_words, listed
+from ...metering.binding import LimitEffect, in_words, listed
 from ...results.measurement import FEWEST
 from ..arrays import Floats, Mask
 from .frequency import FrequencyFit
 
-LEAST_LIMITS = 3
+_LEAST_LIMITS = 3
 _BINDS = 0.97  # of the power without a limit: what is drawn below it was held down
 _MOST_BASE = 0.98  # of the least power drawn
 _FAR_BETTER = 0.25  # of the squared residuals without a base
@@ -60,7 +60,7 @@ class CapFit:
     reasons: tuple[str, ...]
     simulated: bool = False
     observed_clock_mhz: Floats | None = None
-    effects: tuple[LimitEffect, ...] = ()  # of the limits, those that were left out too; none where no peaks are known
+    effects: tuple[LimitEffect, ...] = ()  # of power limits, those too that were not measured; none if not known
     all_series: AllSeries | None = field(default=None, metadata=figure(absent=True))  # of which it is one
 
     @property
@@ -99,9 +99,7 @@ def fit_caps(
     series: str = "",
     observed_clock_mhz: npt.ArrayLike | None = None,
     simulated: bool = False,
-    peak_power_w: npt.ArrayLike = math.nan,
-    throttled_share: npt.ArrayLike = math.nan,
-    left_out_w: Sequence[float] = (),
+    effects: tuple[LimitEffect, ...] = (),
 ) -> CapFit | None:
     """Fit power, speed and energy over the power limit.
 
@@ -119,11 +117,8 @@ def fit_caps(
         Clocks in MHz, shape (n,); None if they were not observed.
     simulated
         Whether the board is simulated.
-    peak_power_w, throttled_share
-        Under each limit the largest sample of power in W, and the share of the time for which power throttled the load;
-        shape (n,), NaN where not known.
-    left_out_w
-        Limits in W that were not measured, for the load cannot reach them.
+    effects
+        What is known of the effects of power limits on the load, those that were not measured as well.
 
     Returns
     -------
@@ -134,9 +129,8 @@ def fit_caps(
     clock = None if observed_clock_mhz is None else np.asarray(observed_clock_mhz, dtype=np.float64)
     good = (limit > 0) & (power > 0) & (speed > 0) & np.isfinite(limit * power * speed)
     order = np.flatnonzero(good)[np.argsort(limit[good], kind="stable")]
-    peak, throttled = (np.broadcast_to(value, limit.shape)[order] for value in (peak_power_w, throttled_share))
     limit, power, speed = limit[order], power[order], speed[order]
-    if len(np.unique(limit)) < LEAST_LIMITS:
+    if len(np.unique(limit)) < _LEAST_LIMITS:
         return None
     free_power = float(power[-1])
     binds = power < _BINDS * free_power
@@ -146,11 +140,9 @@ def fit_caps(
     best = int(energy.argmin())
     quick = np.flatnonzero(speed >= 0.95 * speed.max())
     overshoot = float((power / limit - 1).max())
-    known = np.isfinite(peak * throttled)
-    limits = sorted({*limit.tolist(), *left_out_w})
-    effects = effects_of(limits, limit[known], peak[known], throttled[known]) if known.any() else ()
-    reasons = [text for text in (in_words([item for item in effects if item.without_effect]),) if text]
-    reasons += [f"not measured for that reason: {listed(left_out_w)}"] if left_out_w else []
+    left_out = [effect for effect in effects if effect.limit_w not in limit]
+    spared = in_words([effect for effect in effects if effect.without_effect])
+    reasons = [f"{spared} (not measured: {listed(left_out)})" if left_out else spared]
     if not binds.any():
         reasons.append(f"no limit binds: {free_power:.0f} W are drawn at each")
     if best == 0:
@@ -173,7 +165,7 @@ def fit_caps(
         speed_exponent=exponent,
         speed_base_w=base,
         best_within_5_percent_w=float(limit[quick[energy[quick].argmin()]]),
-        reasons=tuple(reasons),
+        reasons=tuple(filter(None, reasons)),
         simulated=simulated,
         observed_clock_mhz=None if clock is None else clock[order],
         effects=effects,
@@ -196,7 +188,7 @@ def _speed_law(power: Floats, speed: Floats, binds: Mask) -> tuple[float | None,
         return float(((k * x - y) ** 2).sum()), k
 
     none = fitted(0.0)
-    if binds.sum() < LEAST_LIMITS:
+    if binds.sum() < _LEAST_LIMITS:
         return none[1], 0.0
     bases = np.linspace(0.0, _MOST_BASE * float(power.min()), 40)
     best = min(bases.tolist(), key=lambda base: fitted(base)[0])
@@ -229,11 +221,9 @@ class CapsAgainstClocks:
         """Which is better, in a sentence."""
         better, other = ("clocks", "limits") if self.clocks.energy <= self.caps.energy else ("power limits", "clocks")
         low, high = sorted((self.clocks.energy, self.caps.energy))
-        reached = f"{better} reach {100 * (1 - low / high):.1f} % less energy than {other}"
         from_w = self.without_effect_from_w
-        return (
-            reached if from_w is None else f"{reached}; limits from {from_w:.0f} W on are without effect on this load"
-        )
+        spared = "" if from_w is None else f"; limits from {from_w:.0f} W on are without effect on this load"
+        return f"{better} reach {100 * (1 - low / high):.1f} % less energy than {other}{spared}"
 
 
 def compare(fit: FrequencyFit, caps: CapFit) -> CapsAgainstClocks | None:
@@ -275,7 +265,7 @@ def _power_ratio(fit: FrequencyFit, caps: CapFit) -> float | None:
         return None
     order = np.argsort(fit.clock_mhz)
     inside = np.isfinite(clock) & (clock >= fit.clock_mhz.min()) & (clock <= fit.clock_mhz.max())
-    if inside.sum() < LEAST_LIMITS:
+    if inside.sum() < _LEAST_LIMITS:
         return None
     locked = np.interp(clock[inside], fit.clock_mhz[order], fit.power_w[order])
     return float(np.median(locked / caps.power_w[inside]))
