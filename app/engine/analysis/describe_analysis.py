@@ -453,7 +453,7 @@ def _remarks(over_load: OverLoad, costs: Costs, table: ResultTable) -> list[str]
             lines.append(f"the same work over a year{at}: {year.words} than with that (while it serves)")
     for level in over_load.levels:
         if effects := in_words(level.limits):
-            lines.append(f"at {over_load.name} {level.load}: {effects}" if over_load.name else effects)
+            lines.append(f"at {over_load.name} {level.load:g}: {effects}" if over_load.name else effects)
     if any(level.locked is not None for level in over_load.levels) and not any(
         level.capped is not None for level in over_load.levels
     ):

@@ -6,7 +6,8 @@ about one second averages to the limit (`meter`). No average exceeds the largest
 - A limit is *without effect* where the largest sample of power lies below it by more than the sensor may be off, and
   power did not throttle the load under that limit or a higher one.
 - A peak above a limit does not show that the limit binds: it may be shorter than the average. A limit binds where power
-  throttled the load under it or a higher one. Between the two its effect is not known.
+  throttled the load under it or a higher one, and samples came near it: else the limit before it, or one that is not
+  reported, may have done so. Between the two its effect is not known.
 - The mean decides nothing: a service that draws 300 W on average reads prompts at twice that.
 
 Samples are those of the driver's buffer, means over 20 ms each, or else instant readings. A peak counts only under a
@@ -33,6 +34,7 @@ from ...sensors.trace.trace import Trace
 from .power_source import Floats
 
 SENSOR_ERROR: Final = 0.05  # of the power, either way [Yang2024]
+NEAR: Final = 0.9  # of a limit, that the peak of a load reaches which it throttles
 THROTTLED: Final = 0.01  # share of the time from which on power held the load back
 RECENT_S: Final = 30.0  # what a running load is judged by
 LEAST_S: Final = 1.0  # of it, at least: about what a limit's average is over
@@ -71,9 +73,12 @@ def effects_of(limits_w: Sequence[float], under_w: Floats, peak_w: Floats, share
         Of each measurement the limit in force, W, the largest sample of power, W, and the share of the time for which
         power throttled the load; shape (n,), NaN where not known.
     """
+    share = np.where((share > THROTTLED) & (peak_w < NEAR * under_w), np.nan, share)  # by another limit than that
     free = peak_w[share <= THROTTLED]
     peak = float(free.max()) if len(free) else float("nan")
-    return tuple(LimitEffect(w, peak, float(share[under_w >= w].max(initial=0.0))) for w in limits_w)
+    above = [share[under_w >= limit_w] for limit_w in limits_w]
+    throttled = [np.nanmax(s, initial=0.0) if (s > THROTTLED).any() else s.max(initial=0.0) for s in above]
+    return tuple(LimitEffect(limit_w, peak, float(s)) for limit_w, s in zip(limits_w, throttled, strict=True))
 
 
 def in_words(effects: Sequence[LimitEffect]) -> str:

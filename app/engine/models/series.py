@@ -378,7 +378,7 @@ def limit_effects(table: ResultTable, among: Rows | slice = slice(None)) -> tupl
     known = np.isfinite(peak_w) & np.isfinite(share)
     if not name or not known.any():
         return ()
-    under_w = np.where(np.isnan(under_w), np.inf, under_w)  # untouched: which limit was in force is not known
+    under_w = np.where(np.isnan(under_w), np.inf, under_w)  # untouched: the limit in force is not known
     loads = space.codes[table.rows()[among]]
     loads[:, space.names.index(name)] = 0
     free = known & (share <= THROTTLED)
