@@ -21,6 +21,7 @@ from ..base.formatting import UNKNOWN
 from ..engine.results.settings import (
     PROFILE,
     SETTINGS,
+    UNTOUCHED,
     WORDS,
     BoardSettings,
     Setting,
@@ -122,8 +123,7 @@ def apply(arguments: Namespace) -> int:
 
 
 def _apply(arguments: Namespace, gpu: Gpu, guard: DeviceGuard, chosen: BoardSettings) -> int:
-    from ..engine.metering.binding import in_words as limits_in_words
-    from ..engine.metering.binding import look_at_effect
+    from ..engine.metering import binding
 
     for name in chosen:
         if why := guard.why_not(name):
@@ -137,9 +137,9 @@ def _apply(arguments: Namespace, gpu: Gpu, guard: DeviceGuard, chosen: BoardSett
         if not arguments.json:
             _print(gpu, prior, applied, seen)
         limit_w = applied.get("power_limit_w")
-        effect = look_at_effect(gpu, limit_w, stop) if limit_w is not None and gpu.info.live else None
+        effect = binding.look_at_effect(gpu, limit_w, stop) if limit_w is not None and gpu.info.live else None
         if effect is not None and effect.without_effect:
-            say(f"As the board runs now, {limits_in_words([effect])}.")
+            say(f"As the board runs now, {binding.in_words([effect])}.")
         kept = arguments.keep or (not stop.is_set() and _confirmed(arguments.countdown, stop, arguments.json))
     if kept:
         guard.confirm()
@@ -207,6 +207,9 @@ def _of_session(session: int, configuration: str | None) -> tuple[BoardSettings,
         for name, value in choice.device_settings.items()
         if name in SETTINGS and isinstance(value, int | float)
     }
+    if not settings and UNTOUCHED in choice.device_settings.values():
+        what, remedy = "this configuration is of the untouched board: there is nothing to set", "wattridge restore"
+        raise InputError(what, f"session {session}", f"to put back what this program has set: {remedy}")
     if not settings:
         raise InputError("this configuration names no clock and no cap", f"session {session}", "name another session")
     return {**settings}, record

@@ -12,7 +12,7 @@ from ..metering.binding import in_words
 from ..models.arrays import Indices
 from ..results.description import NOT_IDENTIFIABLE, Cell, Description, Figure, Listing
 from ..results.measurement import FEWEST, State
-from ..results.settings import UNTOUCHED
+from ..results.settings import OWN_STATE, UNTOUCHED
 from ..space.result_table import STATES, ResultTable
 from ..workloads.hardware_counters import COUNTERS
 from .compare import Carried, Comparison
@@ -21,7 +21,6 @@ from .drift import REFERENCES
 from .importance import Importance
 from .iso_lines import Role, role_of
 from .over_load import AtLoad, ModelAtLoad, OverLoad, settings_at
-from .own_state import OWN_STATE
 from .session_analysis import Analysis, Effects
 from .tradeoff import relative_change
 

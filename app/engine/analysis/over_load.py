@@ -21,11 +21,11 @@ from ..models.fit.frequency import FrequencyFit, fit_points
 from ..models.fit.points import CLOCK_SETTINGS, LIMIT_SETTINGS
 from ..models.series import limit_effects, series_of_table
 from ..results.measurement import Value
-from ..results.settings import PROFILE, SETTINGS, UNTOUCHED, in_words
+from ..results.settings import OWN_STATE, PROFILE, SETTINGS, UNTOUCHED, in_words
 from ..space.result_table import ResultTable
 from .choosers import against
 from .costs import Costs, costs_of
-from .own_state import OWN_STATE, at_level, baseline_words, own_levels
+from .own_state import at_level, baseline_words, own_levels
 from .tradeoff import Load, Tradeoff, Yearly, tradeoff
 
 # How parameters that are a load are called; the first that a table has is its load.

@@ -243,12 +243,19 @@ def _series_of_table(table: ResultTable, where: str, gpu: str, wanted: Mapping[s
     states = table.states()[: len(every.clock_mhz)]
     comparable = table.comparable[: len(states)]  # the boards that shared a session draw differently
     usable = comparable & (states == STATES.index(State.OK)) & np.isfinite(every.clock_mhz) & np.isfinite(every.power_w)
+    untouched = usable & np.isnan(every.asked_mhz)  # they are no points of a fit
+    usable &= ~untouched
     if not usable.any():
         remedy = "the model needs measurements at several graphics clocks, with their power"
         raise InputError("no measurement has a clock and a power", where, remedy)
     repeats = repeat_names(table)  # readings of one configuration belong to one series
     names = [name for name in space.names if name != setting and name not in repeats]
     memory = next((name for name in MEMORY_SETTINGS if name in names), None)
+    kernel = [p.name for p in space.parameters if p.name in names and not p.device_setting]
+    own = {
+        tuple(group.values.values()): float(np.nanmedian(every.energy[group.rows]))
+        for group in groups_of_table(table, untouched, kernel, {})
+    }
     groups = groups_of_table(table, usable, names, wanted)
     if not groups:
         what = ", ".join(f"{key}={value}" for key, value in wanted.items())
@@ -263,11 +270,17 @@ def _series_of_table(table: ResultTable, where: str, gpu: str, wanted: Mapping[s
             replace(
                 points,
                 limited=_limited_rows(table, group),
-                limit_w=float(limit) if isinstance(limit, int | float) else None,
-                memory_clock_mhz=float(group.values[memory]) if memory else None,
+                limit_w=_number(limit),
+                memory_clock_mhz=_number(group.values[memory]) if memory else None,
+                untouched_energy=own.get(tuple(group.values[name] for name in kernel)),
             )
         )
     return results
+
+
+def _number(value: object) -> float | None:
+    """A level of a setting as a number; None if it is untouched, or there is none."""
+    return float(value) if isinstance(value, int | float) else None
 
 
 def _check_names(table: ResultTable, where: str, wanted: Mapping[str, str], named: Named) -> None:
@@ -336,7 +349,7 @@ def caps_of_table(
     limit, power, time_s = table.values(setting), table.values("power_w"), table.values("time_s")
     clock = table.values("observed_clock_mhz")
     length = min(len(limit), len(power), len(time_s))  # the engine may append while we look
-    good = (table.states()[:length] == STATES.index(State.OK)) & np.isfinite(power[:length])
+    good = (table.states()[:length] == STATES.index(State.OK)) & np.isfinite(power[:length] + limit[:length])
     others = [name for name in space.names if name != setting]
     fits = [
         fit_caps(

@@ -76,12 +76,14 @@ def sweep_clocks(
         series = _Series(gpu, settings, load, stop, on_progress)
         if memory_clock_mhz is not None:
             series.set_memory_clock(memory_clock_mhz)
+        series.measure_untouched()
         # from the hottest: the board cools along, and needs no second warm-up
         more = series.measure("graphics_clock_mhz", clocks[::-1], points if steered else len(clocks))
         while more and steered and len(series) < points:
             clock = next_clock(series.sweep().points)
             more = clock is not None and series.measure("graphics_clock_mhz", [int(clock)], points)
         series.look_again("graphics_clock_mhz")
+        series.measure_untouched()
         if steered and on_progress is not None:
             on_progress(len(series), len(series))
         return series.sweep()
@@ -166,6 +168,7 @@ class _Series:
         self._temperature = places[0] if places else None
         self._board = BoardLearning(gpu.info)
         self._measured: list[tuple[float, Window, float]] = []
+        self._untouched: list[Window] = []
         self._began_ns = self._gpu.clock.now_ns()
 
     def __len__(self) -> int:
@@ -195,6 +198,15 @@ class _Series:
         shown = [(w, window.peak_power_w, window.throttled_share) for w, window, _ in self._measured]
         return effects_of(limits_w, *np.array(shown, dtype=np.float64).reshape(-1, 3).T)
 
+    def measure_untouched(self) -> None:
+        """The load on the untouched board, before and after the others: savings are against that."""
+        self._settings.hold()
+        if self._meter.warm(self._load, self._stop):
+            window = self._meter.measure(self._load, stop=self._stop, settle_s=1.0, window_s=1.0)
+            self._untouched += [] if window is None else [window]
+        if self._memory_clock_mhz is not None:
+            self._settings.apply(memory_clock_mhz=self._memory_clock_mhz)
+
     def look_again(self, setting: Swept) -> None:
         """The first that no limit held back once more, on a board as it is by now; not when stopped."""
         first = next((value for value, window, _ in self._measured if not window.limited), None)
@@ -214,11 +226,13 @@ class _Series:
         windows = [window for _, window, _ in rows]
         power_w = np.asarray([self._board.stated_w(window) for window in windows])
         time_s = np.asarray([window.time_s for window in windows])
+        work = self._load.work_flop / 1e9 or 1.0  # GFLOP; launches where it is not known
+        own = [self._board.stated_w(window) * window.time_s / work for window in self._untouched]
         info, memory = self._gpu.info, self._memory_clock_mhz
         points = Points(
             clock_mhz=np.asarray([window.observed_clock_mhz for window in windows]),
             power_w=power_w,
-            rate=(self._load.work_flop / 1e9 or 1.0) / time_s,  # GFLOP/s; launches per second where work is not known
+            rate=work / time_s,
             limited=np.asarray([bool(window.event_reasons & LIMITING) for window in windows], dtype=np.bool_),
             limit_w=info.power_limit.current_w,
             supported_mhz=tuple(float(clock) for clock in self._gpu.graphics_clocks_mhz()),
@@ -231,6 +245,7 @@ class _Series:
             notes=self._corrected(windows, power_w),
             others=(self._load.name,),
             requested_mhz=np.asarray([requested for requested, *_ in rows]),
+            untouched_energy=float(np.mean(own)) if own else None,
         )
         return Sweep(points, time_s, (self._gpu.clock.now_ns() - self._began_ns) / 1e9)
 

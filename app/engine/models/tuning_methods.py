@@ -21,10 +21,12 @@ from typing import TYPE_CHECKING, ClassVar, Final
 import numpy as np
 
 from ...base.errors import InputError, WattridgeError
+from ...base.formatting import change
 from ...base.records import Count, Source
 from ...sensors.gpu import Gpu
 from ..control.guard import DeviceGuard
 from ..results.measurement import Configuration, Measurement, State
+from ..results.settings import HIGHEST_CLOCK, OWN_STATE, UNTOUCHED
 from ..space.result_table import ResultTable
 from ..space.search_space import SearchSpace
 from .arrays import Floats, Indices
@@ -100,7 +102,8 @@ class Clocks:
             )
         self.setting = setting
         self.of_row: Floats = space.numbers(setting)  # NaN where it is untouched
-        self.values: Floats = np.unique(self.of_row[np.isfinite(self.of_row)])
+        self.rows: Indices = np.flatnonzero(np.isfinite(self.of_row))  # that have a clock
+        self.values: Floats = np.unique(self.of_row[self.rows])
         if len(self.values) < 2:
             raise InputError("the space has one graphics clock", "methods", "give it several")
         self._others = np.delete(space.codes, space.names.index(setting), axis=1)
@@ -166,7 +169,7 @@ def recipe(
         "energy_at_max_clock": (highest, _energy, False),
         "race_to_idle_then_clocks": (highest, _time, True),
         "energy_at_base_clock_then_clocks": (clocks.at(base_mhz), _energy, True),
-        "global_energy": (np.arange(len(clocks.of_row)), _energy, False),
+        "global_energy": (clocks.rows, _energy, False),
         "model_steered": (np.flatnonzero(np.isin(clocks.of_row, near_mhz or ())), _energy, False),
     }[method]
     first = _best((yield from search(rows, key)), key)
@@ -286,18 +289,29 @@ def compare_methods(
         swept = steering if method == "model_steered" else None
         results[method] = _result(method, clocks, measured, row, asked, names, swept)
     race = results[RACE_TO_IDLE]
+    notes.append(_against_untouched(race, space, measured))
     return Methods(
         gpu=gpu,
         title=title,
         source=source,
         clocks_mhz=tuple(clocks.values.tolist()),
         base_mhz=base,
-        size=space.size,
+        size=len(clocks.rows),
         efficiency_name=names[0],
         speed_name=names[1],
         results=tuple(item.against(race) for method, item in results.items() if method in methods),
         notes=tuple(notes),
     )
+
+
+def _against_untouched(race: MethodResult, space: SearchSpace, measured: Mapping[int, Measurement]) -> str:
+    """What race to idle, which the others are compared with, costs against the board's own state."""
+    settings = {parameter.name: UNTOUCHED for parameter in space.parameters if parameter.device_setting}
+    own = measured.get(-1 if (row := space.row_of({**race.configuration, **settings})) is None else row)
+    if own is None or own.state is not State.OK:
+        return f"race to idle is at {HIGHEST_CLOCK}"
+    energy = change(race.energy_j / energy_of(own.values))
+    return f"race to idle has {energy} energy and {change(race.time_s / own.values['time_s'])} time against {OWN_STATE}"
 
 
 def _result(
@@ -326,7 +340,7 @@ def _result(
         energy_change=0.0,
         measurements=measurements,
         seconds=math.fsum(measured[row].cost_s for row in asked) + (steering.seconds if steering else 0),
-        reduction=1 - measurements / len(clocks.of_row),
+        reduction=1 - measurements / len(clocks.rows),
     )
 
 

@@ -113,7 +113,6 @@ class ServiceModelled:
             power_w=energy.mean_power_w,
             power_interval_w=energy.power_interval_w,
             observed_clock_mhz=self._mean("graphics_clock_mhz", start_ns, end_ns),
-            memory_power_w=math.nan,
             temperature_c=self._mean("temperature_c", start_ns, end_ns),
             core_voltage_mv=self._mean("core_voltage_mv", start_ns, end_ns),
             memory_clock_mhz=self._mean("memory_clock_mhz", start_ns, end_ns),

@@ -175,8 +175,8 @@ class SettingRows(QObject):
     def show_effect(self, effect: LimitEffect | None) -> None:
         """Say beside the limit that it is without effect on what runs, where no clock is chosen with it."""
         others = any(box.isChecked() for name, box in self.boxes.items() if name != "power_limit_w")
-        shown = effect is not None and effect.without_effect and not others and self.limit.isEnabled()
-        words = f". Now, {in_words([effect])}" if effect is not None and shown else ""
+        shown = effect is not None and effect.without_effect and self.limit.isEnabled() and not others
+        words = f". Now, {in_words([effect])}" if effect and shown else ""
         self.facts["power_limit_w"].setText(f"{self._facts('power_limit_w')}{words}")
 
     def take_typed(self) -> None:

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ....base.records import Count, figure
+from ...results.settings import HIGHEST_CLOCK, OWN_STATE
 from ..arrays import Floats, Mask
 from .clock_limits import effective_clocks, limited_points, only_followed
 from .curve import Curve, Duration, fit_duration
@@ -316,7 +317,12 @@ class ModelledCurve:
 class FrequencyFit(Quality, Optimum, Parameters, Samples):
     """A fitted model. None stands for 'not identifiable'; an edge with a false flag for 'not bracketed'."""
 
-    IN_JSON: ClassVar = {"points": "points", "curve": "modelled"}
+    IN_JSON: ClassVar = {
+        "points": "points",
+        "curve": "modelled",
+        "energy_change": "energy_change",
+        "baseline": "baseline",
+    }
 
     gpu: str
     series: str  # which device, kernel or configuration the points belong to
@@ -324,6 +330,29 @@ class FrequencyFit(Quality, Optimum, Parameters, Samples):
     simulated: bool = False
     memory_clock_mhz: float | None = None
     memory_clocks: tuple[MemoryClock, ...] = ()  # where the same work was measured at several
+    untouched_energy: float | None = None  # per work of the untouched board, in the unit of power over rate
+
+    @property
+    def energy_change(self) -> float | None:
+        """Energy per work at the recommended clock over that of `baseline`, less 1; None without a measured speed."""
+        if self.recommended_clock_mhz is None or not len(self.rate):
+            return None
+        before = self.untouched_energy or self._measured_energy(float(self.clock_mhz.max()))
+        change = self._measured_energy(self.recommended_clock_mhz) / before - 1
+        return change if math.isfinite(change) else None
+
+    @property
+    def baseline(self) -> str:
+        """What the energy at the recommended clock is compared with."""
+        return HIGHEST_CLOCK if self.untouched_energy is None else OWN_STATE
+
+    def _measured_energy(self, clock_mhz: float) -> float:
+        """Per work at a clock: of the nearest point, carried over by the model where there is one."""
+        nearest = int(np.abs(self.clock_mhz - clock_mhz).argmin())
+        energy = float(self.power_w[nearest] / self.rate[nearest])
+        if not self.identifiable or self.clock_mhz[nearest] == clock_mhz:
+            return energy
+        return energy * float(self.energy(clock_mhz) / self.energy(self.clock_mhz[nearest]))
 
     @property
     def points(self) -> Count:
@@ -492,6 +521,7 @@ class _Readings:
             rate=points.rate if points.rate is not None else _NO_FLOATS,
             best_measured_mhz=self.measured().best_mhz,
             simulated=points.simulated,
+            untouched_energy=points.untouched_energy,
         )
 
     def without_model(self, reason: str) -> FrequencyFit:

@@ -42,6 +42,7 @@ class Points:
     others: tuple[str, ...] = ()  # what distinguishes the series from others, the memory clock aside
     plateaus: tuple[Plateau, ...] = ()  # of a log: what each point is made of
     requested_mhz: Floats | None = None  # where `clock_mhz` was observed and the request is known as well
+    untouched_energy: float | None = None  # per work as `energy`, of the board with no setting made; no point of a fit
 
     @property
     def clocks(self) -> int:
