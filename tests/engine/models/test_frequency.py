@@ -553,6 +553,9 @@ def test_unknown_points_are_left_out_and_none_at_all_is_bad_input() -> None:
         fit_frequency_model(Points([math.nan], [1.0]))
     with pytest.raises(ValueError, match="same length"):
         fit_frequency_model(Points([1.0, 2.0], [1.0]))
+    many = np.repeat(TEN, 40)  # so many that their medians are fitted
+    with pytest.raises(ValueError, match="same length"):
+        fit_points(Points(many, BOARD.power_w(many)[1:]))
 
 
 @settings(max_examples=40, deadline=None)

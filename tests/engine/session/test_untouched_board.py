@@ -137,3 +137,23 @@ def test_the_untouched_board_is_no_point_of_a_fit_and_what_its_saving_is_against
     assert fit.baseline == "the board's own state"
     assert fit.energy_change is not None
     assert -0.5 < fit.energy_change < 0
+
+
+def test_a_metric_of_a_setting_is_unknown_where_that_is_untouched(tmp_path: Path) -> None:
+    text = SPECIFICATION.replace("[objective]", '[metrics]\n"per MHz" = "1 / time_s / graphics_clock_mhz"\n[objective]')
+    table = tuned(tmp_path, board("a100"), "graphics_clock_mhz = [1200, 1410]", text=text)
+    for row in range(len(table)):
+        measurement = table.measurement(row)
+        untouched = measurement.configuration["graphics_clock_mhz"] == UNTOUCHED
+        assert ("per MHz" in measurement.values) is not untouched
+    assert sum(np.isnan(table.values("per MHz"))) == 2
+
+
+def test_a_program_that_is_given_the_clock_is_never_given_a_word(tmp_path: Path) -> None:
+    path = tmp_path / "program.toml"
+    path.write_text(
+        '[command]\nrun = "echo {graphics_clock_mhz}"\n[device_settings]\ngraphics_clock_mhz = [1200, 1410]\n'
+        '[objective]\nminimise = "time_s"\n'
+    )
+    gpu = SimulatedGpu(load_twin("a100"))
+    assert plan_specification(load_specification(path), gpu).space.parameters[0].values == (1200, 1410)
