@@ -67,11 +67,16 @@ def effects_of(limits_w: Sequence[float], under_w: Floats, peak_w: Floats, share
 
     Parameters
     ----------
-    limits_w
+    limits_w : sequence of float
         The limits, W.
-    under_w, peak_w, share
+    under_w, peak_w, share : ndarray
         Of each measurement the limit in force, W, the largest sample of power, W, and the share of the time for which
         power throttled the load; shape (n,), NaN where not known.
+
+    Returns
+    -------
+    tuple of LimitEffect
+        One for each of the limits.
     """
     share = np.where((share > THROTTLED) & (peak_w < NEAR * under_w), np.nan, share)  # by another limit than that
     free = peak_w[share <= THROTTLED]
@@ -82,7 +87,18 @@ def effects_of(limits_w: Sequence[float], under_w: Floats, peak_w: Floats, share
 
 
 def in_words(effects: Sequence[LimitEffect]) -> str:
-    """Return which of ascending limits bind on a load, and which are without effect and why; empty if not known."""
+    """Return in words which limits bind on a load, and which are without effect and why.
+
+    Parameters
+    ----------
+    effects : sequence of LimitEffect
+        Of limits in ascending order.
+
+    Returns
+    -------
+    str
+        'a power limit of 200 W binds; 500 W or 700 W is without effect on this load: ...'; empty if none is known.
+    """
     binding, spared = ([e for e in effects if getattr(e, kind)] for kind in ("binds", "without_effect"))
     parts = [f"{listed(binding)} binds"] if binding else []
     if spared:
@@ -93,22 +109,36 @@ def in_words(effects: Sequence[LimitEffect]) -> str:
 
 
 def listed(effects: Sequence[LimitEffect]) -> str:
-    """Return the limits in words: '200 W, 300 W or 400 W'."""
+    """Return limits in words.
+
+    Parameters
+    ----------
+    effects : sequence of LimitEffect
+        Of at least one limit.
+
+    Returns
+    -------
+    str
+        '200 W, 300 W or 400 W'.
+    """
     *others, last = (f"{effect.limit_w:.0f} W" for effect in effects)
     return f"{', '.join(others)} or {last}" if others else last
 
 
 def effect_now(trace: Trace, limit_w: float) -> LimitEffect | None:
-    """Return the effect of a power limit on the load of the last 30 s, or for as long as the board was read.
-
-    None where the board was idle all the time, was read for less than 1 s, or reports no peaks or event reasons.
+    """Return the effect of a power limit on the load of the last 30 s, or of as long as the board was read.
 
     Parameters
     ----------
-    trace
+    trace : Trace
         What the board reported.
-    limit_w
+    limit_w : float
         The limit, W.
+
+    Returns
+    -------
+    LimitEffect or None
+        None where the board was idle all the time, was read for less than 1 s, or reports no peaks or event reasons.
     """
     end_ns = trace.last_ns
     start_ns = max(trace.first_ns, end_ns - round(RECENT_S * 1e9))
@@ -128,16 +158,21 @@ def effect_now(trace: Trace, limit_w: float) -> LimitEffect | None:
 
 
 def look_at_effect(gpu: Gpu, limit_w: float, stop: threading.Event | None = None) -> LimitEffect | None:
-    """Read a board for 2 s and return the effect of a power limit on what it runs; None as of `effect_now`.
+    """Read a board for 2 s and return the effect of a power limit on what it runs.
 
     Parameters
     ----------
-    gpu
+    gpu : Gpu
         The board, under that limit.
-    limit_w
+    limit_w : float
         The limit, W.
-    stop
+    stop : threading.Event or None, optional
         Ends the look when set.
+
+    Returns
+    -------
+    LimitEffect or None
+        As of `effect_now`.
     """
     trace = Trace(gpu.channels, span_s=2 * LOOK_S)
     sampler = Sampler(gpu, trace, duration_s=LOOK_S)

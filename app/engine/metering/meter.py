@@ -582,7 +582,18 @@ class Meter:
 
 
 def throttled_share(reasons: Sequence[float]) -> float:
-    """Return the share of readings of the event reasons in which power throttled the load; NaN without any."""
+    """Return the share of readings in which power throttled the load.
+
+    Parameters
+    ----------
+    reasons : sequence of float
+        The event reasons of each reading, as bits.
+
+    Returns
+    -------
+    float
+        From 0 to 1; NaN without any reading.
+    """
     return fmean(bool(int(bits) & EventReason.POWER_CAP) for bits in reasons) if reasons else math.nan
 
 

@@ -175,7 +175,18 @@ class PowerSensor:
         return self.buffered and not self.counted
 
     def peak_w(self, powers: Sequence[float] | Floats) -> float:
-        """Return the largest of these powers, W; NaN without any, or where they average over too long to show it."""
+        """Return the largest of some values.
+
+        Parameters
+        ----------
+        powers : sequence of float
+            The values, W.
+
+        Returns
+        -------
+        float
+            In W; NaN without any, or where they average over too long to show a peak.
+        """
         return float(max(powers)) if len(powers) and self.averaging_s <= LONGEST_SAMPLE_S else math.nan
 
     @property

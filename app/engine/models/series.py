@@ -460,22 +460,22 @@ def caps_of_table(
 
 
 def limit_effects(table: ResultTable, among: Rows | slice = slice(None)) -> tuple[LimitEffect, ...]:
-    """Return the effect of each power limit of a table's space on measurements, ascending.
+    """Return the effect of each power limit of a table's space on what was measured.
 
     A limit is without effect if it is on every configuration. A configuration that power throttled wherever it was
     measured may draw any power under a higher limit: no limit is then known to be without effect.
 
     Parameters
     ----------
-    table
+    table : ResultTable
         The measurements.
-    among
+    among : ndarray or slice, optional
         The indices of those to judge by, shape (n,); all of them by default.
 
     Returns
     -------
     tuple of LimitEffect
-        Empty without power limits, or without peaks and event reasons of the power.
+        Ascending; empty without power limits, or without peaks and event reasons of the power.
     """
     table, space = table.so_far(), table.space
     name = next((item for item in LIMIT_SETTINGS if item in space.names), "")

@@ -150,7 +150,7 @@ def fit_caps(
         Clocks in MHz; None if they were not observed.
     simulated : bool, optional
         Whether the board is simulated.
-    effects
+    effects : tuple of LimitEffect, optional
         What is known of the effects of power limits on the load, those that were not measured as well.
 
     Returns
