@@ -14,6 +14,7 @@ from ..engine.analysis.recorded_energy import LogEnergies
 from ..engine.analysis.session_analysis import Counted
 from ..engine.control.left_over import LeftOver
 from ..engine.doctor.examine import Findings
+from ..engine.metering.binding import LimitEffect
 from ..engine.metering.characterisation.sensor_figures import Characterisation
 from ..engine.metering.over_runs import ProgramEnergy
 from ..engine.models.compare_methods import Methods
@@ -67,6 +68,7 @@ class Applied(SettingsMade):
     gpu: str
     source: Source
     kept: bool
+    limit_effect: LimitEffect | None  # of the power limit on the load that ran then; null without one
 
 
 class Restored(SettingsMade):

@@ -23,7 +23,7 @@ from typing import Final
 
 from ...base.errors import WattridgeError
 from ...sensors.channel import Reading
-from ...sensors.event_reasons import LIMITING
+from ...sensors.event_reasons import LIMITING, EventReason
 from ...sensors.gpu import Execution, HoldsValues, Load, NotSupported
 from ...sensors.throttling import in_place_of_samples, mark, shares_between
 from .characterisation.store import known_characterisation
@@ -554,6 +554,8 @@ class Meter:
             memory_clock_mhz=self._mean(run.readings, "memory_clock_mhz"),
             event_reasons=reasons,
             throttled=throttled,
+            peak_power_w=self._source.sensor.peak_w(powers),
+            throttled_share=throttled.get("power", throttled_share(self._reported(run.readings, "event_reasons"))),
             window_ns=(run.opened_ns, stretches[0].launch_ns),
             power_source=self._source.sensor.words,
             settled=run.settled,
@@ -582,6 +584,22 @@ class Meter:
 
     def _reported(self, readings: Sequence[Reading], name: str) -> list[float]:
         return [value for value in (self._value(r, name) for r in readings) if not math.isnan(value)]
+
+
+def throttled_share(reasons: Sequence[float]) -> float:
+    """Return the share of readings in which power throttled the load.
+
+    Parameters
+    ----------
+    reasons : sequence of float
+        The event reasons of each reading, as bits.
+
+    Returns
+    -------
+    float
+        From 0 to 1; NaN without any reading.
+    """
+    return fmean(bool(int(bits) & EventReason.POWER_CAP) for bits in reasons) if reasons else math.nan
 
 
 def _together(parts: Sequence[Execution]) -> Execution:

@@ -107,6 +107,8 @@ class ServiceHere:
             window,
             power_w=energy.mean_power_w,
             power_interval_w=energy.power_interval_w,
+            peak_power_w=float(np.max([span.sampled_peak_w for span in spans])),  # each board has the limit for itself
+            throttled_share=float(np.max([span.throttled_share for span in spans])),
             event_reasons=reduce(or_, (span.event_reasons for span in spans)),
             power_source=f"{window.power_source}, {len(spans)} boards together",
             said=(f"energy is not known: {energy.unknown}",) if energy.unknown else (),

@@ -266,6 +266,24 @@ def test_unless_confirmed_everything_returns(with_rights: Boards, run: Callable[
     assert stand_in.settings() == before
 
 
+def test_a_limit_that_the_running_load_cannot_reach_is_said(with_rights: Boards, run: Callable[..., Any]) -> None:
+    stand_in = with_rights("h200")
+    words = ("apply", "--gpu", "0", "--allow-control", "--countdown", "0.1", "--power-limit")
+    _, idle, said = run(*words, "500")
+    assert idle["limit_effect"] is None
+    assert "without effect" not in said
+    stand_in.boards[0].load_mw = 300_000
+    stand_in.work(30.0)
+    _, applied, said = run(*words, "500")
+    assert "As the board runs now, a power limit of 500 W is without effect on this load" in said
+    effect = applied["limit_effect"]
+    assert (effect["limit_w"], effect["without_effect"], effect["binds"]) == (500.0, True, False)
+    assert effect["peak_w"] == pytest.approx(83 + 300 * (1920 / 1980) ** 3, rel=0.01)
+    _, held, said = run(*words, "250")
+    assert held["limit_effect"]["binds"]
+    assert "without effect" not in said
+
+
 @pytest.mark.parametrize(
     ("words", "what"),
     [
