@@ -179,6 +179,8 @@ def add_control(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--allow-control", action="store_true", help="set a real board's clocks and cap; the prior state returns"
     )
+    over = "set clocks that another tool seems to have locked, and leave them unlocked: NVML cannot read a lock"
+    parser.add_argument("--over-locks", action="store_true", help=over)
 
 
 def clock_or_range(text: str) -> float | tuple[float, float]:

@@ -44,7 +44,11 @@ def gpus_arguments(parser: ArgumentParser) -> None:
 
 
 def gpus(arguments: Namespace) -> int:
-    """Every board that answers, or the simulated ones where no driver does; 1 where a board's record is unreadable."""
+    """Every board that answers, or the simulated ones where no driver does; 1 where a board's record is unreadable.
+
+    A board that sleeps is named, and left asleep.
+    """
+    from ..sensors.pci import asleep
     from ..sensors.select import list_gpus
     from .control import report_unreadable
 
@@ -57,7 +61,7 @@ def gpus(arguments: Namespace) -> int:
 
         cuda = cuda_in_use()
         opencl, why_no_opencl = _opencl_devices()
-    boards = list_gpus()
+    sleeping, boards = asleep(), list_gpus()
     try:
         described = [_describe(gpu) for gpu in boards]
     finally:
@@ -65,13 +69,22 @@ def gpus(arguments: Namespace) -> int:
             gpu.close()
     unreadable = report_unreadable([board["uuid"] for board in described])
     unreadable = unreadable or any(board["left_over"] and board["left_over"].unreadable for board in described)
+    for rests in sleeping:
+        say(f"{rests.name} at {rests.address}: asleep, and not woken for this list; --gpu {rests.selector} wakes it")
     if arguments.json:
         more = {"opencl": opencl} if arguments.verbose else {}
         print_json(
             [{**board, **more, **({"cuda": cuda} if cuda and board["source"] == "nvml" else {})} for board in described]
+            + [
+                {"uuid": rests.selector, "name": rests.name, "source": rests.source, "asleep": True}
+                for rests in sleeping
+            ]
         )
         return int(unreadable)
-    _print_boards(described)
+    if described or not sleeping:
+        _print_boards(described)
+    for line in dict.fromkeys(held.text for board in described for held in board["held_elsewhere"]):
+        show(line)
     for board in described if arguments.verbose else ():
         _print_details(board)
     _print_languages(described, cuda, verbose=arguments.verbose)
@@ -164,6 +177,7 @@ def _gpus_there(arguments: Namespace) -> int:
 
 
 def _describe(gpu: Gpu) -> Board:
+    from ..engine.control.outside import held_elsewhere
     from ..engine.metering.characterisation.store import known_characterisation, to_json
     from ..engine.results.settings import PROFILE, WORDS, why_not_set
     from .control import describe_left_over
@@ -199,6 +213,7 @@ def _describe(gpu: Gpu) -> Board:
         "cannot_set": cannot_set,
         "workload_power_profiles": None if PROFILE in cannot_set else _power_profiles(gpu),
         "left_over": left_over,
+        "held_elsewhere": held_elsewhere(gpu),
     }
 
 
@@ -238,6 +253,7 @@ def monitor_arguments(parser: ArgumentParser) -> None:
 
 def monitor(arguments: Namespace) -> int:
     """Watch one board for a while: mean, least and largest of every channel, and the energy; or serve it."""
+    from ..engine.control.outside import held_elsewhere
     from ..sensors.select import open_gpu
     from ..sensors.trace.live_board import LiveBoard
 
@@ -285,6 +301,7 @@ def monitor(arguments: Namespace) -> int:
     bar.show(1, 1, _now_line(trace), final=True)
     document = _monitor_document(gpu, trace, begun_ns)
     document["clock_there"] = _clock_there(gpu)
+    document["held_elsewhere"] = held_elsewhere(gpu)
     document["faults"] = faults
     if arguments.out:
         _write_trace(trace, Path(arguments.out), gpu)
@@ -392,7 +409,7 @@ def _print_monitor(document: dict[str, Any], gpu: Gpu) -> None:
             remarks=[f"{labels[name]}: not available, {why}" for name, why in document["unavailable"].items()],
         )
     )
-    for line in document["faults"]:
+    for line in (*document["faults"], *(held.text for held in document["held_elsewhere"])):
         say(line)
     for file in document.get("files", ()):
         show(f"written: {file}")

@@ -168,6 +168,8 @@ def fit_of_sweep(
     the sweep.
     """
     series = []
+    if guard is not None:
+        guard.require_unlocked(("graphics_clock_mhz", "memory_clock_mhz")[: 1 + memory_clocks])
     with running_board(gpu, guard) as (board, inside, load):
         for memory in gpu.memory_clocks_mhz() if memory_clocks else [None]:
             sweep = sweep_clocks(

@@ -88,7 +88,9 @@ class OneBoard(TunedBoards):
             return {}, (f"{', '.join(wanted)} stay as they are: {guard.why_forbidden}",)
         notes = guard.open() if gpu.info.live else ()
         refused = {name: why for name in wanted if (why := guard.why_not(name))}
-        return {name: values for name, values in wanted.items() if name not in refused}, (*notes, *as_they_are(refused))
+        allowed = {name: values for name, values in wanted.items() if name not in refused}
+        guard.require_unlocked(allowed)
+        return allowed, (*notes, *as_they_are(refused))
 
     def model_range(self, on_progress: Callable[[int, int], None] | None, stop: Event | None) -> tuple[float, float]:
         fit, _ = fit_of_sweep(self.gpu, on_progress=on_progress, stop=stop, guard=self.guard)
@@ -103,6 +105,7 @@ class OneBoard(TunedBoards):
     def require_settings(self, names: Sequence[str]) -> None:
         if names and self.gpu.info.live:
             self.guard.open()
+            self.guard.require_unlocked(names)
 
     def require_space(self, spec: Specification, space: SearchSpace) -> None:
         if self.gpu.info.real or spec.kernel is None:
@@ -184,9 +187,12 @@ def _guards(guard: DeviceGuard, others: Sequence[Gpu], space: SearchSpace) -> De
     first = guard.nested("session")
     if not others or not setting_names(space):
         return first
-    together = SeveralBoards(first, [guard.beside(other) for other in others])
+    beside = [guard.beside(other) for other in others]
+    together = SeveralBoards(first, beside)
     try:
         together.open()
+        for each in beside:
+            each.require_unlocked(setting_names(space))
     except WattridgeError:
         together.restore()
         raise
