@@ -179,7 +179,10 @@ def _open_amd(text: str, speed: float) -> Gpu:
     """An index among AMD's boards, or the UUID of one (or the start of one that names one board)."""
     from .amd.gpu import AmdGpu
 
-    known, named = _listed(amd_boards, "amd", text), f"{AMD}:{text}" if not text.upper().startswith("AMD-") else text
+    known, named = (
+        _listed(amd_boards, "amd", text or "0"),
+        f"{AMD}:{text}" if not text.upper().startswith("AMD-") else text,
+    )
     if not known:
         what = f"there is no GPU {named}: no AMD driver answers here"
         raise InputError(what, "--gpu", f"{_AMD_REMEDY}; or one of {', '.join(_alternatives())}")
