@@ -126,7 +126,7 @@ class DeviceGuard:
 
         The board is looked at for as long as it takes to tell: before a session sets or runs anything.
         """
-        if self.over_locks or UNLOCK.keys().isdisjoint(names):
+        if self.over_locks or self.gpu.info.source != "nvml" or UNLOCK.keys().isdisjoint(names):
             return
         for name, mhz in locks_in(self.gpu, look(self.gpu)).items():
             if name in names:

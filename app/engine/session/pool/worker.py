@@ -176,7 +176,7 @@ class BoardWork:
     def __init__(self, gpu: Gpu, guard: DeviceGuard, *, host: str, key: str = "") -> None:
         """Serve a board; `key` identifies it in its pool, its UUID by default."""
         self._gpu, self._guard = gpu, guard
-        hello, locked = hello_of(gpu), {} if guard.why_forbidden else locks_in(gpu, look(gpu))
+        hello, locked = hello_of(gpu), {} if guard.why_forbidden or not gpu.info.live else locks_in(gpu, look(gpu))
         why = {name: f"it stands at {mhz:g} MHz as if locked: {UNLOCK[name]}" for name, mhz in locked.items()}
         self.board = PoolBoard(
             key=key or gpu.info.uuid,
