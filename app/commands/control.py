@@ -21,6 +21,7 @@ from ..base.formatting import UNKNOWN
 from ..engine.results.settings import (
     PROFILE,
     SETTINGS,
+    UNTOUCHED,
     WORDS,
     BoardSettings,
     Setting,
@@ -206,6 +207,9 @@ def _of_session(session: int, configuration: str | None) -> tuple[BoardSettings,
         for name, value in choice.device_settings.items()
         if name in SETTINGS and isinstance(value, int | float)
     }
+    if not settings and UNTOUCHED in choice.device_settings.values():
+        what, remedy = "this configuration is of the untouched board: there is nothing to set", "wattridge restore"
+        raise InputError(what, f"session {session}", f"to put back what this program has set: {remedy}")
     if not settings:
         raise InputError("this configuration names no clock and no cap", f"session {session}", "name another session")
     return {**settings}, record

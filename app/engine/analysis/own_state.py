@@ -15,20 +15,20 @@ from itertools import combinations
 from typing import ClassVar, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from ...base.records import figure
 from ...sensors.power_profiles import NO_PROFILE
 from ..formats.names import DEVICE_SETTINGS
-from ..models.arrays import Indices, Mask
+from ..models.arrays import Mask
 from ..models.fit.points import LIMIT_SETTINGS
 from ..results.measurement import Value
-from ..results.settings import PROFILE, UNTOUCHED, WORDS, with_unit
+from ..results.settings import HIGHEST_CLOCK, OWN_STATE, PROFILE, UNTOUCHED, WORDS, with_unit
 from ..space.repeats import repeat_names
 from ..space.result_table import ResultTable
 from .costs import Costs
 from .tradeoff import Tradeoff, percent_words, tradeoff
 
-OWN_STATE: Final = "the board's own state"
 _REPEATS_WITHIN: Final = 0.01  # 95 %, of a time per launch whose own interval is not known: one window in two sessions
 
 
@@ -92,6 +92,11 @@ class OwnState:
         """What locks cost by themselves, in a line for each."""
         return tuple(lock.words for lock in self.locks)
 
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """All of it, each with a stop."""
+        return tuple(f"{words[:1].upper()}{words[1:]}." for words in (self.words, *self.remarks))
+
 
 def baseline_words(levels: Mapping[str, Value]) -> str:
     """Describe what stands for the board's own state.
@@ -108,7 +113,7 @@ def baseline_words(levels: Mapping[str, Value]) -> str:
     """
     held = [name for name, level in levels.items() if level != UNTOUCHED]
     kinds = dict.fromkeys("power limit" if name in LIMIT_SETTINGS else "clock" for name in held)
-    return f"the highest measured {' and '.join(kinds)}, which may not be {OWN_STATE}" if held else OWN_STATE
+    return HIGHEST_CLOCK.replace("clock", " and ".join(kinds), 1) if held else OWN_STATE
 
 
 def own_levels(table: ResultTable, among: Mask) -> dict[str, Value]:
@@ -164,7 +169,7 @@ def at_level(table: ResultTable, name: str, level: Value, length: int) -> Mask:
     return np.isnan(numbers) if level == UNTOUCHED else np.asarray(numbers == level)
 
 
-def own_state(table: ResultTable, costs: Costs, index: int | None) -> OwnState | None:
+def own_state(table: ResultTable, costs: Costs, index: int | None, *, with_locks: bool = True) -> OwnState | None:
     """Compare a choice with the board's own state.
 
     Parameters
@@ -175,6 +180,8 @@ def own_state(table: ResultTable, costs: Costs, index: int | None) -> OwnState |
         Their times and energies, columns of shape (n,).
     index : int or None
         The choice; None if there is none.
+    with_locks : bool
+        Whether to look for what locks cost, which takes longer in a large table.
 
     Returns
     -------
@@ -186,12 +193,13 @@ def own_state(table: ResultTable, costs: Costs, index: int | None) -> OwnState |
     if not any(len(p.values) > 1 for p in table.space.parameters if p.name in levels):
         return None
     own = np.logical_and.reduce([at_level(table, name, level, len(measured)) for name, level in levels.items()])
-    nothing = OwnState(levels, None, None, ())
-    state = replace(nothing, locks=tuple(_locks(table, costs, levels, own & measured)) if nothing.untouched else ())
+    state = OwnState(levels, None, None, ())
+    kernels = _kernels(table, len(measured), levels)
+    if with_locks and state.untouched:
+        state = replace(state, locks=tuple(_locks(table, costs, levels, own & measured, kernels)))
     if index is None:
         return state
-    like = _kernels(table, len(measured), levels)
-    rows = np.flatnonzero(own & measured & (like == like[index]))
+    rows = np.flatnonzero(own & measured & (kernels == kernels[index]).all(axis=1))
     baseline = None if not len(rows) else int(rows[-1])
     gain = None if baseline is None or own[index] else _change(costs, baseline, index)
     return replace(state, index=baseline, gain=gain)
@@ -200,14 +208,11 @@ def own_state(table: ResultTable, costs: Costs, index: int | None) -> OwnState |
 # --- inside -----------------------------------------------------------------------------------------------------------
 
 
-def _kernels(table: ResultTable, length: int, levels: Collection[str]) -> Indices:
-    """A number for each measurement, shape (n,): the same where nothing but settings and repeats differ."""
+def _kernels(table: ResultTable, length: int, levels: Collection[str]) -> npt.NDArray[np.unsignedinteger]:
+    """The codes of all but settings and repeats, of each measurement a row."""
     apart = {*levels, *repeat_names(table)}
     axes = [axis for axis, name in enumerate(table.space.names) if name not in apart]
-    if not axes:
-        return np.zeros(length, dtype=np.int64)
-    codes = table.space.codes[table.rows()[:length]][:, axes]
-    return np.asarray(np.unique(codes, axis=0, return_inverse=True)[1]).reshape(length).astype(np.int64)
+    return table.space.codes[table.rows()[:length]][:, axes]
 
 
 def _change(costs: Costs, before: int, after: int) -> Tradeoff:
@@ -215,9 +220,15 @@ def _change(costs: Costs, before: int, after: int) -> Tradeoff:
     return tradeoff(float(t[before]), float(e[before]), to_time_s=float(t[after]), to_energy_j=float(e[after]))
 
 
-def _locks(table: ResultTable, costs: Costs, levels: Collection[str], own: Mask) -> Iterator[LockCost]:
+def _locks(
+    table: ResultTable,
+    costs: Costs,
+    levels: Collection[str],
+    own: Mask,
+    kernels: npt.NDArray[np.unsignedinteger],
+) -> Iterator[LockCost]:
     """What locks at the highest clocks change, of one clock first, where the interval of the change leaves out zero."""
-    length, kernels = len(own), _kernels(table, len(own), levels)
+    length, own_of = len(own), {kernels[row].tobytes(): row for row in np.flatnonzero(own).tolist()}
     numbers = {name: table.values(name)[:length] for name in levels}
     clocks = [name for name in levels if DEVICE_SETTINGS.get(name, name).endswith("_clock_mhz")]
     for locked in (chosen for count in range(1, len(clocks) + 1) for chosen in combinations(clocks, count)):
@@ -227,16 +238,11 @@ def _locks(table: ResultTable, costs: Costs, levels: Collection[str], own: Mask)
         others = [np.isnan(numbers[n]) | (numbers[n] == highest[n]) for n in levels if n not in clocks]
         free = [np.isnan(numbers[name]) for name in clocks if name not in locked]
         rows = np.flatnonzero(np.logical_and.reduce([*at_highest, *others, *free]) & np.isfinite(costs.energy_j))
-        pairs = {
-            (int(np.flatnonzero(own & (kernels == kernels[row]))[-1]), int(row))
-            for row in rows
-            if (own & (kernels == kernels[row])).any()
-        }
+        pairs = [(own_of[key], row) for row in rows.tolist() if (key := kernels[row].tobytes()) in own_of]
         if not pairs:
             continue
         changes = [
-            (costs.time_s[before] / costs.time_s[after] - 1, _change(costs, before, after))
-            for before, after in sorted(pairs)
+            (costs.time_s[before] / costs.time_s[after] - 1, _change(costs, before, after)) for before, after in pairs
         ]
         speed = float(np.mean([change for change, _ in changes]))
         half = math.sqrt(sum(_half_width(table, row) ** 2 for pair in pairs for row in pair)) / len(pairs)

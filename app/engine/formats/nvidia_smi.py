@@ -9,7 +9,17 @@ from typing import Final, TypeGuard
 from ...base.errors import InputError
 from ...sensors.gpu import Gpu, NotSupported
 from ..results.measurement import Value
-from ..results.settings import PROFILE, SETTINGS, BoardSettings, Setting, has_locks, lower, supported_clocks, upper
+from ..results.settings import (
+    PROFILE,
+    SETTINGS,
+    UNTOUCHED,
+    BoardSettings,
+    Setting,
+    has_locks,
+    lower,
+    supported_clocks,
+    upper,
+)
 
 SMI: Final = "/usr/bin/nvidia-smi"
 APPLICATION_CLOCKS: Final = "application_clocks_mhz"  # (memory, graphics), of boards that cannot lock theirs
@@ -106,7 +116,8 @@ def clock_script(settings: Mapping[str, Value | Setting], remarks: Sequence[str]
     for name, value in settings.items():
         option = _option(name, value)
         if option is None:
-            comments.append(f"Not set by this script: {name} = {value}")
+            left = value == UNTOUCHED
+            comments.append(f"{'Left as the board has it' if left else 'Not set by this script'}: {name} = {value}")
             continue
         set_lines.append(f"    smi {option.set}    # {option.words}")
         if option.to_default:

@@ -20,6 +20,7 @@ from ...base.errors import InputError
 from ...base.files import title_of
 from ..results.measurement import Configuration, Depth, Measurement, State, Value
 from ..results.objectives import Goal, Objective, likely_goal
+from ..results.settings import UNTOUCHED
 from ..space.result_table import STATES, ResultTable
 from ..space.search_space import SearchSpace, space_and_order
 from .names import SETTING_NAMES, units_of
@@ -299,13 +300,20 @@ def _proportional(values: npt.NDArray[np.float64], time_s: npt.NDArray[np.float6
     return any(float(np.ptp(logs + sign * log_times)) < _SAME for sign in (1, -1))
 
 
+def _level(value: Value) -> Value:
+    """A level of a device setting: tables have 0 or -1 where nothing was set."""
+    return UNTOUCHED if isinstance(value, int | float) and value <= 0 else value
+
+
 class RecordingBuilder:
     """Collects entries; of two for one configuration the later counts."""
 
     def __init__(self, path: Path, names: Sequence[str], listed: Mapping[str, Sequence[Value]] | None = None) -> None:
         self._path = path
         self._names = tuple(names)
-        self._listed = {name: tuple((listed or {}).get(name, ())) for name in names}
+        self._settings = [place for place, name in enumerate(names) if name in SETTING_NAMES]
+        given = {name: tuple((listed or {}).get(name, ())) for name in names}
+        self._listed = {n: tuple(map(_level, v)) if n in SETTING_NAMES else v for n, v in given.items()}
         self._index_of: dict[tuple[Value, ...], int] = {}
         self._columns = FactColumns(str(path))
         self._impossible: dict[int, tuple[str, ...]] = {}
@@ -318,6 +326,9 @@ class RecordingBuilder:
 
         Returns what is kept of it. Raises InputError.
         """
+        if self._settings:
+            levels = {place: _level(configuration[place]) for place in self._settings}
+            configuration = tuple(levels.get(place, value) for place, value in enumerate(configuration))
         index = self._index_of.setdefault(configuration, len(self._index_of))
         if index >= MAXIMUM_ENTRIES:
             raise InputError(f"more than {MAXIMUM_ENTRIES} entries", str(self._path), "split the file")

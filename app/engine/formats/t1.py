@@ -21,6 +21,7 @@ from ...base.errors import InputError
 from ...base.files import read_text, text_chunks, write_text
 from ...sensors.limits import DeviceLimits
 from ..results.measurement import Value
+from ..results.settings import UNTOUCHED
 from ..space.expression import parse
 from ..space.search_space import SearchSpace
 from ..space.values import parse_values
@@ -299,8 +300,8 @@ class _Writing:
         for name, given in self._spec.parameters.items():
             listed[name] = self._values[name] if isinstance(given, str) else given
         for name in self._spec.device_settings:
-            if name in self._values and name in THEIR_SETTINGS:
-                listed[THEIR_SETTINGS[name]] = self._values[name]
+            if name in self._values and name in THEIR_SETTINGS:  # T1 has no word for a setting that is left alone
+                listed[THEIR_SETTINGS[name]] = [value for value in self._values[name] if value != UNTOUCHED]
         return [{"Name": n, "Type": _type_of(values), "Values": _list_text(values)} for n, values in listed.items()]
 
     def _conditions(self) -> list[dict[str, Any]]:

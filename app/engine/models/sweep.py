@@ -57,12 +57,42 @@ def sweep_clocks(
     on_progress: Progress | None = None,
     stop: threading.Event | None = None,
 ) -> Sweep:
-    """Measure `load` (by default one that fully loads the board) at each clock, and restore the prior clock.
+    """Measure a load at each of several clocks, and restore the prior clock.
 
     The clocks are spread evenly from 0.4 of the highest. A steered sweep measures four of them, then each next one
     where it narrows the optimum most, and ends after `points` clocks, or once the optimum is known to within one step
-    of the supported clocks. Stops early, with what it has, when `stop` is set. Raises WattridgeError if the board
-    cannot run or be set.
+    of the supported clocks.
+
+    Parameters
+    ----------
+    gpu : Gpu
+        The board.
+    guard : DeviceGuard
+        Sets it.
+    points : int, optional
+        About how many clocks to measure; the most of a steered sweep.
+    steered : bool, optional
+        Whether the sweep is steered.
+    load : Load or None, optional
+        What runs; None is a load that fully loads the board.
+    memory_clock_mhz : float or None, optional
+        The memory clock in MHz to set for the sweep; None leaves it as it is.
+    on_progress : callable or None, optional
+        Called after each clock with the number measured and the number in all.
+    stop : threading.Event or None, optional
+        Ends the sweep early when set, with what it has.
+
+    Returns
+    -------
+    Sweep
+        One point per clock, ascending.
+
+    Raises
+    ------
+    InputError
+        If the board reports no supported clocks.
+    WattridgeError
+        If the board cannot run or be set.
     """
     from .fit.design import next_clock
 
@@ -73,12 +103,14 @@ def sweep_clocks(
         series = _Series(gpu, settings, load, stop, on_progress)
         if memory_clock_mhz is not None:
             series.set_memory_clock(memory_clock_mhz)
+        series.measure_untouched()
         # from the hottest: the board cools along, and needs no second warm-up
         more = series.measure("graphics_clock_mhz", clocks[::-1], points if steered else len(clocks))
         while more and steered and len(series) < points:
             clock = next_clock(series.sweep().points)
             more = clock is not None and series.measure("graphics_clock_mhz", [int(clock)], points)
         series.look_again("graphics_clock_mhz")
+        series.measure_untouched()
         if steered and on_progress is not None:
             on_progress(len(series), len(series))
         return series.sweep()
@@ -93,9 +125,34 @@ def sweep_limits(
     on_progress: Progress | None = None,
     stop: threading.Event | None = None,
 ) -> Sweep:
-    """The same load under power limits spread evenly over what the board takes.
+    """Measure a load under power limits spread evenly over what the board takes. The clock is left to the board.
 
-    The clock is left to the board. Raises WattridgeError if the board cannot run or be set.
+    Parameters
+    ----------
+    gpu : Gpu
+        The board.
+    guard : DeviceGuard
+        Sets it.
+    points : int, optional
+        How many limits to measure, in whole watts; at least two are.
+    load : Load or None, optional
+        What runs; None is a load that fully loads the board.
+    on_progress : callable or None, optional
+        Called after each limit with the number measured and the number in all.
+    stop : threading.Event or None, optional
+        Ends the sweep early when set, with what it has.
+
+    Returns
+    -------
+    Sweep
+        One point per limit, ascending; `requested_mhz` of its points are the limits in W.
+
+    Raises
+    ------
+    InputError
+        If the board reports no range of power limits.
+    WattridgeError
+        If the board cannot run or be set.
     """
     limit = gpu.info.power_limit
     if limit.minimum_w is None or limit.maximum_w is None:
@@ -112,11 +169,11 @@ def spread_clocks(supported: Sequence[int], points: int, lowest_share: float = L
 
     Parameters
     ----------
-    supported
+    supported : sequence of int
         Supported clocks in MHz.
-    points
+    points : int
         About how many to select.
-    lowest_share
+    lowest_share : float, optional
         The lowest clock, as a share of the highest.
 
     Returns
@@ -157,6 +214,7 @@ class _Series:
         self._temperature = places[0] if places else None
         self._board = BoardLearning(gpu.info)
         self._measured: list[tuple[float, Window, float]] = []
+        self._untouched: list[Window] = []
         self._began_ns = self._gpu.clock.now_ns()
 
     def __len__(self) -> int:
@@ -181,6 +239,15 @@ class _Series:
                 self._on_progress(len(self), most)
         return True
 
+    def measure_untouched(self) -> None:
+        """The load on the untouched board, before and after the others: savings are against that."""
+        self._settings.hold()
+        if self._meter.warm(self._load, self._stop):
+            window = self._meter.measure(self._load, stop=self._stop, settle_s=1.0, window_s=1.0)
+            self._untouched += [] if window is None else [window]
+        if self._memory_clock_mhz is not None:
+            self._settings.apply(memory_clock_mhz=self._memory_clock_mhz)
+
     def look_again(self, setting: Swept) -> None:
         """The first that no limit held back once more, on a board as it is by now; not when stopped."""
         first = next((value for value, window, _ in self._measured if not window.limited), None)
@@ -200,11 +267,13 @@ class _Series:
         windows = [window for _, window, _ in rows]
         power_w = np.asarray([self._board.stated_w(window) for window in windows])
         time_s = np.asarray([window.time_s for window in windows])
+        work = self._load.work_flop / 1e9 or 1.0  # GFLOP; launches where it is not known
+        own = [self._board.stated_w(window) * window.time_s / work for window in self._untouched]
         info, memory = self._gpu.info, self._memory_clock_mhz
         points = Points(
             clock_mhz=np.asarray([window.observed_clock_mhz for window in windows]),
             power_w=power_w,
-            rate=(self._load.work_flop / 1e9 or 1.0) / time_s,  # GFLOP/s; launches per second where work is not known
+            rate=work / time_s,
             limited=np.asarray([bool(window.event_reasons & LIMITING) for window in windows], dtype=np.bool_),
             limit_w=info.power_limit.current_w,
             supported_mhz=tuple(float(clock) for clock in self._gpu.graphics_clocks_mhz()),
@@ -217,6 +286,7 @@ class _Series:
             notes=self._corrected(windows, power_w),
             others=(self._load.name,),
             requested_mhz=np.asarray([requested for requested, *_ in rows]),
+            untouched_energy=float(np.mean(own)) if own else None,
         )
         return Sweep(points, time_s, (self._gpu.clock.now_ns() - self._began_ns) / 1e9)
 

@@ -18,9 +18,12 @@ from ... import __version__
 from ...base.errors import InputError, WattridgeError
 from ...base.files import digest_of, is_input, is_there, open_input, refuse_taken, write_text
 from ...base.formatting import finite_or_none
+from ...base.records import as_json
 from ...sensors.event_reasons import names as reason_names
 from ...sensors.gpu import Gpu
 from ...sensors.limits import DeviceLimits, limits_of
+from ..analysis.costs import costs_of
+from ..analysis.own_state import OwnState, own_state
 from ..formats.c_header import c_header
 from ..formats.csv_table import SIGNATURE, write_csv
 from ..formats.kernel_tuner import write_cache
@@ -74,6 +77,7 @@ class Choice:
     rule: str = BEST  # by which it was chosen
     number: int | None = None  # of the measurement, from 1; None for a mean over repeats
     place: tuple[int, int] | None = None  # by the objective, and of how many; None if it is not among them
+    own_state: OwnState | None = None  # against the board's own state; None where no setting of it was varied
 
     @property
     def source(self) -> str:
@@ -151,6 +155,7 @@ def choose(
         rule=rule,
         number=index + 1 if repeats is None else None,
         place=(order.index(index) + 1, len(order)) if index in order else None,
+        own_state=own_state(table, costs_of(table), index),
     )
     return replace(choice, kernel=_kernel_of(choice)) if _has_t1(plan) else choice
 
@@ -299,6 +304,7 @@ def export_json(choice: Choice) -> str:
         "origin": dict(plan.origin),
         "objective": str(plan.objective),
         "choice": {"rule": choice.rule, "measurement": choice.number, "place": choice.place and list(choice.place)},
+        "own_state": as_json(choice.own_state),
         "strategy": plan.strategy,
         "seed": plan.seed,
         "state": m.state.value,
@@ -371,6 +377,7 @@ def _remarks(choice: Choice) -> list[str]:
             else []
         ),
         *_of_the_code(choice),
+        *(choice.own_state.sentences if choice.own_state is not None else ()),
         *(f"Device setting: {text}" for text in settings),
         *figures,
     ]

@@ -37,6 +37,7 @@ from ..analysis.describe_analysis import (
     why_none,
 )
 from ..analysis.over_load import models_over_load
+from ..analysis.own_state import own_state
 from ..analysis.peak_share import peak_share
 from ..formats.names import heading, unit_of
 from ..metering.characterisation.sensor_figures import describe_characterisation
@@ -275,6 +276,8 @@ def _answer(content: ReportContent, letters: dict[int, str]) -> str:
     body = paragraph(lead, class_="lead")
     if gain is not None:
         body += paragraph(f"Against the fastest: {gain.words}.")
+    state = own_state(content.table, costs, content.chosen)
+    body += "".join(paragraph(sentence) for sentence in (() if state is None else state.sentences))
     if year is not None and abs(year.saved_kwh) >= 0.005:
         body += paragraph(
             f"The same work over a year ({content.load.hours_per_year:.0f} h on "

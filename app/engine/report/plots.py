@@ -17,6 +17,7 @@ from ..formats.names import heading
 from ..models.fit.frequency import FrequencyFit
 from ..models.roofline.points import PlacedKernel, Sweep
 from ..results.objectives import Objective
+from ..results.settings import UNTOUCHED
 from ..session.references import Kind, Reference
 from ..session.summary import front_indices
 from ..space.result_table import ResultTable
@@ -92,12 +93,15 @@ def _coloured(table: ResultTable) -> list[tuple[str, str, Rows]]:
         finite = np.unique(values[np.isfinite(values)])
         if len(finite) < 2:
             continue
-        groups = np.array_split(finite, min(CLASSES, len(finite)))
-        colour = np.linspace(0, CLASSES - 1, len(groups)).round().astype(int)
+        colours = CLASSES - (UNTOUCHED in parameter.values)  # the last is that of the untouched board
+        groups = np.array_split(finite, min(colours, len(finite)))
+        colour = np.linspace(0, colours - 1, len(groups)).round().astype(int)
         groups_of_rows = []
         for group, which in zip(groups, colour.tolist(), strict=True):
             ends = f"{group[0]:g}" if len(group) == 1 else f"{group[0]:g} to {group[-1]:g}"
             groups_of_rows.append((f"{parameter.name} {ends}", f"c{which}", np.flatnonzero(np.isin(values, group))))
+        if UNTOUCHED in parameter.values:
+            groups_of_rows.append((f"{parameter.name} {UNTOUCHED}", f"c{colours}", np.flatnonzero(np.isnan(values))))
         return groups_of_rows
     return [("measurements", "c1", np.arange(len(rows)))]
 

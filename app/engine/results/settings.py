@@ -17,6 +17,8 @@ BoardSettings = Mapping[str, Setting]  # what is wished of a board, from a panel
 
 PROFILE: Final = "workload_power_profile"
 UNTOUCHED: Final = "untouched"  # the level at which a session has set nothing, or has put back what it set
+OWN_STATE: Final = "the board's own state"  # with every setting untouched
+HIGHEST_CLOCK: Final = f"the highest measured clock, which may not be {OWN_STATE}"
 
 # In order of application: a profile may move the limits, and the supported graphics clocks depend on the memory clock.
 WORDS: Final[Mapping[str, str]] = {

@@ -41,6 +41,7 @@ from .references import with_floor
 
 FLUSH_S = 0.05  # measurements are written and reported together, at most this often
 FLUSH_COUNT = 4096  # ... or this many at once
+_KEEPS_ONE: Final = 4  # evaluations from which one is kept for the best on the untouched board
 AGAIN: Final = 8  # of the first configurations are measured again at the end, on a board as warm as it became,
 AGAIN_SHARE: Final = 3  # one of so many at most
 
@@ -249,13 +250,10 @@ class SessionRun(LiveSession):
             self._flush()
 
     def _measure_own_state(self) -> None:
-        """Measure the best configuration on the untouched board, too: what it saves is stated against that.
-
-        Beyond the budget where the best was found last.
-        """
+        """Measure the best configuration on the untouched board, too: what it saves is stated against that."""
         row = self._own_state_row()
         try:
-            if row is not None and not self._stop.is_set():
+            if row is not None and self._evaluated < self._budget() and not self._stop.is_set():
                 self._measure(self._runner.measure([row], self._stop, Depth.ENERGY))
         except _Ended:
             pass
@@ -263,12 +261,10 @@ class SessionRun(LiveSession):
             self._flush()
 
     def _own_state_row(self) -> int | None:
-        """The row that the best has on the untouched board, where that is not measured yet."""
-        settings = setting_names(self.plan.space)
-        if self._best_row is None or not settings:
-            return None
-        best = self.plan.space.configuration(self._best_row)
-        row = self.plan.space.row_of({**best, **dict.fromkeys(settings, UNTOUCHED)})
+        """The row that the best so far, else the first, has on the untouched board; None if that is measured."""
+        space = self.plan.space
+        untouched = dict.fromkeys(setting_names(space), UNTOUCHED)
+        row = space.row_of({**space.configuration(self._best_row or 0), **untouched}) if untouched else None
         return None if row is None or (row in self._known and self._known[row].final) else row
 
     def _outcomes(self, batch: strategies.Batch) -> list[strategies.Outcome]:
@@ -307,8 +303,9 @@ class SessionRun(LiveSession):
         return [row for row in dict.fromkeys(rows) if row not in outcomes or not (timing or outcomes[row].final)]
 
     def _room(self) -> int:
-        """How many rows more may be measured in full; one is kept for the best on the untouched board."""
-        return self._budget() - self._evaluated - (self._own_state_row() is not None)
+        """How many rows more may be measured in full. Of several, one is kept for the best on the untouched board."""
+        kept = _KEEPS_ONE <= self._budget() < self.plan.space.size and self._own_state_row() is not None
+        return self._budget() - self._evaluated - kept
 
     def _room_to_time(self) -> int:
         """How many rows more may be timed. Without a budget of evaluations, the whole space."""

@@ -89,6 +89,18 @@ def launch_time_s(twin: Twin, load: Load, clock_mhz: float, memory_clock_mhz: in
     return longest * max(1.0, blended) ** (1.0 / ROOF_BLEND) + rate.launch_overhead_us * 1e-6, memory_s
 
 
+def with_locked_memory(twin: Twin) -> Twin:
+    """The board while its memory clock is locked: at the same reported clocks its kernels may run slower."""
+    speed, rate = twin.clocks.memory_lock_speed, twin.rate
+    slowed = replace(
+        rate,
+        flop_per_clock={precision: flop * speed for precision, flop in rate.flop_per_clock.items()},
+        bandwidth_gb_s=rate.bandwidth_gb_s * speed,
+        onchip_byte_per_clock=rate.onchip_byte_per_clock * speed,
+    )
+    return replace(twin, rate=slowed)
+
+
 def under_load(twin: Twin, load: Load, clock_mhz: float, memory_clock_mhz: int) -> OperatingPoint:
     """The board running `load` back to back. Raises NotSupported for a precision the board lacks."""
     launch_s, memory_s = launch_time_s(twin, load, clock_mhz, memory_clock_mhz)

@@ -44,6 +44,7 @@ class Physics:
         self.limit_w = twin.power.limit_default_w
         self.locked_mhz: int | None = None
         self.locked_memory_mhz: int | None = None
+        self._memory_locked = laws.with_locked_memory(twin)
         self.history = History(HISTORY_S)
 
         self._load: Load | Serving | None = None
@@ -234,8 +235,11 @@ class Physics:
         self.clock_mhz, self.reasons = clock, reasons
         point = self._points.get(clock)
         if point is None:
-            law = laws.under_service if isinstance(self._load, Serving) else laws.under_load
-            point = law(self._twin, self._load, clock, self._wanted_memory_mhz)  # type: ignore[arg-type]
+            twin = self._twin if self.locked_memory_mhz is None else self._memory_locked
+            if isinstance(self._load, Serving):  # services were measured with locked clocks
+                point = laws.under_service(self._twin, self._load, clock, self._wanted_memory_mhz)
+            else:
+                point = laws.under_load(twin, self._load, clock, self._wanted_memory_mhz)
             point = self._points[clock] = laws.held_back(self._twin, point, wanted)
         self._point = point
         near_slowdown = self._temperature_c > self._twin.thermal.slowdown_c - _THERMAL_MARGIN_C

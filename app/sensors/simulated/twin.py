@@ -60,6 +60,7 @@ class Clocks:
     rise_mhz_per_s: float = figure(100, 1e7)  # how fast the clock climbs when work arrives
     lockable: bool = True
     memory_lockable: bool = False
+    memory_lock_speed: float = figure(0.1, 1, 1.0)  # of kernels while the memory clock is locked, whatever the clock
     application_clocks: bool = False  # of boards that cannot lock: a graphics clock for work, not for idling
     lowest_memory_up_to_mhz: float = figure(0, 1e4, 0.0)  # graphics clock above which the next one is in force; 0: any
 

@@ -194,7 +194,7 @@ class FigureChoices(QWidget):
         if name == BOARD_NUMBER and self._table is not None:
             return ("", *map(board_name, self._table.boards))
         for parameter in self._plan.space.parameters if self._plan is not None else ():
-            if parameter.name == name and any(isinstance(value, str) for value in parameter.values):
+            if parameter.name == name and parameter.numbers is None:
                 return tuple(str(value) for value in parameter.values)
         return ()
 
@@ -314,8 +314,5 @@ def parameter_values(table: ResultTable, name: str) -> Floats | None:
     """All values of a parameter as the table's columns have them: words by their places. None for a figure."""
     if name in table.value_names or name not in table.space.names:
         return None
-    values = table.space.parameters[table.space.names.index(name)].values
-    try:
-        return np.asarray(values).astype(np.float64)
-    except ValueError:
-        return np.arange(len(values), dtype=np.float64)
+    parameter = table.space.parameters[table.space.names.index(name)]
+    return np.arange(len(parameter.values), dtype=np.float64) if parameter.numbers is None else parameter.numbers

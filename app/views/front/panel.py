@@ -19,11 +19,12 @@ from ...base.errors import InputError
 from ...base.formatting import count_text, counted
 from ...engine.analysis.iso_lines import Product
 from ...engine.analysis.quantities import quantities_of
+from ...engine.results.settings import UNTOUCHED
 from ...engine.session import events
 from ...engine.session.references import Reference, references_of
 from ...engine.space.result_table import ResultTable
 from ...engine.specification.plan import SessionPlan
-from ..plots.colour_key import ColourKey
+from ..plots.colour_key import ColourKey, KeyMark
 from ..plots.parameter_bars import ParameterBars
 from ..shared.current_result import Indices, ResultCaption, RowFilter
 from ..shared.label import PlainLabel, plain_tip
@@ -375,7 +376,9 @@ class FrontPanel(PanelInParts):
             return
         name, marker = codings.names
         note = f"extended at {count_text(codings.extended_at)}" if codings.extended_at else ""
-        self.key.show_marks(self.plot.references.key)
+        settings = (p.name for p in self._table.space.parameters if UNTOUCHED in p.values) if self._table else ()
+        untouched = [KeyMark("x", "text", UNTOUCHED)] if {name, marker} & set(settings) else []
+        self.key.show_marks([*untouched, *self.plot.references.key])
         self.key.show_coding(codings.colour, figures.described(name), figures.words_of(name), note)
         self.key.show_shapes(codings.shape, figures.described(marker) if marker else None, figures.words_of(marker))
 

@@ -72,9 +72,10 @@ def best_of(table: ResultTable, goal: Goal, limits: Sequence[Limit] = ()) -> int
 def positions(plan: SessionPlan, name: str) -> npt.NDArray[np.float64]:
     """Where each value of a parameter stands on the axis: settings of the device to scale, others side by side."""
     parameter = next(p for p in plan.space.parameters if p.name == name)
-    if parameter.device_setting and not any(isinstance(value, str) for value in parameter.values):
-        return np.asarray(parameter.values, dtype=np.float64)
-    return np.arange(len(parameter.values), dtype=np.float64)
+    numbers = parameter.numbers if parameter.device_setting else None
+    if numbers is None or np.isnan(numbers).any():  # an untouched setting has no place among numbers
+        return np.arange(len(parameter.values), dtype=np.float64)
+    return numbers
 
 
 def chart_of(

@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 from ...base.files import title_of
 from ...base.paths import data_folder
 from ...engine.results.measurement import State
-from ...engine.results.settings import WORDS
+from ...engine.results.settings import UNTOUCHED, WORDS
 from ...engine.results.state import Purpose
 from ...engine.session import events
 from ..control.apply_button import ApplyButton
@@ -274,7 +274,10 @@ class AnswerBar(QWidget):
         if plan.source == "recorded" or plan.purpose is Purpose.REPLAY:
             return "Replayed data cannot be applied: it was not measured on this board. Set clocks in Control"
         known = {parameter.name for parameter in plan.space.parameters if parameter.device_setting} & set(WORDS)
-        settings = {name: float(value) for name, value in measurement.configuration.items() if name in known}
+        chosen = {name: value for name, value in measurement.configuration.items() if name in known}
+        settings = {name: float(value) for name, value in chosen.items() if value != UNTOUCHED}
+        if chosen and not settings:
+            return "This configuration is of the untouched board: there is nothing to apply"
         if not settings:
             return "No clock and no power limit is part of this configuration: nothing to apply"
         uuid = plan.origin.get("gpu", "")

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QMenu, QPushButton, QSlider, QWidget
 
 from ...engine.analysis import choosers
 from ...engine.analysis.costs import Costs, costs_of, values_of
+from ...engine.analysis.own_state import own_state
 from ...engine.analysis.tradeoff import Load, Tradeoff, Yearly
 from ...engine.models.arrays import Floats
 from ...engine.results.objectives import Objective
@@ -40,6 +41,7 @@ class Candidates:
 
     costs: Costs
     goal: Floats  # of the session's objective, less is better
+    measured: Costs  # of all, hidden or not
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ def candidates_of(table: ResultTable, objective: Objective, shown: RowFilter) ->
         np.where(hidden, np.nan, column) for column in (costs.time_s, costs.energy_j, costs.power_w, values)
     )
     kept = replace(costs, time_s=time_s, energy_j=energy_j, power_w=power_w)
-    return Candidates(kept, -values if goal.maximise else values)
+    return Candidates(kept, -values if goal.maximise else values, costs)
 
 
 def comparison(candidates: Candidates, index: int, load: Load) -> str:
@@ -366,7 +368,10 @@ class ChooserBar(QWidget):
         elif self._result.index < 0 and self._result.way:
             self.words.setText(_NOTHING_FITS)
         else:
-            self.words.setText(comparison(candidates, chosen, self._settings.load))
+            table = self._result.table
+            state = None if table is None else own_state(table, candidates.measured, chosen, with_locks=False)
+            texts = (comparison(candidates, chosen, self._settings.load), *(state.sentences if state else ()))
+            self.words.setText(" ".join(texts))
 
     def _current(self) -> str:
         if self._result.table is None:
