@@ -28,7 +28,7 @@ def add_board(parser: ArgumentParser, speed: float = 1.0) -> None:
     parser.add_argument(
         "--gpu",
         metavar="GPU",
-        help="an index, a UUID, simulated:NAME, recorded:FILE, opencl:NAME, host or ssh://[USER@]HOST/INDEX",
+        help="an index, a UUID, pci:ADDRESS, simulated:NAME, recorded:FILE, opencl:NAME, host, ssh://[USER@]HOST/INDEX",
     )
     parser.add_argument("--sim-seed", type=int, default=0, metavar="N", help="seed of a simulated board's noise")
     parser.add_argument(

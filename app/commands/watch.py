@@ -21,6 +21,7 @@ from ..base.records import as_json
 from ..sensors.channel import POWER_SAMPLES
 from ..sensors.event_reasons import names as reason_names
 from ..sensors.gpu import LIVE, Gpu, StreamsReadings
+from ..sensors.pci import PciBoard, asleep
 from ..sensors.recorded.gpu import RecordedGpu
 from .arguments import add_board, add_force
 from .terminal import ProgressBar, print_description, print_json, print_table, say, show, stop_on_interrupt
@@ -48,7 +49,6 @@ def gpus(arguments: Namespace) -> int:
 
     A board that sleeps is named, and left asleep.
     """
-    from ..sensors.pci import asleep
     from ..sensors.select import list_gpus
     from .control import report_unreadable
 
@@ -69,8 +69,6 @@ def gpus(arguments: Namespace) -> int:
             gpu.close()
     unreadable = report_unreadable([board["uuid"] for board in described])
     unreadable = unreadable or any(board["left_over"] and board["left_over"].unreadable for board in described)
-    for rests in sleeping:
-        say(f"{rests.name} at {rests.address}: asleep, and not woken for this list; --gpu {rests.selector} wakes it")
     if arguments.json:
         more = {"opencl": opencl} if arguments.verbose else {}
         print_json(
@@ -81,8 +79,7 @@ def gpus(arguments: Namespace) -> int:
             ]
         )
         return int(unreadable)
-    if described or not sleeping:
-        _print_boards(described)
+    _print_boards(described, sleeping)
     for line in dict.fromkeys(held.text for board in described for held in board["held_elsewhere"]):
         show(line)
     for board in described if arguments.verbose else ():
@@ -105,7 +102,7 @@ def _print_languages(described: Sequence[Board], cuda: dict[str, Any] | None, *,
         show("", f"Kernels on AMD boards: {hip_in_words()}")
 
 
-def _print_boards(described: Sequence[Board]) -> None:
+def _print_boards(described: Sequence[Board], sleeping: Sequence[PciBoard]) -> None:
     if described and described[0]["source"] not in LIVE:
         say("No NVIDIA driver answers here; these are the simulated boards.")
     rows = []
@@ -114,6 +111,7 @@ def _print_boards(described: Sequence[Board]) -> None:
         span = f"{clocks['min']}–{clocks['max']} by {clocks['step']}" if clocks["min"] else "not known"
         named = (board["index"], board["name"], board["source"], board["driver"])
         rows.append([*named, board["power_limit_w"].current_w, span, board["power_source"]])
+    rows += [[None, b.name, b.source, "", None, "not known", f"asleep; woken by --gpu {b.selector}"] for b in sleeping]
     print_table(rows, ("index", "name", "source", "driver", "limit W", "graphics MHz", "power source"))
 
 

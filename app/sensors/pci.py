@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -11,7 +10,7 @@ from .gpu import Source
 
 SYSFS: Final = Path("/sys")
 PCI: Final = "pci:"  # begins the selector of a board by its address
-_VENDORS: Final[Mapping[Source, str]] = {"nvml": "0x10de", "amd": "0x1002"}
+_VENDORS: Final[dict[Source, str]] = {"nvml": "0x10de", "amd": "0x1002"}
 _woken: set[str] = set()  # addresses of boards that the user has asked for
 _CLASSES: Final = ("0x0300", "0x0302", "0x1200")  # VGA controllers, 3D controllers, processing accelerators
 

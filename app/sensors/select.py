@@ -51,22 +51,24 @@ def open_gpu(
         return _open_simulated(text[len(_SIMULATED) :], seed, speed)
     if text.lower().startswith(_RECORDED):
         return _open_recorded(text[len(_RECORDED) :], speed)
+    if text and speed != 1.0 and math.isfinite(speed):  # inf is 'as fast as it can', which a real device always is
+        raise InputError("a real device runs at its own speed", "--speed", _SPEED_REMEDY)
     if text.lower().startswith(SCHEME):
-        return _open_remote(text, speed, remote, give_up)
+        return _open_remote(text, remote, give_up)
     if text.lower() == HOST:
         from .unmetered import this_processor
 
-        return _at_its_own_speed(this_processor(), speed)
+        return this_processor()
     if text.lower() == OPENCL or text.lower().startswith(f"{OPENCL}:"):
-        return _open_opencl(text[len(OPENCL) + 1 :], speed, voltage)
+        return _open_opencl(text[len(OPENCL) + 1 :], voltage)
     if text.lower() == AMD or text.lower().startswith((f"{AMD}:", f"{AMD}-")):
-        return _open_amd(text if text[len(AMD) :].startswith("-") else text[len(AMD) + 1 :], speed)
+        return _open_amd(text if text[len(AMD) :].startswith("-") else text[len(AMD) + 1 :])
     if text.lower().startswith(PCI):
-        return _open_at(text[len(PCI) :].lower(), speed, voltage)
+        return _open_at(text[len(PCI) :].lower(), voltage)
     if text.isdigit() and not (real_boards() or asleep("nvml")) and (amd_boards() or asleep("amd")):
-        return _open_amd(text, speed)
+        return _open_amd(text)
     if text:
-        return _open_real(text, speed, voltage)
+        return _open_real(text, voltage)
     for _, uuid, _ in (*real_boards(), *amd_boards()):
         return open_gpu(uuid, speed=speed, voltage=voltage)
     if sleeping := asleep():
@@ -128,7 +130,7 @@ def _open_recorded(name: str, speed: float) -> Gpu:
     return RecordedGpu(open_recorded(name, _recordings()), clock=make_clock(speed))
 
 
-def _open_remote(text: str, speed: float, allowed: bool, give_up: threading.Event | None) -> Gpu:
+def _open_remote(text: str, allowed: bool, give_up: threading.Event | None) -> Gpu:
     from .remote.gpu import RemoteGpu
 
     address = parse_address(text)
@@ -137,29 +139,23 @@ def _open_remote(text: str, speed: float, allowed: bool, give_up: threading.Even
         raise InputError(
             "a board of another machine can be watched and set; what runs on it is started there", text, remedy
         )
-    return _at_its_own_speed(RemoteGpu(address, give_up=give_up), speed)
+    return RemoteGpu(address, give_up=give_up)
 
 
-def _open_opencl(name: str, speed: float, voltage: bool) -> Gpu:
+def _open_opencl(name: str, voltage: bool) -> Gpu:
     """The board that the device is, where its sensors are known; else the device as such."""
     from .opencl.devices import find_device, is_board
 
     device = find_device(name)
     for _, uuid, _ in (*real_boards(), *amd_boards()) if device.uuid or device.pci else ():
         if is_board(device, uuid, pci_address(uuid)):
-            return open_gpu(uuid, speed=speed, voltage=voltage)
+            return open_gpu(uuid, voltage=voltage)
     from .unmetered import opencl_device
 
-    return _at_its_own_speed(opencl_device(device), speed)
+    return opencl_device(device)
 
 
-def _at_its_own_speed(gpu: Gpu, speed: float) -> Gpu:
-    if speed != 1.0 and math.isfinite(speed):  # inf is 'as fast as it can', which a real device always is
-        raise InputError("a real device runs at its own speed", "--speed", _SPEED_REMEDY)
-    return gpu
-
-
-def _open_real(text: str, speed: float, voltage: bool) -> Gpu:
+def _open_real(text: str, voltage: bool) -> Gpu:
     """An index or a UUID (or the start of one that names one board)."""
     from .nvml.gpu import NvmlGpu
 
@@ -170,12 +166,10 @@ def _open_real(text: str, speed: float, voltage: bool) -> Gpu:
         what = f"there is no GPU {text}: no NVIDIA driver answers here"
         raise InputError(what, "--gpu", f"one of {', '.join(_alternatives())}")
     index = _only_board(text, text, [(str(index), uuid, name) for index, uuid, name in known], "GPUs")
-    if speed != 1.0 and math.isfinite(speed):  # inf is 'as fast as it can', which a real board always is
-        raise InputError("a real GPU runs at its own speed", "--speed", _SPEED_REMEDY)
     return NvmlGpu(index) if voltage else NvmlGpu(index, voltage=None)
 
 
-def _open_amd(text: str, speed: float) -> Gpu:
+def _open_amd(text: str) -> Gpu:
     """An index among AMD's boards, or the UUID of one (or the start of one that names one board)."""
     from .amd.gpu import AmdGpu
 
@@ -187,20 +181,15 @@ def _open_amd(text: str, speed: float) -> Gpu:
         what = f"there is no GPU {named}: no AMD driver answers here"
         raise InputError(what, "--gpu", f"{_AMD_REMEDY}; or one of {', '.join(_alternatives())}")
     boards = [(f"{AMD}:{index}", uuid, name) for index, uuid, name in known]
-    gpu = AmdGpu(_only_board(text or "0", named, boards, "AMD GPUs"))
-    try:
-        return _at_its_own_speed(gpu, speed)
-    except InputError:
-        gpu.close()
-        raise
+    return AmdGpu(_only_board(text or "0", named, boards, "AMD GPUs"))
 
 
-def _open_at(address: str, speed: float, voltage: bool) -> Gpu:
+def _open_at(address: str, voltage: bool) -> Gpu:
     """The board at a PCI address, which wakes it."""
     wake(*(board for board in asleep() if board.address == address))
     for _, uuid, _ in (*real_boards(), *amd_boards()):
         if pci_address(uuid).lower().endswith(address):
-            return open_gpu(uuid, speed=speed, voltage=voltage)
+            return open_gpu(uuid, voltage=voltage)
     raise InputError(f"no GPU answers at {address}", "--gpu", "see which there are: wattridge gpus")
 
 

@@ -52,7 +52,7 @@ class DeviceGuard:
         self._by = by
         self.on_change = on_change  # called for every change, and for every one that was refused
         self._shared: _Shared = _Shared(allow_control, asking) if outer is None else outer._shared
-        self.over_locks = False  # whether the user agrees to set clocks that another tool seems to have locked
+        self.over_locks: bool = outer is not None and outer.over_locks  # the user agrees to lose locks of other tools
         self._outer: dict[str, Setting] = {} if outer is None else dict(outer._applied)  # in force when this one began
         self._applied: dict[str, Setting] = dict(self._outer)  # in force
         self._touched: set[str] = set()  # to be put back: in force, or refused half way
@@ -414,10 +414,14 @@ class SeveralBoards:
         """Seconds until the sensors of every board show what was set."""
         return max(guard.settling_s for guard in self._guards)
 
-    def open(self) -> None:
-        """Get ready to set all boards, so that a refusal comes at the beginning. Raises WattridgeError."""
+    def open(self, names: Collection[str] = ()) -> None:
+        """Get ready to set all boards, these settings of them, so that a refusal comes at the beginning.
+
+        Raises WattridgeError.
+        """
         for guard in self._guards:
             guard.open()
+            guard.require_unlocked(names)
 
     def apply(self, **settings: Setting) -> bool:
         """Make the same settings on every board; whether any was made. Raises as `DeviceGuard.apply`.

@@ -7,7 +7,6 @@ clock then stands where no board without a lock has it, for longer than an idle 
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
+from ...base.processes import current_stop
 from ...sensors.event_reasons import LIMITING, EventReason
 from ...sensors.gpu import Gpu, ListsProcesses, SensorError
 from ..results.settings import WORDS, has_locks, supported_clocks
@@ -67,8 +67,6 @@ def locked_at(readings: Sequence[Values], name: str, clocks: Sequence[int], *, i
     in_use
         Whether a program keeps the board ready: its clocks then stay up without work.
     """
-    if not clocks:
-        return None
     seen = {_suspect(values, name, clocks, in_use) for values in readings}
     return seen.pop() if len(seen) == 1 else None
 
@@ -76,18 +74,16 @@ def locked_at(readings: Sequence[Values], name: str, clocks: Sequence[int], *, i
 def _suspect(values: Values, name: str, clocks: Sequence[int], in_use: bool) -> float | None:
     """The clock of one reading, where no board without a lock would have it just then."""
     clock, busy, reasons = values.get(name), values.get("utilisation_percent"), values.get("event_reasons")
-    if clock is None or busy is None or reasons is None or int(reasons) & _EXPLAINS:
+    if not clocks or clock is None or busy is None or reasons is None or int(reasons) & _EXPLAINS:
         return None
-    lowest, highest, full = float(clocks[0]), float(clocks[-1]), busy >= _FULL_PERCENT
+    state, application, full = values.get("performance_state"), values.get(f"requested_{name}"), busy >= _FULL_PERCENT
     if name == _GRAPHICS and busy == 0.0:
-        return clock if not in_use and clock > lowest + _WELL_ABOVE * (highest - lowest) else None
+        return clock if not in_use and clock > clocks[0] + _WELL_ABOVE * (clocks[-1] - clocks[0]) else None
     same = min((after - before for before, after in pairwise(clocks)), default=1) / (1 if name == _GRAPHICS else 2)
-    state, application = values.get("performance_state"), values.get(f"requested_{name}")
-    if application is None and name == _GRAPHICS:
-        highest *= _REACHED
+    reached = clocks[-1] * (_REACHED if application is None and name == _GRAPHICS else 1.0)
     at_application = application is not None and abs(clock - application) <= same
     ready = (full and state != _P2) or state == _P0 if name == _MEMORY else full
-    return clock if ready and clock < highest - same and not at_application else None
+    return clock if ready and clock < reached - same and not at_application else None
 
 
 def locks_in(gpu: Gpu, readings: Sequence[Values]) -> dict[str, float]:
@@ -95,32 +91,31 @@ def locks_in(gpu: Gpu, readings: Sequence[Values]) -> dict[str, float]:
     if gpu.info.source != "nvml" or not gpu.info.here:
         return {}
     names = [name for name in UNLOCK if name not in _made_here(gpu) and has_locks(gpu, name)]
-    in_use = bool(names) and _in_use(gpu)
-    looks = {name: locked_at(readings, name, supported_clocks(gpu, name), in_use=in_use) for name in names}
+    looks = {name: locked_at(readings, name, supported_clocks(gpu, name), in_use=_in_use(gpu)) for name in names}
     return {name: mhz for name, mhz in looks.items() if mhz is not None}
 
 
-def look(gpu: Gpu, stop: threading.Event | None = None) -> list[Values]:
+def look(gpu: Gpu) -> list[Values]:
     """Readings for `locks_in`: of `LOOK_S` while each of them may be of a locked clock, else of less."""
     until_ns = gpu.clock.now_ns() + round(LOOK_S * 1e9)
     readings: list[Values] = [channels_now(gpu)]
-    while locks_in(gpu, readings) and gpu.clock.now_ns() < until_ns and not gpu.clock.wait(_STEP_S, stop):
+    while locks_in(gpu, readings) and gpu.clock.now_ns() < until_ns and not gpu.clock.wait(_STEP_S, current_stop()):
         readings.append(channels_now(gpu))
     return readings
 
 
-def held_elsewhere(gpu: Gpu, stop: threading.Event | None = None) -> list[Held]:
+def held_elsewhere(gpu: Gpu) -> list[Held]:
     """What other tools have set or hold of a board of this machine; takes as long as `look`."""
     held: list[Held] = []
     if gpu.info.live and gpu.info.here:
         with suppress(SensorError):  # a board that is lost
-            held += [Held(what, f"{gpu.info.label}: {text}") for what, text in _set_elsewhere(gpu, stop)]
+            held += [Held(what, f"{gpu.info.label}: {text}") for what, text in _set_elsewhere(gpu)]
         held += monitors()
     return held
 
 
-def _set_elsewhere(gpu: Gpu, stop: threading.Event | None) -> Iterator[tuple[str, str]]:
-    readings, own, default_w = look(gpu, stop), _made_here(gpu), gpu.info.power_limit.default_w
+def _set_elsewhere(gpu: Gpu) -> Iterator[tuple[str, str]]:
+    readings, own, default_w = look(gpu), _made_here(gpu), gpu.info.power_limit.default_w
     limit_w = readings[-1].get("power_limit_w")
     if limit_w and default_w and abs(limit_w - default_w) > 1.0 and "power_limit_w" not in own:
         yield "power_limit_w", f"power limit {limit_w:g} W, by default {default_w:g} W: it holds for what is measured"

@@ -87,10 +87,9 @@ class OneBoard(TunedBoards):
         if not guard.allowed:
             return {}, (f"{', '.join(wanted)} stay as they are: {guard.why_forbidden}",)
         notes = guard.open() if gpu.info.live else ()
+        guard.require_unlocked(wanted)
         refused = {name: why for name in wanted if (why := guard.why_not(name))}
-        allowed = {name: values for name, values in wanted.items() if name not in refused}
-        guard.require_unlocked(allowed)
-        return allowed, (*notes, *as_they_are(refused))
+        return {name: values for name, values in wanted.items() if name not in refused}, (*notes, *as_they_are(refused))
 
     def model_range(self, on_progress: Callable[[int, int], None] | None, stop: Event | None) -> tuple[float, float]:
         fit, _ = fit_of_sweep(self.gpu, on_progress=on_progress, stop=stop, guard=self.guard)
@@ -187,12 +186,9 @@ def _guards(guard: DeviceGuard, others: Sequence[Gpu], space: SearchSpace) -> De
     first = guard.nested("session")
     if not others or not setting_names(space):
         return first
-    beside = [guard.beside(other) for other in others]
-    together = SeveralBoards(first, beside)
+    together = SeveralBoards(first, [guard.beside(other) for other in others])
     try:
-        together.open()
-        for each in beside:
-            each.require_unlocked(setting_names(space))
+        together.open(setting_names(space))
     except WattridgeError:
         together.restore()
         raise

@@ -161,11 +161,8 @@ def boards(library: NvmlLibrary = LIBRARY, addresses: Sequence[str] | None = Non
     results = []
     for place in range(library.call("nvmlDeviceGetCount")) if addresses is None else addresses:
         try:
-            if isinstance(place, str):
-                handle = library.call("nvmlDeviceGetHandleByPciBusId", place)
-                index = int(library.call("nvmlDeviceGetIndex", handle))
-            else:
-                handle, index = library.call("nvmlDeviceGetHandleByIndex", place), place
+            handle = library.call(f"nvmlDeviceGetHandleBy{'Index' if addresses is None else 'PciBusId'}", place)
+            index = place if isinstance(place, int) else int(library.call("nvmlDeviceGetIndex", handle))
             name = _text(library.call("nvmlDeviceGetName", handle))
             results.append((index, _text(library.call("nvmlDeviceGetUUID", handle)), name))
         except NoDriver:

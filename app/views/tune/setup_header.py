@@ -249,10 +249,10 @@ class DraftSummary(QWidget):
         """The device that runs what the shown board cannot, a press away; `start`: it is then started at once."""
         self._show(f"{runs_elsewhere.what}.", "", None)
         self.elsewhere.setText(f"{'Run it' if start else 'Set it up'} on {runs_elsewhere.device}")
-        tip = f"Show {runs_elsewhere.device} instead of this board; both stay watched"
-        self.elsewhere.setToolTip(
-            plain_tip(tip if runs_elsewhere.selector else "NVML cannot read a lock, nor restore it")
+        tip = (
+            f"Show {runs_elsewhere.device} instead of this board; both stay watched" if runs_elsewhere.selector else ""
         )
+        self.elsewhere.setToolTip(plain_tip(tip))
         self.elsewhere.show()
 
     def show_draft(self, draft: Draft) -> None:
