@@ -628,7 +628,7 @@ def _remarks(over_load: OverLoad, costs: Costs, table: ResultTable) -> list[str]
     for load, year in yearly:
         at = f" at {over_load.name} {load:g}" if isinstance(load, int | float) else ""
         if year.saved_kwh > 0:
-            lines.append(f"the same work over a year{at}: {year.words} than with that (while it serves)")
+            lines.append(f"the same work over a year{at}: {year.words} than in that state (while it serves)")
     if any(level.locked is not None for level in over_load.levels) and not any(
         level.capped is not None for level in over_load.levels
     ):
