@@ -13,6 +13,7 @@ from ..engine.analysis.idle import IdleDocument
 from ..engine.analysis.recorded_energy import LogEnergies
 from ..engine.analysis.session_analysis import Counted
 from ..engine.control.left_over import LeftOver
+from ..engine.control.outside import Held
 from ..engine.doctor.examine import Findings
 from ..engine.metering.binding import LimitEffect
 from ..engine.metering.characterisation.sensor_figures import Characterisation
@@ -131,8 +132,16 @@ class Board(TypedDict):
     left_over: LeftOver | None
     throttled_s: Mapping[str, float]
     energy_counter_note: NotRequired[str]
+    held_elsewhere: list[Held]
     opencl: NotRequired[list[OpenclDevice]]
     cuda: NotRequired[CudaInUse]
+
+
+class SleepingBoard(TypedDict):
+    uuid: str  # what --gpu takes
+    name: str
+    source: Source
+    asleep: Literal[True]
 
 
 class HelperState(TypedDict):
@@ -194,6 +203,7 @@ class Monitored(TypedDict):
     energy_counter_note: str
     event_reasons_s: Mapping[str, Finite]
     clock_there: ClockThere | None
+    held_elsewhere: list[Held]
     faults: list[str]
     files: NotRequired[list[str]]
 
@@ -405,7 +415,7 @@ DOCUMENTS: Final[Mapping[str, tuple[str, Any]]] = {
     ),
     "gpus": (
         "The boards that answer, or the simulated ones; with --on those of another machine",
-        list[Board] | list[RemoteBoard],
+        list[Board | SleepingBoard] | list[RemoteBoard],
     ),
     "helper": (
         "The helper with root's rights as it is installed; of install and remove, what was done",

@@ -23,6 +23,7 @@ from ..sensors import throttling
 from ..sensors.channel import POWER_SAMPLES
 from ..sensors.event_reasons import names as reason_names
 from ..sensors.gpu import LIVE, Gpu, StreamsReadings
+from ..sensors.pci import PciBoard, asleep
 from ..sensors.recorded.gpu import RecordedGpu
 from .arguments import add_board, add_force
 from .terminal import ProgressBar, print_description, print_json, print_table, say, show, stop_on_interrupt
@@ -46,7 +47,10 @@ def gpus_arguments(parser: ArgumentParser) -> None:
 
 
 def gpus(arguments: Namespace) -> int:
-    """Every board that answers, or the simulated ones where no driver does; 1 where a board's record is unreadable."""
+    """Every board that answers, or the simulated ones where no driver does; 1 where a board's record is unreadable.
+
+    A board that sleeps is named, and left asleep.
+    """
     from ..sensors.select import list_gpus
     from .control import report_unreadable
 
@@ -59,7 +63,7 @@ def gpus(arguments: Namespace) -> int:
 
         cuda = cuda_in_use()
         opencl, why_no_opencl = _opencl_devices()
-    boards = list_gpus()
+    sleeping, boards = asleep(), list_gpus()
     try:
         described = [_describe(gpu) for gpu in boards]
         with ThreadPoolExecutor() as pool:
@@ -75,9 +79,15 @@ def gpus(arguments: Namespace) -> int:
         more = {"opencl": opencl} if arguments.verbose else {}
         print_json(
             [{**board, **more, **({"cuda": cuda} if cuda and board["source"] == "nvml" else {})} for board in described]
+            + [
+                {"uuid": rests.selector, "name": rests.name, "source": rests.source, "asleep": True}
+                for rests in sleeping
+            ]
         )
         return int(unreadable)
-    _print_boards(described)
+    _print_boards(described, sleeping)
+    for line in dict.fromkeys(held.text for board in described for held in board["held_elsewhere"]):
+        show(line)
     for board in described if arguments.verbose else ():
         _print_details(board)
     _print_languages(described, cuda, verbose=arguments.verbose)
@@ -98,7 +108,7 @@ def _print_languages(described: Sequence[Board], cuda: dict[str, Any] | None, *,
         show("", f"Kernels on AMD boards: {hip_in_words()}")
 
 
-def _print_boards(described: Sequence[Board]) -> None:
+def _print_boards(described: Sequence[Board], sleeping: Sequence[PciBoard]) -> None:
     if described and described[0]["source"] not in LIVE:
         say("No NVIDIA driver answers here; these are the simulated boards.")
     rows = []
@@ -107,6 +117,7 @@ def _print_boards(described: Sequence[Board]) -> None:
         span = f"{clocks['min']}–{clocks['max']} by {clocks['step']}" if clocks["min"] else "not known"
         named = (board["index"], board["name"], board["source"], board["driver"])
         rows.append([*named, board["power_limit_w"].current_w, span, board["power_source"]])
+    rows += [[None, b.name, b.source, "", None, "not known", f"asleep; woken by --gpu {b.selector}"] for b in sleeping]
     print_table(rows, ("index", "name", "source", "driver", "limit W", "graphics MHz", "power source"))
 
 
@@ -185,6 +196,7 @@ def _gpus_there(arguments: Namespace) -> int:
 
 
 def _describe(gpu: Gpu) -> Board:
+    from ..engine.control.outside import held_elsewhere
     from ..engine.metering.characterisation.store import known_characterisation, to_json
     from ..engine.results.settings import PROFILE, WORDS, why_not_set
     from .control import describe_left_over
@@ -223,6 +235,7 @@ def _describe(gpu: Gpu) -> Board:
         "workload_power_profiles": None if PROFILE in cannot_set else _power_profiles(gpu),
         "left_over": left_over,
         "throttled_s": throttling.throttled_s(gpu),
+        "held_elsewhere": held_elsewhere(gpu),
     }
 
 
@@ -262,6 +275,7 @@ def monitor_arguments(parser: ArgumentParser) -> None:
 
 def monitor(arguments: Namespace) -> int:
     """Watch one board for a while: mean, least and largest of every channel, and the energy; or serve it."""
+    from ..engine.control.outside import held_elsewhere
     from ..sensors.select import open_gpu
     from ..sensors.trace.counter import counter_note, counter_now
     from ..sensors.trace.live_board import LiveBoard
@@ -312,6 +326,7 @@ def monitor(arguments: Namespace) -> int:
     document = _monitor_document(gpu, trace, begun_ns, begun)
     document["energy_counter_note"] = counter_note(trace, counted, counter_now(gpu))
     document["clock_there"] = _clock_there(gpu)
+    document["held_elsewhere"] = held_elsewhere(gpu)
     document["faults"] = faults
     if arguments.out:
         _write_trace(trace, Path(arguments.out), gpu)
@@ -420,7 +435,8 @@ def _print_monitor(document: dict[str, Any], gpu: Gpu) -> None:
             remarks=[f"{labels[name]}: not available, {why}" for name, why in document["unavailable"].items()],
         )
     )
-    for line in filter(None, (document["energy_counter_note"], *document["faults"])):
+    held = (match.text for match in document["held_elsewhere"])
+    for line in filter(None, (document["energy_counter_note"], *document["faults"], *held)):
         say(line)
     for file in document.get("files", ()):
         show(f"written: {file}")

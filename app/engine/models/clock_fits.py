@@ -265,6 +265,8 @@ def fit_of_sweep(
     memories = gpu.memory_clocks_mhz() if memory_clocks else [None]
     if not memories:
         raise InputError("the board reports no memory clocks", gpu.info.label, "sweep at the memory clock that it has")
+    if guard is not None:
+        guard.require_unlocked(("graphics_clock_mhz", "memory_clock_mhz")[: 1 + memory_clocks])
     with running_board(gpu, guard) as (board, inside, load):
         for memory in memories:
             sweep = sweep_clocks(

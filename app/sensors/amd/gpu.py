@@ -18,6 +18,7 @@ from ..channel import CHANNELS, PowerSample, Reading, channel
 from ..clock import Clock, HostClock
 from ..event_reasons import EventReason
 from ..gpu import GpuInfo, GpuLost, Held, NoDriver, NotSupported, PowerLimit, SensorError
+from ..pci import asleep
 from .binding import AUTO, GRAPHICS_CLOCK, MEMORY_CLOCK, AmdSmi, Metrics, known
 from .library import LIBRARY, AmdLibrary
 
@@ -395,12 +396,16 @@ class AmdGpu:
 
 
 def _identified(library: AmdLibrary) -> list[tuple[ctypes.c_void_p, str]]:
-    """(handle, UUID) of every board, in AMD SMI's order; no UUID where a board does not answer.
+    """(handle, UUID) of every board, in AMD SMI's order; no UUID where a board does not answer, or is left asleep.
 
     Boards without a serial number share a UUID: theirs is followed by their PCI address.
     """
     handles = library.ask(AmdSmi.boards)
-    uuids = [_answer(library, AmdSmi.uuid, handle) for handle in handles]
+    sleeping = {board.address for board in asleep("amd")}
+    left = [bool(sleeping) and _answer(library, AmdSmi.pci, handle) in sleeping for handle in handles]
+    uuids = [
+        "" if rests else _answer(library, AmdSmi.uuid, handle) for handle, rests in zip(handles, left, strict=True)
+    ]
     results = []
     for handle, own in zip(handles, uuids, strict=True):
         uuid = PREFIX + own if own else ""

@@ -156,12 +156,16 @@ T = TypeVar("T")
 _Asked = tuple[Query, str, tuple[Any, ...]]  # what is asked, by which function, with which arguments
 
 
-def boards(library: NvmlLibrary = LIBRARY) -> list[tuple[int, str, str]]:
-    """(index, UUID, name) of every board the driver shows to this user. Raises NoDriver and SensorError."""
+def boards(library: NvmlLibrary = LIBRARY, addresses: Sequence[str] | None = None) -> list[tuple[int, str, str]]:
+    """(index, UUID, name) of every board the driver shows to this user. Raises NoDriver and SensorError.
+
+    With `addresses`, of the boards at these PCI addresses alone: asking for a board's handle wakes it.
+    """
     results = []
-    for index in range(library.call("nvmlDeviceGetCount")):
+    for place in range(library.call("nvmlDeviceGetCount")) if addresses is None else addresses:
         try:
-            handle = library.call("nvmlDeviceGetHandleByIndex", index)
+            handle = library.call(f"nvmlDeviceGetHandleBy{'Index' if addresses is None else 'PciBusId'}", place)
+            index = place if isinstance(place, int) else int(library.call("nvmlDeviceGetIndex", handle))
             name = _text(library.call("nvmlDeviceGetName", handle))
             results.append((index, _text(library.call("nvmlDeviceGetUUID", handle)), name))
         except NoDriver:
@@ -311,6 +315,14 @@ class NvmlGpu:
         self._locked = {
             f"requested_{name}": mhz for name, mhz in locks_mhz.items() if f"requested_{name}" not in self._missing
         }
+
+    def standing(self) -> dict[str, float | None]:
+        """Persistence mode (1: on), and application clocks with their defaults in MHz; None where not reported."""
+        found = {"persistence_mode": self._ask_or_none("nvmlDeviceGetPersistenceMode")}
+        for name, kind in (("graphics_clock_mhz", 0), ("memory_clock_mhz", _MEMORY_CLOCK)):
+            found[name] = self._ask_or_none("nvmlDeviceGetApplicationsClock", kind)
+            found[f"default_{name}"] = self._ask_or_none("nvmlDeviceGetDefaultApplicationsClock", kind)
+        return found
 
     def why_not_set(self, setting: str) -> str | None:
         """Why this board would refuse a setting, power_limit_w or graphics_clock_mhz for instance, if that is known.

@@ -148,6 +148,25 @@ def test_what_another_tool_has_set_since_it_was_kept_is_named_and_stays(
     assert stand_in.settings() == theirs
 
 
+def test_a_session_over_a_clock_that_another_tool_locked_needs_the_users_word(
+    with_rights: Boards, run: Callable[..., Any], specification: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.engine.control.outside.LOOK_S", 0.3)
+    stand_in = with_rights("h200")
+    board = stand_in.boards[0]
+    board.lock[0] = board.lock[1] = board.from_mhz = board.to_mhz = 1200
+    before = stand_in.settings()
+    status, document, _ = run("tune", str(specification), "--gpu", "0", "--allow-control")
+    assert (status, stand_in.settings()) == (1, before)
+    assert "stands at 1200 MHz as if another tool had locked it" in document["error"]["what"]
+    assert "--over-locks" in document["error"]["remedy"]
+    with Store() as store:
+        assert store.sessions() == []
+    status, tuned, said = run("tune", str(specification), "--gpu", "0", "--allow-control", "--over-locks")
+    assert (status, tuned["failed"]) == (0, {}), said
+    assert stand_in.settings() == {**before, "lock": (0, 0)}
+
+
 def test_after_a_restart_of_the_machine_nothing_is_left_over(with_rights: Boards, run: Callable[..., Any]) -> None:
     stand_in = with_rights("h200")
     run("apply", "--gpu", "0", "--power-limit", "400", "--clock", "1200", "--allow-control", "--keep")
