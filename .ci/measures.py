@@ -1,6 +1,6 @@
 """Sizes of the program: lines of code and files by package, the longest modules, the most complex functions.
 
-    python .ci/measures.py          prints them; exits with 1 where a limit is passed
+    python .ci/measures.py          prints them; exits with 1 where a limit is passed or a docstring lacks a section
 
 A line of code is one that is not blank, a comment or part of a docstring. Complexity is counted by radon, with
 comprehensions and boolean operators.
@@ -16,6 +16,7 @@ from collections import Counter
 from pathlib import Path
 
 from radon.complexity import cc_visit
+from sections import lacking
 
 ROOT = Path(__file__).resolve().parents[1]
 MOST_LINES = 700  # of a module, comments and docstrings included
@@ -41,8 +42,10 @@ def main() -> int:
     """Print the measures; the exit status."""
     files, code, over = Counter[str](), Counter[str](), list[str]()
     functions: list[tuple[int, str]] = []
+    trees: dict[str, ast.Module] = {}
     for path in sorted((ROOT / "app").rglob("*.py")):
         name, text = path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
+        trees[name] = ast.parse(text)
         parts = name.split("/")[:-1]
         package = "/".join(parts[: 3 if parts[1:2] in (["engine"], ["views"]) else 2])
         files[package] += 1
@@ -59,6 +62,7 @@ def main() -> int:
     functions = sorted(set(functions), reverse=True)
     print("most complex:", *(f"{complexity} {name}" for complexity, name in functions[:5]), sep="\n  ")
     over += [f"{name} has complexity {n}, more than {MOST_COMPLEX}" for n, name in functions if n > MOST_COMPLEX]
+    over += lacking(trees)
     print(*over, sep="\n")
     return 1 if over else 0
 

@@ -236,7 +236,7 @@ def test_a_library_that_compiles_ends_in_the_middle_of_a_text(started: Started, 
 
 SCORE = """
 import sys, time
-from app.engine.strategies import scoring
+from app.engine.strategies import recorded_runs
 
 class Endless:  # a run that no signal reaches: the process must end by itself
     def __init__(self, plan):
@@ -245,12 +245,12 @@ class Endless:  # a run that no signal reaches: the process must end by itself
         while True:
             time.sleep(1)
 
-scoring._Bench = Endless
+recorded_runs._Bench = Endless
 if __name__ == "__main__":
     import threading
     from app.commands.terminal import stop_on_interrupt
     with stop_on_interrupt() as stop:
-        list(scoring._in_processes(None, 2, [("space", "strategy", 1)] * 4, stop))
+        list(recorded_runs._in_processes(None, 2, [("space", "strategy", 1)] * 4, stop))
 """
 
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal, NotRequired, TypedDict
 
 from ..base.records import Count, DateTime, Finite, Source
+from ..engine.analysis.across_boards import KernelsByBoards, OverMachines
 from ..engine.analysis.analysis_document import AnalysisOfSession, Point
-from ..engine.analysis.compare import Comparison, KernelsByBoards, OverMachines
+from ..engine.analysis.compare import Comparison
 from ..engine.analysis.idle import IdleDocument
 from ..engine.analysis.recorded_energy import LogEnergies
 from ..engine.analysis.session_analysis import Counted
@@ -15,10 +16,10 @@ from ..engine.control.left_over import LeftOver
 from ..engine.doctor.examine import Findings
 from ..engine.metering.characterisation.sensor_figures import Characterisation
 from ..engine.metering.over_runs import ProgramEnergy
+from ..engine.models.compare_methods import Methods
 from ..engine.models.fit.caps import CapFit, CapsAgainstClocks
 from ..engine.models.fit.frequency import FrequencyFit
-from ..engine.models.roofline.points import RooflineDocument
-from ..engine.models.tuning_methods import Methods
+from ..engine.models.roofline.roofline_document import RooflineDocument
 from ..engine.session.summary import SessionSummary
 from ..engine.strategies.scoring import Floats, Interval, MeanCurve
 from ..engine.workloads.hardware_counters import Counter

@@ -13,7 +13,7 @@ from .sources import is_specification, recording_path, specification_path
 from .terminal import ProgressBar, print_description, print_json, say
 
 if TYPE_CHECKING:
-    from ..engine.models.tuning_methods import Methods
+    from ..engine.models.compare_methods import Methods
 
 
 def compare_methods_arguments(parser: ArgumentParser) -> None:
@@ -28,8 +28,8 @@ def compare_methods_arguments(parser: ArgumentParser) -> None:
 
 def compare_methods(arguments: Namespace) -> int:
     """Measure a specification's space at every clock, or take a recording or a session, and compare the methods."""
+    from ..engine.models.compare_methods import methods_of_recording, methods_of_store
     from ..engine.models.roofline.describe_sweeps import describe_methods
-    from ..engine.models.tuning_methods import methods_of_recording, methods_of_store
     from ..engine.store.database import Store
 
     wanted = _wanted(arguments.method)
@@ -61,8 +61,8 @@ def _wanted(text: str | None) -> tuple[str, ...]:
 
 
 def _of_board(path: Path, arguments: Namespace, wanted: tuple[str, ...]) -> Methods:
-    from ..engine.models.tuning_methods import compare_methods as compare
-    from ..engine.models.tuning_methods import measured_rows, steer_by_sweep
+    from ..engine.models.compare_methods import compare_methods as compare
+    from ..engine.models.compare_methods import measured_rows, steer_by_sweep
     from ..engine.session.load import load_specification
     from ..engine.session.planning import plan_specification
     from ..engine.specification.plan import SearchOptions

@@ -104,7 +104,7 @@ def _on_file() -> list[Sweep]:
 
 def _documents(sweeps: list[Sweep], kernel: PlacedKernel | None) -> list[dict[str, Any]]:
     """One per board and source. Raises InputError if no sweep gives a fit."""
-    from ..engine.models.roofline.points import published_to_json, to_json
+    from ..engine.models.roofline.roofline_document import published_to_json, to_json
 
     boards: dict[tuple[str, str], dict[str, Any]] = {}
     for sweep in sweeps:

@@ -12,7 +12,7 @@ from .sources import recording_path
 from .terminal import ProgressBar, print_json, print_table, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
-    from ..engine.strategies.scoring import Scores
+    from ..engine.strategies.recorded_runs import Scores
     from .documents import ScoreDocument
 
 
@@ -37,10 +37,10 @@ def score_arguments(parser: ArgumentParser) -> None:
 def score(arguments: Namespace) -> int:
     """Score strategies on caches and print the figures."""
     from ..engine import strategies  # noqa: F401  (registers them)
-    from ..engine.strategies import base, scoring
+    from ..engine.strategies import base, recorded_runs
 
     named = [name.strip() for name in arguments.strategy.split(",")] if arguments.strategy else base.names()
-    plan = scoring.ScorePlan(
+    plan = recorded_runs.ScorePlan(
         caches=tuple(recording_path(path) for path in arguments.caches),
         strategies=tuple(dict.fromkeys(named)),
         repeats=arguments.repeats,
@@ -57,7 +57,7 @@ def score(arguments: Namespace) -> int:
         raise InputError("the seed is negative", "--seed", "0 or more")
     bar = ProgressBar(quiet=arguments.json)
     with stop_on_interrupt() as stop:
-        scores = scoring.score(plan, stop, lambda done, total: bar.show(done, total, "runs", final=done == total))
+        scores = recorded_runs.score(plan, stop, lambda done, total: bar.show(done, total, "runs", final=done == total))
     if scores is None:
         raise WattridgeError("stopped before every run was done", "score", "fewer --repeats or strategies are faster")
     if arguments.json:

@@ -103,14 +103,8 @@ def show_comparison(sessions: Sequence[Opened], arguments: Namespace) -> None:
 
     Of a session that boards shared, the one that decided is named.
     """
-    from ..engine.analysis.compare import (
-        compare_sessions,
-        describe_kernels_by_boards,
-        describe_machines,
-        figures_of,
-        kernels_by_boards,
-        over_machines,
-    )
+    from ..engine.analysis import across_boards
+    from ..engine.analysis.compare import compare_sessions, figures_of
     from ..engine.analysis.describe_analysis import describe_comparison
     from ..engine.results.description import Description
     from ..engine.results.objectives import parse_front
@@ -118,7 +112,8 @@ def show_comparison(sessions: Sequence[Opened], arguments: Namespace) -> None:
 
     sides = [side for opened in sessions for side in opened.side.by_kernel()]
     comparison = compare_sessions(sides, parse_front(arguments.front) if arguments.front else ())
-    crossed, machines = kernels_by_boards(comparison), over_machines(sides, figures_of(comparison))
+    crossed = across_boards.kernels_by_boards(comparison)
+    machines = across_boards.over_machines(sides, figures_of(comparison))
     if arguments.json:
         decided = {session.side.name: board for session in sessions if (board := session.side.table.decided_on)}
         more = {"kernels_by_boards": crossed, "over_machines": machines, "decided_on": decided}
@@ -130,7 +125,11 @@ def show_comparison(sessions: Sequence[Opened], arguments: Namespace) -> None:
         for opened in sessions
         for decision in describe_decision(opened.plan, opened.side.table)
     )
-    described = (describe_kernels_by_boards(crossed), *map(describe_machines, machines), *shared_by)
+    described = (
+        across_boards.describe_kernels_by_boards(crossed),
+        *map(across_boards.describe_machines, machines),
+        *shared_by,
+    )
     for value in chain.from_iterable(described):
         show()
         print_description(value)

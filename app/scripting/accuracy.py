@@ -47,7 +47,25 @@ class Tunable(UserDict[Any, Any]):
         self.param_key = param_key
 
     def select_for_configuration(self, params: Mapping[str, Any]) -> Any:
-        """The argument for these parameters. Raises KeyError if there is none for the value."""
+        """Choose the argument for a configuration.
+
+        Parameters
+        ----------
+        params : mapping
+            Values of the parameters by name.
+
+        Returns
+        -------
+        object
+            The chosen argument; one that is itself chosen among several is resolved too.
+
+        Raises
+        ------
+        KeyError
+            If there is no argument for the value.
+        InputError
+            If `param_key` is text, and neither a parameter nor an expression of the parameters.
+        """
         key = self.param_key
         if callable(key):
             option = key(params)
@@ -88,6 +106,15 @@ class AccuracyObserver(OutputObserver):
         self._largest = float("nan")
 
     def process_output(self, answer: Sequence[Any] | None, output: Sequence[Any]) -> None:
+        """Compute the error of each output, and keep the largest.
+
+        Parameters
+        ----------
+        answer : sequence or None
+            The answer of the script, with None for an argument that has none; None if it gives no answer.
+        output : sequence
+            What a first launch has written, one entry for each argument.
+        """
         pairs = (pair for pair in zip(answer or (), output, strict=False) if pair[0] is not None)
         self._largest = max(float(self._error(expected, written)) for expected, written in pairs)
 
@@ -96,7 +123,25 @@ class AccuracyObserver(OutputObserver):
 
 
 def error_by_name(name: str, tiny: float = _TINY) -> Error:
-    """The error of that name, of arrays of any precision. Raises InputError with the list for another one."""
+    """Look up a measure of error between arrays of any precision.
+
+    Parameters
+    ----------
+    name : str
+        As "rmse" or "maximum relative error"; case, hyphens, underscores and usual abbreviations do not matter.
+    tiny : float, optional
+        Least magnitude of the answer that relative errors divide by, and what is added before a logarithm is taken.
+
+    Returns
+    -------
+    callable
+        Of the answer and the output, both as double precision; it returns the error.
+
+    Raises
+    ------
+    InputError
+        For another name, with the list.
+    """
     words = re.sub(r"[\s_-]+", " ", re.sub(r"\berror\b", " ", re.sub(r"[_-]", " ", name.lower()))).split()
     normal = " ".join(_WORDS.get(word, word) for word in words)
     errors = dict(_errors(tiny))
@@ -107,7 +152,18 @@ def error_by_name(name: str, tiny: float = _TINY) -> Error:
 
 
 def leaves(argument: Any) -> Iterator[Any]:
-    """All arguments that one may be chosen from."""
+    """All arguments that a tunable one may be chosen from.
+
+    Parameters
+    ----------
+    argument : Tunable
+        The argument, of this module or of Kernel Tuner; its choices may be tunable themselves.
+
+    Yields
+    ------
+    object
+        Each argument that is not tunable.
+    """
     for value in argument.data.values():
         if hasattr(value, "select_for_configuration"):
             yield from leaves(value)

@@ -83,37 +83,45 @@ def tune(
         What is measured.
     parameters : mapping of str to sequence or str
         Of each keyword argument of `function` its values: a list, one value, or a range as text over other parameters.
-    arguments, keywords : sequence, mapping
-        Further arguments of every call.
-    minimise, maximise : str
+    arguments : sequence, optional
+        Further positional arguments of every call.
+    keywords : mapping or None, optional
+        Further keyword arguments of every call.
+    minimise, maximise : str or None, optional
         The figure to optimise: ``time_s``, ``energy_j``, ``power_w``, a metric, or a parameter.
-    front : sequence of str
+    front : sequence of str or None, optional
         Figures of the Pareto front.
-    limits : mapping of str to str
+    limits : mapping of str to str or None, optional
         Bounds that hold for the choice, as ``{"time_s": "<= 0.002"}``.
-    within : float
+    within : float or None, optional
         Choose among the configurations that are at most by this share slower than the fastest, once all are measured.
-    restrictions : str, callable, or a list of these
+    restrictions : str, callable, or a list of these, or None, optional
         Which configurations are valid.
-    metrics : mapping of str to str or callable
+    metrics : mapping of str to str or callable or None, optional
         Further figures: text over parameters and figures, or a function of a dict of them.
-    strategy, strategy_options : str, mapping
+    strategy : str, optional
         How to search, as `wattridge strategies` lists them.
-    max_evaluations, max_seconds, patience : int, float, int
-        Limits of the search: measurements, seconds, measurements without an improvement.
-    seed : int
+    strategy_options : mapping or None, optional
+        Options of the strategy, as listed there too.
+    max_evaluations : int or None, optional
+        How many measurements end the search.
+    max_seconds : float or None, optional
+        How many seconds end it.
+    patience : int or None, optional
+        How many measurements without an improvement end it.
+    seed : int, optional
         Of the search's random numbers.
-    verify : callable
+    verify : callable or None, optional
         Called with what the first call of each configuration returns; a false result marks it as wrong.
-    synchronise : callable
+    synchronise : callable or None, optional
         Waits until the device has finished; by default that of the library in use.
-    target : float
+    target : float, optional
         Half of the 95 % interval of the mean time, relative to it, at which a measurement may end.
-    gpu : Gpu, str or int
+    gpu : Gpu, str or int, or None, optional
         The board whose energy counts, by default GPU 0; without a board there is time only.
-    name : str
+    name : str or None, optional
         Of the session in the store, by default the function's.
-    quiet : bool
+    quiet : bool, optional
         Print nothing.
 
     Returns
@@ -177,7 +185,46 @@ def tune_launches(
 ) -> Tuned:
     """Measure a function that does nothing but launch kernels, for exactly these configurations.
 
-    Launches of microseconds are recorded, so that no gap between them is counted. Raises as `tune` does.
+    Launches of microseconds are recorded, so that no gap between them is counted.
+
+    Parameters
+    ----------
+    launch : callable
+        Called with the parameters as keyword arguments.
+    names : sequence of str
+        Names of the parameters.
+    rows : sequence of sequence
+        The configurations, their values in the order of `names`.
+    name : str
+        Name of the session in the store.
+    minimise : str
+        The figure to minimise.
+    within : float or None
+        Choose among the configurations that are at most by this share slower than the fastest; None for any.
+    verify : callable or None
+        Called with what the first call of each configuration returns; a false result marks it as wrong. None for no
+        check.
+    gpu : Gpu, str, int or None
+        The board whose energy counts; None for GPU 0.
+    target : float
+        Half of the 95 % interval of the mean time, relative to it, at which a measurement may end.
+    quiet : bool
+        Print nothing.
+    **search
+        Further options of the search, as `strategy`, `max_evaluations` and `seed`; by default every configuration is
+        measured.
+
+    Returns
+    -------
+    Tuned
+        The best configuration, the front and the whole table.
+
+    Raises
+    ------
+    InputError
+        For an option that is not known, and as `tune` does.
+    KeyboardInterrupt
+        If the user stops it; what was measured by then is in the store.
     """
     known = {field.name for field in fields(SearchOptions)} - {"objective", "front", "repeats", "condition"}
     for value in search:

@@ -54,7 +54,18 @@ class ScriptedParts:
     chosen: Mapping[str, Callable[[Parameters], ArgumentSpec]] = field(default_factory=dict)  # arguments by parameters
 
     def parameters(self, configuration: Configuration) -> Parameters:
-        """What the script's functions are given."""
+        """The parameters that the script's functions are given.
+
+        Parameters
+        ----------
+        configuration : mapping
+            Parameters and device settings by name.
+
+        Returns
+        -------
+        dict
+            The parameters alone.
+        """
         return {name: value for name, value in configuration.items() if name not in self.settings}
 
 
@@ -176,9 +187,26 @@ _KINDS = "biufc"  # of NumPy types that a kernel can be given
 
 
 def to_numpy(value: Any, where: str) -> Any:
-    """A NumPy scalar as it is, an array of NumPy, CuPy, PyTorch, JAX or anything with DLPack as a NumPy array.
+    """Convert an argument of a script to NumPy.
 
-    What lies on a device is copied to the host. Raises InputError naming `where` for anything else.
+    What lies on a device is copied to the host.
+
+    Parameters
+    ----------
+    value : array or NumPy scalar
+        An array of NumPy, CuPy, PyTorch, JAX or anything with DLPack, or a scalar of NumPy.
+    where : str
+        What errors name as the place.
+
+    Returns
+    -------
+    array or NumPy scalar
+        A scalar as it is, an array as a contiguous one of NumPy.
+
+    Raises
+    ------
+    InputError
+        For anything else, for an empty array, a complex scalar, and numbers of no plain type.
     """
     if isinstance(value, np.generic):
         return _checked(value, where)
@@ -189,9 +217,26 @@ def to_numpy(value: Any, where: str) -> Any:
 
 
 def write_back(value: Any, host: Array, where: str) -> bool:
-    """Copy to an array that `to_numpy` read, of CuPy, PyCUDA, Numba or PyTorch, what a kernel has made of it.
+    """Copy to an array of CuPy, PyCUDA, Numba or PyTorch that `to_numpy` read what a kernel has made of it.
 
-    False if its library lets nobody write to it, as JAX. Raises InputError if it does, but not to this one.
+    Parameters
+    ----------
+    value : array
+        The script's array.
+    host : array
+        The kernel's output, on the host.
+    where : str
+        What errors name as the place.
+
+    Returns
+    -------
+    bool
+        False if the array's library lets nobody write to it, as JAX.
+
+    Raises
+    ------
+    InputError
+        If the library does, but not to this array.
     """
     try:
         if hasattr(value, "detach") and hasattr(value, "copy_"):  # PyTorch
@@ -207,7 +252,18 @@ def write_back(value: Any, host: Array, where: str) -> bool:
 
 
 def is_page_locked(value: Any) -> bool:
-    """Whether an array of the host was made page-locked, by PyCUDA, CuPy or PyTorch: kernels may use it if it is."""
+    """Whether an array of the host was made page-locked, by PyCUDA, CuPy or PyTorch: kernels may use it if it is.
+
+    Parameters
+    ----------
+    value : array
+        An array, or a view of one.
+
+    Returns
+    -------
+    bool
+        False also for what is no array.
+    """
     if hasattr(value, "is_pinned"):  # PyTorch
         return bool(value.is_pinned())
     while value is not None:
@@ -290,9 +346,52 @@ def describe_kernel(
     profile: str = "",
     timeout_s: float = 10.0,
 ) -> DescribedKernel:
-    """Arrays are written to `folder`, which must outlast the measurements; None if no kernel will run.
+    """Describe a script's kernel as a specification and what the script adds to it.
 
-    `compare` False leaves the check to a function. Raises InputError naming what cannot be used.
+    Parameters
+    ----------
+    folder : Path or None
+        Arrays are written to it, so it must outlast the measurements; None if no kernel will run.
+    kernel_name : str
+        The kernel's name; 'name<arguments>' instantiates a template.
+    source : KernelSource
+        Its source and language.
+    problem_size : int, str, sequence of these or of callables, or callable
+        The problem's size along x, y and z.
+    arguments : sequence
+        Arrays that `to_numpy` reads, NumPy scalars, or tunable arguments.
+    tune_params : mapping
+        Values of each parameter and device setting, by Kernel Tuner's names.
+    grid_div : sequence, optional
+        Divisors of the grid along x, y and z; None for the block size of that axis.
+    answer : sequence or None, optional
+        What the kernel must write, one entry for each argument, None for inputs; None for no check.
+    atol : float, optional
+        Absolute tolerance of the check, beside a relative one of 1e-5.
+    compare : bool, optional
+        False leaves the check to a function.
+    smem_args, cmem_args : mapping or None, optional
+        Size of the dynamic shared memory in bytes, and arrays in constant memory by symbol; of kernels in CUDA alone.
+    compiler_options : sequence of str or None, optional
+        Options that go to the compiler.
+    block_size_names : sequence of str or None, optional
+        Names of the parameters that are block sizes; None for 'block_size_x' and so on.
+    defines : mapping or None, optional
+        Definitions in the source in place of the parameters; None for the grid, the block and the parameters.
+    profile : str, optional
+        How simulated boards cost the kernel; empty for none.
+    timeout_s : float, optional
+        Longest time of one launch, in seconds.
+
+    Returns
+    -------
+    DescribedKernel
+        The specification with the names of the arguments.
+
+    Raises
+    ------
+    InputError
+        Naming what cannot be used.
     """
     symbol, template = kernel_symbol(str(kernel_name))
     _check_language(source, template, smem_args, cmem_args)

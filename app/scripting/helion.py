@@ -37,9 +37,26 @@ class Autotuner:
         self._args = tuple(args)
 
     def autotune(self, *, skip_cache: bool = False) -> Any:
-        """The best configuration; nothing is kept on disk but the session, so there is no cache to be skipped.
+        """Measure the candidates and return the best configuration.
 
-        Raises InputError, WattridgeError if no configuration works, and KeyboardInterrupt.
+        Parameters
+        ----------
+        skip_cache : bool, optional
+            No effect: nothing is kept on disk but the session, so there is no cache to be skipped.
+
+        Returns
+        -------
+        helion.Config
+            The best configuration.
+
+        Raises
+        ------
+        InputError
+            For an argument of `autotuner` that cannot be used.
+        WattridgeError
+            If no configuration works.
+        KeyboardInterrupt
+            If the user stops it.
         """
         tuning = self._tuning
         candidates = dict(tuning.candidates(self._kernel))
@@ -81,7 +98,23 @@ class Tuning:
         return Autotuner(self, kernel, args)
 
     def candidates(self, kernel: Any) -> list[tuple[Any, Mapping[str, Any]]]:
-        """The configurations to be measured, each as Helion's and as a dict."""
+        """The configurations to be measured: those that were given, else those that Helion's generator draws.
+
+        Parameters
+        ----------
+        kernel : object
+            Helion's bound kernel.
+
+        Returns
+        -------
+        list of (helion.Config, mapping)
+            Each once, as Helion's and as a dict.
+
+        Raises
+        ------
+        InputError
+            If configurations were given, and there are none.
+        """
         if self._configs is not None:
             listed = list(self._configs)
             if not listed:
@@ -111,22 +144,22 @@ def autotuner(
 
     Parameters
     ----------
-    minimise : str
+    minimise : str, optional
         As for `wattridge.tune`.
-    within : float
+    within : float or None, optional
         Choose among the configurations that are at most by this share slower than the fastest.
-    configs : sequence of helion.Config
+    configs : sequence of helion.Config or None, optional
         Without them `candidates` are drawn by Helion, its default configuration among them.
-    candidates : int
+    candidates : int, optional
         How many are drawn.
-    verify : callable
+    verify : callable or None, optional
         Called with what the first call of each configuration returns. Without it that must be close to what the default
         configuration, or the kernel's `autotune_baseline_fn`, returns.
-    gpu : Gpu, str or int
+    gpu : Gpu, str or int, or None, optional
         The board whose energy counts, by default GPU 0.
-    target : float
+    target : float, optional
         Half of the 95 % interval of the mean time, relative to it, at which a measurement may end.
-    quiet : bool
+    quiet : bool, optional
         Print nothing.
     **search
         Further keywords of `wattridge.tune`, as `strategy` and `max_evaluations`.

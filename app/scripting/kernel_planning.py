@@ -53,7 +53,18 @@ class Wanted:
     energy: bool = True  # is measured also where no more than the time is asked for
 
     def time_alone(self, kernel: DescribedKernel) -> bool:
-        """Whether the time is all that is to be measured: nothing that is asked for comes from a board's sensors."""
+        """Whether the time is all that is to be measured: nothing that is asked for comes from a board's sensors.
+
+        Parameters
+        ----------
+        kernel : DescribedKernel
+            The kernel, with its device settings.
+
+        Returns
+        -------
+        bool
+            False where energy is measured in any case.
+        """
         if self.energy or kernel.spec.device_settings:
             return False
         goals = (self.objective.goal, *self.objective.front)
@@ -69,7 +80,35 @@ def plan_on_board(
     side: Callable[[DescribedKernel, Gpu], ScriptOfKernel],
     cache: GrowingCache | None,
 ) -> ReadyPlan:
-    """Raises InputError and WattridgeError if it cannot be run there, before anything is measured."""
+    """Plan the session of a script's kernel on a board.
+
+    Parameters
+    ----------
+    kernel : DescribedKernel
+        The kernel.
+    wanted : Wanted
+        What the script asks for besides.
+    gpu : Gpu
+        The open board.
+    guard : DeviceGuard
+        Sets the board and restores it.
+    side : callable
+        Of the kernel and the board; it returns the script's side of the measurement.
+    cache : GrowingCache or None
+        The file whose measurements count as known; None for none.
+
+    Returns
+    -------
+    ReadyPlan
+        The plan with its board; nothing has been measured.
+
+    Raises
+    ------
+    InputError
+        If what the script asks for cannot be run there, before anything is measured.
+    WattridgeError
+        If it cannot be run there for another reason, likewise.
+    """
     spec = kernel.spec
     assert spec.kernel is not None
     metered = gpu.info.source != "unmetered"
@@ -138,7 +177,18 @@ class _ScriptedBoard(OneBoard):
 
 
 def require_language(language: str) -> None:
-    """Raises InputError where kernels in that language are not run."""
+    """Require that kernels in a language can be run.
+
+    Parameters
+    ----------
+    language : str
+        As a specification names it, such as 'OpenCL'.
+
+    Raises
+    ------
+    InputError
+        If they are not run.
+    """
     if language not in LANGUAGES:
         remedy = f"kernels in {', '.join(LANGUAGES)} are run; with simulation_mode a cache of any language is searched"
         if language == "HIP":
@@ -156,7 +206,29 @@ def _require_time_only(wanted: Wanted, gpu: Gpu) -> None:
 
 
 def plan_from_cache(kernel: DescribedKernel, wanted: Wanted, cache: GrowingCache) -> ReadyPlan:
-    """A search that is answered from the file. Raises InputError if it lacks a configuration of the space."""
+    """Plan a search that is answered from a file.
+
+    `wanted.figures` is marked as of measurements that were not made here and now.
+
+    Parameters
+    ----------
+    kernel : DescribedKernel
+        The kernel, which does not run.
+    wanted : Wanted
+        What the script asks for besides.
+    cache : GrowingCache
+        The file.
+
+    Returns
+    -------
+    ReadyPlan
+        The plan with the recording that answers it.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, it is of something else, or it lacks a configuration of the space.
+    """
     recording = cache.recording
     if recording is None:
         raise InputError(

@@ -70,7 +70,18 @@ _NO_SUCH_BOARD: Final = "leave -arch out of compiler_options, or name an archite
 
 
 def why_none_worked(table: ResultTable) -> str:
-    """Empty if one worked, or where nothing was measured."""
+    """Why no configuration worked, by the failure that most of them share.
+
+    Parameters
+    ----------
+    table : ResultTable
+        The measurements.
+
+    Returns
+    -------
+    str
+        One line with the remedy; empty if one worked, nothing was measured, or no failure has a message.
+    """
     failed = sum(table.failures().values())
     if not failed or failed < len(table) or (commonest := most_frequent(table)) is None:
         return ""
@@ -132,7 +143,7 @@ _LOG: Final = logging.getLogger("wattridge")
 _TIMEOUT_S: Final = 60.0  # of one launch: a script's kernel may be a long one
 
 
-def tune_kernel(
+def tune_kernel(  # noqa: D417  (the others are in PARAMETERS)
     kernel_name: str,
     kernel_source: Any,
     problem_size: Any,
@@ -181,9 +192,9 @@ def tune_kernel(
 
     Parameters
     ----------
-    gpu : Gpu or str
+    gpu : Gpu or str or None, optional
         In place of `device`: what `--gpu` names, or an open board.
-    profile : str
+    profile : str, optional
         How a simulated board costs the kernel.
 
     Returns
@@ -285,7 +296,7 @@ def tune_kernel(
     return results, environment
 
 
-def run_kernel(
+def run_kernel(  # noqa: D417  (as of tune_kernel)
     kernel_name: str,
     kernel_source: Any,
     problem_size: Any,
@@ -315,7 +326,7 @@ def run_kernel(
     ----------
     params : mapping of str to value
         The configuration.
-    gpu : Gpu or str
+    gpu : Gpu or str or None, optional
         In place of `device`. All others are those of `tune_kernel`.
 
     Returns
@@ -428,7 +439,23 @@ def _scratch() -> Iterator[Path]:
 
 
 def usual_board(source: KernelSource, device: Any, platform: Any) -> str:
-    """The device that a script means, as `--gpu` names it."""
+    """The device that a script means, as `--gpu` names it.
+
+    Parameters
+    ----------
+    source : KernelSource
+        The kernel's source: its language decides the kind of device.
+    device : int
+        The script's `device`.
+    platform : int
+        The script's `platform`, of OpenCL.
+
+    Returns
+    -------
+    str
+        'opencl:PLATFORM.DEVICE' for OpenCL, 'host' for a function of the host unless its compiler is one for devices,
+        else the number of the device.
+    """
     if source.language == "OpenCL":
         return f"{OPENCL}:{platform}.{device}"
     if source.of_the_host and source.compiler not in DEVICE_COMPILERS:
@@ -438,7 +465,21 @@ def usual_board(source: KernelSource, device: Any, platform: Any) -> str:
 
 @contextmanager
 def board_of(gpu: Gpu | str | None, device: Any) -> Iterator[Gpu]:
-    """An open board as it is; else one that is named, as fast as it can be computed where it is simulated."""
+    """An open board as it is; else one that is named, as fast as it can be computed where it is simulated.
+
+    Parameters
+    ----------
+    gpu : Gpu, str or None
+        An open board, or one by name; None for `device`. The board that the surroundings name, if they name one, wins
+        over both names.
+    device : int or str
+        The device that the script means.
+
+    Yields
+    ------
+    Gpu
+        The board. One that was opened here is closed at the end.
+    """
     if gpu is not None and not isinstance(gpu, str | int):
         yield gpu
         return

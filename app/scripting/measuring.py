@@ -35,7 +35,7 @@ def measure(gpu: Board | Sequence[Board] = None) -> Measuring:
 
     Parameters
     ----------
-    gpu : int, str, Gpu, or a sequence of these
+    gpu : int, str, Gpu, or a sequence of these, or None, optional
         An index, a UUID, ``simulated:NAME``, ``recorded:FILE`` or an open board. None is GPU 0, or the simulated A100,
         with a warning, if no NVIDIA driver answers.
 

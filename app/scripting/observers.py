@@ -33,11 +33,23 @@ class BenchmarkObserver(ABC):
     watches_launches: bool = True  # so that they take place in the script's process
 
     def register_device(self, dev: Any) -> None:
-        """Called once, before the first configuration."""
+        """Called once, before the first configuration.
+
+        Parameters
+        ----------
+        dev : object
+            The device, with `name`, `num_regs` of the present kernel and `env`.
+        """
         self.dev = dev
 
     def register_configuration(self, params: Mapping[str, Any]) -> None:  # noqa: B027
-        """Called before each configuration, with its parameters."""
+        """Called before each configuration.
+
+        Parameters
+        ----------
+        params : mapping
+            Its parameters, by Kernel Tuner's names.
+        """
 
     def before_start(self) -> None:  # noqa: B027  (an observer defines what it needs)
         """Called before each launch."""
@@ -79,7 +91,15 @@ class OutputObserver(BenchmarkObserver):
 
     @abstractmethod
     def process_output(self, answer: Sequence[Any] | None, output: Sequence[Any]) -> None:
-        """Called before the launches that are timed, with the answer of the script and the output of a first launch."""
+        """Called before the launches that are timed.
+
+        Parameters
+        ----------
+        answer : sequence or None
+            The answer of the script; None if it gives none.
+        output : sequence
+            What a first launch has written, one entry for each argument; None for one that is no output.
+        """
 
 
 class NVMLObserver(BenchmarkObserver):

@@ -25,9 +25,27 @@ class Restrictions:
 
 
 def read_restrictions(given: Any, parameters: Sequence[str]) -> Restrictions:
-    """A function is called with a dict of the parameters, one of a list by their names, as Kernel Tuner calls them.
+    """Read restrictions in the forms that Kernel Tuner accepts.
 
-    A pair of a function and names of parameters is called with those. Raises InputError for anything else.
+    A function is called with a dict of the parameters, one of a list by their names, as Kernel Tuner calls them.
+    A pair of a function and names of parameters is called with those.
+
+    Parameters
+    ----------
+    given : str, callable, sequence of these, or None
+        The restrictions; None for none.
+    parameters : sequence of str
+        Names of the parameters.
+
+    Returns
+    -------
+    Restrictions
+        Expressions and functions.
+
+    Raises
+    ------
+    InputError
+        For anything else.
     """
     if given is None:
         return Restrictions((), {})
@@ -72,9 +90,28 @@ _AT_ONCE = 4096  # configurations
 
 
 def filtered(space: SearchSpace, accepts: Callable[[Configuration], object], name: str, where: str) -> SearchSpace:
-    """The rows that `accepts`; its calls are in the order of the rows. Raises InputError if none is left.
+    """The space reduced to the configurations that a function accepts.
 
-    `name` is what the restriction is called among those that removed something.
+    Parameters
+    ----------
+    space : SearchSpace
+        The space.
+    accepts : callable
+        Of a configuration; its calls are in the order of the rows.
+    name : str
+        What the restriction is called among those that removed something.
+    where : str
+        What errors name as the place.
+
+    Returns
+    -------
+    SearchSpace
+        Its rows in the same order.
+
+    Raises
+    ------
+    InputError
+        If no configuration is left.
     """
     kept = np.zeros(space.size, dtype=np.bool_)
     for start in range(0, space.size, _AT_ONCE):

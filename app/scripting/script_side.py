@@ -43,9 +43,39 @@ class ScriptOfKernel:
     observed: set[int] = field(default_factory=set)  # rows
 
     def kernel(self, spec: Specification, limits: DeviceLimits, shared_opt_in: int) -> ScriptedKernel:
+        """The kernel, its text and launch by the script's functions.
+
+        Parameters
+        ----------
+        spec : Specification
+            The kernel's specification.
+        limits : DeviceLimits
+            Limits of the board.
+        shared_opt_in : int
+            Shared memory of a block that the board allows on request, in bytes.
+
+        Returns
+        -------
+        ScriptedKernel
+            With the script's parts.
+        """
         return ScriptedKernel(spec, limits, shared_opt_in, self.parts)
 
     def wrong(self, configuration: Configuration, outputs: Callable[[], Mapping[str, Array]]) -> str:
+        """Show the outputs to the script's observers, and have its `verify` function judge them.
+
+        Parameters
+        ----------
+        configuration : mapping
+            The configuration that wrote them; not used.
+        outputs : callable
+            Returns the arrays by name; it is called only if the function or an observer needs them.
+
+        Returns
+        -------
+        str
+            What is wrong with them, in words; empty if nothing is.
+        """
         shown = [value for value in self.observers if isinstance(value, OutputObserver)]
         if self.verify is None and not shown:
             return ""
@@ -60,6 +90,30 @@ class ScriptOfKernel:
     def observe(
         self, row: int, configuration: Configuration, launches: Launches, facts: Mapping[str, float]
     ) -> dict[str, float]:
+        """Launch as the script asks, and watch; a row that was observed already is not launched again.
+
+        Parameters
+        ----------
+        row : int
+            Row of the space.
+        configuration : mapping
+            Its parameters and device settings.
+        launches : Launches
+            Starts launches of its kernel and times them.
+        facts : mapping of str to float
+            What the driver reports of the kernel, by the names of a measurement.
+
+        Returns
+        -------
+        dict of float
+            Numbers that observers report, for the measurement of the row; what is no number, and the single times in
+            milliseconds, are kept in `more`.
+
+        Raises
+        ------
+        KernelFailed
+            If a launch that is watched takes longer than `timeout_s`.
+        """
         if row in self.observed:  # a second look at it is the session's own
             return {}
         self.observed.add(row)
@@ -91,10 +145,31 @@ class ScriptOfKernel:
         return self._kept(row, results)
 
     def spent(self, row: int, compiler_s: float, check_s: float) -> None:
+        """Record the time that compiling and verifying a row took.
+
+        Parameters
+        ----------
+        row : int
+            Row of the space.
+        compiler_s, check_s : float
+            Seconds; `more` keeps them in milliseconds.
+        """
         figures = self.more.setdefault(row, {})
         figures |= {"compile_time": compiler_s * 1e3, "verification_time": check_s * 1e3}
 
     def times_s(self, row: int) -> Sequence[float]:
+        """Times of the launches of a row that the script asked for.
+
+        Parameters
+        ----------
+        row : int
+            Row of the space.
+
+        Returns
+        -------
+        sequence of float
+            Seconds; empty if the row was not observed.
+        """
         return [value / 1e3 for value in self.more.get(row, {}).get("times", ())]
 
     def _kept(self, row: int, results: Result) -> dict[str, float]:
@@ -143,7 +218,20 @@ class ScriptOfKernel:
 
 
 def read_verify(given: Any, atol: float) -> Verify | None:
-    """A function of answer and output, and of `atol` where it takes one."""
+    """A script's `verify` as a function of the answer and the output.
+
+    Parameters
+    ----------
+    given : callable or None
+        Of answer and output, and of `atol` where it takes one.
+    atol : float
+        Absolute tolerance that it is called with.
+
+    Returns
+    -------
+    callable or None
+        None if none was given.
+    """
     if given is None:
         return None
     try:

@@ -21,7 +21,21 @@ def watch_session(
 ) -> SessionResult:
     """Run a plan to its end with a progress bar; Ctrl+C stops it and keeps what was measured.
 
-    `also` hears of every event too.
+    Parameters
+    ----------
+    plan : ReadyPlan
+        The plan.
+    store : Store
+        Where the session is kept.
+    quiet : bool
+        Show no progress bar.
+    also : callable, optional
+        Called with every event too.
+
+    Returns
+    -------
+    SessionResult
+        The session's table and how it ended.
     """
     from ..engine.session.run import run_session
 

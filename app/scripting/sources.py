@@ -62,9 +62,29 @@ class KernelSource:
 
 
 def read_source(given: Any, lang: str | None = None, compiler: Any = None) -> KernelSource:
-    """Raises InputError for what is no source, a file that is not there, a language that is not known.
+    """Read a kernel's source and determine its language and its compiler.
 
     Languages that are not run are known by their names.
+
+    Parameters
+    ----------
+    given : str, Path, sequence of these, or callable
+        Text, a file, several files with the kernel in the first, or a function of the parameters.
+    lang : str or None, optional
+        The language, as scripts call it; None to find it in the text.
+    compiler : str, Path or None, optional
+        The compiler of a function of the host; None for the system's.
+
+    Returns
+    -------
+    KernelSource
+        Of a file the text, and the folders that it includes files from.
+
+    Raises
+    ------
+    InputError
+        For what is no source, a file that is not there, a language that is not known, or a compiler that is given for
+        kernels.
     """
     source = _read(given, lang)
     if source.of_the_host:
@@ -133,6 +153,17 @@ def _with_compiler(source: KernelSource, compiler: str) -> KernelSource:
 
 
 def kernel_symbol(name: str) -> tuple[str, str]:
-    """A kernel's name, and the arguments of its template where it is one: 'add<float, tile>' is 'add' and the rest."""
+    """Split a kernel's name from the arguments of its template: 'add<float, tile>' is 'add' and the rest.
+
+    Parameters
+    ----------
+    name : str
+        As a script gives it.
+
+    Returns
+    -------
+    symbol, template : str
+        The bare name, and the arguments without their brackets; these are empty where it is no template.
+    """
     bare, _, template = name.strip().partition("<")
     return bare.strip(), template.rpartition(">")[0].strip()

@@ -60,16 +60,20 @@ def get_frequency_power_relation_fp32(
     ----------
     device : int
         The board.
-    n_samples : int
+    n_samples : int, optional
         How many clocks, about.
-    nvidia_smi_fallback, use_locked_clocks, cache, simulation_mode
-        Kernel Tuner's. `use_locked_clocks` has no effect: clocks are locked wherever the board allows it.
+    nvidia_smi_fallback, cache : str or None, optional
+        Kernel Tuner's.
+    use_locked_clocks : bool, optional
+        No effect: clocks are locked wherever the board allows it.
+    simulation_mode : bool or None, optional
+        Kernel Tuner's.
 
     Returns
     -------
-    clocks : (clocks,) float array
+    clocks : array, shape (clocks,)
         As observed, in MHz.
-    power : (clocks,) float array
+    power : array, shape (clocks,)
         In W.
 
     Raises
@@ -90,7 +94,7 @@ def estimated_voltage(clocks: npt.ArrayLike, clock_threshold: float, voltage_sca
 
     Parameters
     ----------
-    clocks : (n,) array_like
+    clocks : array_like, shape (n,)
         In MHz above the lowest one.
     clock_threshold : float
         Where the voltage begins to rise, in the same unit.
@@ -99,7 +103,7 @@ def estimated_voltage(clocks: npt.ArrayLike, clock_threshold: float, voltage_sca
 
     Returns
     -------
-    (n,) float array
+    array, shape (n,)
         Dimensionless.
     """
     above = np.maximum(0.0, np.asarray(clocks, dtype=np.float64) - clock_threshold)
@@ -113,7 +117,7 @@ def estimated_power(
 
     Parameters
     ----------
-    clocks : (n,) array_like
+    clocks : array_like, shape (n,)
         In MHz above the lowest one.
     clock_threshold, voltage_scale : float
         As of `estimated_voltage`.
@@ -124,7 +128,7 @@ def estimated_power(
 
     Returns
     -------
-    (n,) float array
+    array, shape (n,)
         Relative to the least power.
     """
     voltage = estimated_voltage(clocks, clock_threshold, voltage_scale)
@@ -137,9 +141,9 @@ def fit_power_frequency_model(freqs: npt.ArrayLike, nvml_power: npt.ArrayLike) -
 
     Parameters
     ----------
-    freqs : (n,) array_like
+    freqs : array_like, shape (n,)
         Clocks in MHz, at least five.
-    nvml_power : (n,) array_like
+    nvml_power : array_like, shape (n,)
         Power in W.
 
     Returns
@@ -193,22 +197,32 @@ def create_power_frequency_model(
 
     Parameters
     ----------
-    device, n_samples, verbose, nvidia_smi_fallback, use_locked_clocks, cache, simulation_mode
-        Kernel Tuner's; as of `get_frequency_power_relation_fp32`.
+    device, n_samples : int, optional
+        The board, and about how many clocks.
+    verbose : bool, optional
+        Kernel Tuner's.
+    nvidia_smi_fallback, cache : str or None, optional
+        As of `get_frequency_power_relation_fp32`.
+    use_locked_clocks : bool, optional
+        As there.
+    simulation_mode : bool or None, optional
+        As there.
 
     Returns
     -------
     ridge : int
         The settable clock nearest to the ridge, in MHz.
-    clocks, power : (n,) float array
+    clocks, power : array, shape (n,)
         As measured, in MHz and W.
     parameters, scales : tuple
         Of `estimated_power`, and what clocks and power are relative to.
 
     Raises
     ------
-    InputError, WattridgeError
+    InputError
         As `get_frequency_power_relation_fp32` and `fit_power_frequency_model`.
+    WattridgeError
+        As these.
     """
     from ..engine.models.fit.frequency import fit_points
 
@@ -240,13 +254,13 @@ def get_frequency_range_around_ridge(
     ----------
     ridge_frequency : float
         In MHz.
-    all_frequencies : (n,) array_like
+    all_frequencies : array_like, shape (n,)
         Settable clocks in MHz.
     freq_range : float
         In per cent of the ridge, to either side.
     number_of_freqs : int
         How many points are spread evenly in that range.
-    verbose : bool
+    verbose : bool, optional
         Print the choice.
 
     Returns
@@ -330,7 +344,26 @@ class PythonKernel:
         }
 
     def run_kernel(self, args: Sequence[Any]) -> list[Any]:
-        """Launch it once; the outputs, always as a list. Raises as `run_kernel` of a script does."""
+        """Launch the kernel once.
+
+        Parameters
+        ----------
+        args : sequence
+            All arguments of the kernel, in order.
+
+        Returns
+        -------
+        list
+            The outputs, always as a list. An array of CuPy, PyCUDA, Numba or PyTorch is not among them: it is written
+            to.
+
+        Raises
+        ------
+        InputError
+            If the number of arguments is another one, and as `run_kernel` of a script does.
+        WattridgeError
+            As `run_kernel` of a script does.
+        """
         if len(args) != len(self._held):
             what = f"it is called with {len(args)} arguments instead of {len(self._held)}"
             raise InputError(what, self._kernel[0], "give all of them")
@@ -367,20 +400,70 @@ _OBSERVERS: Final = {
 
 
 def get_nvml_gr_clocks(device: int, n: int | None = None, quiet: bool = False) -> dict[str, list[int]]:
-    """The graphics clocks of a board as a parameter, the highest first, at most `n` of them. Nothing is set."""
+    """The graphics clocks of a board as a parameter. Nothing is set.
+
+    Parameters
+    ----------
+    device : int
+        The board.
+    n : int or None, optional
+        Most clocks, spread evenly over the list; None for all.
+    quiet : bool, optional
+        No effect.
+
+    Returns
+    -------
+    dict
+        'nvml_gr_clock' with clocks in MHz, the highest first.
+    """
     clocks = _board_clocks(device, "graphics_clocks_mhz")
     places = np.ceil(np.linspace(0, len(clocks) - 1, n or len(clocks))).astype(int)
     return {"nvml_gr_clock": clocks if n is None or n > len(clocks) else [clocks[place] for place in places]}
 
 
 def get_nvml_mem_clocks(device: int, n: int | None = None, quiet: bool = False) -> dict[str, list[int]]:
-    """The memory clocks of a board as a parameter, the highest first, each so many-th for about `n`. Nothing is set."""
+    """The memory clocks of a board as a parameter. Nothing is set.
+
+    Parameters
+    ----------
+    device : int
+        The board.
+    n : int or None, optional
+        About how many clocks, each so many-th of the list; None for all.
+    quiet : bool, optional
+        No effect.
+
+    Returns
+    -------
+    dict
+        'nvml_mem_clock' with clocks in MHz, the highest first.
+    """
     clocks = _board_clocks(device, "memory_clocks_mhz")
     return {"nvml_mem_clock": clocks[:: len(clocks) // n] if n and len(clocks) > n else clocks}
 
 
 def get_nvml_pwr_limits(device: int, n: int | None = None, quiet: bool = False) -> dict[str, list[int]]:
-    """Power limits of a board as a parameter, multiples of 5 W: all, or at most `n` of them. Nothing is set."""
+    """Power limits of a board as a parameter, multiples of 5 W. Nothing is set.
+
+    Parameters
+    ----------
+    device : int
+        The board.
+    n : int or None, optional
+        Most limits, spread evenly over the range; None for all.
+    quiet : bool, optional
+        No effect.
+
+    Returns
+    -------
+    dict
+        'nvml_pwr_limit' with limits in W, ascending.
+
+    Raises
+    ------
+    InputError
+        If the board does not report the range of its power limit.
+    """
     with kernel_tuner.board_of(None, device) as board:
         limit = board.info.power_limit
     if limit.minimum_w is None or limit.maximum_w is None:
@@ -393,7 +476,22 @@ def get_nvml_pwr_limits(device: int, n: int | None = None, quiet: bool = False) 
 def get_config_string(
     params: Mapping[str, Any], keys: Sequence[str] | None = None, units: Mapping[str, str] | None = None
 ) -> str:
-    """A configuration in one line, numbers to three places."""
+    """A configuration in one line, numbers to three places.
+
+    Parameters
+    ----------
+    params : mapping
+        Values by name.
+    keys : sequence of str or None, optional
+        Names to show; None for all.
+    units : mapping of str or None, optional
+        Unit that follows each value, by name; None for none.
+
+    Returns
+    -------
+    str
+        'name=value', separated by commas.
+    """
 
     def text(value: Any, name: str) -> str:
         unit = "" if isinstance(value, tuned.ErrorConfig) else (units or {}).get(name, "")
@@ -405,7 +503,27 @@ def get_config_string(
 def get_best_config(
     results: Sequence[Mapping[str, Any]], objective: str, objective_higher_is_better: bool = False
 ) -> Mapping[str, Any]:
-    """The best of the results that worked. Raises InputError if none did."""
+    """The best of the results that worked.
+
+    Parameters
+    ----------
+    results : sequence of mapping
+        Results of `tune_kernel`.
+    objective : str
+        The figure that decides.
+    objective_higher_is_better : bool, optional
+        Whether the highest is the best.
+
+    Returns
+    -------
+    mapping
+        One of the results.
+
+    Raises
+    ------
+    InputError
+        If no result that worked has the figure.
+    """
     worked = [result for result in results if "__error__" not in result and objective in result]
     if not worked:
         raise InputError(f"no result has a {objective}", "get_best_config", "look at the errors in the results")

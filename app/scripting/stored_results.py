@@ -39,9 +39,9 @@ def store_output_file(
         The suffix .json is added if it is missing.
     results : sequence of mapping
         All that `tune_kernel` returned.
-    tune_params : mapping
+    tune_params : mapping or None, optional
         Not needed: the results have them.
-    objective : str
+    objective : str, optional
         The figure that is marked as the objective.
 
     Raises
@@ -58,7 +58,20 @@ def store_output_file(
 
 
 def store_metadata_file(metadata_filename: str | Path) -> None:
-    """Write where the tuning took place, in the format T4."""
+    """Write where the tuning took place, in the format T4.
+
+    Parameters
+    ----------
+    metadata_filename : str or Path
+        The file, overwritten if it is there. The suffix .json is added if it is missing.
+
+    Raises
+    ------
+    InputError
+        If that names no file.
+    WattridgeError
+        If the folder refuses it.
+    """
     metadata = {
         "operating_system": platform.system(),
         "hardware": {
@@ -94,18 +107,25 @@ def store_results(
     Parameters
     ----------
     results_filename : str or Path
-    kernel_name, kernel_string : str, object
-        The kernel and its source.
+        The file to write, which may have entries already.
+    kernel_name : str
+        The kernel.
+    kernel_string : object
+        Its source.
     tune_params : mapping
+        The values of each parameter.
     problem_size : int, tuple or str
+        The problem size that the results are for.
     results : sequence of mapping
         All that `tune_kernel` returned.
     env : mapping
         The environment that `tune_kernel` returned.
-    top : float
+    top : float, optional
         In per cent of the best.
-    objective, objective_higher_is_better : str, bool
-        By default those of the results.
+    objective : str or None, optional
+        The figure of the results that counts; their time by default.
+    objective_higher_is_better : bool or None, optional
+        Whether more of it is better; None where that is known by its name.
 
     Raises
     ------
@@ -161,8 +181,10 @@ def create_device_targets(
     ----------
     header_filename, results_filename : str or Path
         The header to write, and the file to read.
-    objective, objective_higher_is_better : str, bool
-        Those of the file.
+    objective : str or None, optional
+        The file's, or None.
+    objective_higher_is_better : bool or None, optional
+        As for the file's, or None.
 
     Raises
     ------

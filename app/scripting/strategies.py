@@ -58,7 +58,22 @@ _WITH_POPULATION: Final = ("genetic_algorithm", "differential_evolution", "parti
 def read_strategy(name: Any, options: Mapping[str, Any] | None) -> SearchOfAnySize:
     """A strategy of ours, its options and the limits that Kernel Tuner's would have.
 
-    Raises InputError for a strategy or an option that is not offered here.
+    Parameters
+    ----------
+    name : str or None
+        By Kernel Tuner's name or by ours; None for brute force.
+    options : mapping or None
+        Kernel Tuner's `strategy_options`, its limits among them; None for the defaults.
+
+    Returns
+    -------
+    SearchOfAnySize
+        The search, for a space whose size is not known yet.
+
+    Raises
+    ------
+    InputError
+        For a strategy or an option that is not offered here.
     """
     given = dict(options or {})
     ours = _strategy(name, given)

@@ -60,7 +60,17 @@ def surroundings() -> Surroundings:
 
 @contextmanager
 def running_with(chosen: Surroundings) -> Iterator[None]:
-    """Within it, scripts run with these."""
+    """Context in which scripts run with other surroundings.
+
+    Parameters
+    ----------
+    chosen : Surroundings
+        What they are run with, until the context is left.
+
+    Yields
+    ------
+    None
+    """
     global _present
     before, _present = _present, chosen
     try:
@@ -70,9 +80,30 @@ def running_with(chosen: Surroundings) -> Iterator[None]:
 
 
 def run_session_of_script(plan: ReadyPlan, on_event: Callable[[Event], None], quiet: bool) -> SessionResult:
-    """Run a plan to its end. Raises WattridgeError if it failed, KeyboardInterrupt where the user stopped it.
+    """Run a plan to its end, within the limits of the present surroundings.
 
-    What was measured by then is in the store.
+    What was measured before an error is in the store.
+
+    Parameters
+    ----------
+    plan : ReadyPlan
+        The plan.
+    on_event : callable
+        Called with every event of the session.
+    quiet : bool
+        Show no progress bar.
+
+    Returns
+    -------
+    SessionResult
+        Of a session that was neither stopped nor failed.
+
+    Raises
+    ------
+    WattridgeError
+        If the session failed.
+    KeyboardInterrupt
+        If the user stopped it.
     """
     around = surroundings()
     limited = replace(

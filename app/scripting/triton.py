@@ -145,13 +145,13 @@ def bench(
 
     Parameters
     ----------
-    minimise : str
+    minimise : str, optional
         'energy', 'time' or 'power'.
-    within : float
+    within : float or None, optional
         Choose among the configurations that are at most by this share slower than the fastest.
-    gpu : Gpu, str or int
+    gpu : Gpu, str or int, or None, optional
         The board whose energy counts, by default GPU 0.
-    target : float
+    target : float, optional
         Half of the 95 % interval of the mean time, relative to it, at which a measurement may end.
 
     Returns
@@ -187,22 +187,26 @@ def tune(
     Parameters
     ----------
     kernel : triton.JITFunction
+        The kernel, without an autotuner of its own.
     configs : sequence of triton.Config
-    args, keywords : sequence, mapping
-        Of every launch.
+        The configurations, at least one.
+    args : sequence
+        Positional arguments of every launch.
+    keywords : mapping or None, optional
+        Keyword arguments of every launch.
     grid : tuple or callable
         A tuple, or a function of the meta-parameters.
-    minimise : str
+    minimise : str, optional
         As for `wattridge.tune`.
-    within : float
+    within : float or None, optional
         Choose among the configurations that are at most by this share slower than the fastest.
-    verify : callable
+    verify : callable or None, optional
         Called without arguments after a first launch of each configuration; a false result marks it as wrong.
-    gpu : Gpu, str or int
+    gpu : Gpu, str or int, or None, optional
         The board whose energy counts, by default GPU 0.
-    target : float
+    target : float, optional
         Half of the 95 % interval of the mean time, relative to it, at which a measurement may end.
-    quiet : bool
+    quiet : bool, optional
         Print nothing.
     **search
         Further keywords of `wattridge.tune`, as `strategy` and `max_evaluations`.
@@ -214,7 +218,9 @@ def tune(
 
     Raises
     ------
-    InputError, KeyboardInterrupt
+    InputError
+        As `wattridge.tune`.
+    KeyboardInterrupt
         As `wattridge.tune`.
     """
     if hasattr(kernel, "configs") and hasattr(kernel, "fn"):

@@ -109,7 +109,18 @@ class Tuned:
 
 
 def configuration_text(configuration: Mapping[str, Value]) -> str:
-    """The parameters with their values, separated by commas."""
+    """A configuration in one line.
+
+    Parameters
+    ----------
+    configuration : mapping
+        Values of the parameters.
+
+    Returns
+    -------
+    str
+        The parameters with their values, separated by commas.
+    """
     return ", ".join(f"{name}={value}" for name, value in configuration.items())
 
 
@@ -154,7 +165,23 @@ class Figures:
         return frozenset(name for text in texts for name in text.names)
 
     def complete(self, measurement: Measurement) -> Measurement:
-        """With the script's metrics among its values. What a metric's function raises goes to the script."""
+        """Complete a measurement by the script's metrics. What a metric's function raises goes to the script.
+
+        Parameters
+        ----------
+        measurement : Measurement
+            A measurement. One that failed, or was only timed, is returned as it is: its figures may be unknown.
+
+        Returns
+        -------
+        Measurement
+            With the metrics among its values.
+
+        Raises
+        ------
+        InputError
+            If a metric gives no number.
+        """
         if measurement.state is not State.OK or not measurement.final:  # of what was only timed they may be unknown
             return measurement
         result = self.result(measurement)
@@ -163,7 +190,19 @@ class Figures:
         return replace(measurement, values={**measurement.values, **numbers})
 
     def spent(self, measurement: Measurement) -> Result:
-        """What the compiler, the check of the outputs and the rest of the measurement took, in ms."""
+        """Time that was spent on a configuration, by Kernel Tuner's names.
+
+        Parameters
+        ----------
+        measurement : Measurement
+            The configuration.
+
+        Returns
+        -------
+        dict of float
+            What the compiler, the check of the outputs and the rest of the measurement took, in ms; what is not known
+            is missing.
+        """
         result: Result = dict.fromkeys(COST_MS[:2], 0.0) if self.ran else {}
         result |= {name: ms for name, ms in self.more.get(measurement.row, {}).items() if name in COST_MS}
         if math.isfinite(measurement.cost_s):
@@ -171,7 +210,23 @@ class Figures:
         return result
 
     def result(self, measurement: Measurement) -> Result:
-        """One configuration with all that is known of it."""
+        """A configuration with all that is known of it, as Kernel Tuner's results have it.
+
+        Parameters
+        ----------
+        measurement : Measurement
+            The configuration.
+
+        Returns
+        -------
+        dict
+            Parameters, figures and metrics by name; of one that failed `__error__` and `error` in place of the metrics.
+
+        Raises
+        ------
+        InputError
+            If a metric gives no number.
+        """
         parameters = {THEIR_SETTINGS.get(n, n): value for n, value in measurement.configuration.items()}
         result = {**parameters, **measurement.values, **self._named(measurement), **self.more.get(measurement.row, {})}
         result |= self.spent(measurement)
@@ -195,12 +250,39 @@ class Figures:
 
 
 def our_name(name: str) -> str:
-    """A figure's name in a measurement, by Kernel Tuner's."""
+    """A figure's name in a measurement, by Kernel Tuner's.
+
+    Parameters
+    ----------
+    name : str
+        Kernel Tuner's name, such as 'nvml_power'.
+
+    Returns
+    -------
+    str
+        The name itself if it has no other one here.
+    """
     return _OURS.get(name, name)
 
 
 def read_metrics(given: Any) -> dict[str, Expression | Callable[[Result], Any]]:
-    """Metrics by name, in their order: each may use those before it. Raises InputError."""
+    """Read metrics, in their order: each may use those before it.
+
+    Parameters
+    ----------
+    given : mapping or None
+        Of each metric a text over parameters and figures, or a function of a dict of them; None for no metrics.
+
+    Returns
+    -------
+    dict of Expression or callable
+        Metrics by name.
+
+    Raises
+    ------
+    InputError
+        For anything else, and for a text that is no expression.
+    """
     if given is None:
         return {}
     if not isinstance(given, Mapping):
@@ -217,9 +299,28 @@ def read_metrics(given: Any) -> dict[str, Expression | Callable[[Result], Any]]:
 
 
 def read_objective(objective: Any, higher: Any, objectives: Any, metrics: Sequence[str]) -> Objective:
-    """What the search works for, by our names; of several objectives the first, and the front of all.
+    """What the search works for, by our names.
 
-    Raises InputError if the direction of one is neither given nor known.
+    Parameters
+    ----------
+    objective : str, sequence of str, or None
+        One objective or several; None for the time.
+    higher : bool, sequence of bool, or None
+        Whether higher is better, of all or of each; None where it is known by the name.
+    objectives : mapping of str to bool, or None
+        Instead of the other two: whether higher is better, by objective.
+    metrics : sequence of str
+        Names of the script's metrics, which keep theirs.
+
+    Returns
+    -------
+    Objective
+        Of several objectives the first, and the front of all.
+
+    Raises
+    ------
+    InputError
+        If the direction of an objective is neither given nor known, or the objectives are given in another form.
     """
     if objectives is not None:
         if not isinstance(objectives, Mapping) or not objectives:

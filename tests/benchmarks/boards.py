@@ -26,7 +26,8 @@ import numpy as np  # noqa: E402
 import app.engine.strategies  # noqa: E402, F401  (registers them)
 from app.engine.formats.read import read_recording  # noqa: E402
 from app.engine.strategies import base  # noqa: E402
-from app.engine.strategies.scoring import Baseline, Recorded, Yardstick, difference, mean_interval, recorded  # noqa: E402
+from app.engine.strategies.recorded_runs import Recorded, recorded  # noqa: E402
+from app.engine.strategies.scoring import Baseline, Yardstick, difference, mean_interval  # noqa: E402
 
 ROW = "{:>7}{:>9}  {:24}{:26}{:>9}{:>7}"
 

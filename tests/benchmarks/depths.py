@@ -39,7 +39,7 @@ from app.engine.runner.simulated import SimulatedRunner  # noqa: E402
 from app.engine.session.load import load_specification  # noqa: E402
 from app.engine.session.planning import plan_specification  # noqa: E402
 from app.engine.strategies.base import Outcome  # noqa: E402
-from app.engine.strategies.scoring import Recorded, recorded, run  # noqa: E402
+from app.engine.strategies.recorded_runs import Recorded, recorded, run  # noqa: E402
 from app.sensors.clock import VirtualClock  # noqa: E402
 from app.sensors.simulated.gpu import SimulatedGpu  # noqa: E402
 from app.sensors.simulated.twin import load_twin  # noqa: E402

@@ -27,7 +27,7 @@ from app.engine.formats.read import read_recording  # noqa: E402
 from app.engine.results.objectives import parse_front  # noqa: E402
 from app.engine.results.pareto import front, hypervolume, reference_point  # noqa: E402
 from app.engine.strategies import base  # noqa: E402
-from app.engine.strategies.scoring import Recorded, recorded  # noqa: E402
+from app.engine.strategies.recorded_runs import Recorded, recorded  # noqa: E402
 
 SHARES = (0.9, 0.95, 0.98, 0.99)
 STRATEGIES = ("random_sample", "nsga2", "multi_objective_bayesian", "auto")

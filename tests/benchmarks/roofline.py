@@ -25,7 +25,8 @@ from app.engine.control.guard import DeviceGuard  # noqa: E402
 from app.engine.formats.kernel_tuner import write_cache  # noqa: E402
 from app.engine.formats.own import About  # noqa: E402
 from app.engine.formats.read import read_recording  # noqa: E402
-from app.engine.models.roofline.points import PRECISIONS, TENSOR, fit_points, points_of_table, to_json  # noqa: E402
+from app.engine.models.roofline.points import PRECISIONS, TENSOR, fit_points, points_of_table  # noqa: E402
+from app.engine.models.roofline.roofline_document import to_json  # noqa: E402
 from app.engine.runner.cuda.language import open_cuda  # noqa: E402
 from app.engine.runner.cuda.toolchain import cuda_compiler  # noqa: E402
 from app.engine.runner.kernels.runner import KernelRunner  # noqa: E402

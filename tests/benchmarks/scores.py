@@ -33,17 +33,8 @@ import app.engine.strategies  # noqa: E402, F401  (registers them)
 from app.engine.formats.read import read_recording  # noqa: E402
 from app.engine.results.measurement import Depth  # noqa: E402
 from app.engine.runner.replay import TIMED_SHARE  # noqa: E402
-from app.engine.strategies.scoring import (  # noqa: E402
-    Baseline,
-    Floats,
-    Interval,
-    Recorded,
-    Yardstick,
-    difference,
-    mean_interval,
-    recorded,
-    run,
-)
+from app.engine.strategies.recorded_runs import Recorded, recorded, run  # noqa: E402
+from app.engine.strategies.scoring import Baseline, Floats, Interval, Yardstick, difference, mean_interval  # noqa: E402
 
 OURS = "auto"
 WITHIN = 0.03  # of the optimum

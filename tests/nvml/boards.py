@@ -155,6 +155,10 @@ KINDS: dict[str, dict[str, Any]] = {
         major=10, cores=18944, idle_mw=140_000, load_mw=850_000, has_buffer=1, has_application_clocks=0,
         profiles=0b1101111, conflicts=0b11, requested=1 << 5,
     ),
+    "rtx5090": _kind(
+        "NVIDIA GeForce RTX 5090", range(180, 3091, 15), (405, 7001, 14001), (400, 600, 600),
+        major=12, cores=21760, idle_mw=30_000, load_mw=500_000, has_buffer=1, has_application_clocks=0,
+    ),
     "mig": _kind(
         "NVIDIA A100-SXM4-80GB", range(210, 1411, 15), (1593,), (100, 400, 350),
         major=8, cores=6912, idle_mw=60_000, load_mw=300_000, mig=1,

@@ -10,6 +10,9 @@ from fake_cuda import FakeBackend
 
 from app.sensors.clock import HostClock
 
+LOCKED_SPEED = 343.9 / 384.0  # of frames, with a locked memory clock: NVIDIA/open-gpu-kernel-modules#1266
+_BLACKWELL = 12  # compute capability of the boards that have that
+
 
 def open_backend(device: str) -> StandInBackend:
     return StandInBackend()
@@ -28,5 +31,6 @@ class StandInBackend(FakeBackend):
         board, now_ns = self._board, self.clock.now_ns()
         settled = now_ns - board.moved_ns >= board.settle_us * 1000
         mhz = board.to_mhz if settled else board.from_mhz
-        super().queue(seconds * board.graphics_max / max(1, mhz), power_w)
+        locked = board.major >= _BLACKWELL and board.memory_lock[1]
+        super().queue(seconds * board.graphics_max / max(1, mhz) / (LOCKED_SPEED if locked else 1.0), power_w)
         board.busy_until_ns = max(board.busy_until_ns, self.busy_until_ns)

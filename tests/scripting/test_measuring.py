@@ -257,6 +257,14 @@ def test_two_who_name_the_same_board_share_it() -> None:
     other.release()
 
 
+def test_measuring_needs_no_data_folder(working: SimulatedGpu, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("WATTRIDGE_DATA", str(tmp_path / "file"))
+    with measure(gpu=working) as m:
+        working.clock.wait(1.0)
+    assert m.energy_j > 0
+
+
 def test_importing_the_package_loads_nothing() -> None:
     """The window and the command line import `app` first."""
     root = Path(__file__).resolve().parents[2]

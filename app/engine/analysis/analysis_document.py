@@ -156,9 +156,18 @@ class AnalysisOfSession(AnalysisDocument):
 
 
 def document_of(analysis: Analysis) -> AnalysisDocument:
-    """Every figure of it, to be printed as JSON. Configurations come with all values that were measured.
+    """Return every figure of an analysis, to be printed as JSON.
 
-    `weights` has the choice by the least a t + (1 - a) e for every a in 0..1, as ranges of a.
+    Parameters
+    ----------
+    analysis : Analysis
+        The analysis.
+
+    Returns
+    -------
+    AnalysisDocument
+        Configurations come with all values that were measured. `weights` has the choice by the least a t + (1 - a) e
+        for every a in 0..1, as ranges of a.
     """
     table, plane = analysis.table, analysis.plane
     return {
@@ -197,7 +206,20 @@ def document_of(analysis: Analysis) -> AnalysisDocument:
 
 
 def entry(table: ResultTable, index: int) -> Point:
-    """One measurement: its configuration and its values."""
+    """Return one measurement: its configuration and its values.
+
+    Parameters
+    ----------
+    table : ResultTable
+        The measurements.
+    index : int
+        Index of the measurement in the table.
+
+    Returns
+    -------
+    Point
+        Every value that was measured, by name.
+    """
     measurement = table.measurement(index)
     return {
         "index": index,

@@ -15,7 +15,7 @@ from ..results.settings import in_words
 from ..specification.plan import SessionPlan
 from ..strategies.energy_log import EnergyLog
 from ..workloads.hardware_counters import COUNTERS
-from .convergence import steps
+from .convergence import corners, near_the_end, steps
 from .correlations import above_mean
 from .costs import values_of
 from .quantities import Quantity, parameter_text, quantities_of, quantity
@@ -39,7 +39,18 @@ class Analysed:
     plan: SessionPlan
 
     def described(self, name: str) -> Quantity:
-        """How a figure or parameter is shown."""
+        """Return how a figure or parameter is shown.
+
+        Parameters
+        ----------
+        name : str
+            Name of the figure or parameter.
+
+        Returns
+        -------
+        Quantity
+            Label, unit and factor, with the units of the plan.
+        """
         return quantities_of(self.plan).get(name) or quantity(name, units=self.plan.units)
 
 
@@ -62,8 +73,17 @@ class AnalysisChart:
 def correlation_bars(session: Analysed, of: str = "") -> Chart | str:
     """Draw sorted bars of the coefficients with speed and with efficiency [Anzt2015, figures 6 to 8].
 
-    `of` is COUNTERS_ALONE for the hardware counters only, else every parameter and figure is shown. Returns the
-    chart, or the reason why there is none.
+    Parameters
+    ----------
+    session : Analysed
+        The session with its analysis.
+    of : str, optional
+        COUNTERS_ALONE for the hardware counters only, else every parameter and figure is shown.
+
+    Returns
+    -------
+    Chart or str
+        The chart, or the reason why there is none.
     """
     shown = [one for one in session.analysis.correlations if of != COUNTERS_ALONE or one.name in COUNTERS]
     if not shown:
@@ -92,13 +112,37 @@ def correlation_bars(session: Analysed, of: str = "") -> Chart | str:
 
 
 def correlated(session: Analysed) -> list[tuple[str, str]]:
-    """List what `correlation_bars` can show, as pairs of its argument `of` and a label."""
+    """List what `correlation_bars` can show.
+
+    Parameters
+    ----------
+    session : Analysed
+        The session with its analysis.
+
+    Returns
+    -------
+    list of tuple of str
+        Pairs of its argument `of` and a label.
+    """
     counters = [(COUNTERS_ALONE, "of hardware counters")] if session.analysis.counted else []
     return [("", "of everything"), *counters]
 
 
 def split_cloud(session: Analysed, name: str) -> Chart | str:
-    """The cloud split by one quantity above and below its mean [Anzt2015, figure 9]."""
+    """Draw the cloud split by one quantity above and below its mean [Anzt2015, figure 9].
+
+    Parameters
+    ----------
+    session : Analysed
+        The session with its analysis.
+    name : str
+        The parameter or figure to split by, one that `splits` lists.
+
+    Returns
+    -------
+    Chart or str
+        The chart over the two goals of the front, or the reason why there is none.
+    """
     analysis, plane = session.analysis, session.analysis.plane
     split = next((one for one in analysis.splits if one.name == name), None)
     if plane is None or split is None:
@@ -138,7 +182,18 @@ def split_cloud(session: Analysed, name: str) -> Chart | str:
 
 
 def splits(session: Analysed) -> list[tuple[str, str]]:
-    """List the names that `split_cloud` accepts, each with its label; quantities marked as movers come first."""
+    """List the names that `split_cloud` accepts; quantities marked as movers come first.
+
+    Parameters
+    ----------
+    session : Analysed
+        The session with its analysis.
+
+    Returns
+    -------
+    list of tuple of str
+        Pairs of a name and its label.
+    """
     movers = {one.name for one in session.analysis.correlations if one.mover}
     ordered = sorted(session.analysis.splits, key=lambda one: one.name not in movers)
     return [(one.name, ("◆ " if one.name in movers else "") + session.described(one.name).label) for one in ordered]
@@ -148,7 +203,20 @@ def splits(session: Analysed) -> list[tuple[str, str]]:
 
 
 def importance_bars(session: Analysed, on: str) -> Chart | str:
-    """Which parameters matter, over all and near the best."""
+    """Draw which parameters matter, over all and near the best.
+
+    Parameters
+    ----------
+    session : Analysed
+        The session with its analysis.
+    on : str
+        Name of the figure they act on, one that `effect_goals` lists.
+
+    Returns
+    -------
+    Chart or str
+        The chart of shares in per cent, or the reason why there is none.
+    """
     effects = _effects(session, on)
     if effects is None or not effects.importances:
         return f"{_NOTHING}\nImportance needs a parameter with several values measured."
@@ -169,7 +237,22 @@ def importance_bars(session: Analysed, on: str) -> Chart | str:
 
 
 def main_effect(session: Analysed, on: str, of: str) -> Chart | str:
-    """The median and the best of each value of a parameter."""
+    """Draw the median and the best of each value of a parameter.
+
+    Parameters
+    ----------
+    session : Analysed
+        The session with its analysis.
+    on : str
+        Name of the figure, one that `effect_goals` lists.
+    of : str
+        Name of the parameter, one that `effect_parameters` lists.
+
+    Returns
+    -------
+    Chart or str
+        The chart, or the reason why there is none.
+    """
     effects = _effects(session, on)
     importance = next((one for one in effects.importances if one.name == of), None) if effects is not None else None
     if effects is None or importance is None:
@@ -199,12 +282,34 @@ def _effects(session: Analysed, on: str) -> Effects | None:
 
 
 def effect_goals(session: Analysed) -> list[tuple[str, str]]:
-    """The goals on which effects are known: each name with its words."""
+    """List the goals on which effects are known.
+
+    Parameters
+    ----------
+    session : Analysed
+        The session with its analysis.
+
+    Returns
+    -------
+    list of tuple of str
+        Pairs of a name and its words.
+    """
     return [(one.goal.name, f"on {session.described(one.goal.name).label}") for one in session.analysis.effects]
 
 
 def effect_parameters(session: Analysed) -> list[tuple[str, str]]:
-    """The parameters with known effects: each name with its words."""
+    """List the parameters with known effects.
+
+    Parameters
+    ----------
+    session : Analysed
+        The session with its analysis.
+
+    Returns
+    -------
+    list of tuple of str
+        Pairs of a name and its words; empty if no effects are known.
+    """
     effects = session.analysis.effects
     return [(one.name, f"of {session.described(one.name).label}") for one in effects[0].importances] if effects else []
 
@@ -213,14 +318,26 @@ def effect_parameters(session: Analysed) -> list[tuple[str, str]]:
 
 
 def best_curve(session: Analysed) -> Chart | str:
-    """The best figure after every evaluation."""
+    """Draw the best figure after every evaluation.
+
+    Parameters
+    ----------
+    session : Analysed
+        The session with its analysis.
+
+    Returns
+    -------
+    Chart or str
+        The chart of the objective's goal, or the reason why there is none.
+    """
     goal = session.analysis.objective.goal
     curve = session.analysis.best_so_far
     places, values = steps(curve)
     if not len(places):
         return _NOTHING
     shown = session.described(goal.name)
-    x, y = _stairs(places, values * shown.factor, len(curve))
+    x, y = corners(places, values * shown.factor, len(curve))
+    near = count_text(near_the_end(places, values, maximise=goal.maximise))
     timed = int(session.analysis.table.timed().sum())
     besides = f" {counted(timed, 'more was', 'more were')} only timed." if timed else ""
     return Chart(
@@ -229,19 +346,31 @@ def best_curve(session: Analysed) -> Chart | str:
         series=(Series("best so far", "blue", y, x),),
         x_log=len(curve) > _LOG_FROM,
         caption=f"The best of {count_text(len(curve))} evaluations, {shown.text(float(values[-1]))}, was found by "
-        f"evaluation {count_text(int(places[-1]))}; {_within(values, places, goal.maximise)}.{besides}",
+        f"evaluation {count_text(int(places[-1]))}; within 1 % of that from evaluation {near} on.{besides}",
     )
 
 
 def hypervolume_curve(session: Analysed) -> Chart | str:
-    """The hypervolume of the front after every evaluation."""
+    """Draw the hypervolume of the front after every evaluation.
+
+    Parameters
+    ----------
+    session : Analysed
+        The session with its analysis.
+
+    Returns
+    -------
+    Chart or str
+        The chart, in the product of the units of both goals, or the reason why there is none.
+    """
     plane, curve = session.analysis.plane, session.analysis.hypervolume_so_far
     places, values = steps(curve)
     if plane is None or not len(places) or values[-1] <= 0:
         return "The hypervolume needs a front of two figures.\nChoose two goals for the session in Tune."
     shown = [session.described(goal.name) for goal in plane.goals]
     factor = shown[0].factor * shown[1].factor
-    x, y = _stairs(places, values * factor, len(curve))
+    x, y = corners(places, values * factor, len(curve))
+    near = count_text(near_the_end(places, values, maximise=True))
     reference = ", ".join(
         f"{item.label} {item.number(value)}" for item, value in zip(shown, plane.reference, strict=True)
     )
@@ -251,12 +380,23 @@ def hypervolume_curve(session: Analysed) -> Chart | str:
         series=(Series("hypervolume", "green", y, x),),
         x_log=len(curve) > _LOG_FROM,
         caption=f"The area that the front dominates, against {reference}: {number(values[-1] * factor, 5)} in the end; "
-        f"{_within(values, places, maximise=True)}.",
+        f"within 1 % of that from evaluation {near} on.",
     )
 
 
 def difficulty_curves(session: Analysed) -> Chart | str:
-    """The proportion of centrality [Schoonhoven2024, figure 6.5]."""
+    """Draw the proportion of centrality [Schoonhoven2024, figure 6.5].
+
+    Parameters
+    ----------
+    session : Analysed
+        The session with its analysis.
+
+    Returns
+    -------
+    Chart or str
+        The chart, a curve for each figure in per cent, or the reason why there is none.
+    """
     difficulty = session.analysis.difficulty
     if not difficulty:
         return f"{_NOTHING}\nDifficulty needs at least five measurements, as it compares neighbours."
@@ -287,7 +427,18 @@ def difficulty_curves(session: Analysed) -> Chart | str:
 
 
 def drift_curves(session: Analysed) -> Chart | str:
-    """Reference runs over the session, each figure over its median."""
+    """Draw the reference runs over the session, each figure over its median.
+
+    Parameters
+    ----------
+    session : Analysed
+        The session with its analysis.
+
+    Returns
+    -------
+    Chart or str
+        The chart, in per cent over minutes, or the reason why there is none.
+    """
     drifts = session.analysis.drift
     if not drifts:
         return (
@@ -319,7 +470,20 @@ def drift_curves(session: Analysed) -> Chart | str:
 
 
 def failure_bars(session: Analysed, kind: str) -> Chart | str:
-    """How many failed in which way, or where in the space one kind of them lies."""
+    """Draw how many failed in which way, or where in the space one kind of failure lies.
+
+    Parameters
+    ----------
+    session : Analysed
+        The session with its analysis.
+    kind : str
+        The kind, one that `failure_kinds` lists; empty for all kinds.
+
+    Returns
+    -------
+    Chart or str
+        Shares in per cent by parameter value where the kind concentrates, else counts; a reason if nothing failed.
+    """
     failures = session.analysis.failures
     if not failures:
         return "Nothing has failed."
@@ -351,7 +515,18 @@ def failure_bars(session: Analysed, kind: str) -> Chart | str:
 
 
 def failure_kinds(session: Analysed) -> list[tuple[str, str]]:
-    """The kinds of failures with their counts, behind a choice of all of them; empty if nothing failed."""
+    """List the kinds of failures with their counts, behind a choice of all of them.
+
+    Parameters
+    ----------
+    session : Analysed
+        The session with its analysis.
+
+    Returns
+    -------
+    list of tuple of str
+        Pairs of the argument `kind` of `failure_bars` and a label; empty if nothing failed.
+    """
     kinds = [(one.kind, f"{one.kind} ({count_text(one.count)})") for one in session.analysis.failures]
     return [("", "all kinds"), *kinds] if kinds else []
 
@@ -362,7 +537,18 @@ _NO_LOG = "This search did not predict energies, or it still runs.\nThe strategy
 
 
 def k_over_rounds(session: Analysed) -> Chart | str:
-    """The share of the candidates of each round that was measured, and how far off their predictions were."""
+    """Draw the share of the candidates of each round that was measured, and how far off their predictions were.
+
+    Parameters
+    ----------
+    session : Analysed
+        The session with its analysis; its plan holds the log of an energy-aware search.
+
+    Returns
+    -------
+    Chart or str
+        The chart, or the reason why there is none.
+    """
     log = EnergyLog.of_origin(session.plan.origin)
     if log is None or len(log.rounds) < 2:
         return _NO_LOG
@@ -382,7 +568,18 @@ def k_over_rounds(session: Analysed) -> Chart | str:
 
 
 def predicted_energies(session: Analysed) -> Chart | str:
-    """Energies as they were predicted before they were measured."""
+    """Draw energies as they were predicted before they were measured.
+
+    Parameters
+    ----------
+    session : Analysed
+        The session with its analysis; its plan holds the log of an energy-aware search.
+
+    Returns
+    -------
+    Chart or str
+        The chart, both in J, or the reason why there is none.
+    """
     log = EnergyLog.of_origin(session.plan.origin)
     if log is None or not log.predicted_j:
         return _NO_LOG
@@ -405,7 +602,18 @@ def predicted_energies(session: Analysed) -> Chart | str:
 
 
 def counter_gain(session: Analysed) -> Chart | str:
-    """What the counters add to the model of energies: its error on configurations that it has not seen."""
+    """Draw what the counters add to the model of energies: its error on configurations that it has not seen.
+
+    Parameters
+    ----------
+    session : Analysed
+        The session with its analysis.
+
+    Returns
+    -------
+    Chart or str
+        The chart of median errors in per cent, or the reason why there is none.
+    """
     found = session.analysis.counted
     if found is None:
         return (
@@ -424,24 +632,22 @@ def counter_gain(session: Analysed) -> Chart | str:
     )
 
 
-def _stairs(places: np.ndarray, values: np.ndarray, end: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the x and y of the corners of a step curve, extended to the last evaluation."""
-    x = np.append(np.repeat(places, 2)[1:], end).astype(np.float64)
-    return x, np.repeat(values, 2).astype(np.float64)
-
-
-def _within(values: np.ndarray, places: np.ndarray, maximise: bool) -> str:
-    """Say at which evaluation the curve came within 1 % of its last value."""
-    last = float(values[-1])
-    near = values >= last - 0.01 * abs(last) if maximise else values <= last + 0.01 * abs(last)
-    return f"within 1 % of that from evaluation {count_text(int(places[int(np.argmax(near))]))} on"
-
-
 # --- over a load ------------------------------------------------------------------------------------------------------
 
 
 def load_curves(session: Analysed) -> Chart | str:
-    """Work per joule over work a second, one curve for each setting of the board that is best anywhere."""
+    """Draw work per joule over work a second, one curve for each setting of the board that is best anywhere.
+
+    Parameters
+    ----------
+    session : Analysed
+        The session with its analysis.
+
+    Returns
+    -------
+    Chart or str
+        The chart, or the reason why there is none.
+    """
     over_load = session.analysis.over_load
     if over_load is None or not over_load.curves:
         return "No load was varied here: a service's rate or concurrency makes curves of several points."

@@ -28,8 +28,8 @@ def fastest(time_s: Floats, energy_j: Floats) -> int | None:
 
     Parameters
     ----------
-    time_s, energy_j
-        Time in s and energy in J of each configuration, shape (n,); NaN if unknown. Only ratios count.
+    time_s, energy_j : array, shape (n,)
+        Time in s and energy in J of each configuration; NaN if unknown. Only ratios count.
 
     Returns
     -------
@@ -44,8 +44,8 @@ def least_energy(time_s: Floats, energy_j: Floats) -> int | None:
 
     Parameters
     ----------
-    time_s, energy_j
-        Time in s and energy in J of each configuration, shape (n,); NaN if unknown. Only ratios count.
+    time_s, energy_j : array, shape (n,)
+        Time in s and energy in J of each configuration; NaN if unknown. Only ratios count.
 
     Returns
     -------
@@ -60,9 +60,9 @@ def least_edp(time_s: Floats, energy_j: Floats, exponent: float = 1.0) -> int | 
 
     Parameters
     ----------
-    time_s, energy_j
-        Time in s and energy in J of each configuration, shape (n,); NaN if unknown. Only ratios count.
-    exponent
+    time_s, energy_j : array, shape (n,)
+        Time in s and energy in J of each configuration; NaN if unknown. Only ratios count.
+    exponent : float, optional
         Power of the time: 2 for E t^2.
 
     Returns
@@ -78,9 +78,9 @@ def at_most_slower(time_s: Floats, energy_j: Floats, share: float) -> int | None
 
     Parameters
     ----------
-    time_s, energy_j
-        Time in s and energy in J of each configuration, shape (n,); NaN if unknown. Only ratios count.
-    share
+    time_s, energy_j : array, shape (n,)
+        Time in s and energy in J of each configuration; NaN if unknown. Only ratios count.
+    share : float
         Additional time over that of the fastest: 0.05 is 5 %.
 
     Returns
@@ -98,11 +98,11 @@ def at_most_power(time_s: Floats, energy_j: Floats, power_w: Floats, limit_w: fl
 
     Parameters
     ----------
-    time_s, energy_j
-        Time in s and energy in J of each configuration, shape (n,); NaN if unknown. Only ratios count.
-    power_w
-        Mean power of each configuration in W, shape (n,); NaN if unknown.
-    limit_w
+    time_s, energy_j : array, shape (n,)
+        Time in s and energy in J of each configuration; NaN if unknown. Only ratios count.
+    power_w : array, shape (n,)
+        Mean power of each configuration in W; NaN if unknown.
+    limit_w : float
         The highest power allowed, in W.
 
     Returns
@@ -118,8 +118,8 @@ def knee(time_s: Floats, energy_j: Floats) -> int | None:
 
     Parameters
     ----------
-    time_s, energy_j
-        Time in s and energy in J of each configuration, shape (n,); NaN if unknown. Only ratios count.
+    time_s, energy_j : array, shape (n,)
+        Time in s and energy in J of each configuration; NaN if unknown. Only ratios count.
 
     Returns
     -------
@@ -141,9 +141,9 @@ def weighted(time_s: Floats, energy_j: Floats, a: float) -> int | None:
 
     Parameters
     ----------
-    time_s, energy_j
-        Time in s and energy in J of each configuration, shape (n,); NaN if unknown. Only ratios count.
-    a
+    time_s, energy_j : array, shape (n,)
+        Time in s and energy in J of each configuration; NaN if unknown. Only ratios count.
+    a : float
         Weight of the time, 0..1: 1 chooses the fastest, 0 the least energy.
 
     Returns
@@ -182,8 +182,8 @@ def weight_ranges(time_s: Floats, energy_j: Floats) -> list[WeightRange]:
 
     Parameters
     ----------
-    time_s, energy_j
-        Time in s and energy in J of each configuration, shape (n,); NaN if unknown. Only ratios count.
+    time_s, energy_j : array, shape (n,)
+        Time in s and energy in J of each configuration; NaN if unknown. Only ratios count.
 
     Returns
     -------
@@ -206,12 +206,12 @@ def front_of_costs(time_s: Floats, energy_j: Floats) -> Indices:
 
     Parameters
     ----------
-    time_s, energy_j
-        Time in s and energy in J of each configuration, shape (n,); NaN if unknown. Only ratios count.
+    time_s, energy_j : array, shape (n,)
+        Time in s and energy in J of each configuration; NaN if unknown. Only ratios count.
 
     Returns
     -------
-    ndarray of int64, shape (k,)
+    array of int, shape (k,)
         Indices from the fastest to the least energy.
     """
     return front(np.column_stack([time_s, energy_j]), [False, False])[::-1]
@@ -264,11 +264,11 @@ def choices(costs: Costs, preferences: Preferences | None = None, load: Load | N
 
     Parameters
     ----------
-    costs
+    costs : Costs
         Time, energy and power of the measurements, columns of shape (n,).
-    preferences
+    preferences : Preferences or None, optional
         Limits and weight of the time; the defaults of `Preferences` where None.
-    load
+    load : Load or None, optional
         Load of a year for `Choice.yearly`; the default of `Load` where None.
 
     Returns
@@ -307,11 +307,11 @@ def against(
 
     Parameters
     ----------
-    costs
+    costs : Costs
         Time, energy and power of the measurements, columns of shape (n,).
-    reference, index
+    reference, index : int or None
         Indices into the columns; None if there is no such choice.
-    load
+    load : Load or None, optional
         Load of the year; the default of `Load` where None.
 
     Returns

@@ -18,14 +18,14 @@ def best_so_far(figure: Floats, *, maximise: bool) -> Floats:
 
     Parameters
     ----------
-    figure
-        Of each evaluation, shape (n,); NaN if it failed.
-    maximise
+    figure : array, shape (n,)
+        Of each evaluation; NaN if it failed.
+    maximise : bool
         Whether larger figures are better.
 
     Returns
     -------
-    ndarray of float64, shape (n,)
+    array, shape (n,)
         NaN until an evaluation succeeded.
     """
     return (np.fmax if maximise else np.fmin).accumulate(figure)
@@ -36,16 +36,16 @@ def hypervolume_so_far(values: npt.ArrayLike, maximise: Sequence[bool], referenc
 
     Parameters
     ----------
-    values
-        Figures of the goals, shape (n, 2); NaN if an evaluation failed.
-    maximise
+    values : array_like, shape (n, 2)
+        Figures of the goals; NaN if an evaluation failed.
+    maximise : sequence of bool
         For each goal, whether larger is better.
-    reference
+    reference : sequence of float
         The reference point, one figure for each goal.
 
     Returns
     -------
-    ndarray of float64, shape (n,)
+    array, shape (n,)
         After each evaluation what `pareto.hypervolume` gives for the evaluations up to it.
     """
     sign = np.where(np.asarray(maximise, dtype=np.bool_), -1.0, 1.0)
@@ -74,12 +74,12 @@ def steps(curve: Floats) -> tuple[Indices, Floats]:
 
     Parameters
     ----------
-    curve
-        A value after each evaluation, shape (n,); NaN before the first success.
+    curve : array, shape (n,)
+        A value after each evaluation; NaN before the first success.
 
     Returns
     -------
-    tuple of ndarray of int64 and ndarray of float64, shapes (k,)
+    tuple of array of int and array, shapes (k,)
         The number of evaluations from 1 at each change, and the value from there on; a NaN start is left out.
     """
     indices = np.flatnonzero(~np.isnan(curve))
@@ -91,19 +91,58 @@ def steps(curve: Floats) -> tuple[Indices, Floats]:
     return places + 1, curve[places]
 
 
+def corners(places: Indices, values: Floats, end: int) -> tuple[Floats, Floats]:
+    """Place the corners of a step curve.
+
+    Parameters
+    ----------
+    places, values : array, shape (k,)
+        Where the curve changes, and the value from there on, as `steps` returns them.
+    end : int
+        The last evaluation, to which the curve is extended.
+
+    Returns
+    -------
+    x, y : array, shape (2 k,)
+        The corners.
+    """
+    x = np.append(np.repeat(places, 2)[1:], end).astype(np.float64)
+    return x, np.repeat(values, 2).astype(np.float64)
+
+
+def near_the_end(places: Indices, values: Floats, *, maximise: bool) -> int:
+    """Find the evaluation from which on a curve is within 1 % of its last value.
+
+    Parameters
+    ----------
+    places, values : array, shape (k,)
+        Where the curve changes, and the value from there on, as `steps` returns them; k is at least 1.
+    maximise : bool
+        Whether larger values are better.
+
+    Returns
+    -------
+    int
+        The number of the evaluation, from 1.
+    """
+    last = float(values[-1])
+    near = values >= last - 0.01 * abs(last) if maximise else values <= last + 0.01 * abs(last)
+    return int(places[int(np.argmax(near))])
+
+
 def thinned(length: int, most: int) -> Indices:
     """Select evenly spread places of a curve.
 
     Parameters
     ----------
-    length
+    length : int
         Number of points of the curve.
-    most
+    most : int
         The most places to select.
 
     Returns
     -------
-    ndarray of int64, shape (k,)
+    array of int, shape (k,)
         At most `most` positions; the first and the last of the curve are among them.
     """
     return np.unique(np.linspace(0, length - 1, min(length, most)).round().astype(np.int64))

@@ -63,10 +63,10 @@ def correlations(observed: Sequence[Observed], speed: Floats, efficiency: Floats
 
     Parameters
     ----------
-    observed
+    observed : sequence of Observed
         The quantities, each a column of shape (n,).
-    speed, efficiency
-        Of each measurement, shape (n,), in any unit, larger where better; NaN if it failed.
+    speed, efficiency : array, shape (n,)
+        Of each measurement, in any unit, larger where better; NaN if it failed.
 
     Returns
     -------
@@ -97,8 +97,8 @@ def correlation(values: Floats, target: Floats) -> Coefficient:
 
     Parameters
     ----------
-    values, target
-        Columns of shape (n,); NaN if unknown.
+    values, target : array, shape (n,)
+        The columns; NaN if unknown.
 
     Returns
     -------
@@ -120,7 +120,18 @@ class Half:
 
     @classmethod
     def of(cls, speed: Floats, efficiency: Floats) -> Half:
-        """Summarise one side; both columns have shape (n,)."""
+        """Summarise one side.
+
+        Parameters
+        ----------
+        speed, efficiency : array, shape (n,)
+            Of each measurement on that side, in any unit, larger where better; no NaN.
+
+        Returns
+        -------
+        Half
+            All figures but the count are NaN for fewer than FEWEST measurements.
+        """
         if len(speed) < FEWEST:
             return cls(len(speed), math.nan, math.nan, math.nan, math.nan)
         means, best = (float(speed.mean()), float(efficiency.mean())), (float(speed.max()), float(efficiency.max()))
@@ -142,14 +153,14 @@ def above_mean(values: Floats, among: Mask) -> Mask:
 
     Parameters
     ----------
-    values
-        The column, shape (n,); NaN if unknown.
-    among
-        The rows that count, a mask of shape (n,).
+    values : array, shape (n,)
+        The column; NaN if unknown.
+    among : array of bool, shape (n,)
+        The rows that count.
 
     Returns
     -------
-    ndarray of bool, shape (n,)
+    array of bool, shape (n,)
         A value at the mean counts as below.
     """
     finite = among & np.isfinite(values)
@@ -161,10 +172,10 @@ def split_by_mean(observed: Observed, speed: Floats, efficiency: Floats) -> Spli
 
     Parameters
     ----------
-    observed
+    observed : Observed
         The quantity, a column of shape (n,).
-    speed, efficiency
-        Of each measurement, shape (n,), in any unit, larger where better; NaN if it failed.
+    speed, efficiency : array, shape (n,)
+        Of each measurement, in any unit, larger where better; NaN if it failed.
 
     Returns
     -------
@@ -245,10 +256,10 @@ def split_variance(group: Indices, figure: Floats) -> tuple[float, float, int]:
 
     Parameters
     ----------
-    group
-        Number of the group of each value, shape (n,).
-    figure
-        The values, shape (n,), all of them known.
+    group : array of int, shape (n,)
+        Number of the group of each value.
+    figure : array, shape (n,)
+        The values, all of them known.
 
     Returns
     -------

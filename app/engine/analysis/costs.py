@@ -34,14 +34,14 @@ def values_of(table: ResultTable, name: str) -> Floats:
 
     Parameters
     ----------
-    table
+    table : ResultTable
         The measurements, n of them.
-    name
+    name : str
         A figure or parameter.
 
     Returns
     -------
-    ndarray of float64, shape (n,)
+    array, shape (n,)
         NaN if a measurement failed or reported nothing sensible.
     """
     column = readings_of(table, name)
@@ -49,7 +49,20 @@ def values_of(table: ResultTable, name: str) -> Floats:
 
 
 def readings_of(table: ResultTable, name: str) -> Floats:
-    """Return a column as `values_of` does, but with every reading of a repeated configuration instead of their mean."""
+    """Return a column as `values_of` does, but with every reading of a repeated configuration instead of their mean.
+
+    Parameters
+    ----------
+    table : ResultTable
+        The measurements, n of them.
+    name : str
+        A figure or parameter.
+
+    Returns
+    -------
+    array, shape (n,)
+        A copy; NaN if a measurement failed or reported nothing sensible.
+    """
     length = len(table)
     column = np.array(table.values(name)[:length], dtype=np.float64)
     column[(table.states()[:length] != _OK) | ~(np.abs(column) < _LARGEST)] = np.nan
@@ -62,21 +75,33 @@ def positive(column: Floats) -> Floats:
 
     Parameters
     ----------
-    column
-        Values of shape (n,).
+    column : array, shape (n,)
+        The values.
 
     Returns
     -------
-    ndarray of float64, shape (n,)
+    array, shape (n,)
         The column with NaN in their place.
     """
     return np.where(column > 1 / _LARGEST, column, np.nan)
 
 
 def costs_of(table: ResultTable) -> Costs:
-    """The cost of each measurement; what was not measured follows from the other two, else from a speed or efficiency.
+    """Compute the time, energy and power of each measurement.
 
-    Energy is time times power; an unreported time is 1 / speed, an energy 1 / efficiency: only their ratios are right.
+    What was not measured follows from the other two, else from a speed or efficiency. Energy is time times power; an
+    unreported time is 1 / speed, an energy 1 / efficiency: only their ratios are right.
+
+    Parameters
+    ----------
+    table : ResultTable
+        The measurements so far, n of them.
+
+    Returns
+    -------
+    Costs
+        Columns in s, J and W, shape (n,); NaN if a measurement failed or the figure is unknown. Where `time_known` or
+        `energy_known` is False, only the ratios of that column are right.
     """
     table = table.so_far()  # the engine may append meanwhile
     time_s, energy_j, power_w = (positive(values_of(table, name)) for name in ("time_s", "energy_j", "power_w"))
@@ -97,10 +122,10 @@ def within_limits(costs: Costs, within: Mask) -> Costs:
 
     Parameters
     ----------
-    costs
+    costs : Costs
         Columns of shape (n,).
-    within
-        Which measurements keep the limits, shape (n,).
+    within : array of bool, shape (n,)
+        Which measurements keep the limits.
 
     Returns
     -------

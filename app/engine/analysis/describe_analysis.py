@@ -30,7 +30,18 @@ _WITHIN: Final = (1.0, 1.01, 1.05, 1.1, 1.25, 1.5)  # times the optimum, of the 
 
 
 def describe_analysis(analysis: Analysis) -> list[Description]:
-    """Every finding of an analysis, in the order in which it is read; what is unknown is left out."""
+    """Describe every finding of an analysis, in the order in which it is read.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        The analysis of a session.
+
+    Returns
+    -------
+    list of Description
+        What is unknown is left out.
+    """
     return [
         *describe_choices(analysis),
         *describe_over_load(analysis.over_load, analysis.table, analysis.costs),
@@ -46,7 +57,20 @@ def describe_analysis(analysis: Analysis) -> list[Description]:
 
 
 def describe_choices(analysis: Analysis, letters: Letters | None = None) -> Iterator[Description]:
-    """What each way to choose picks, its cost and gain; the `letters` of configurations come first, if any."""
+    """Describe what each way to choose picks, with its cost and gain.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        The analysis of a session.
+    letters : mapping of int to str or None, optional
+        Marks of configurations in a chart beside it, by their index; they come first in each row.
+
+    Yields
+    ------
+    Description
+        One; where nothing was chosen, the reason.
+    """
     costs, names = analysis.costs, analysis.table.space.names
     chosen = [(choice, choice.index) for choice in analysis.choices if choice.index is not None]
     if not chosen:
@@ -76,7 +100,18 @@ def describe_choices(analysis: Analysis, letters: Letters | None = None) -> Iter
 
 
 def why_none(analysis: Analysis) -> str:
-    """Why no configuration is chosen: none worked, none keeps the limits, or no figure is known to choose by."""
+    """Explain why no configuration is chosen: none worked, none keeps the limits, or no figure is known to choose by.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        The analysis of a session.
+
+    Returns
+    -------
+    str
+        The reason; for figures with the remedy.
+    """
     if analysis.nearest is not None:
         return "No configuration keeps the limits: " + "; ".join(map(str, analysis.objective.limits))
     if not (analysis.table.states() == STATES.index(State.OK)).any():
@@ -89,7 +124,22 @@ def why_none(analysis: Analysis) -> str:
 def describe_plane(
     analysis: Analysis, letters: Letters | None = None, most: int = MOST_POINTS
 ) -> Iterator[Description]:
-    """The front, the hull and the quadrants over both goals, with at most `most` points of each."""
+    """Describe the front, the hull and the quadrants over both goals.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        The analysis of a session.
+    letters : mapping of int to str or None, optional
+        Marks of configurations in a chart beside it, by their index; they come first in each row.
+    most : int, optional
+        How many points of the front and of the hull are listed at most.
+
+    Yields
+    ------
+    Description
+        One; none where there is no plane of two figures.
+    """
     plane = analysis.plane
     if plane is None or plane.quadrants is None:
         return
@@ -142,7 +192,18 @@ def _letter_head(letters: Letters | None) -> list[str]:
 
 
 def describe_correlations(analysis: Analysis) -> Iterator[Description]:
-    """The coefficients of everything observed with speed, efficiency and their product."""
+    """Describe the coefficients of everything observed with speed, efficiency and their product.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        The analysis of a session.
+
+    Yields
+    ------
+    Description
+        One; none where there are no coefficients and no reason why.
+    """
     title = "Correlation with speed, efficiency and their product (words: correlation ratio)"
     if not analysis.correlations:
         yield from _too_few(title, analysis.too_few)
@@ -161,14 +222,38 @@ def describe_correlations(analysis: Analysis) -> Iterator[Description]:
 
 
 def describe_split(analysis: Analysis) -> Iterator[Description]:
-    """Both halves of the cloud, split at the mean of what matters differently for the two [Anzt2015, figure 9]."""
+    """Describe both halves of the cloud, split at the mean of what matters differently for the two goals.
+
+    The form is that of [Anzt2015, figure 9].
+
+    Parameters
+    ----------
+    analysis : Analysis
+        The analysis of a session.
+
+    Yields
+    ------
+    Description
+        One; none where nothing matters differently.
+    """
     movers = sorted((one for one in analysis.correlations if one.mover), key=lambda one: -abs(one.moves))
     title = "The cloud split at the mean of what matters differently for speed and efficiency"
     yield from _split_at(analysis, [one.name for one in movers], title)
 
 
 def describe_counter_split(analysis: Analysis) -> Iterator[Description]:
-    """The same of every hardware counter."""
+    """Describe both halves of the cloud, split at the mean of each hardware counter.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        The analysis of a session.
+
+    Yields
+    ------
+    Description
+        One; none where no configuration was profiled.
+    """
     counted, title = analysis.counted, "The cloud split at the mean of each counter"
     if counted is not None and counted.configurations < FEWEST:
         yield from _too_few(title, f"too few: {counted.configurations} were profiled, and at least {FEWEST} are needed")
@@ -195,7 +280,18 @@ def _split_at(analysis: Analysis, names: Sequence[str], title: str) -> Iterator[
 
 
 def describe_counters(analysis: Analysis) -> Iterator[Description]:
-    """The hardware counters of the fastest configuration and the one of least energy, and what counters add."""
+    """Describe the counters of the fastest configuration and of the one of least energy, and what counters add.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        The analysis of a session.
+
+    Yields
+    ------
+    Description
+        One; none where no configuration was profiled.
+    """
     counted = analysis.counted
     if counted is None:
         return
@@ -219,7 +315,18 @@ def describe_counters(analysis: Analysis) -> Iterator[Description]:
 
 
 def describe_effects(effects: Effects) -> Iterator[Description]:
-    """How much each parameter matters for one figure."""
+    """Describe how much each parameter matters for one figure.
+
+    Parameters
+    ----------
+    effects : Effects
+        The effects on that figure.
+
+    Yields
+    ------
+    Description
+        One; none where no parameter has an effect that is known.
+    """
     if not effects.importances:
         return
     maximise = effects.goal.maximise
@@ -250,7 +357,18 @@ def _best_level(one: Importance, maximise: bool) -> str:
 
 
 def describe_difficulty(analysis: Analysis) -> Iterator[Description]:
-    """The local minima and the proportion of centrality."""
+    """Describe the local minima and the proportion of centrality.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        The analysis of a session.
+
+    Yields
+    ------
+    Description
+        One; none where neither they nor the reason why not are known.
+    """
     title = "Difficulty: share of local searches that end within p of the optimum"
     if not analysis.difficulty:
         yield from _too_few(title, analysis.too_few)
@@ -271,7 +389,18 @@ def describe_difficulty(analysis: Analysis) -> Iterator[Description]:
 
 
 def describe_drift(analysis: Analysis) -> Iterator[Description]:
-    """Whether the board itself changed."""
+    """Describe whether the board itself changed, by the runs of the reference kernel.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        The analysis of a session.
+
+    Yields
+    ------
+    Description
+        One, or why there are too few runs; none where a session has no such runs.
+    """
     rows: list[list[Cell]] = [
         [
             one.name,
@@ -290,7 +419,18 @@ def describe_drift(analysis: Analysis) -> Iterator[Description]:
 
 
 def describe_failures(analysis: Analysis) -> Iterator[Description]:
-    """What failed, one description for each kind."""
+    """Describe what failed.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        The analysis of a session.
+
+    Yields
+    ------
+    Description
+        One for each kind of failure.
+    """
     for one in analysis.failures:
         where: list[list[Cell]] = [
             [
@@ -318,7 +458,21 @@ def _signed(value: float) -> Cell:
 
 
 def describe_comparison(comparison: Comparison, units: Mapping[str, str] | None = None) -> Description:
-    """What tuning for energy gains on each session [Schoonhoven2024, table 6.2], the fronts, and what carries over."""
+    """Describe what tuning for energy gains on each session, the fronts, and what carries over.
+
+    The table of gains is that of [Schoonhoven2024, table 6.2].
+
+    Parameters
+    ----------
+    comparison : Comparison
+        The sessions side by side.
+    units : mapping of str to str or None, optional
+        Units of figures by their name; the name stands for itself where it is missing.
+
+    Returns
+    -------
+    Description
+    """
     speed, efficiency = (_title(name, units or {}) for name in (comparison.speed_name, comparison.efficiency_name))
     header = ("board", "session", "measured", efficiency, "after", "gained", speed, "after", "gained", "MHz", "after")
     gains: list[list[Cell]] = [
@@ -381,7 +535,22 @@ def _title(name: str, units: Mapping[str, str]) -> str:
 
 
 def describe_over_load(over_load: OverLoad | None, table: ResultTable, costs: Costs) -> Iterator[Description]:
-    """The answer at each load, and remarks on what the comparison rests on; nothing without one."""
+    """Describe the answer at each load, with remarks on what the comparison rests on.
+
+    Parameters
+    ----------
+    over_load : OverLoad or None
+        The least energy at each load; None if the session has none.
+    table : ResultTable
+        The measurements.
+    costs : Costs
+        Their times and energies.
+
+    Yields
+    ------
+    Description
+        One; none without a load.
+    """
     if over_load is None or not over_load.levels:
         return
     header = [over_load.name] if over_load.name else []
@@ -397,7 +566,18 @@ def describe_over_load(over_load: OverLoad | None, table: ResultTable, costs: Co
 
 
 def describe_models_over_load(models: tuple[ModelAtLoad, ...]) -> Iterator[Description]:
-    """The recommended clock of each load by the frequency model, or why there is none."""
+    """Describe the recommended clock of each load by the frequency model, or why there is none.
+
+    Parameters
+    ----------
+    models : tuple of ModelAtLoad
+        The fit at each load.
+
+    Yields
+    ------
+    Description
+        One; none without a fit.
+    """
     if not models:
         return
     rows: list[list[Cell]] = []
@@ -448,7 +628,7 @@ def _remarks(over_load: OverLoad, costs: Costs, table: ResultTable) -> list[str]
     for load, year in yearly:
         at = f" at {over_load.name} {load:g}" if isinstance(load, int | float) else ""
         if year.saved_kwh > 0:
-            lines.append(f"the same work over a year{at}: {year.words} than with that (while it serves)")
+            lines.append(f"the same work over a year{at}: {year.words} than in that state (while it serves)")
     if any(level.locked is not None for level in over_load.levels) and not any(
         level.capped is not None for level in over_load.levels
     ):

@@ -32,7 +32,22 @@ class Flow:
 
     @classmethod
     def of(cls, space: SearchSpace, rows: Indices) -> Flow:
-        """The neighbours among `rows`, each a different row of the space: those that differ in one parameter."""
+        """Find the neighbours among some configurations: those that differ in one parameter.
+
+        Beyond 2^26 pairs to look up, only those one step away in that parameter count.
+
+        Parameters
+        ----------
+        space : SearchSpace
+            The space of the configurations.
+        rows : array of int, shape (n,)
+            Rows of the space, each a different one.
+
+        Returns
+        -------
+        Flow
+            Pairs of positions in `rows`.
+        """
         measured = space.subset(rows)
         order = np.argsort(rows)  # position of each row of the subset
         candidates = len(rows) * sum(measured.axis_sizes)
@@ -55,7 +70,18 @@ class Difficulty:
         return np.cumsum(self.centrality)
 
     def proportion(self, p: npt.ArrayLike) -> Floats:
-        """The proportion of centrality of minima within p times the optimum, p of any shape, 0..1, rising with p."""
+        """Compute the proportion of centrality of the minima within p times the optimum.
+
+        Parameters
+        ----------
+        p : array_like, any shape
+            Cost over the least cost, from 1: 1.05 is 5 % worse than the optimum.
+
+        Returns
+        -------
+        array, same shape
+            Shares 0..1, rising with p.
+        """
         within = np.searchsorted(self.ratio, np.asarray(p, dtype=np.float64) * (1 + 1e-12), side="right")
         summed = np.concatenate([[0.0], self._summed])
         return np.asarray(summed[within] / summed[-1] if summed[-1] > 0 else np.zeros(within.shape), dtype=np.float64)
@@ -69,10 +95,10 @@ def difficulty(flow: Flow, cost: Floats) -> Difficulty | None:
 
     Parameters
     ----------
-    flow
+    flow : Flow
         Pairs of neighbours among the n configurations.
-    cost
-        Positive cost of each, smaller is better, shape (n,); NaN if it failed.
+    cost : array, shape (n,)
+        Positive cost of each, smaller is better; NaN if it failed.
 
     Returns
     -------

@@ -45,12 +45,12 @@ def drift_of(name: str, time_s: npt.ArrayLike, values: npt.ArrayLike) -> DriftOf
 
     Parameters
     ----------
-    name
+    name : str
         Name of the figure.
-    time_s
-        Time of each run in s, shape (n,).
-    values
-        The figure of each run, shape (n,); NaN values are ignored.
+    time_s : array_like, shape (n,)
+        Time of each run in s.
+    values : array_like, shape (n,)
+        The figure of each run; NaN values are ignored.
 
     Returns
     -------
@@ -82,7 +82,18 @@ def drift_of(name: str, time_s: npt.ArrayLike, values: npt.ArrayLike) -> DriftOf
 
 
 def drifts_of(table: ResultTable) -> list[DriftOf]:
-    """The drift of every reference figure that the session measured; empty if it has none."""
+    """Compute the drift of every reference figure that the session measured.
+
+    Parameters
+    ----------
+    table : ResultTable
+        The measurements of the session, some with figures of a run of the reference.
+
+    Returns
+    -------
+    list of DriftOf
+        In the order of REFERENCES, without figures for which `drift_of` gives None; empty if there are none.
+    """
     results = []
     for name in REFERENCES:
         if name not in table.value_names:

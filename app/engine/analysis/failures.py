@@ -47,7 +47,20 @@ class FailuresOf:
 
 
 def failures_of(table: ResultTable, most: int = 5) -> list[FailuresOf]:
-    """Every kind that occurred, the commonest first, each with at most `most` messages and values."""
+    """Count every kind of failure that occurred, and find where in the space it lies.
+
+    Parameters
+    ----------
+    table : ResultTable
+        The measurements.
+    most : int, optional
+        The most messages, and the most parameter values, of each kind.
+
+    Returns
+    -------
+    list of FailuresOf
+        The commonest kind first; empty if nothing failed.
+    """
     states = table.states()[: len(table)]
     rows = table.rows()[: len(states)]
     results = []
@@ -69,7 +82,18 @@ def failures_of(table: ResultTable, most: int = 5) -> list[FailuresOf]:
 
 
 def most_frequent(table: ResultTable) -> tuple[str, str, int] | None:
-    """The state and message that most failed measurements share, and how many; None if none has a message."""
+    """Find the state and message that most failed measurements share.
+
+    Parameters
+    ----------
+    table : ResultTable
+        The measurements.
+
+    Returns
+    -------
+    tuple of str, str and int, or None
+        The state, the first line of the message, and how many measurements have both; None if none has a message.
+    """
     states = table.states()[: len(table)]
     failed = np.flatnonzero(states != STATES.index(State.OK))
     causes = Counter(
@@ -79,7 +103,20 @@ def most_frequent(table: ResultTable) -> tuple[str, str, int] | None:
 
 
 def missing_figure(table: ResultTable, name: str) -> str:
-    """That most configurations that were measured in full have no value of a figure; empty where most have."""
+    """Report that most configurations that were measured in full have no value of a figure.
+
+    Parameters
+    ----------
+    table : ResultTable
+        The measurements.
+    name : str
+        Name of the figure.
+
+    Returns
+    -------
+    str
+        How many lack it, with the commonest reason if one is recorded; empty if at least half have a value.
+    """
     length = len(table)  # the engine may append meanwhile
     full = (table.states()[:length] == STATES.index(State.OK)) & ~table.timed()[:length]
     missing = np.flatnonzero(full & np.isnan(table.values(name)[:length]))
@@ -98,12 +135,12 @@ def concentrations(table: ResultTable, rows: Indices, failed: Mask) -> list[Conc
 
     Parameters
     ----------
-    table
+    table : ResultTable
         The measurements, n of them.
-    rows
-        Row of the space of each measurement, shape (n,).
-    failed
-        Which measurements failed, shape (n,).
+    rows : array of int, shape (n,)
+        Row of the space of each measurement.
+    failed : array of bool, shape (n,)
+        Which measurements failed.
 
     Returns
     -------

@@ -112,7 +112,18 @@ class IdleStudy:
     looks: tuple[IdleLook, ...] = ()
 
     def power_w(self, condition: str) -> float:
-        """Of the first look at that condition; NaN without one."""
+        """Return the power of the first look at a condition.
+
+        Parameters
+        ----------
+        condition : str
+            A key of WORDS.
+
+        Returns
+        -------
+        float
+            Watts; NaN if there was no look at it, or its power is unknown.
+        """
         return next((look.power_w for look in self.looks if look.condition == condition), math.nan)
 
 
@@ -128,10 +139,41 @@ def study_idle(
     stop: threading.Event | None = None,
     progress: Progress = lambda words: None,
 ) -> IdleStudy:
-    """Look at every condition that this board and these options allow; the others say why they were not looked at.
+    """Look at a board in every condition that it and these options allow.
 
-    `seconds` and `settle_s` are on the board's clock. What was set is put back, and what was started ended, however
-    this ends. Raises WattridgeError if the board reports no power.
+    What was set is put back, and what was started ended, however this ends.
+
+    Parameters
+    ----------
+    gpu : Gpu
+        The board.
+    guard : DeviceGuard
+        Through which memory clocks are set and restored.
+    seconds : float, optional
+        Length of a look in seconds on the board's clock.
+    settle_s : float, optional
+        Seconds on the board's clock to wait before a look.
+    contexts : bool, optional
+        Whether to look with a CUDA context on the board, too.
+    program : IdleProgram or None, optional
+        A program to look at once it has loaded; None for no such look.
+    memory_clocks : bool, optional
+        Whether to look with each of the board's memory clocks locked, too.
+    stop : threading.Event or None, optional
+        Ends the study early when set; the looks made until then are kept.
+    progress : callable, optional
+        Called with the condition of each look in words, once it was made or could not be made.
+
+    Returns
+    -------
+    IdleStudy
+        The looks in their order; `why_not` gives the reason for one that could not be made.
+
+    Raises
+    ------
+    WattridgeError
+        If the board reports no power, as NotSupported, or is lost during a look, as GpuLost. An error at a locked
+        memory clock ends the looks there and becomes a `why_not` instead.
     """
     stop = stop or threading.Event()
     looker = _Looker(gpu, seconds, settle_s, stop)
@@ -353,7 +395,20 @@ class Suggestion:
 
 
 def year_of(power_w: float, load: Load) -> Year:
-    """kWh, money and kg of CO2 that a power costs over the idle hours of a year on all boards."""
+    """Compute what a power costs over the idle hours of a year on all boards.
+
+    Parameters
+    ----------
+    power_w : float
+        Power of one board in W; NaN if unknown.
+    load : Load
+        Idle hours of the year, boards, price and carbon intensity.
+
+    Returns
+    -------
+    Year
+        kWh, money and kg of CO2; None where the power, the price or the carbon intensity is not known.
+    """
     if not math.isfinite(power_w):
         return Year()
     kwh = power_w * load.hours_per_year * load.boards / 1000
@@ -365,7 +420,18 @@ def year_of(power_w: float, load: Load) -> Year:
 
 
 def suggestions(study: IdleStudy) -> tuple[Suggestion, ...]:
-    """List the documented settings, each with what it saved here where that was measured."""
+    """List the documented settings, each with what it saved here where that was measured.
+
+    Parameters
+    ----------
+    study : IdleStudy
+        All looks at the board.
+
+    Returns
+    -------
+    tuple of Suggestion
+        The same settings for every board; NaN W saved where that was not measured.
+    """
     locked = [look for look in study.looks if look.condition == MEMORY and math.isfinite(look.power_w)]
     least = min(locked, key=lambda look: look.power_w, default=None)
     return (
@@ -391,7 +457,20 @@ def suggestions(study: IdleStudy) -> tuple[Suggestion, ...]:
 
 
 def describe_idle(study: IdleStudy, load: Load) -> Description:
-    """The table of looks, the suggestions, and what a year costs."""
+    """Describe a study: the table of looks, the suggestions, and what a year costs.
+
+    Parameters
+    ----------
+    study : IdleStudy
+        All looks at the board.
+    load : Load
+        Idle hours of the year, boards, price and carbon intensity.
+
+    Returns
+    -------
+    Description
+        Powers in W, clocks in MHz, energies in kWh a year.
+    """
     rows: list[list[Cell]] = []
     for look in study.looks:
         if look.why_not:
@@ -424,7 +503,20 @@ class IdleDocument(TypedDict):
 
 
 def idle_document(study: IdleStudy, load: Load) -> IdleDocument:
-    """Every look with its year, and the suggestions, to be printed as JSON."""
+    """Return every look with its year, and the suggestions, to be printed as JSON.
+
+    Parameters
+    ----------
+    study : IdleStudy
+        All looks at the board.
+    load : Load
+        Idle hours of the year, boards, price and carbon intensity.
+
+    Returns
+    -------
+    IdleDocument
+        Powers in W, clocks in MHz; NaN if unknown.
+    """
     return {
         "gpu": study.gpu,
         "source": study.source,

@@ -68,13 +68,13 @@ def importances(space: SearchSpace, rows: Indices, figure: Floats, *, maximise: 
 
     Parameters
     ----------
-    space
+    space : SearchSpace
         The space of the measurements.
-    rows
-        Row of the space of each measurement, shape (n,).
-    figure
-        The figure of each measurement, shape (n,); NaN if it failed.
-    maximise
+    rows : array of int, shape (n,)
+        Row of the space of each measurement.
+    figure : array, shape (n,)
+        The figure of each measurement; NaN if it failed.
+    maximise : bool
         Whether larger figures are better.
 
     Returns
@@ -111,13 +111,13 @@ def interactions(space: SearchSpace, rows: Indices, figure: Floats, most: int = 
 
     Parameters
     ----------
-    space
+    space : SearchSpace
         The space of the measurements.
-    rows
-        Row of the space of each measurement, shape (n,).
-    figure
-        The figure of each measurement, shape (n,); NaN if it failed.
-    most
+    rows : array of int, shape (n,)
+        Row of the space of each measurement.
+    figure : array, shape (n,)
+        The figure of each measurement; NaN if it failed.
+    most : int, optional
         The most pairs to return.
 
     Returns

@@ -50,7 +50,18 @@ _RATES = ("tokens_per_s", "requests_per_s", "flop", "op/s", "ops", "b/s", "/s", 
 
 
 def role_of(name: str) -> Role | None:
-    """The role of a figure by its name: time_s, GFLOP/s, TFLOPS/J, energy_j, power_w; None if it is not known."""
+    """Find the role of a figure by its name: time_s, GFLOP/s, TFLOPS/J, energy_j, power_w.
+
+    Parameters
+    ----------
+    name : str
+        Name of the figure.
+
+    Returns
+    -------
+    Role or None
+        None if it is not known, as of a hardware counter: a throughput of caches is no speed of the work.
+    """
     if name in COUNTERS:
         return None  # a throughput of caches is no speed of the work
     lower = name.lower()
@@ -77,9 +88,9 @@ def slope(product: Product, x: Role, y: Role) -> float | None:
 
     Parameters
     ----------
-    product
+    product : Product
         The product of powers of time and energy.
-    x, y
+    x, y : Role
         Kinds of the two figures.
 
     Returns
@@ -109,17 +120,17 @@ def iso_lines(
 
     Parameters
     ----------
-    product
+    product : Product
         The product that is constant along a line.
-    x, y
+    x, y : Role
         Kinds of the figures along the axes.
-    through
+    through : tuple of float
         The reference point, in the units of the axes.
-    x_span, y_span
+    x_span, y_span : tuple of float
         Lowest and highest figure that is shown.
-    factors
+    factors : sequence of float, optional
         Multiples of the product of `through`, a line for each.
-    points
+    points : int, optional
         Points of a line, evenly spaced in the logarithm; two suffice on logarithmic axes.
 
     Returns

@@ -145,7 +145,18 @@ class OverLoad:
 
 
 def load_of(table: ResultTable) -> str:
-    """The parameter that is a load; empty if none is, or if it has one value only."""
+    """Find the parameter that is a load.
+
+    Parameters
+    ----------
+    table : ResultTable
+        The measurements.
+
+    Returns
+    -------
+    str
+        Its name; empty if none is a load, or if it has one value only.
+    """
     values = {p.name: p.values for p in table.space.parameters if not p.device_setting}
     candidates = (name for name in LOADS if len(values.get(name, ())) > 1)
     return next((name for name in candidates if all(_is_number(value) for value in values[name])), "")
@@ -156,11 +167,11 @@ def over_load(table: ResultTable, feasible: Mask | None = None, load: Load | Non
 
     Parameters
     ----------
-    table
+    table : ResultTable
         The measurements, n of them.
-    feasible
-        Which measurements keep the session's limits, shape (n,); all of them where None.
-    load
+    feasible : array of bool, shape (n,), or None, optional
+        Which measurements keep the session's limits; all of them where None.
+    load : Load or None, optional
         Load of a year; the default of `Load` where None.
 
     Returns
@@ -190,9 +201,22 @@ def over_load(table: ResultTable, feasible: Mask | None = None, load: Load | Non
 
 
 def models_over_load(table: ResultTable, *, gpu: str = "", simulated: bool = False) -> tuple[ModelAtLoad, ...]:
-    """The frequency model of each load and memory clock of which several graphics clocks were measured.
+    """Fit the frequency model at each load and memory clock of which several graphics clocks were measured.
 
-    Each fit says itself whether it is identifiable, and why not. Empty without a graphics clock among the parameters.
+    Parameters
+    ----------
+    table : ResultTable
+        The measurements.
+    gpu : str, optional
+        Name of the board.
+    simulated : bool, optional
+        Whether the board is simulated.
+
+    Returns
+    -------
+    tuple of ModelAtLoad
+        Each fit has a flag whether it is identifiable, and the reasons. Empty without a graphics clock among the
+        parameters.
     """
     if not any(name in table.space.names for name in CLOCK_SETTINGS):
         return ()
@@ -204,7 +228,22 @@ def models_over_load(table: ResultTable, *, gpu: str = "", simulated: bool = Fal
 
 
 def settings_at(load: OverLoad, table: ResultTable, index: int) -> str:
-    """The board's settings of a measurement in words; "the board's own state" where it has them all."""
+    """Describe the board's settings of a measurement.
+
+    Parameters
+    ----------
+    load : OverLoad
+        The analysis, with the settings that stand for the board's own.
+    table : ResultTable
+        The measurements.
+    index : int
+        The index of the measurement.
+
+    Returns
+    -------
+    str
+        The settings in words; "the board's own state" where it has them all.
+    """
     configuration = table.measurement(index).configuration
     changed = {
         DEVICE_SETTINGS.get(name, name): value if isinstance(value, str) else float(value)

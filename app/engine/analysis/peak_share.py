@@ -49,7 +49,21 @@ class PeakShare:
 
 
 def peak_share(plan: SessionPlan, measurement: Measurement) -> PeakShare | None:
-    """None if the specification gives no speed or precision, or nothing is published for the board."""
+    """Compute the shares of the theoretical peak of the plan's board that a measurement reaches.
+
+    Parameters
+    ----------
+    plan : SessionPlan
+        The plan of the session, which names the board and the precision.
+    measurement : Measurement
+        The measurement, with a speed among its values; without a power in W the share of the efficiency is None.
+
+    Returns
+    -------
+    PeakShare or None
+        None if the specification gives no speed or precision, nothing is published for the board in that precision, or
+        the measurement failed.
+    """
     board = board_named(plan.gpu)
     precision = plan.origin.get("precision", "")
     speed = speed_of(measurement.values)

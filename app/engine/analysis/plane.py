@@ -56,7 +56,18 @@ class Quadrants:
         return self.both + self.y_only
 
     def percent(self, count: int) -> float:
-        """Share of a count in all points, in per cent."""
+        """Compute the share of a count in all points.
+
+        Parameters
+        ----------
+        count : int
+            Number of points.
+
+        Returns
+        -------
+        float
+            Share in per cent.
+        """
         return 100 * count / self.total
 
 
@@ -90,7 +101,18 @@ class Plane:
 
 
 def customary_goals(names: Sequence[str]) -> tuple[Goal, Goal] | None:
-    """The first speed and the first efficiency among these figures; else time and energy; None without both."""
+    """Choose two goals among figures: the first speed and the first efficiency, else time and energy.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the figures.
+
+    Returns
+    -------
+    tuple of Goal or None
+        Speed and efficiency to be maximised, or `time_s` and `energy_j` to be minimised; None without both of a pair.
+    """
     first = {role: name for name in reversed(names) if (role := role_of(name)) is not None}
     if Role.SPEED in first and Role.EFFICIENCY in first:
         return Goal(first[Role.SPEED], True), Goal(first[Role.EFFICIENCY], True)
@@ -100,7 +122,20 @@ def customary_goals(names: Sequence[str]) -> tuple[Goal, Goal] | None:
 
 
 def goals_of(table: ResultTable, objective: Objective) -> tuple[Goal, Goal] | None:
-    """The two goals of the front: the objective's own, else the customary ones; None if there are no two."""
+    """Choose the two goals of the front: the first two of the objective's own, else the customary ones.
+
+    Parameters
+    ----------
+    table : ResultTable
+        The measurements, whose figures the customary goals are chosen from.
+    objective : Objective
+        The objective of the session.
+
+    Returns
+    -------
+    tuple of Goal or None
+        None if there are no two.
+    """
     if len(objective.front) >= 2:
         return objective.front[0], objective.front[1]
     return customary_goals(table.value_names)
@@ -111,11 +146,11 @@ def plane_of(table: ResultTable, goals: tuple[Goal, Goal], limits: Sequence[Limi
 
     Parameters
     ----------
-    table
+    table : ResultTable
         The measurements, n of them.
-    goals
+    goals : tuple of Goal
         The figures along x and y.
-    limits
+    limits : sequence of Limit, optional
         Limits of the objective.
 
     Returns
@@ -149,9 +184,9 @@ def quadrants(values: npt.ArrayLike, maximise: Sequence[bool]) -> Quadrants | No
 
     Parameters
     ----------
-    values
-        Both figures of each point, shape (n, 2); points with a NaN are ignored.
-    maximise
+    values : array_like, shape (n, 2)
+        Both figures of each point; points with a NaN are ignored.
+    maximise : sequence of bool
         For each figure, whether larger is better.
 
     Returns
@@ -190,12 +225,12 @@ def convex_hull(x: npt.ArrayLike, y: npt.ArrayLike) -> Indices:
 
     Parameters
     ----------
-    x, y
-        Coordinates of the points, shape (n,); points with a NaN are ignored.
+    x, y : array_like, shape (n,)
+        Coordinates of the points; points with a NaN are ignored.
 
     Returns
     -------
-    ndarray of int64, shape (k,)
+    array of int, shape (k,)
         Indices counterclockwise, from the largest y (of equals the largest x). Points within an edge are no corners; of
         equal points the first counts.
     """
@@ -218,9 +253,9 @@ def spread_at(held: npt.ArrayLike, other: npt.ArrayLike, height: float) -> Sprea
 
     Parameters
     ----------
-    held, other
-        Coordinates of the corners in order, shape (k,).
-    at
+    held, other : array_like, shape (k,)
+        Coordinates of the corners in order.
+    height : float
         The value of `held` along the line.
 
     Returns
@@ -279,7 +314,7 @@ def lower_hull(points: list[list[float]]) -> list[int]:
 
     Parameters
     ----------
-    points
+    points : list of list of float
         Pairs of coordinates, sorted along the first axis.
 
     Returns

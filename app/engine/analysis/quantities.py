@@ -33,11 +33,33 @@ class Quantity:
         return f"{self.label} ({self.unit})" if self.unit else self.label
 
     def number(self, value: float) -> str:
-        """A stored value as shown, without its unit; a dash if it is unknown."""
+        """Format a stored value as shown, without its unit.
+
+        Parameters
+        ----------
+        value : float
+            The stored value, not yet multiplied by `factor`.
+
+        Returns
+        -------
+        str
+            A dash if the value is NaN or infinite.
+        """
         return format_number(value * self.factor)
 
     def text(self, value: float) -> str:
-        """A stored value as shown, with its unit: '80.44 TFLOPS', '12.3 ms'."""
+        """Format a stored value as shown, with its unit: '80.44 TFLOPS', '12.3 ms'.
+
+        Parameters
+        ----------
+        value : float
+            The stored value, not yet multiplied by `factor`.
+
+        Returns
+        -------
+        str
+            The number and the unit; a dash in place of the number if the value is NaN or infinite.
+        """
         unit = self.unit or (self.label if _label_is_unit(self.label) else "")
         return f"{self.number(value)} {unit}".strip()
 
@@ -61,7 +83,22 @@ _LABELS: Final = {
 
 
 def quantity(name: str, *, units: Mapping[str, str] | None = None, parameter: bool = False) -> Quantity:
-    """How `name` is shown. A kernel's `parameter` keeps its name: 'tile_s' is no time. `units` come from the plan."""
+    """Return how a figure or parameter is shown.
+
+    Parameters
+    ----------
+    name : str
+        Name of the figure or parameter.
+    units : mapping of str to str or None, optional
+        Units by name, of names that do not end in one, as a plan has them; None if there are none.
+    parameter : bool, optional
+        Whether it is a kernel's parameter, which keeps its name: 'tile_s' is no time.
+
+    Returns
+    -------
+    Quantity
+        Times that are stored in s are shown in ms.
+    """
     if parameter:
         return Quantity(name, name, "")
     unit = unit_of(name, {})
@@ -74,32 +111,98 @@ def quantity(name: str, *, units: Mapping[str, str] | None = None, parameter: bo
 
 
 def quantities_of(plan: SessionPlan) -> dict[str, Quantity]:
-    """How each parameter and device setting of the plan's space is shown."""
+    """Return how each parameter and device setting of a plan's space is shown.
+
+    Parameters
+    ----------
+    plan : SessionPlan
+        The plan, with its space and units.
+
+    Returns
+    -------
+    dict of str to Quantity
+        By the name of the parameter, in the order of the space.
+    """
     return {p.name: quantity(p.name, units=plan.units, parameter=not p.device_setting) for p in plan.space.parameters}
 
 
 def is_speed(name: str) -> bool:
-    """A time or a rate of work."""
+    """Tell whether a figure is a time or a rate of work.
+
+    Parameters
+    ----------
+    name : str
+        Name of the figure.
+
+    Returns
+    -------
+    bool
+        True for a time or a speed by `role_of`.
+    """
     return role_of(name) in (Role.TIME, Role.SPEED)
 
 
 def is_efficiency(name: str) -> bool:
-    """Energy, or work per joule or watt."""
+    """Tell whether a figure is an energy, or work per joule or watt.
+
+    Parameters
+    ----------
+    name : str
+        Name of the figure.
+
+    Returns
+    -------
+    bool
+        True for an energy or an efficiency by `role_of`.
+    """
     return role_of(name) in (Role.ENERGY, Role.EFFICIENCY)
 
 
 def format_number(value: float) -> str:
-    """`numbers.number` with a true minus sign."""
+    """Format a number as `formatting.number` does, with a true minus sign.
+
+    Parameters
+    ----------
+    value : float
+        The number.
+
+    Returns
+    -------
+    str
+        A dash if the number is NaN or infinite.
+    """
     return number(float(value)).replace("-", MINUS)
 
 
 def parameter_text(value: Value) -> str:
-    """A parameter's value as shown: text and whole numbers as they are, other numbers to four digits."""
+    """Format a parameter's value: text and whole numbers as they are, other numbers to four digits.
+
+    Parameters
+    ----------
+    value : int, float, str or bool
+        The value.
+
+    Returns
+    -------
+    str
+        The value as shown, without a unit.
+    """
     return format_number(value) if isinstance(value, float) and not value.is_integer() else str(value)
 
 
 def configuration_text(measurement: Measurement) -> str:
-    """A configuration in one line: 'block_size_x=32, tile=4'."""
+    """Format a configuration in one line: 'block_size_x=32, tile=4'.
+
+    Parameters
+    ----------
+    measurement : Measurement
+        The measurement of the configuration.
+
+    Returns
+    -------
+    str
+        Each parameter with its value, separated by commas.
+    """
     return ", ".join(f"{name}={parameter_text(value)}" for name, value in measurement.configuration.items())
 
 
@@ -108,9 +211,21 @@ def _label_is_unit(label: str) -> bool:
 
 
 def usual_goals(objective: Objective, names: Sequence[str]) -> tuple[Goal, Goal]:
-    """The front of the objective, where it is about the goal; else a speed and an efficiency; else any two.
+    """Choose the two goals over which a front is drawn until the user chooses others.
 
-    `names` are the figures there are, at least one.
+    The front of the objective, where it is about the goal; else a speed and an efficiency; else any two.
+
+    Parameters
+    ----------
+    objective : Objective
+        The objective of the session.
+    names : sequence of str
+        The figures there are, at least one.
+
+    Returns
+    -------
+    tuple of Goal
+        The goals along x and y; the same figure twice if there is only one.
     """
     front, goal = objective.front, objective.goal
     metrics_first = sorted(names, key=lambda name: name.endswith(("_s", "_j")))

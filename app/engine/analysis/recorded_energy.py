@@ -115,9 +115,9 @@ def recorded_energy(recording: Recording, span_s: Span | None = None) -> Recorde
 
     Parameters
     ----------
-    recording
+    recording : Recording
         The recording of a board.
-    span_s
+    span_s : Span or None, optional
         Beginning and end in s from the beginning of the recording, clipped to it; the whole of it where None.
 
     Returns
@@ -148,10 +148,10 @@ def sampling_of(times_s: Floats, values: Floats) -> Sampling:
 
     Parameters
     ----------
-    times_s
-        Times of the readings in s, rising, shape (n,) with n > 1.
-    values
-        The readings, shape (n,), all of them known.
+    times_s : array, shape (n,)
+        Times of the readings in s, rising; n is at least 2.
+    values : array, shape (n,)
+        The readings, all of them known.
 
     Returns
     -------
@@ -181,7 +181,22 @@ def sampling_of(times_s: Floats, values: Floats) -> Sampling:
 
 
 def describe_energy(energy: RecordedEnergy, recording: Recording, notes: Sequence[str] = ()) -> Description:
-    """Energies and sampling of a recording, for the terminal and the window."""
+    """Describe the energies and the sampling of a recording, for the terminal and the window.
+
+    Parameters
+    ----------
+    energy : RecordedEnergy
+        The energies of the recording, by `recorded_energy`.
+    recording : Recording
+        The recording of a board.
+    notes : sequence of str, optional
+        Remarks to show below those on the sampling.
+
+    Returns
+    -------
+    Description
+        Energies in J, powers in W, times in s and ms.
+    """
     start_s, end_s = energy.span_s
     figures = [
         Figure("readings", float(len(recording.time_ns)), digits=9),
@@ -250,7 +265,20 @@ class LogEnergies(TypedDict):
 
 
 def document_of(energy: RecordedEnergy, recording: Recording) -> LogBoard:
-    """The same for `--json`."""
+    """Return the energies and the sampling of a recording as a document for `--json`.
+
+    Parameters
+    ----------
+    energy : RecordedEnergy
+        The energies of the recording, by `recorded_energy`.
+    recording : Recording
+        The recording of a board.
+
+    Returns
+    -------
+    LogBoard
+        Energies in J, powers in W, times in s; NaN if unknown.
+    """
     return {
         "gpu": recording.info.name,
         "title": recording.title,

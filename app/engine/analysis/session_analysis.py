@@ -86,7 +86,20 @@ class Counted:
 
 
 def counted(table: ResultTable, costs: Costs) -> Counted | None:
-    """Test what hardware counters add to a model of the energies; None if no configuration was profiled."""
+    """Test what hardware counters add to a model of the energies.
+
+    Parameters
+    ----------
+    table : ResultTable
+        The measurements, n of them.
+    costs : Costs
+        Their times and energies, columns of shape (n,).
+
+    Returns
+    -------
+    Counted or None
+        None if no configuration was profiled; errors NaN, with the reason, if fewer than FEWEST_PROFILED were.
+    """
     columns = {name: values_of(table, name) for name in COUNTERS if name in table.value_names}
     columns = {name: values for name, values in columns.items() if np.isfinite(values).any()}
     if not columns:
@@ -176,7 +189,26 @@ def analyse(
     load: Load | None = None,
     with_difficulty: bool = True,
 ) -> Analysis:
-    """Analyse what a session has measured so far. `with_difficulty` False leaves out the slowest part."""
+    """Analyse what a session has measured so far.
+
+    Parameters
+    ----------
+    table : ResultTable
+        The measurements; the engine may append meanwhile, which is left out.
+    objective : Objective
+        Goal, front and limits of the session.
+    preferences : Preferences or None, optional
+        Limits and weight of the time for `choices`; its defaults where None.
+    load : Load or None, optional
+        Load of a year; the default of `Load` where None.
+    with_difficulty : bool, optional
+        Whether to compute the difficulty, the slowest part.
+
+    Returns
+    -------
+    Analysis
+        Every part; what is unknown is None or empty.
+    """
     growing, table = table, table.so_far()
     evaluated = table.evaluated()
     costs = costs_of(table)
@@ -222,7 +254,22 @@ def _best(values: Floats, *, maximise: bool) -> int | None:
 
 
 def observed_in(table: ResultTable) -> list[Observed]:
-    """Every parameter and every figure of the measurements, as columns; what has two columns is kept once."""
+    """List every parameter and every figure of the measurements, as columns.
+
+    What has two columns, as a time in two units, is kept once. Left out are parameters that only repeat a
+    configuration, and figures of the reference load, of the scatter of repeats, of several sources of one power, and
+    those that a figure stated for one thermal condition keeps of its measurement.
+
+    Parameters
+    ----------
+    table : ResultTable
+        The measurements, n of them.
+
+    Returns
+    -------
+    list of Observed
+        Columns of shape (n,), NaN if unknown: parameters first, then figures.
+    """
     results = []
     repeats = repeat_names(table)
     for parameter in table.space.parameters:
@@ -255,10 +302,26 @@ def _proportional(values: Floats, other: Floats) -> bool:
 
 
 def difficulties(table: ResultTable, costs: Costs, goal: Goal) -> dict[str, Difficulty]:
-    """The difficulty of minimising time, energy and, where it is neither, the objective, over what was measured.
+    """Compute how difficult it is to minimise time, energy and, where it is neither, the objective.
 
-    Where there are several graphics clocks also of time at the highest: tuning for energy over all clocks is compared
-    with tuning for time in the smaller space that it has [Schoonhoven2024, figure 6.5].
+    The difficulty is that of what was measured. Where there are several graphics clocks also of time at the highest:
+    tuning for energy over all clocks is compared with tuning for time in the smaller space that it has
+    [Schoonhoven2024, figure 6.5].
+
+    Parameters
+    ----------
+    table : ResultTable
+        The measurements, n of them; of several of one configuration the last counts.
+    costs : Costs
+        Their times and energies, columns of shape (n,).
+    goal : Goal
+        The goal of the objective.
+
+    Returns
+    -------
+    dict of str to Difficulty
+        By 'time', 'energy', the name of the goal, and 'time at the highest clock'; without those of which every
+        configuration failed. Empty for fewer than FEWEST configurations with a known time.
     """
     rows, from_end = np.unique(table.rows()[: len(table)][::-1], return_index=True)
     rows, indices = rows.astype(np.int64), len(table) - 1 - from_end  # the last measurement of each row

@@ -42,7 +42,22 @@ class Tradeoff:
 def tradeoff(
     time_s: float, energy_j: float, *, to_time_s: float, to_energy_j: float, power_change: float | None = None
 ) -> Tradeoff:
-    """A choice of `to_time_s` and `to_energy_j` against one of `time_s` and `energy_j`, in any units."""
+    """Compare one choice with another one, by their times and energies in any units.
+
+    Parameters
+    ----------
+    time_s, energy_j : float
+        Time and energy of the choice to compare with; NaN if unknown.
+    to_time_s, to_energy_j : float
+        Time and energy of the other choice, in the same units; NaN if unknown.
+    power_change : float or None, optional
+        Relative change of the power; where None it follows from those of energy and time.
+
+    Returns
+    -------
+    Tradeoff
+        Relative changes; NaN if a figure is unknown.
+    """
     time_change, energy_change = relative_change(time_s, to_time_s), relative_change(energy_j, to_energy_j)
     if power_change is None:
         power_change = (1 + energy_change) / (1 + time_change) - 1
@@ -89,7 +104,23 @@ class Yearly:
 
 
 def yearly(power_w: float, change: Tradeoff, load: Load) -> Yearly:
-    """A year of `load` on boards that draw `power_w` with the fastest configuration. NaN if it is unknown."""
+    """Compute what a choice saves in a year of a load.
+
+    Parameters
+    ----------
+    power_w : float
+        Power of one board with the fastest configuration in W; NaN if unknown.
+    change : Tradeoff
+        Changes of the choice against the fastest configuration.
+    load : Load
+        Hours of the year in which the fastest configuration would run, boards, price and carbon intensity.
+
+    Returns
+    -------
+    Yearly
+        Energies in kWh, NaN if the power or the change is unknown; money and CO2 None where the load states no price or
+        carbon intensity.
+    """
     energy_kwh = power_w * load.hours_per_year * load.boards / 1000
     saved_kwh = energy_kwh * (0.0 - change.energy_change)  # nothing saved is 0, not -0
     return Yearly(
@@ -104,7 +135,18 @@ def yearly(power_w: float, change: Tradeoff, load: Load) -> Yearly:
 
 
 def percent_words(share: float) -> str:
-    """'18 %', '3.4 %', '0.4 %': whole from 10 % on; a dash if it is unknown."""
+    """Format the size of a share: '18 %', '3.4 %', '0.4 %'.
+
+    Parameters
+    ----------
+    share : float
+        The share, 0.18 for 18 %; its sign is dropped.
+
+    Returns
+    -------
+    str
+        Whole per cent from 10 % on; a dash if the share is NaN.
+    """
     if math.isnan(share):
         return UNKNOWN
     percent = abs(share) * 100
@@ -112,7 +154,20 @@ def percent_words(share: float) -> str:
 
 
 def change_words(change: float, what: str) -> str:
-    """'18 % less energy', 'the same time'."""
+    """Describe a relative change: '18 % less energy', 'the same time'.
+
+    Parameters
+    ----------
+    change : float
+        The change, -0.18 for 18 % less; below 0.05 % either way it is called the same.
+    what : str
+        What changes, 'energy'.
+
+    Returns
+    -------
+    str
+        The change and `what`; a dash in place of the number if the change is NaN.
+    """
     if _is_same(change):
         return f"the same {what}"
     return f"{percent_words(change)} {'less' if change < 0 else 'more'} {what}"
@@ -123,5 +178,16 @@ def _is_same(change: float) -> bool:
 
 
 def relative_change(before: float, after: float) -> float:
-    """0.04 is 4 % more; NaN if there was nothing before."""
+    """Compute a relative change: 0.04 is 4 % more.
+
+    Parameters
+    ----------
+    before, after : float
+        Two values of one figure, in the same unit.
+
+    Returns
+    -------
+    float
+        NaN if there was nothing before.
+    """
     return after / before - 1 if before else math.nan

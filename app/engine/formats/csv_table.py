@@ -1,6 +1,6 @@
 """A session as CSV: one row per measurement, units in the header, for spreadsheets; and back again.
 
-A cell of words that a spreadsheet would take for a formula has an apostrophe before it (`spreadsheet`).
+A cell of words that a spreadsheet would take for a formula has an apostrophe before it (`base/text.py`).
 
 Columns: the parameters, `state`, `error`, where and how it was measured, what the session is, then every value, the
 ends of its 95 % interval, and figures as they were measured where others are stated, which are not read back. The

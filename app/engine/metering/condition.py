@@ -45,9 +45,9 @@ class PowerHistory:
 
         Parameters
         ----------
-        time_s
+        time_s : float
             When it ended, s; a sample that is not later than the last does not count.
-        power_w
+        power_w : float
             The mean power since the sample before, W; NaN does not count.
         """
         if math.isnan(self._time_s):
@@ -73,10 +73,15 @@ class Condition:
 
         Parameters
         ----------
-        text
+        text : str
             The condition.
-        where
+        where : str
             Where it stands, for errors.
+
+        Returns
+        -------
+        Condition
+            The condition; a value that the text does not give is NaN.
 
         Raises
         ------
@@ -118,11 +123,11 @@ def drawn_lately_w(times_s: Floats, power_w: Floats, at_s: float) -> tuple[float
 
     Parameters
     ----------
-    times_s
-        When each sample ended, s, ascending; shape (n,).
-    power_w
-        The mean power of each sample, W; shape (n,).
-    at_s
+    times_s : array, shape (n,)
+        When each sample ended, s, ascending.
+    power_w : array, shape (n,)
+        The mean power of each sample, W.
+    at_s : float
         The time, s.
 
     Returns
@@ -158,7 +163,13 @@ class SeenConditions:
         return self._count
 
     def add(self, condition: Condition) -> None:
-        """Take in the condition of a window; unknown values do not count."""
+        """Take in the condition of a window.
+
+        Parameters
+        ----------
+        condition : Condition
+            The condition; a value that is NaN, not known, does not count.
+        """
         self._count += 1
         for name, ascending in self._values.items():
             value = getattr(condition, name)

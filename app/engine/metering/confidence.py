@@ -38,7 +38,18 @@ Interval = tuple[float, float]
 
 @lru_cache(maxsize=256)
 def student_t(degrees: int) -> float:
-    """Return the 97.5 % quantile of Student's t with so many degrees of freedom, at least 1."""
+    """Return the 97.5 % quantile of Student's t, for 95 % intervals.
+
+    Parameters
+    ----------
+    degrees : int
+        The degrees of freedom, at least 1.
+
+    Returns
+    -------
+    float
+        The quantile, in standard errors.
+    """
     from scipy.special import stdtrit  # imported late: the window opens without it
 
     return float(stdtrit(degrees, 0.975))
@@ -49,9 +60,9 @@ def confidence_interval(values: Sequence[float], independent: int | None = None)
 
     Parameters
     ----------
-    values
+    values : sequence of float
         The values, of any unit.
-    independent
+    independent : int or None, optional
         How many of them count as independent; all by default.
 
     Returns
@@ -72,22 +83,37 @@ def not_negative(interval: Interval) -> Interval:
     It covers the truth as often as the whole [Mandelkern2002], and reaches down to 0 if two repeats differ by much.
     A logarithmic interval covers as often too, but its upper end runs away: to 100 times the mean and more, where
     two repeats scatter by 30 %.
+
+    Parameters
+    ----------
+    interval : tuple of float
+        The lower and the upper end, of any unit.
+
+    Returns
+    -------
+    tuple of float
+        The interval from 0 on; unchanged if its upper end is not above 0.
     """
     low, high = interval
     return (max(0.0, low), high) if high > 0 else interval
 
 
 def interval_of_repeats(values: Sequence[float], intervals: Sequence[Interval]) -> Interval | None:
-    """Return the wider of Student's t over repeats and the mean of the repeats' intervals; None without either.
+    """Return the wider of Student's t over repeats and the mean of the repeats' intervals.
 
     Repeating does not remove an error that all of the repeats have in common.
 
     Parameters
     ----------
-    values
+    values : sequence of float
         The value of each repeat, of any unit.
-    intervals
+    intervals : sequence of tuple of float
         The 95 % intervals of repeats, as far as they are known.
+
+    Returns
+    -------
+    tuple of float or None
+        The wider interval, 95 %; None without either: fewer than two repeats, and no interval known.
     """
     candidates = [] if (over_repeats := confidence_interval(values)) is None else [over_repeats]
     if intervals:
@@ -106,12 +132,31 @@ class Spread:
         self._seen: deque[float] = deque(maxlen=64)  # relative variances
 
     def note(self, powers: Sequence[float]) -> None:
-        """Take in the powers of a window, W."""
+        """Take in the powers of a window.
+
+        Parameters
+        ----------
+        powers : sequence of float
+            The samples, W; fewer than LEAST_SPREAD do not count.
+        """
         if len(powers) >= LEAST_SPREAD:
             self._seen.append((stdev(powers) / fmean(powers)) ** 2)
 
     def half_w(self, powers: Sequence[float], due: int) -> float:
-        """Return half of the 95 % interval of a mean of `due` samples such as these, W; NaN below two."""
+        """Return half of the 95 % interval of the mean of samples.
+
+        Parameters
+        ----------
+        powers : sequence of float
+            The samples so far, W.
+        due : int
+            How many independent samples such as these the mean is of.
+
+        Returns
+        -------
+        float
+            The half-width, W; NaN for fewer than two powers.
+        """
         if len(powers) < 2:
             return math.nan
         degrees, moderated = len(powers) - 1, variance(powers)
@@ -130,13 +175,13 @@ def limited_interval(powers: Sequence[float], independent: int, limit_w: float, 
 
     Parameters
     ----------
-    powers
+    powers : sequence of float
         The samples, W.
-    independent
+    independent : int
         How many of them count as independent.
-    limit_w
+    limit_w : float
         The power limit, W; NaN if it is not known.
-    settled
+    settled : bool
         Whether the controller of the limit has come to rest.
 
     Returns
@@ -169,7 +214,18 @@ class Weights:
     until: Callable[[Floats], Floats]  # all weight before a place
 
     def between(self, begin: float, end: float) -> float:
-        """Return the share of all weight between two places."""
+        """Return the share of all weight between two places.
+
+        Parameters
+        ----------
+        begin, end : float
+            The places; beyond 0..1 they count as the window's ends.
+
+        Returns
+        -------
+        float
+            The share, 0..1.
+        """
         first, last = self.until(np.clip(np.array([begin, end]), 0.0, 1.0))
         return float(last - first)
 
@@ -183,19 +239,19 @@ def rates_in_cells(start: float, end: float, times: Floats, amounts: Floats, beg
 
     Parameters
     ----------
-    start, end
+    start, end : float
         The window.
-    times
-        When each amount was complete, ascending, in the unit of the window; shape (n,).
-    amounts
-        Each came evenly since the time before its own; shape (n,).
-    begin
+    times : array, shape (n,)
+        When each amount was complete, ascending, in the unit of the window.
+    amounts : array, shape (n,)
+        Each came evenly since the time before its own.
+    begin : float, optional
         When the first amount began.
 
     Returns
     -------
-    ndarray
-        Amount for each unit of time; shape (CELLS,).
+    array, shape (CELLS,)
+        Amount for each unit of time.
     """
     edges = np.linspace(start, end, CELLS + 1)
     done = np.interp(edges, np.concatenate([[begin], times]), np.concatenate([[0.0], np.cumsum(amounts)]))
@@ -204,7 +260,18 @@ def rates_in_cells(start: float, end: float, times: Floats, amounts: Floats, beg
 
 
 def smooth_mean(rates: Floats) -> float:
-    """Return the mean of rates by the weights `SMOOTH`; `rates` has the shape (CELLS,)."""
+    """Return the mean of rates by the weights `SMOOTH`.
+
+    Parameters
+    ----------
+    rates : array, shape (CELLS,)
+        The rates in equal cells of a window, of any unit.
+
+    Returns
+    -------
+    float
+        The mean, in their unit.
+    """
     return float(_weights()[0] @ rates)
 
 
@@ -213,9 +280,9 @@ def half_width(rates: Floats, scale: float | None = None) -> float:
 
     Parameters
     ----------
-    rates
-        The rates; shape (CELLS,).
-    scale
+    rates : array, shape (CELLS,)
+        The rates.
+    scale : float or None, optional
         What the result is relative to; the mean by default.
 
     Returns

@@ -72,10 +72,15 @@ class Beside:
 
         Parameters
         ----------
-        start_ns, end_ns
+        start_ns, end_ns : int
             The window, ns on the board's clock.
-        steady
+        steady : bool
             Whether nothing but one load ran in it.
+
+        Returns
+        -------
+        dict of str to SourcePower
+            By the name of the meter; a power that is not known is NaN, and its `said` states why.
         """
         powers = {}
         apart = self.clock is not None and not self.clock.kept_pace  # the board's time is none of the day
@@ -93,7 +98,21 @@ class Beside:
         return powers
 
     def complete(self, window: Window, *, steady: bool = True) -> Window:
-        """Return a window of the board's own sensor with the meters' powers; its power is that of the chosen source."""
+        """Return a window of the board's own sensor with the powers of every source.
+
+        Parameters
+        ----------
+        window : Window
+            The window, which has ended, by the board's own sensor; NaN as its power if the board has none.
+        steady : bool, optional
+            Whether nothing but one load ran in it.
+
+        Returns
+        -------
+        Window
+            The window with the meters' powers; its power and interval are those of the chosen source. If that is the
+            board's own sensor and its gain is to be taken out, both are corrected by it.
+        """
         board_w = window.power_w + window.aftereffect_w
         sources: dict[str, SourcePower] = {}
         if self.meters and not math.isnan(board_w):
@@ -137,12 +156,17 @@ def energy_of(meter: SampledMeter, start_ns: int, end_ns: int, *, steady: bool) 
 
     Parameters
     ----------
-    meter
+    meter : SampledMeter
         The meter.
-    start_ns, end_ns
+    start_ns, end_ns : int
         The window, ns on the board's clock.
-    steady
+    steady : bool
         Whether nothing but one load ran in it.
+
+    Returns
+    -------
+    Energy
+        The energy; `unknown` states why if the meter was lost, or reported power for too little of the window.
     """
     period_s = meter.info.period_s
     came = meter.wait_until(end_ns, PATIENCE_S + 2 * period_s)
@@ -193,7 +217,18 @@ _beside: dict[str, list[Beside]] = {}  # by the board's UUID, the newest last
 
 
 def meters_beside(info: GpuInfo) -> Beside | None:
-    """Return the meters that are beside a board now; None if there are none."""
+    """Return the meters that are beside a board now.
+
+    Parameters
+    ----------
+    info : GpuInfo
+        The board.
+
+    Returns
+    -------
+    Beside or None
+        The meters, those put there last where there are several choices; None if there are none.
+    """
     with _lock:
         stack = _beside.get(info.uuid)
         return stack[-1] if stack else None
@@ -201,7 +236,27 @@ def meters_beside(info: GpuInfo) -> Beside | None:
 
 @contextmanager
 def shared_meter(selector: str, gpu: Gpu) -> Iterator[SampledMeter]:
-    """Open a meter once for all that name it in the same way, and close it after the last. Raises as `open_meter`."""
+    """Open a meter once for all that name it in the same way, and close it after the last.
+
+    Parameters
+    ----------
+    selector : str
+        The meter, as `--meter` names it.
+    gpu : Gpu
+        The board that it is beside.
+
+    Yields
+    ------
+    SampledMeter
+        The meter, which is read from now on.
+
+    Raises
+    ------
+    InputError
+        Where no meter has that name, or it cannot be beside that board.
+    SensorError
+        Where the meter does not answer.
+    """
     key = (selector.strip(), gpu.info.uuid)
     with _opening:
         meter, users = _opened.get(key) or (SampledMeter(open_meter(selector, gpu)), 0)
@@ -221,10 +276,22 @@ def shared_meter(selector: str, gpu: Gpu) -> Iterator[SampledMeter]:
 def put_beside(gpu: Gpu, choice: MeterChoice) -> Iterator[Beside | None]:
     """Open meters and put them beside a board, for all measurements on it meanwhile; without a choice change nothing.
 
+    Parameters
+    ----------
+    gpu : Gpu
+        The board.
+    choice : MeterChoice
+        The meters, and which source counts. Without selectors the meters that are there already stay.
+
+    Yields
+    ------
+    Beside or None
+        The meters; without a choice those that are there already, None if there are none.
+
     Raises
     ------
     InputError
-        Where a meter or a source is unknown.
+        Where a meter or a source is unknown, or a gain is to be taken out that is not known or not needed.
     SensorError
         Where a meter does not answer.
     """
@@ -249,7 +316,18 @@ def put_beside(gpu: Gpu, choice: MeterChoice) -> Iterator[Beside | None]:
 
 
 def named(meters: Sequence[SampledMeter]) -> dict[str, SampledMeter]:
-    """Return the meters by their names in figures: their kinds, the second of a kind with a number."""
+    """Return the meters by their names in figures: their kinds, the second of a kind with a number.
+
+    Parameters
+    ----------
+    meters : sequence of SampledMeter
+        The meters, in the order in which those of a kind are numbered.
+
+    Returns
+    -------
+    dict of str to SampledMeter
+        By name: `rapl`, `rapl_2`.
+    """
     by_name: dict[str, SampledMeter] = {}
     for meter in meters:
         same = sum(other.info.kind == meter.info.kind for other in by_name.values())

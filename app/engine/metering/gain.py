@@ -47,7 +47,18 @@ class Gain:
     range_w: tuple[float, float]  # of the meter's power
 
     def corrected(self, power_w: float) -> float:
-        """Return the power that the meter would have reported, W."""
+        """Return the power that the meter would have reported.
+
+        Parameters
+        ----------
+        power_w : float
+            The power by the board's sensor, W.
+
+        Returns
+        -------
+        float
+            The power without offset and gain, W.
+        """
         return (power_w - self.offset_w) / self.gain
 
     @property
@@ -63,10 +74,15 @@ def fit_gain(meter: str, board_w: Sequence[float], meter_w: Sequence[float]) -> 
 
     Parameters
     ----------
-    meter
+    meter : str
         The name of the meter in figures.
-    board_w, meter_w
+    board_w, meter_w : sequence of float
         The power of each window by the board's sensor and by the meter, W; windows that one of them lacks are NaN.
+
+    Returns
+    -------
+    Gain
+        The gain, with an offset where the windows show one.
 
     Raises
     ------
@@ -112,12 +128,40 @@ def _least_squares(ratios: Floats, meter_w: Floats, *, offset: bool) -> tuple[li
 
 
 def known_gain(info: GpuInfo) -> Gain | None:
-    """Return the gain kept of a board; None without one. Another board of the same name has another gain."""
+    """Return the gain kept of a board. Another board of the same name has another gain.
+
+    Parameters
+    ----------
+    info : GpuInfo
+        The board.
+
+    Returns
+    -------
+    Gain or None
+        The gain; None if none is kept, or none that can be read.
+
+    Raises
+    ------
+    InputError
+        Where there can be no data folder, as `data_folder` raises it.
+    """
     return _FILES.read(_FILES.path(info.uuid), lambda document: read_gain(document["gain"]))
 
 
 def keep_gain(uuid: str, name: str, gain: Gain) -> None:
-    """Keep the gain that a session has shown of a board's sensor, in place of an earlier one."""
+    """Keep the gain that a session has shown of a board's sensor, in place of an earlier one.
+
+    Nothing is kept where the disk is full or read-only.
+
+    Parameters
+    ----------
+    uuid : str
+        The board's UUID.
+    name : str
+        The board's name.
+    gain : Gain
+        The gain.
+    """
     document = {"uuid": uuid, "name": name, "fitted_s": time.time(), "gain": as_json(gain)}
     with suppress(WattridgeError):  # a disk that is full or read-only: the session itself still holds it
         _FILES.keep(_FILES.path(uuid), document)
@@ -125,6 +169,16 @@ def keep_gain(uuid: str, name: str, gain: Gain) -> None:
 
 def read_gain(document: Any) -> Gain:
     """Read a gain from its JSON document.
+
+    Parameters
+    ----------
+    document : object
+        The document, which has the fields of a `Gain`.
+
+    Returns
+    -------
+    Gain
+        The gain.
 
     Raises
     ------

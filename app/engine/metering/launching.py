@@ -18,7 +18,13 @@ class LaunchingGpu(Gpu, Protocol):
     limits: DeviceLimits
 
     def begin(self, load: Load) -> None:
-        """Start launching; returns at once. Work under way goes over to the new load."""
+        """Start launching; returns at once. Work under way goes over to the new load.
+
+        Parameters
+        ----------
+        load : Load
+            What to launch, back to back until `end`.
+        """
         ...
 
     def end(self) -> Execution:
@@ -36,14 +42,41 @@ class BringsLoads(Protocol):
 
 
 def require_here(gpu: Gpu) -> None:
-    """Raise WattridgeError if the board is in another machine, which has to start what runs on it."""
+    """Require that a board is in this machine: another machine has to start what runs on its boards.
+
+    Parameters
+    ----------
+    gpu : Gpu
+        The board.
+
+    Raises
+    ------
+    WattridgeError
+        Where the board is in another machine.
+    """
     if gpu.info.host:
         remedy = f"start it there: {parse_address(gpu.info.host).login} wattridge ... --gpu {gpu.info.index}"
         raise WattridgeError("a board of another machine can only be watched and set from here", gpu.info.label, remedy)
 
 
 def require_launching(gpu: Gpu) -> LaunchingGpu:
-    """Return the board, typed as one that launches. Raises WattridgeError with an alternative where it cannot."""
+    """Return the board, typed as one that launches.
+
+    Parameters
+    ----------
+    gpu : Gpu
+        The board.
+
+    Returns
+    -------
+    LaunchingGpu
+        The same object.
+
+    Raises
+    ------
+    WattridgeError
+        Where the board cannot launch, or is in another machine; the error names an alternative.
+    """
     require_here(gpu)
     if isinstance(gpu, LaunchingGpu):
         return gpu
@@ -57,7 +90,20 @@ def require_launching(gpu: Gpu) -> LaunchingGpu:
 
 
 def lap(gpu: LaunchingGpu, load: Load) -> Execution:
-    """Return the execution of the launches since `begin` or the last lap, while launches of `load` go on."""
+    """Return the execution of the launches since `begin` or the last lap, while launches of the load go on.
+
+    Parameters
+    ----------
+    gpu : LaunchingGpu
+        The board. One that cannot time laps ends its launches and begins again.
+    load : Load
+        The load that it launches.
+
+    Returns
+    -------
+    Execution
+        How these launches went.
+    """
     lap_of_board: Callable[[], Execution] | None = getattr(gpu, "lap", None)
     if lap_of_board is not None:
         return lap_of_board()
@@ -67,7 +113,22 @@ def lap(gpu: LaunchingGpu, load: Load) -> Execution:
 
 
 def few(gpu: LaunchingGpu, load: Load, seconds: float) -> Execution:
-    """Return the execution of launches of `load` for about so long, at least one, after a few that do not count."""
+    """Run a few launches of a load, after a few that do not count.
+
+    Parameters
+    ----------
+    gpu : LaunchingGpu
+        The board. One that cannot run a few launches alone begins, and ends after that time; all of them count.
+    load : Load
+        The load.
+    seconds : float
+        About how long the launches take, s on the board's clock; there is at least one.
+
+    Returns
+    -------
+    Execution
+        How the launches that count went.
+    """
     few_of_board: Callable[[Load, float], Execution] | None = getattr(gpu, "few", None)
     if few_of_board is not None:
         return few_of_board(load, seconds)

@@ -64,7 +64,18 @@ COLD_AFTER_S: Final = 3.0  # idle for longer: warm up again
 
 
 def least_window_s(sensor: PowerSensor) -> float:
-    """Return the shortest useful window through these power readings, s."""
+    """Return the shortest useful window through these power readings.
+
+    Parameters
+    ----------
+    sensor : PowerSensor
+        The power readings.
+
+    Returns
+    -------
+    float
+        Its length, s.
+    """
     if sensor.buffered:
         return BUFFER_WINDOW_S
     return sensor.lead_s + sensor.refresh_s + (sensor.window_s or max(POLLED_WINDOW_S, 10 * sensor.refresh_s))
@@ -78,12 +89,12 @@ class Meter:
 
         Parameters
         ----------
-        gpu
+        gpu : LaunchingGpu
             The board.
-        needs
+        needs : collection of str, optional
             Names of figures that windows must be long enough for, where the board reports them: the memory's power is
             a slow average, and the core voltage of a real board is read about once a second.
-        target
+        target : float, optional
             Half of the 95 % interval of mean power that ends a window, relative.
         """
         self._gpu = gpu
@@ -109,11 +120,11 @@ class Meter:
 
         Parameters
         ----------
-        load
+        load : Load
             The load.
-        stop
+        stop : threading.Event or None, optional
             Ends the measurement when set.
-        settle_s, window_s
+        settle_s, window_s : float, optional
             How long the load runs before the window, and the length of that; lower bounds, s on the board's clock.
 
         Returns
@@ -139,9 +150,14 @@ class Meter:
         return window
 
     def look_again(self, run: Run) -> None:
-        """Measure the time per launch of a run again and keep the change in `run`; its power is not measured.
+        """Measure the time per launch of a run again and keep the change in the run; its power is not measured.
 
         Nothing is kept where a limit acted on the run, or while a clock that another load's limit lowered returns.
+
+        Parameters
+        ----------
+        run : Run
+            A run of this meter, whose load can still be launched; its `again` is set, relative.
         """
         if self._reasons(run.readings) & LIMITING:
             return
@@ -157,9 +173,9 @@ class Meter:
 
         Parameters
         ----------
-        load
+        load : Load
             The load.
-        stop
+        stop : threading.Event or None, optional
             Ends the run when set.
 
         Returns
@@ -194,11 +210,11 @@ class Meter:
 
         Parameters
         ----------
-        load
+        load : Load
             The load.
-        stop
+        stop : threading.Event or None, optional
             Ends the timing when set.
-        settle_s
+        settle_s : float, optional
             How long the load runs before it is timed, s on the board's clock.
 
         Returns
@@ -238,11 +254,11 @@ class Meter:
 
         Parameters
         ----------
-        load
+        load : Load
             The load.
-        stop
+        stop : threading.Event or None, optional
             Ends the run when set.
-        settle_s, window_s
+        settle_s, window_s : float, optional
             How long the load runs before the window, and the length of that; lower bounds, s on the board's clock.
 
         Returns
@@ -320,6 +336,16 @@ class Meter:
 
     def window(self, run: Run) -> Window:
         """Return the figures of a run that ended, once the buffer has reported its samples.
+
+        Parameters
+        ----------
+        run : Run
+            A run that `run` of this meter returned; samples of power are kept for half a minute.
+
+        Returns
+        -------
+        Window
+            The figures, with the powers by the meters beside the board.
 
         Raises
         ------

@@ -30,7 +30,22 @@ class OverRuns:
     def of(
         cls, values: Sequence[float], intervals: Sequence[Interval | None] = (), *, signed: bool = False
     ) -> OverRuns:
-        """Summarise one value, and the interval of its readings, of each run; a `signed` one can be negative."""
+        """Summarise a figure over the runs.
+
+        Parameters
+        ----------
+        values : sequence of float
+            Its value in each run, of any unit. One that is NaN leaves the summary unknown.
+        intervals : sequence of tuple of float or None, optional
+            The 95 % interval of each run's readings; None if it is not known.
+        signed : bool, optional
+            Whether the figure can be negative; if not, neither can its interval.
+
+        Returns
+        -------
+        OverRuns
+            The summary, in the unit of the values.
+        """
         if any(map(math.isnan, values)):
             return cls(math.nan, None, None, None, None)
         interval = interval_of_repeats(values, [ends for ends in intervals if ends is not None])
@@ -64,7 +79,18 @@ class BoardOverRuns:
 
     @classmethod
     def of(cls, spans: Sequence[Span]) -> BoardOverRuns:
-        """Summarise the spans of one board, one for each run."""
+        """Summarise the spans of one board.
+
+        Parameters
+        ----------
+        spans : sequence of Span
+            A span for each run, at least one.
+
+        Returns
+        -------
+        BoardOverRuns
+            Means over the runs, the range of the clock, and the seconds of each event reason in all.
+        """
         reasons: dict[str, float] = {}
         for name, seconds in (item for span in spans for item in span.event_reasons_s.items()):
             reasons[name] = reasons.get(name, 0.0) + seconds
@@ -97,7 +123,20 @@ class MeterOverRuns:
 
     @classmethod
     def of(cls, seen: Sequence[SourcePower], times_s: Sequence[float]) -> MeterOverRuns:
-        """Summarise the meter's powers of the runs, which took these times, s."""
+        """Summarise a meter's powers of the runs.
+
+        Parameters
+        ----------
+        seen : sequence of SourcePower
+            The mean power of each run by the meter, at least one; one that is NaN leaves the means unknown.
+        times_s : sequence of float
+            The time of each run, s.
+
+        Returns
+        -------
+        MeterOverRuns
+            The mean energy and power, and the cautions about them.
+        """
         energy_j = fmean(power.power_w * time_s for power, time_s in zip(seen, times_s, strict=True))
         note = "; ".join(dict.fromkeys(power.said for power in seen if power.said))
         return cls(energy_j, fmean(power.power_w for power in seen), seen[0].words, note)
@@ -148,9 +187,14 @@ def program_energy(
     runs : sequence of sequence of Span
         Of each run, a span of each board.
     idle : tuple of float and interval, or None
-        The power of the boards before the first run in W, with its interval.
+        The power of the boards before the first run in W, with its interval; None leaves out the energy above idle.
     by_meters : sequence of mapping
         Of each run, its power by each external meter.
+
+    Returns
+    -------
+    ProgramEnergy
+        The figures over the runs; those that are not known of every run are NaN.
     """
     spans = runs[0]
     condition = ", ".join(span.stated_for.words for span in spans if span.stated_for is not None)
@@ -210,7 +254,18 @@ def _figures(
 
 
 def sum_interval(intervals: Sequence[Interval | None]) -> Interval | None:
-    """Return the interval of a sum of independent figures, from theirs; None if one is not known."""
+    """Return the interval of a sum of independent figures, from theirs.
+
+    Parameters
+    ----------
+    intervals : sequence of tuple of float or None
+        The interval of each figure, all of one unit; None if it is not known.
+
+    Returns
+    -------
+    tuple of float or None
+        The interval of the sum; None if one of theirs is not known, or there are none.
+    """
     ends = [interval for interval in intervals if interval is not None]
     if not ends or len(ends) < len(intervals):
         return None

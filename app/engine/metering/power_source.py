@@ -44,10 +44,15 @@ def phases(times_s: Floats, launch_s: float) -> Floats:
 
     Parameters
     ----------
-    times_s
-        The times, s; shape (n,).
-    launch_s
+    times_s : array, shape (n,)
+        The times, s.
+    launch_s : float
         The time of one launch, s.
+
+    Returns
+    -------
+    array, shape (n,)
+        The phase at each time; 1.5 in the middle of the second launch.
     """
     return times_s / launch_s
 
@@ -57,8 +62,8 @@ def unseen(windows: list[Floats]) -> float:
 
     Parameters
     ----------
-    windows
-        Of each window the phases of its samples, in launches; shape (n,). Windows count alike, whatever their n.
+    windows : list of array, shape (n,)
+        Of each window the phases of its samples, in launches. Windows count alike, whatever their n.
 
     Returns
     -------
@@ -71,7 +76,23 @@ def unseen(windows: list[Floats]) -> float:
 
 
 def keeps_step(samples: int, refresh_s: float, launch_s: float) -> bool:
-    """Return whether the mean of so many samples, one each `refresh_s`, shows mostly one part of the launches."""
+    """Return whether the mean of samples shows mostly one part of the launches.
+
+    Parameters
+    ----------
+    samples : int
+        The number of samples.
+    refresh_s : float
+        From one sample to the next, s.
+    launch_s : float
+        The time of one launch, s; NaN if it is not known.
+
+    Returns
+    -------
+    bool
+        True if a second window is worth its time; False without samples, for launches so short that they average out
+        within one, and if the time of a launch is not known.
+    """
     if not launch_s >= SEEN_FROM_S or samples < 1:
         return False
     phase = phases(refresh_s * np.arange(samples, dtype=np.float64), launch_s)
@@ -86,13 +107,13 @@ def opposite_s(least_s: float, between_s: float, refresh_s: float, launch_s: flo
 
     Parameters
     ----------
-    least_s
+    least_s : float
         The shortest pause, s.
-    between_s
+    between_s : float
         The time from one middle to the other in which launches run, s.
-    refresh_s
+    refresh_s : float
         From one sample to the next, s.
-    launch_s
+    launch_s : float
         The time of one launch, s.
 
     Returns
@@ -184,11 +205,11 @@ def find_sensor(gpu: Gpu, characterisation: Characterisation | None, *, buffered
 
     Parameters
     ----------
-    gpu
+    gpu : Gpu
         The board.
-    characterisation
+    characterisation : Characterisation or None
         Its characterisation, where there is one.
-    buffered
+    buffered : bool
         Whether the driver's buffer answers.
 
     Returns
@@ -321,7 +342,7 @@ class PowerSource:
 
         Parameters
         ----------
-        samples
+        samples : iterable of tuple
             (time stamp in ns, power in W), oldest first.
         """
         fresh = list(samples)
@@ -332,7 +353,15 @@ class PowerSource:
             self._add(time_ns, time_ns, power_w)
 
     def poll(self, time_ns: int, power_w: float) -> None:
-        """Take in a reading, in W. A value that is the same a refresh later is a new one; before that, the old one."""
+        """Take in a reading. A value that is the same a refresh later is a new one; before that, the old one.
+
+        Parameters
+        ----------
+        time_ns : int
+            When it was read, ns on the board's clock.
+        power_w : float
+            The power, W; NaN does not count.
+        """
         if math.isnan(power_w):
             return
         self._history.add(time_ns / 1e9, power_w)
@@ -350,7 +379,13 @@ class PowerSource:
         self._polled = time_ns, power_w
 
     def edge(self, time_ns: int) -> None:
-        """Note that a load began or ended at that time."""
+        """Note that a load began or ended.
+
+        Parameters
+        ----------
+        time_ns : int
+            When it did, ns on the board's clock; not before the edge noted last.
+        """
         self._edges.append(time_ns)
         if self._edges_since_ns is None:
             self._edges_since_ns = time_ns
@@ -371,13 +406,35 @@ class PowerSource:
     # --- figures out ------------------------------------------------------------------------------------------------
 
     def powers(self, start_ns: int, end_ns: int) -> list[float]:
-        """Return the powers of the values that belong to a window, W, oldest first; its ends are in ns."""
+        """Return the powers of the values that belong to a window.
+
+        Parameters
+        ----------
+        start_ns, end_ns : int
+            The window, ns on the board's clock.
+
+        Returns
+        -------
+        list of float
+            The powers, W, oldest first; those of values that were split are without the load before.
+        """
         first, last = self._inside(start_ns, end_ns)
         powers = self._power_w[first:last].tolist()
         return [*self._freed(first, start_ns, end_ns)[1], *powers] if self.sensor.splits else powers
 
     def independent(self, values: Sequence[float] | Floats) -> int:
-        """Return how many of the values are independent of each other."""
+        """Return how many of the values are independent of each other.
+
+        Parameters
+        ----------
+        values : sequence of float or array, shape (n,)
+            Values in a row, of which only the number counts.
+
+        Returns
+        -------
+        int
+            The number: fewer than n where values average over more than a refresh.
+        """
         return round(len(values) * min(1.0, self.sensor.refresh_s / self.sensor.averaging_s))
 
     def steady(self, stretches: Sequence[Stretch], launch_s: float = math.nan) -> Energy:
@@ -388,10 +445,16 @@ class PowerSource:
 
         Parameters
         ----------
-        stretches
-            The windows.
-        launch_s
+        stretches : sequence of Stretch
+            The windows, at least one.
+        launch_s : float, optional
             The time of one launch, s; NaN if it does not matter.
+
+        Returns
+        -------
+        Energy
+            The energy of all of them together, unknown if no value belongs to any; times count from the start of the
+            first window.
         """
         origin_ns = stretches[0].start_ns
         parts: list[tuple[Stretch, Floats, list[float]]] = []
@@ -422,8 +485,13 @@ class PowerSource:
 
         Parameters
         ----------
-        start_ns, end_ns
+        start_ns, end_ns : int
             The window, ns on the board's clock.
+
+        Returns
+        -------
+        Energy
+            The energy; `unknown` states why if the window is too short, or values cover too little of it.
         """
         first, last = self._inside_probably(start_ns, end_ns)
         time_s = (end_ns - start_ns) / 1e9
@@ -439,14 +507,39 @@ class PowerSource:
         return self._energy(times_s, power_w, float(counts_s @ power_w) / time_s, half_w, time_s)
 
     def left_behind_w(self, start_ns: int, power_w: float) -> float:
-        """Return what the second before a window still adds to its power, W; 0 where values do not reach that far."""
+        """Return what the second before a window still adds to its power.
+
+        Parameters
+        ----------
+        start_ns : int
+            The window's start, ns on the board's clock.
+        power_w : float
+            The mean power of the window, W.
+
+        Returns
+        -------
+        float
+            The excess, W, negative after a lighter load; 0 where values do not reach that far, or no aftereffect of the
+            board is known.
+        """
         history = self.powers(start_ns - round(HISTORY_S * 1e9), start_ns)
         if not self.sensor.aftereffect or len(history) * self.sensor.refresh_s < LEAST_HISTORY * HISTORY_S:
             return 0.0
         return self.sensor.aftereffect * (fmean(history) - power_w)
 
     def drawn_lately_w(self, start_ns: int, end_ns: int) -> tuple[float, float]:
-        """Return the averages of the power over the last 1 and 30 s, W, in the mean of a window; NaN without values."""
+        """Return the averages of the power over the last 1 and 30 s, in the mean of a window.
+
+        Parameters
+        ----------
+        start_ns, end_ns : int
+            The window, ns on the board's clock.
+
+        Returns
+        -------
+        fast_w, slow_w : float
+            The averages, W; NaN without values.
+        """
         first, last = bisect_left(self._seen_ns, start_ns), bisect_right(self._seen_ns, end_ns)
         if first == last:  # no value came in the window: the one before
             first, last = max(0, last - 1), max(0, last - 1) + 1

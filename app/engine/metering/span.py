@@ -65,10 +65,15 @@ def read_span(watch: Watch, start_ns: int, end_ns: int) -> Span:
 
     Parameters
     ----------
-    watch
+    watch : Watch
         The watched board.
-    start_ns, end_ns
+    start_ns, end_ns : int
         The times, ns on the board's clock.
+
+    Returns
+    -------
+    Span
+        The span; `unknown` states why if its power is not known.
     """
     trace, gpu = watch.trace, watch.gpu
     sensor, energy = _energy(watch, start_ns, end_ns)
@@ -114,12 +119,17 @@ def window_of(span: Span, window_ns: tuple[int, int], time_s: float) -> Window:
 
     Parameters
     ----------
-    span
+    span : Span
         The span.
-    window_ns
+    window_ns : tuple of int
         Its begin and end, ns on the board's clock.
-    time_s
+    time_s : float
         The time of one unit of its work, s.
+
+    Returns
+    -------
+    Window
+        The window; a power that is not known is NaN, and a caution states why.
     """
     return Window(
         time_s=time_s,

@@ -52,7 +52,18 @@ class Look:
         return max(self.known.rate_half, self.known.power_half)
 
     def narrow(self, precision: float) -> bool:
-        """Return whether the load is steady, and throughput and power are known to that precision, relative."""
+        """Return whether the figures are known well enough.
+
+        Parameters
+        ----------
+        precision : float
+            The largest half-width of a 95 % interval, relative.
+
+        Returns
+        -------
+        bool
+            Whether the load is steady, and throughput and power are known to that precision.
+        """
         return self.steady and self.half <= precision
 
 
@@ -61,16 +72,21 @@ def look(times_s: Floats, work: Floats, power_times_s: Floats, power_w: Floats, 
 
     Parameters
     ----------
-    times_s
-        When each piece of work was done, s since the load began, ascending; shape (n,).
-    work
-        The work of each piece, of any unit; shape (n,).
-    power_times_s
-        When each power was measured, s, ascending; shape (m,), which may be 0.
-    power_w
-        The powers, W; shape (m,).
-    end_s
+    times_s : array, shape (n,)
+        When each piece of work was done, s since the load began, ascending.
+    work : array, shape (n,)
+        The work of each piece, of any unit.
+    power_times_s : array, shape (m,)
+        When each power was measured, s, ascending; m may be 0.
+    power_w : array, shape (m,)
+        The powers, W.
+    end_s : float
         The time by now, s.
+
+    Returns
+    -------
+    Look
+        The window, from the first beginning that is tried whose intervals are at most 3 times as wide as the least.
     """
     first = begins_at(_in_blocks(rates_in_cells(0.0, end_s, times_s, work)))
     if len(power_w):
@@ -91,10 +107,18 @@ def known_of(
 
     Parameters
     ----------
-    start_s, end_s
+    start_s, end_s : float
         The window, s since the load began.
-    times_s, work, power_times_s, power_w
-        As for `look`.
+    times_s, work : array, shape (n,)
+        When each piece of work was done, s, and its work, as for `look`.
+    power_times_s, power_w : array, shape (m,)
+        When each power was measured, s, and the powers, W, as for `look`.
+
+    Returns
+    -------
+    Known
+        The half-widths; those of throughput and cost are inf for fewer than 8 pieces of work in the window. Without
+        powers that of the power is 0, and that of the cost inf.
     """
     rate = rates_in_cells(start_s, end_s, times_s, work)
     pieces = int(np.count_nonzero(work[(times_s > start_s) & (times_s <= end_s)]))
@@ -115,8 +139,8 @@ def begins_at(values: Floats) -> int:
 
     Parameters
     ----------
-    values
-        The values, of any unit; shape (n,).
+    values : array, shape (n,)
+        The values, of any unit.
 
     Returns
     -------
@@ -139,17 +163,17 @@ def power_in_cells(start_s: float, end_s: float, times_s: Floats, power_w: Float
 
     Parameters
     ----------
-    start_s, end_s
+    start_s, end_s : float
         The window, s.
-    times_s
-        When each power was measured, s, ascending; shape (n,).
-    power_w
-        The powers, W; shape (n,).
+    times_s : array, shape (n,)
+        When each power was measured, s, ascending.
+    power_w : array, shape (n,)
+        The powers, W.
 
     Returns
     -------
-    ndarray
-        The mean power in each cell, W; shape (CELLS,).
+    array, shape (CELLS,)
+        The mean power in each cell, W.
     """
     ends = np.concatenate([(times_s[1:] + times_s[:-1]) / 2, [max(end_s, float(times_s[-1]))]])
     lengths = np.diff(ends, prepend=min(0.0, float(times_s[0])))

@@ -29,11 +29,11 @@ class Stopwatch:
 
         Parameters
         ----------
-        gpu
+        gpu : LaunchingGpu
             The device.
-        words
+        words : str
             Why a window has no energy, as its power source says it.
-        window_s
+        window_s : float or None, optional
             The least length of a window, s; WINDOW_S by default.
         """
         self._gpu = gpu
@@ -54,11 +54,11 @@ class Stopwatch:
 
         Parameters
         ----------
-        load
+        load : Load
             The load.
-        stop
+        stop : threading.Event or None, optional
             Ends the run when set.
-        settle_s, window_s
+        settle_s, window_s : float, optional
             How long the load runs before the window, and the length of that; lower bounds, s.
 
         Returns
@@ -72,7 +72,18 @@ class Stopwatch:
         return run
 
     def window(self, run: Run) -> Window:
-        """Return the figures of a run."""
+        """Return the figures of a run.
+
+        Parameters
+        ----------
+        run : Run
+            A run that `run` returned.
+
+        Returns
+        -------
+        Window
+            The time per launch, with the powers by the meters beside the device; without any, the power is NaN.
+        """
         execution = run.ended
         window = Window(
             time_s=execution.time_s,

@@ -95,7 +95,18 @@ class ThermalModel:
     wander_degrees: float = WANDER_DEGREES
 
     def learn(self, looks: Iterable[Look]) -> ThermalModel:
-        """Return the model after these windows; those of kernels seen once show nothing."""
+        """Return the model after more windows.
+
+        Parameters
+        ----------
+        looks : iterable of Look
+            The windows, in any order; those of kernels seen once show nothing.
+
+        Returns
+        -------
+        ThermalModel
+            The model; this one itself if the windows show nothing.
+        """
         rows, own_sd = _within_kernels(looks)
         if not len(rows):
             return self
@@ -135,7 +146,18 @@ class ThermalModel:
         return before + mean, covariance
 
     def weakened(self, share: float) -> ThermalModel:
-        """Return a model with that share of what was learnt: a prior for another time, or another board of its kind."""
+        """Return a model with less of what was learnt: a prior for another time, or another board of its kind.
+
+        Parameters
+        ----------
+        share : float
+            How much of what was learnt counts, 0..1; 0 leaves what is known of any board.
+
+        Returns
+        -------
+        ThermalModel
+            The weaker model.
+        """
         first = ANY_BOARD
         before, now = np.asarray(first.precision), np.asarray(self.precision)
         precision = before + share * (now - before)
@@ -159,11 +181,11 @@ class ThermalModel:
 
         Parameters
         ----------
-        power_w
+        power_w : float
             The power as measured, W.
-        measured
+        measured : Condition
             The condition of the measurement.
-        condition
+        condition : Condition
             The condition to state the power for.
 
         Returns
@@ -187,7 +209,7 @@ class ThermalModel:
         return student_t(round(self.wander_degrees)) * self.wander
 
     def uncertainty(self, step_sd: float, sampled: float = 0.0) -> float:
-        """Return the error of a stated power as another process would see it, beyond `sampled`; 95 %, relative.
+        """Return the error of a stated power as another process would see it, beyond the window's own interval.
 
         It is composed of the board's wander, as far as the samples of the window do not show it already, the step to
         the condition, and the difference of another process, whose buffers lie elsewhere: as much as windows differ by
@@ -195,10 +217,15 @@ class ThermalModel:
 
         Parameters
         ----------
-        step_sd
+        step_sd : float
             The relative standard deviation of the step to the condition.
-        sampled
+        sampled : float, optional
             The half-width of the window's own interval; 95 %, relative.
+
+        Returns
+        -------
+        float
+            The half-width, to be added in squares to the window's own; 95 %, relative.
         """
         within = math.sqrt(max(0.0, self.repeatability**2 - sampled**2))
         return math.hypot(
@@ -270,10 +297,20 @@ def known_heat(info: GpuInfo, now_s: float | None = None) -> BoardHeat:
 
     Parameters
     ----------
-    info
+    info : GpuInfo
         The board.
-    now_s
-        The time to reckon its age from, s since the epoch; now by default.
+    now_s : float or None, optional
+        The time to reckon its age from, s since the epoch; None for now.
+
+    Returns
+    -------
+    BoardHeat
+        The model, and the condition if it is the board's own; None as the condition otherwise.
+
+    Raises
+    ------
+    InputError
+        Where there can be no data folder, as `data_folder` raises it.
     """
     now_s = time.time() if now_s is None else now_s
     kept = _FILES.read(_FILES.path(info.uuid), _heat_of)
@@ -292,11 +329,11 @@ def keep_heat(info: GpuInfo, heat: BoardHeat, now_s: float | None = None) -> Non
 
     Parameters
     ----------
-    info
+    info : GpuInfo
         The board.
-    heat
+    heat : BoardHeat
         Its model and condition.
-    now_s
+    now_s : float or None, optional
         When it was learnt, s since the epoch; now by default.
     """
     document = {
@@ -311,7 +348,17 @@ def keep_heat(info: GpuInfo, heat: BoardHeat, now_s: float | None = None) -> Non
 
 
 def model_from_json(document: Any) -> ThermalModel:
-    """Read a model from its JSON document, which has its fields.
+    """Read a model from its JSON document.
+
+    Parameters
+    ----------
+    document : object
+        The document, which has the fields of a `ThermalModel`.
+
+    Returns
+    -------
+    ThermalModel
+        The model.
 
     Raises
     ------
@@ -367,7 +414,15 @@ class BoardLearning:
         self._repeated = 0  # looks at kernels that were looked at more than once: what can be learnt from
 
     def note(self, kernel: str, window: Window) -> None:
-        """Take in a window in which that kernel ran. Under a limit it does not show the power of the kernel."""
+        """Take in a window in which a kernel ran.
+
+        Parameters
+        ----------
+        kernel : str
+            The name of the kernel, the same for each of its windows.
+        window : Window
+            The window. Under a limit it does not show the power of the kernel: only its condition counts.
+        """
         self._seen.add(window.condition)
         if not window.limited and window.power_w > 0:
             ends = window.power_interval_w
@@ -397,7 +452,18 @@ class BoardLearning:
         self._learnt, self._learnt_from = self._known.model.learn(repeated), self._repeated
 
     def stated_w(self, window: Window) -> float:
-        """Return the window's power at the condition, W; at a limit, which sets the power, as it was drawn."""
+        """Return the power of a window at the condition.
+
+        Parameters
+        ----------
+        window : Window
+            The window.
+
+        Returns
+        -------
+        float
+            The power, W; at a limit, which sets the power, as it was drawn.
+        """
         if window.limited or not window.power_w > 0:
             return window.power_w
         return self.model.stated(window.power_w, window.condition, self.condition)[0]
@@ -407,7 +473,7 @@ class BoardLearning:
 
         Parameters
         ----------
-        fix_condition
+        fix_condition : bool
             Fix the usual condition of these windows as the board's, if it has none yet.
         """
         self.learn_all()

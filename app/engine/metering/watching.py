@@ -60,7 +60,7 @@ class Watch(LiveBoard):
         """Return how the board's power follows its temperature, as far as sessions have shown by now."""
         try:
             return known_heat(self.gpu.info)
-        except OSError:
+        except (OSError, InputError):  # measuring needs no data folder
             return BoardHeat()
 
     def sensor(self) -> PowerSensor | None:
@@ -73,7 +73,20 @@ class Watch(LiveBoard):
         return self._ended.is_set()
 
     def wait_until(self, condition: Callable[[], bool], patience_s: float) -> bool:
-        """Wait until `condition()`; False after `patience_s` on the board's clock, or once no more readings come."""
+        """Wait until a condition holds.
+
+        Parameters
+        ----------
+        condition : callable
+            Takes nothing and returns whether the condition holds; called every 5 ms or so.
+        patience_s : float
+            How long to wait at most, s on the board's clock.
+
+        Returns
+        -------
+        bool
+            Whether the condition holds; False after the patience, or once no more readings come.
+        """
         deadline_ns = self.gpu.clock.now_ns() + round(patience_s * 1e9)
         while not condition():
             if self.ended or self.gpu.clock.now_ns() >= deadline_ns:
@@ -123,11 +136,16 @@ def watch(board: Gpu | str | int | None, opener: Opener | None = None) -> Watch:
 
     Parameters
     ----------
-    board
+    board : Gpu, str, int or None
         An open board, or the name that `--gpu` would take. A board that is named is opened once for all its users,
         without its voltage, and closed after the last of them.
-    opener
-        What opens a board by its name.
+    opener : callable or None, optional
+        What opens a board by its name; None for `open_gpu`.
+
+    Returns
+    -------
+    Watch
+        The watched board, which has its first reading if that came within 2 s.
 
     Raises
     ------

@@ -103,7 +103,20 @@ class Run:
 
 
 def steady(before: Window | None, after: Window) -> bool:
-    """Return whether two windows in a row agree: the controller of the limit is at rest. One alone does not show it."""
+    """Return whether two windows in a row agree: the controller of the limit is at rest.
+
+    Parameters
+    ----------
+    before : Window or None
+        The first window; None if there is none. A figure of it that is NaN does not count.
+    after : Window
+        The second.
+
+    Returns
+    -------
+    bool
+        Whether clock, time per launch and power stand still; False without a first window: one alone does not show it.
+    """
     if before is None:
         return False
     pairs = (

@@ -76,18 +76,74 @@ class ClockFit:
 
 
 def fits_of_file(path: Path) -> list[ClockFit]:
-    """The fits of clocks and power limits in a CSV or a recording. Raises InputError if there is none."""
+    """Fit the clocks and power limits in a file.
+
+    Parameters
+    ----------
+    path : Path
+        A CSV, a log or a recording.
+
+    Returns
+    -------
+    list of ClockFit
+        At least one: one for each load; of many loads, or of several series of power limits, the best of each board.
+
+    Raises
+    ------
+    InputError
+        If there is none, or the file cannot be read.
+    """
     return _worded(_found(lambda: read_series(path), read_caps(path), path.name), str(path.resolve()))
 
 
 def fits_of_table(table: ResultTable, gpu: str, origin: str, *, simulated: bool) -> list[ClockFit]:
-    """The fits of measurements. Raises InputError if there is none."""
+    """Fit the clocks and power limits of a table of measurements.
+
+    Parameters
+    ----------
+    table : ResultTable
+        The measurements.
+    gpu : str
+        Name of the board.
+    origin : str
+        The file, session or sweep that they are from, in words.
+    simulated : bool
+        Whether the board is simulated.
+
+    Returns
+    -------
+    list of ClockFit
+        At least one: one for each load; of many loads, or of several series of power limits, the best.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
     caps = caps_of_table(table, gpu, simulated=simulated)
     return _found(lambda: series_of_table(table, gpu=gpu, simulated=simulated), caps, origin)
 
 
 def fits_of_store(store: Store, session: int) -> list[ClockFit]:
-    """The fits of a stored session. Raises InputError if there is none."""
+    """Fit the clocks and power limits of a stored session.
+
+    Parameters
+    ----------
+    store : Store
+        Where it is kept.
+    session : int
+        Its id.
+
+    Returns
+    -------
+    list of ClockFit
+        As `fits_of_table` returns them.
+
+    Raises
+    ------
+    InputError
+        If there is no fit, or no such session.
+    """
     loaded = store.load(session)
     record = loaded.record
     origin = f"session {session}, {record.title}"
@@ -96,7 +152,20 @@ def fits_of_store(store: Store, session: int) -> list[ClockFit]:
 
 
 def newest_fit(store: Store, gpu: str) -> list[ClockFit]:
-    """The newest fit of a board of that name that was made here; nothing if there is none."""
+    """Return the newest fit of a board of that name that was made here.
+
+    Parameters
+    ----------
+    store : Store
+        Where fits are kept.
+    gpu : str
+        Name of the board.
+
+    Returns
+    -------
+    list of ClockFit
+        One; empty if there is none.
+    """
     newest = latest_fit(store, gpu)
     return [] if newest is None else [ClockFit(newest[0], None, newest[1])]
 
@@ -161,15 +230,43 @@ def fit_of_sweep(
     stop: threading.Event | None = None,
     guard: DeviceGuard | None = None,
 ) -> tuple[FrequencyFit, str]:
-    """Sweep the clocks under full load and fit; the fit, and what it was fitted to in words.
+    """Sweep the clocks under full load and fit.
 
-    At most `points` clocks, each where it adds most, or evenly spread where not `steered`; with `memory_clocks` at
-    each memory clock of the board. Raises WattridgeError if the board cannot run or be set, or where `stop` ended
-    the sweep.
+    Parameters
+    ----------
+    gpu : Gpu
+        The board.
+    points : int, optional
+        The most clocks to measure, at each memory clock.
+    steered : bool, optional
+        Whether each clock is the one that adds most; else they are evenly spread.
+    memory_clocks : bool, optional
+        Whether to sweep at each memory clock of the board; else at the one it has.
+    on_progress : callable or None, optional
+        Called after each clock with the number measured and the number in all; it starts anew at each memory clock.
+    stop : threading.Event or None, optional
+        Ends the sweep when set.
+    guard : DeviceGuard or None, optional
+        Sets the board; None makes a guard that can set a simulated board only.
+
+    Returns
+    -------
+    tuple of FrequencyFit and str
+        The fit, and what it was fitted to in words.
+
+    Raises
+    ------
+    InputError
+        If the board reports no clocks of the kind to sweep.
+    WattridgeError
+        If the board cannot run or be set, or where `stop` ended the sweep.
     """
     series = []
+    memories = gpu.memory_clocks_mhz() if memory_clocks else [None]
+    if not memories:
+        raise InputError("the board reports no memory clocks", gpu.info.label, "sweep at the memory clock that it has")
     with running_board(gpu, guard) as (board, inside, load):
-        for memory in gpu.memory_clocks_mhz() if memory_clocks else [None]:
+        for memory in memories:
             sweep = sweep_clocks(
                 board,
                 inside,
@@ -197,7 +294,31 @@ def caps_of_sweep(
     stop: threading.Event | None = None,
     guard: DeviceGuard | None = None,
 ) -> CapFit:
-    """The same load as of `fit_of_sweep` under `points` power limits. Raises WattridgeError as that does."""
+    """Sweep power limits under the same load as `fit_of_sweep`, and fit.
+
+    Parameters
+    ----------
+    gpu : Gpu
+        The board.
+    points : int, optional
+        How many power limits to measure.
+    on_progress : callable or None, optional
+        Called after each limit with the number measured and the number in all.
+    stop : threading.Event or None, optional
+        Ends the sweep when set.
+    guard : DeviceGuard or None, optional
+        Sets the board; None makes a guard that can set a simulated board only.
+
+    Returns
+    -------
+    CapFit
+        The fit.
+
+    Raises
+    ------
+    WattridgeError
+        If the board cannot run or be set, or where fewer than three limits were measured.
+    """
     with running_board(gpu, guard) as (board, inside, load):
         swept = sweep_limits(board, inside, points=points, load=load, on_progress=on_progress, stop=stop).points
     assert swept.requested_mhz is not None
@@ -211,16 +332,34 @@ def caps_of_sweep(
         observed_clock_mhz=swept.clock_mhz,
         simulated=swept.simulated,
     )
-    if fit is None:
+    if fit is None and stop is not None and stop.is_set():
         raise WattridgeError("the sweep of power limits was stopped", gpu.info.label)
+    if fit is None:
+        what = "the sweep measured fewer than three different power limits"
+        raise WattridgeError(what, gpu.info.label, "sweep more points, or compare clocks alone")
     return fit
 
 
 @contextmanager
 def running_board(gpu: Gpu, guard: DeviceGuard | None) -> Iterator[tuple[Gpu, DeviceGuard, Load | None]]:
-    """The board ready to run a load, its guard, and the load; None is the one that `sweep_clocks` runs by default.
+    """Make a board ready to run a load. A real one runs multiply-adds on all its multiprocessors.
 
-    A real board runs multiply-adds on all its multiprocessors. Raises WattridgeError if it may not be set.
+    Parameters
+    ----------
+    gpu : Gpu
+        The board.
+    guard : DeviceGuard or None
+        Sets the board; None makes a guard that can set a simulated board only.
+
+    Yields
+    ------
+    tuple of Gpu, DeviceGuard and Load or None
+        The board, its guard, and the load; None is the one that `sweep_clocks` runs by default.
+
+    Raises
+    ------
+    WattridgeError
+        If the board may not be set, or no kernel can run on it from here.
     """
     guard = guard if guard is not None else DeviceGuard(gpu)
     if not gpu.info.live:
@@ -236,20 +375,66 @@ def running_board(gpu: Gpu, guard: DeviceGuard | None) -> Iterator[tuple[Gpu, De
 
 
 def fit_of_session(session: LoadedSession) -> tuple[FrequencyFit, str]:
-    """Fit to a stored session's measurements; as `fit_of_table`."""
+    """Fit to a stored session's measurements.
+
+    Parameters
+    ----------
+    session : LoadedSession
+        The session.
+
+    Returns
+    -------
+    tuple of FrequencyFit and str
+        As `fit_of_table` returns them.
+
+    Raises
+    ------
+    InputError
+        If no measurement has a clock and a power.
+    """
     record = session.record
     return fit_of_table(session.table, record.title, record.gpu, record.source)
 
 
 def caps_of_session(session: LoadedSession) -> list[CapFit]:
-    """The power limits of a stored session; empty if it has none."""
+    """Fit the power limits of a stored session.
+
+    Parameters
+    ----------
+    session : LoadedSession
+        The session.
+
+    Returns
+    -------
+    list of CapFit
+        One per configuration with three limits or more; empty if it has none.
+    """
     return caps_of_table(session.table, session.record.gpu, simulated=session.record.source == "simulated")
 
 
 def fit_of_table(table: ResultTable, title: str, gpu: str, source: str) -> tuple[FrequencyFit, str]:
-    """Fit to a session's measurements on a board; the fit, and what it was fitted to in words.
+    """Fit to a session's measurements on a board.
 
-    Raises InputError if they hold too few clocks.
+    Parameters
+    ----------
+    table : ResultTable
+        The measurements.
+    title : str
+        Title of the session.
+    gpu : str
+        Name of the board.
+    source : str
+        Where the readings are from, such as 'nvml' or 'simulated'; named in the words unless that is a real board.
+
+    Returns
+    -------
+    tuple of FrequencyFit and str
+        The fit, not identifiable where they hold too few clocks; and what it was fitted to in words.
+
+    Raises
+    ------
+    InputError
+        If no measurement has a clock and a power.
     """
     fit = fit_memory_clocks(series_of_table(table, gpu=gpu, simulated=source == "simulated"))
     return fit, f"session of {title}, {fit.series}{'' if source in LIVE else f', {source}'}"

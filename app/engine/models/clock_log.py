@@ -75,16 +75,16 @@ def log_times(columns: Columns, clock: str, time: str | None) -> tuple[Floats, b
 
     Parameters
     ----------
-    columns
+    columns : Columns
         The table, n rows.
-    clock
+    clock : str
         Name of the column of clocks.
-    time
+    time : str or None
         Name of a column of times, which may be those of the readings or durations; None if there is none.
 
     Returns
     -------
-    tuple of ndarray of float64 and bool, or None
+    tuple of array and bool, or None
         Times of shape (n,), and whether these are seconds rather than numbers of readings; None for a table of
         measurements.
     """
@@ -114,12 +114,12 @@ def plateaus(log: Log) -> tuple[list[Plateau], list[Rows]]:
 
     Parameters
     ----------
-    log
+    log : Log
         Readings in the order of time, arrays of shape (n,).
 
     Returns
     -------
-    tuple of list of Plateau and list of ndarray
+    tuple of list of Plateau and list of array
         The plateaus by ascending clock, and the rows of each; empty if there are none.
     """
     usable = np.isfinite(log.clock_mhz) & (log.clock_mhz > 0) & (log.power_w > 0)
@@ -150,7 +150,7 @@ def ceiling_w(log: Log) -> float | None:
 
     Parameters
     ----------
-    log
+    log : Log
         Readings in the order of time, arrays of shape (n,).
 
     Returns

@@ -16,7 +16,22 @@ _fitted = partial(Figure, unknown=NOT_IDENTIFIABLE)  # what the points may not d
 
 
 def describe_fit(fit: FrequencyFit, origin: str = "", plateaus: Sequence[Plateau] = ()) -> Description:
-    """A frequency model; `origin` is where the points are from, `plateaus` those of a clock log."""
+    """Describe a frequency model.
+
+    Parameters
+    ----------
+    fit : FrequencyFit
+        The model.
+    origin : str, optional
+        Where the points are from; empty for the series.
+    plateaus : sequence of Plateau, optional
+        Those of a clock log; empty if the points are not from one.
+
+    Returns
+    -------
+    Description
+        Its figures, the plateaus, and the clocks for other goals and at other memory clocks.
+    """
     against_fastest: list[list[Cell]] = [
         [choice.wish, choice.clock_mhz, change(choice.energy), change(choice.time)] for choice in fit.choices
     ]
@@ -46,7 +61,20 @@ def describe_fit(fit: FrequencyFit, origin: str = "", plateaus: Sequence[Plateau
 
 
 def describe_caps(caps: CapFit, series: Sequence[CapFit] = ()) -> Description:
-    """Power limits; `series` are all that were measured, of which `caps` is one."""
+    """Describe power limits.
+
+    Parameters
+    ----------
+    caps : CapFit
+        The series to describe.
+    series : sequence of CapFit, optional
+        All that were measured, of which `caps` is one; figures of all are given where there are several.
+
+    Returns
+    -------
+    Description
+        Its figures, and what was measured under each limit.
+    """
     figures = [
         Figure("Best power limit", caps.best_limit_w, "W", meaning="least energy per work", important=True),
         Figure("Energy there", change(1 - caps.saving), meaning="against the highest limit"),
@@ -76,7 +104,18 @@ def describe_caps(caps: CapFit, series: Sequence[CapFit] = ()) -> Description:
 
 
 def describe_comparison(clocks: CapsAgainstClocks) -> Description:
-    """Clocks against power limits for the same load."""
+    """Describe clocks against power limits for the same load.
+
+    Parameters
+    ----------
+    clocks : CapsAgainstClocks
+        The comparison.
+
+    Returns
+    -------
+    Description
+        The best of each, over the board left to itself.
+    """
     rows = [
         [name, f"{side.setting:.0f} {unit}", change(side.energy), change(side.speed)]
         for name, side, unit in (("locked clock", clocks.clocks, "MHz"), ("power limit", clocks.caps, "W"))
@@ -95,7 +134,24 @@ def describe_comparison(clocks: CapsAgainstClocks) -> Description:
 def describe_load(
     fit: FrequencyFit | None, caps: CapFit | None, comparison: CapsAgainstClocks | None, origin: str = ""
 ) -> list[Description]:
-    """What is known of one load: the frequency model, the power limits, and the two side by side."""
+    """Describe what is known of one load.
+
+    Parameters
+    ----------
+    fit : FrequencyFit or None
+        The frequency model.
+    caps : CapFit or None
+        The power limits.
+    comparison : CapsAgainstClocks or None
+        The two side by side.
+    origin : str, optional
+        Where the points of `fit` are from; empty for the series.
+
+    Returns
+    -------
+    list of Description
+        One for each that is not None, in that order.
+    """
     descriptions = [describe_fit(fit, origin)] if fit is not None else []
     descriptions += [describe_caps(caps)] if caps is not None else []
     return [*descriptions, *([describe_comparison(comparison)] if comparison is not None else [])]

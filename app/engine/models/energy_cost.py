@@ -73,12 +73,30 @@ class GaussianRegression:
     weights: Floats  # (rows,)
 
     def mean(self, inputs: Floats) -> Floats:
-        """The expected value of each row of `inputs`, shape (rows, columns); NaN stands for an unknown number."""
+        """Compute the expected value of each row.
+
+        Parameters
+        ----------
+        inputs : array, shape (rows, columns)
+            Columns as of the rows that were learnt from; NaN stands for an unknown number, which counts as the column's
+            mean.
+
+        Returns
+        -------
+        array, shape (rows,)
+            In the unit of the values that were learnt from.
+        """
         near = np.exp(-0.5 * _squares(self._scaled(inputs), self.points))
         return np.asarray(self.constant + self.spread**2 * (near @ self.weights))
 
     def to_json(self) -> dict[str, Any]:
-        """As it is kept."""
+        """Make the document in which the regression is kept.
+
+        Returns
+        -------
+        dict
+            Numbers and lists, as `from_json` reads them.
+        """
         return {
             "varying": np.flatnonzero(self.varying).tolist(),
             "centre": self.centre.tolist(),
@@ -91,7 +109,31 @@ class GaussianRegression:
 
     @classmethod
     def from_json(cls, document: Any, columns: int) -> GaussianRegression:
-        """The reverse of `to_json`, for inputs of so many columns. Raises ValueError, TypeError or KeyError."""
+        """Read a document, the reverse of `to_json`.
+
+        Parameters
+        ----------
+        document : object
+            What `to_json` made, as JSON reads it.
+        columns : int
+            How many columns the inputs have.
+
+        Returns
+        -------
+        GaussianRegression
+            The regression.
+
+        Raises
+        ------
+        KeyError
+            If a field is missing.
+        TypeError
+            If a field is of another kind.
+        ValueError
+            If the document is of another number of columns, or its numbers are not finite or not of one size.
+        OverflowError
+            If a number is too large.
+        """
         varying = np.zeros(columns, dtype=np.bool_)
         indices = [int(value) for value in document["varying"]]
         if indices != sorted({item for item in indices if 0 <= item < columns}):
@@ -115,10 +157,10 @@ def regress(inputs: Floats, values: Floats) -> GaussianRegression:
 
     Parameters
     ----------
-    inputs
-        Shape (rows, columns); NaN, an unknown number, counts as that column's mean.
-    values
-        Shape (rows,), at least one.
+    inputs : array, shape (rows, columns)
+        NaN, an unknown number, counts as that column's mean.
+    values : array, shape (rows,)
+        At least one.
 
     Returns
     -------
@@ -230,7 +272,18 @@ class Sample:
     time_s: Floats
 
     def columns(self, names: Sequence[str]) -> Floats:
-        """Those of that name, in that order; NaN if there is none."""
+        """Select features by name, in the order of the names.
+
+        Parameters
+        ----------
+        names : sequence of str
+            The names; they need not be those of the sample.
+
+        Returns
+        -------
+        array, shape (kernels, names)
+            NaN if there is no feature of that name, or its value is unknown.
+        """
         positions = {name: index for index, name in enumerate(self.names)}
         result = np.full((len(self.time_s), len(names)), np.nan)
         for index, name in enumerate(names):
@@ -239,7 +292,18 @@ class Sample:
         return result
 
     def of(self, which: Any) -> Sample:
-        """Some of the kernels."""
+        """Select some of the kernels.
+
+        Parameters
+        ----------
+        which : array or slice
+            Positions of the kernels, or a mask of shape (kernels,).
+
+        Returns
+        -------
+        Sample
+            Those kernels.
+        """
         return Sample(self.names, self.features[which], self.time_s[which])
 
 
@@ -257,11 +321,35 @@ class EnergyCostModel:
     prior: EnergyCostModel | None = None
 
     def energy_j(self, sample: Sample) -> Floats:
-        """The energy of a launch of each kernel, J, shape (kernels,). A prediction, never a measurement."""
+        """Predict the energy of a launch of each kernel. It is a prediction, never a measurement.
+
+        Parameters
+        ----------
+        sample : Sample
+            Kernels of the problem that the model was fitted to, with their times in s.
+
+        Returns
+        -------
+        array, shape (kernels,)
+            Energy in J.
+        """
         return self.least_energy_j * self.relative_energy(sample, self.least_time_s)
 
     def relative_energy(self, sample: Sample, least_time_s: float) -> Floats:
-        """E / E_min of kernels of a problem whose fastest one takes `least_time_s`, shape (kernels,)."""
+        """Predict E / E_min of kernels of any problem.
+
+        Parameters
+        ----------
+        sample : Sample
+            The kernels, with their times in s.
+        least_time_s : float
+            Time of the problem's fastest kernel in s.
+
+        Returns
+        -------
+        array, shape (kernels,)
+            Without a unit, from about a thousandth to a thousand.
+        """
         log_energy = _start(self.exponent, self.prior, sample, least_time_s)
         if self.regression is None:
             log_energy = log_energy + self.level
@@ -272,7 +360,13 @@ class EnergyCostModel:
     # --- kept -------------------------------------------------------------------------------------------------------
 
     def to_json(self) -> dict[str, Any]:
-        """As it is kept. Only of a model that was fitted without a prior."""
+        """Make the document in which the model is kept. Only of one that was fitted without a prior.
+
+        Returns
+        -------
+        dict
+            Numbers, names and lists, as `from_json` reads them.
+        """
         assert self.prior is None, "g means nothing without the prior"
         return {
             "names": list(self.names),
@@ -286,7 +380,25 @@ class EnergyCostModel:
 
     @classmethod
     def from_json(cls, document: Any, where: str) -> EnergyCostModel:
-        """The reverse of `to_json`. Raises InputError for a damaged one."""
+        """Read a document, the reverse of `to_json`.
+
+        Parameters
+        ----------
+        document : object
+            What `to_json` made, as JSON reads it.
+        where : str
+            The file or folder that it is from, for the error.
+
+        Returns
+        -------
+        EnergyCostModel
+            The model, without a prior.
+
+        Raises
+        ------
+        InputError
+            For a damaged document.
+        """
         try:
             names = tuple(str(name) for name in document["names"])
             least_time_s, least_energy_j = float(document["least_time_s"]), float(document["least_energy_j"])
@@ -307,11 +419,11 @@ def fit(sample: Sample, energy_j: Floats, prior: EnergyCostModel | None = None) 
 
     Parameters
     ----------
-    sample
+    sample : Sample
         The kernels, with their features and times in s.
-    energy_j
-        Energy of a launch of each in J, shape (kernels,), at least one, all above 0.
-    prior
+    energy_j : array, shape (kernels,)
+        Energy of a launch of each in J, at least one, all above 0.
+    prior : EnergyCostModel or None, optional
         What g starts from instead of the power of tau.
 
     Returns
@@ -336,12 +448,12 @@ def helps(prior: EnergyCostModel, sample: Sample, energy_j: Floats) -> tuple[flo
 
     Parameters
     ----------
-    prior
+    prior : EnergyCostModel
         The model that g would start from.
-    sample
+    sample : Sample
         The kernels, with their features and times in s.
-    energy_j
-        Energy of a launch of each in J, shape (kernels,).
+    energy_j : array, shape (kernels,)
+        Energy of a launch of each in J.
 
     Returns
     -------
@@ -356,11 +468,11 @@ def held_out_error(sample: Sample, energy_j: Floats, prior: EnergyCostModel | No
 
     Parameters
     ----------
-    sample
+    sample : Sample
         The kernels, with their features and times in s.
-    energy_j
-        Energy of a launch of each in J, shape (kernels,).
-    prior
+    energy_j : array, shape (kernels,)
+        Energy of a launch of each in J.
+    prior : EnergyCostModel or None, optional
         What g starts from; None for the power of tau.
 
     Returns
@@ -380,18 +492,18 @@ def held_out_errors(
 
     Parameters
     ----------
-    sample
+    sample : Sample
         The kernels, with their features and times in s.
-    energy_j
-        Energy of a launch of each in J, shape (kernels,).
-    order
-        A permutation, shape (kernels,); the same place modulo the number of folds is held out together.
-    prior
+    energy_j : array, shape (kernels,)
+        Energy of a launch of each in J.
+    order : array of int, shape (kernels,)
+        A permutation; the same place modulo the number of folds is held out together.
+    prior : EnergyCostModel or None, optional
         What g starts from; None for the power of tau.
 
     Returns
     -------
-    ndarray of float64, shape (kernels,)
+    array, shape (kernels,)
         Predicted over measured energy minus 1.
     """
     errors, fold = np.empty(len(energy_j)), order % _FOLDS
@@ -410,8 +522,8 @@ def error_share(predicted_j: Floats, measured_j: Floats) -> float:
 
     Parameters
     ----------
-    predicted_j, measured_j
-        Energies in J, shape (kernels,).
+    predicted_j, measured_j : array, shape (kernels,)
+        Energies in J.
 
     Returns
     -------
@@ -447,7 +559,19 @@ def _most_telling(energy_j: Floats) -> npt.NDArray[np.intp]:
 
 
 def keep_model(board: str, parameters: Sequence[str], model: EnergyCostModel) -> None:
-    """Keep what a session has learnt, in place of what was kept of that board and kernel."""
+    """Keep what a session has learnt, in place of what was kept of that board and kernel.
+
+    Nothing is kept on a disk that is full or read-only: the next session learns it again.
+
+    Parameters
+    ----------
+    board : str
+        Name of the board.
+    parameters : sequence of str
+        Names of the kernel's parameters, in any order: they identify the kernel.
+    model : EnergyCostModel
+        What was learnt, fitted without a prior.
+    """
     document = {
         "board": board,
         "parameters": sorted(parameters),
@@ -459,7 +583,20 @@ def keep_model(board: str, parameters: Sequence[str], model: EnergyCostModel) ->
 
 
 def kept_model(board: str, parameters: Sequence[str]) -> EnergyCostModel | None:
-    """What is kept of a board and kernel, else the newest of the kernel on another board; None if nothing is."""
+    """Return what is kept of a board and kernel, else the newest of the kernel on another board.
+
+    Parameters
+    ----------
+    board : str
+        Name of the board.
+    parameters : sequence of str
+        Names of the kernel's parameters, in any order.
+
+    Returns
+    -------
+    EnergyCostModel or None
+        None if nothing is kept that can be read.
+    """
 
     def parse(document: Any) -> tuple[float, EnergyCostModel] | None:
         if document["parameters"] != sorted(parameters):

@@ -20,17 +20,62 @@ _UUID: Final = "uuid"  # of the board, beside the figures of the fit
 
 
 def save_fit(store: Store, fit: FrequencyFit, source: str, session: int | None = None, *, uuid: str = "") -> int:
-    """Keep the fit of the board of that UUID in a store; its id there. `source` states what it was fitted to."""
+    """Keep a fit in a store.
+
+    Parameters
+    ----------
+    store : Store
+        Where to keep it.
+    fit : FrequencyFit
+        The fit.
+    source : str
+        What it was fitted to, in words.
+    session : int or None, optional
+        Id of the session that it was fitted to; None if to none.
+    uuid : str, optional
+        UUID of the board; empty if unknown.
+
+    Returns
+    -------
+    int
+        Its id in the store.
+
+    Raises
+    ------
+    WattridgeError
+        If the store can only be read, or cannot be used.
+    """
     return store.add_fit(fit.gpu, source, {**fit_to_document(fit), _UUID: uuid}, session)
 
 
 def latest_fit(
     store: Store, gpu: str, *, simulated: bool | None = None, uuid: str = ""
 ) -> tuple[FrequencyFit, str] | None:
-    """The newest fit of that board, else of one of that name, with its source; None if there is none.
+    """Return the newest fit of a board, else of one of its name.
 
-    `simulated` False leaves out those of the simulated board of that name, True those of real ones. A fit that
-    cannot be read is passed over; the source of a fit of a board other than `uuid` says so.
+    A fit that cannot be read is passed over.
+
+    Parameters
+    ----------
+    store : Store
+        Where fits are kept.
+    gpu : str
+        Name of the board.
+    simulated : bool or None, optional
+        False leaves out those of the simulated board of that name, True those of real ones; None leaves out none.
+    uuid : str, optional
+        UUID of the board; empty for any of that name.
+
+    Returns
+    -------
+    tuple of FrequencyFit and str, or None
+        The fit and its source; the source of a fit that is known to be of a board other than `uuid` states that. None
+        if there is no fit.
+
+    Raises
+    ------
+    WattridgeError
+        If the store cannot be read.
     """
     other: tuple[FrequencyFit, str] | None = None
     for text, source in store.fits(gpu):
@@ -46,13 +91,42 @@ def latest_fit(
 
 
 def fit_to_document(fit: FrequencyFit) -> dict[str, Any]:
-    """Every figure of a fit, as the store keeps it; arrays become lists."""
+    """Make the document of a fit, as the store keeps it.
+
+    Parameters
+    ----------
+    fit : FrequencyFit
+        The fit.
+
+    Returns
+    -------
+    dict
+        Every figure by name; arrays become lists.
+    """
     document = {"points": fit.points, **dataclasses.asdict(fit)}
     return {name: v.tolist() if isinstance(v, np.ndarray) else v for name, v in document.items()}
 
 
 def fit_from_document(document: Mapping[str, Any]) -> FrequencyFit:
-    """A fit from its document; an older program kept fewer figures. Raises TypeError or LookupError where damaged."""
+    """Make a fit from its document; an older program kept fewer figures.
+
+    Parameters
+    ----------
+    document : mapping
+        As `fit_to_document` made it.
+
+    Returns
+    -------
+    FrequencyFit
+        The fit. A figure that is missing has its default, where there is one; one that is not known is left out.
+
+    Raises
+    ------
+    TypeError
+        Where the document is damaged: figures are missing or of another kind.
+    ValueError
+        Where it is damaged: an array holds something other than numbers.
+    """
     figures: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in document.items()
     }

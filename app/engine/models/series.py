@@ -22,16 +22,14 @@ from ..space.repeats import repeat_names
 from ..space.result_table import STATES, ResultTable
 from .arrays import Floats, Mask, Rows
 from .clock_log import Log, ceiling_w, log_times, plateaus
+from .column_roles import Named, Roles, find_cap_roles
 from .fit.caps import CapFit, fit_caps
 from .fit.clock_limits import settable_clocks
 from .fit.points import CLOCK_SETTINGS, LIMIT_SETTINGS, MEMORY_SETTINGS, Points
 from .tables import (
     DEVICE_COLUMNS,
     Group,
-    Named,
-    Roles,
     board_of,
-    find_cap_roles,
     grouped,
     groups_of_columns,
     groups_of_table,
@@ -51,7 +49,29 @@ _REMEDY = (
 
 
 def series_of_log(roles: Roles, times_s: Floats, rows: Mask, *, timed: bool) -> list[Points]:
-    """One series for each board in the log. Raises InputError if none has five clocks, naming those found."""
+    """Make one series for each board in a log: a point per clock at which the board stood still under load.
+
+    Parameters
+    ----------
+    roles : Roles
+        What the columns of the log hold; n rows.
+    times_s : array, shape (n,)
+        Time of each row in s, or its number where the log is not timed.
+    rows : array of bool, shape (n,)
+        The rows to use.
+    timed : bool
+        Whether `times_s` are seconds rather than numbers of readings.
+
+    Returns
+    -------
+    list of Points
+        At least one; boards with fewer than five clocks are left out.
+
+    Raises
+    ------
+    InputError
+        If there is no column of power, or no board has five clocks, naming those found.
+    """
     columns = roles.columns
     if "power" not in roles.names:
         raise InputError("a log without a column of power", columns.where, "name it with --power")
@@ -129,11 +149,29 @@ def _medians(values: Floats | None, rows: Rows, parts: list[Rows]) -> Floats | N
 def read_series(
     path: Path | str, *, series: str | None = None, transpose: bool = False, **named: str | None
 ) -> list[Points]:
-    """Every series of the file that `series` ('KEY=VALUE', several with commas) leaves.
+    """Read the series of a file.
 
-    `named` are columns to use instead of those that the headings suggest: clock, power, time, rate. `transpose`: the
-    file is a table of powers with one row per application and one column per clock; `rate` and `time` then name files
-    that hold the speeds or times in the same form. Raises InputError naming file, place and remedy.
+    Parameters
+    ----------
+    path : Path or str
+        A CSV, a log, a Kernel Tuner cache or a recording of a session.
+    series : str or None, optional
+        Which to read: 'KEY=VALUE', several with commas; None for every series.
+    transpose : bool, optional
+        Whether the file is a table of powers with one row per application and one column per clock; `rate` and `time`
+        of `named` then name files that hold the speeds or times in the same form.
+    **named : str or None
+        Columns to use as `clock`, `power`, `time` and `rate`; None for the one that the headings suggest.
+
+    Returns
+    -------
+    list of Points
+        At least one.
+
+    Raises
+    ------
+    InputError
+        Naming file, place and remedy, where the file cannot be read or holds no such series.
     """
     path = Path(path)
     wanted, chosen = parse_series(series), Named(**named)
@@ -155,7 +193,27 @@ def read_series(
 
 
 def series_of_table(table: ResultTable, *, gpu: str = "", simulated: bool = False) -> list[Points]:
-    """Every series of a session. Raises InputError if there is none."""
+    """Make every series of a session.
+
+    Parameters
+    ----------
+    table : ResultTable
+        The measurements.
+    gpu : str, optional
+        Name of the board.
+    simulated : bool, optional
+        Whether the board is simulated.
+
+    Returns
+    -------
+    list of Points
+        At least one; repeats of a configuration belong to one series.
+
+    Raises
+    ------
+    InputError
+        If there is none: no measurement has a clock and a power.
+    """
     return [replace(points, simulated=simulated) for points in _series_of_table(table, "session", gpu, {}, Named())]
 
 
@@ -322,10 +380,27 @@ def _limited_rows(table: ResultTable, group: Group) -> Mask | None:
 
 
 def read_caps(path: Path | str, *, series: str | None = None, **named: str | None) -> list[CapFit]:
-    """Every series of power limits in the file that `series` ('KEY=VALUE', ...) leaves; none is an empty list.
+    """Read the series of power limits in a file.
 
-    `named` are columns of power, time and rate to use instead of those that the headings suggest. Raises InputError
-    for a file that cannot be read.
+    Parameters
+    ----------
+    path : Path or str
+        A CSV or a recording of a session.
+    series : str or None, optional
+        Which to read: 'KEY=VALUE', several with commas; None for every series.
+    **named : str or None
+        Columns to use as `power`, `time` and `rate`; None for the one that the headings suggest. Of a recording they
+        are not used.
+
+    Returns
+    -------
+    list of CapFit
+        One fit for each series of three limits or more; empty if there is none.
+
+    Raises
+    ------
+    InputError
+        For a file that cannot be read, or a column or value that it does not have.
     """
     path = Path(path)
     wanted = parse_series(series)
@@ -339,7 +414,24 @@ def read_caps(path: Path | str, *, series: str | None = None, **named: str | Non
 def caps_of_table(
     table: ResultTable, gpu: str, *, simulated: bool, wanted: Mapping[str, str] | None = None
 ) -> list[CapFit]:
-    """One fit per configuration that was measured under three power limits or more."""
+    """Fit the power limits of each configuration that was measured under three or more.
+
+    Parameters
+    ----------
+    table : ResultTable
+        The measurements.
+    gpu : str
+        Name of the board.
+    simulated : bool
+        Whether the board is simulated.
+    wanted : mapping or None, optional
+        Values, as text, of the parameters that configurations must have, by name; None for all configurations.
+
+    Returns
+    -------
+    list of CapFit
+        One for each configuration; empty if no parameter is a power limit.
+    """
     space = table.space
     setting = next((name for name in LIMIT_SETTINGS if name in space.names), None)
     if setting is None:

@@ -57,12 +57,42 @@ def sweep_clocks(
     on_progress: Progress | None = None,
     stop: threading.Event | None = None,
 ) -> Sweep:
-    """Measure `load` (by default one that fully loads the board) at each clock, and restore the prior clock.
+    """Measure a load at each of several clocks, and restore the prior clock.
 
     The clocks are spread evenly from 0.4 of the highest. A steered sweep measures four of them, then each next one
     where it narrows the optimum most, and ends after `points` clocks, or once the optimum is known to within one step
-    of the supported clocks. Stops early, with what it has, when `stop` is set. Raises WattridgeError if the board
-    cannot run or be set.
+    of the supported clocks.
+
+    Parameters
+    ----------
+    gpu : Gpu
+        The board.
+    guard : DeviceGuard
+        Sets it.
+    points : int, optional
+        About how many clocks to measure; the most of a steered sweep.
+    steered : bool, optional
+        Whether the sweep is steered.
+    load : Load or None, optional
+        What runs; None is a load that fully loads the board.
+    memory_clock_mhz : float or None, optional
+        The memory clock in MHz to set for the sweep; None leaves it as it is.
+    on_progress : callable or None, optional
+        Called after each clock with the number measured and the number in all.
+    stop : threading.Event or None, optional
+        Ends the sweep early when set, with what it has.
+
+    Returns
+    -------
+    Sweep
+        One point per clock, ascending.
+
+    Raises
+    ------
+    InputError
+        If the board reports no supported clocks.
+    WattridgeError
+        If the board cannot run or be set.
     """
     from .fit.design import next_clock
 
@@ -95,9 +125,34 @@ def sweep_limits(
     on_progress: Progress | None = None,
     stop: threading.Event | None = None,
 ) -> Sweep:
-    """The same load under power limits spread evenly over what the board takes.
+    """Measure a load under power limits spread evenly over what the board takes. The clock is left to the board.
 
-    The clock is left to the board. Raises WattridgeError if the board cannot run or be set.
+    Parameters
+    ----------
+    gpu : Gpu
+        The board.
+    guard : DeviceGuard
+        Sets it.
+    points : int, optional
+        How many limits to measure, in whole watts; at least two are.
+    load : Load or None, optional
+        What runs; None is a load that fully loads the board.
+    on_progress : callable or None, optional
+        Called after each limit with the number measured and the number in all.
+    stop : threading.Event or None, optional
+        Ends the sweep early when set, with what it has.
+
+    Returns
+    -------
+    Sweep
+        One point per limit, ascending; `requested_mhz` of its points are the limits in W.
+
+    Raises
+    ------
+    InputError
+        If the board reports no range of power limits.
+    WattridgeError
+        If the board cannot run or be set.
     """
     limit = gpu.info.power_limit
     if limit.minimum_w is None or limit.maximum_w is None:
@@ -114,11 +169,11 @@ def spread_clocks(supported: Sequence[int], points: int, lowest_share: float = L
 
     Parameters
     ----------
-    supported
+    supported : sequence of int
         Supported clocks in MHz.
-    points
+    points : int
         About how many to select.
-    lowest_share
+    lowest_share : float, optional
         The lowest clock, as a share of the highest.
 
     Returns

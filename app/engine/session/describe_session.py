@@ -9,7 +9,9 @@ import numpy as np
 
 from ...base.formatting import duration, percent
 from ...sensors.simulated.twin import not_shown
+from ..analysis.costs import costs_of
 from ..analysis.failures import missing_figure, most_frequent
+from ..analysis.own_state import own_state
 from ..analysis.peak_share import peak_share
 from ..analysis.quantities import quantity
 from ..analysis.tradeoff import change_words, relative_change
@@ -100,7 +102,8 @@ def describe_session(
     else:
         measurement = compared.measurement(best)
         standing = describe_standing(plan, measurement)
-        outcome = [*_best(plan, measurement), *standing, *describe_energy_search(plan, compared)]
+        against = _own_state(compared, best)
+        outcome = [*_best(plan, measurement), *against, *standing, *describe_energy_search(plan, compared)]
         listings += [_repeats(plan, measurement), _front(plan, compared)]
     return Description(
         title=f"Session {session}: {plan.title}" if session is not None else plan.title,
@@ -212,6 +215,15 @@ def _best(plan: SessionPlan, best: Measurement) -> Iterator[Figure]:
     share = peak_share(plan, best)
     if share is not None:
         yield Figure("It reaches", share.words)
+
+
+def _own_state(table: ResultTable, best: int) -> Iterator[Figure]:
+    """The best against the board's own state, and what locks cost by themselves."""
+    state = own_state(table, costs_of(table), best)
+    if state is not None:
+        yield Figure("It takes" if state.gain is not None else "It is", state.words)
+        for remark in state.remarks:
+            yield Figure("Of the board", remark)
 
 
 def describe_references(plan: SessionPlan) -> Iterator[Figure]:

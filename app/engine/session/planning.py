@@ -39,6 +39,7 @@ from ..space.search_space import SearchSpace
 from ..specification.check import returned_value
 from ..specification.model import Specification, programs_of
 from ..specification.plan import SearchOptions
+from ..specification.toml_section import PLACE
 from ..store.database import Store
 from ..store.record import LoadedSession, SessionRecord
 from ..strategies import base as strategies
@@ -473,9 +474,13 @@ def _space(
     notes: tuple[str, ...] = (),
     stop: Event | None = None,
 ) -> SearchSpace:
-    """Of several values of a setting, the board's own state is measured beside them."""
+    """Of several values of a setting, the untouched board is measured beside them.
+
+    But not where a program is given the setting's value: it has no word for that.
+    """
     names = {"block_size_names": spec.kernel.block_size_names} if spec.kernel else {}
-    searched = any(len(values) > 1 for values in settings.values())
+    handed_over = PLACE.findall(repr((spec.kernel, spec.command, spec.service)))
+    searched = any(len(values) > 1 for values in settings.values()) and settings.keys().isdisjoint(handed_over)
     return build_space(
         spec.parameters,
         spec.restrictions,

@@ -8,7 +8,9 @@ from typing import NotRequired, TypedDict
 import numpy as np
 
 from ...base.records import Count, Finite, Source, Values
+from ..analysis.costs import costs_of
 from ..analysis.failures import most_frequent
+from ..analysis.own_state import OwnState, own_state
 from ..analysis.peak_share import PeakShare, peak_share
 from ..metering.gain import Gain
 from ..models.roofline.operator_floor import OperatorFloor
@@ -77,6 +79,7 @@ class SessionSummary(TypedDict):
     most_frequent_failure: FrequentFailure | None
     seconds: float | None
     best: Entry | None
+    own_state: OwnState | None  # the best against the board's own state; None where no setting was varied
     front: list[Entry]
     objective: str
     limits: list[str]
@@ -131,6 +134,7 @@ def session_summary(
         "most_frequent_failure": _most_frequent_failure(table),
         "seconds": seconds,
         "best": None if best is None else _entry(compared, best),
+        "own_state": own_state(compared, costs_of(compared), best),
         "front": [_entry(compared, index) for index in front_indices(compared, plan.objective.front, limits)],
         "objective": str(plan.objective),
         "limits": [str(limit) for limit in limits],

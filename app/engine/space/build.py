@@ -363,17 +363,13 @@ def build_space(
     set.
     """
     start = time.perf_counter()
-    settings = {name: tuple(v for v in values if v != UNTOUCHED) for name, values in (device_parameters or {}).items()}
-    listed = [name for name, values in (device_parameters or {}).items() if UNTOUCHED in values]
-    levels = [chosen for count in range(len(listed) + 1) for chosen in combinations(listed, count)]
-    if untouched and settings and tuple(settings) not in levels:
-        levels.append(tuple(settings))
+    settings = device_parameters or {}
+    levels = _untouched_levels(settings, together=untouched)
+    settings = {name: tuple(v for v in values if v != UNTOUCHED) for name, values in settings.items()}
     parts: list[SearchSpace] = []
     try:
         _check_names(parameters, settings, constants)
         for left in levels:  # the settings that stay untouched
-            if any(not values and name not in left for name, values in settings.items()):
-                continue  # a setting without another level
             given = {**parameters, **{name: values for name, values in settings.items() if name not in left}}
             builder = _Builder(given, {**limits.as_names(), **constants}, stop, left)
             for text in _implicit_limit(given, constants, block_size_names):
@@ -389,6 +385,16 @@ def build_space(
         raise InputError(error.what, place, error.remedy) from None
     space = parts[0] if len(levels) == 1 else joined(parts, (*parameters, *settings), settings)
     return replace(space, build_seconds=time.perf_counter() - start, notes=notes)
+
+
+def _untouched_levels(settings: Mapping[str, Sequence[Value]], *, together: bool) -> list[tuple[str, ...]]:
+    """Which settings stay untouched in each part of a space: what is listed so, and all of them `together`."""
+    listed = [name for name, values in settings.items() if UNTOUCHED in values]
+    levels = [chosen for count in range(len(listed) + 1) for chosen in combinations(listed, count)]
+    if together and settings and tuple(settings) not in levels:
+        levels.append(tuple(settings))
+    alone = {name for name in listed if len(settings[name]) == 1}  # without another level
+    return [left for left in levels if alone <= set(left)]
 
 
 def _check_names(

@@ -4,7 +4,7 @@ The grammar is Python's, cut down: names, numbers, text, true and false, arithme
 `or`, `not`, `a if test else b`, `in` a literal list, and the functions of `arithmetic.ALGEBRA`. An expression works on
 single values and on NumPy columns alike; see `arithmetic` for what division by zero and large integers do.
 
-From a syntax tree to a closure, refusing whatever is not in the grammar of `expressions`.
+From a syntax tree to a closure, refusing whatever is not in that grammar.
 
 The operations come from an algebra: `arithmetic.ALGEBRA` calculates values, `intervals.ALGEBRA` the bounds between
 which they must lie where some names are not known yet.

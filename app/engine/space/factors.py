@@ -1,7 +1,7 @@
 """Factors: partial tables of valid combinations. A space is built by joining factors and filtering while doing so.
 
 A factor holds the combinations of some parameters that have survived so far; the space is always the product of its
-factors. A restriction joins the factors it concerns, see `joining`; the product of those left is the table.
+factors. A restriction joins the factors it concerns, see `build.join`; the product of those left is the table.
 
 Where restrictions hold, over the product of the distinct combinations of several factors.
 

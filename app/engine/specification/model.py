@@ -16,6 +16,7 @@ from ...base.text import shortened
 from ..metering.external_meters import NO_METERS, MeterChoice
 from ..results.measurement import Configuration, Value
 from ..results.objectives import Limit, Objective
+from ..results.settings import UNTOUCHED
 from ..space.device_settings import SettingValues
 from ..space.expression import Expression, parse
 from .operator_kernels import starts_of
@@ -190,9 +191,10 @@ def evaluate_metrics(
     """The metrics of one measurement, in the specification's order.
 
     `values` holds what was measured, named with units. A metric is NaN if it is undefined (a division by zero) and
-    left out where something it needs was not measured.
+    left out where something it needs was not measured, or is a setting that was left untouched.
     """
-    scope: dict[str, Value] = {**spec.constants, **configuration, **values}
+    numbers = {n: v for n, v in configuration.items() if v != UNTOUCHED or n not in spec.device_settings}
+    scope: dict[str, Value] = {**spec.constants, **numbers, **values}
     metrics: dict[str, float] = {}
     for name, text in spec.metrics.items():
         expression = _parsed(text, f"metrics.{name}")

@@ -3,12 +3,12 @@
 A small sample comes first, a smaller one where only settings of the board vary. Then Gaussian processes learn costs and
 failures, and the row that promises most by them is measured next, while that pays. After `learn_for` evaluations, when
 little is left to gain and a measurement may cost less than a proposal, a search with little computation takes over with
-everything that is known. With one goal, that is
-Bayesian optimisation and then greedy iterated local search from the best row; with a front, Bayesian optimisation of
-the front and then NSGA-II, with all that is known as its first generation.
+everything that is known. With one goal, that is Bayesian optimisation and then greedy iterated local search from the
+best row; with a front, Bayesian optimisation of the front and then NSGA-II, with all that is known as its first
+generation.
 
 Where the goals need energy and the runner can time rows for less, the first sample is timed and the models learn both
-depths (`two_depths`): what promises most is timed, and its energy measured where that can matter.
+depths (`sample_at_two_depths`): what promises most is timed, and its energy measured where that can matter.
 """
 
 from __future__ import annotations

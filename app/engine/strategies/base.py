@@ -57,7 +57,19 @@ class Outcome:
 
     @classmethod
     def of(cls, measurement: Measurement, objective: Objective) -> Outcome:
-        """What a strategy is sent of a measurement."""
+        """The outcome that a strategy is sent of a measurement.
+
+        Parameters
+        ----------
+        measurement : Measurement
+            One configuration that was timed, measured in full, or failed.
+        objective : Objective
+            The session's goal, the goals of its front, and the limits of both.
+
+        Returns
+        -------
+        Outcome
+        """
         goals = (objective.goal, *objective.front)
         if measurement.state is not State.OK:
             cost, *front = [math.inf] * len(goals)
@@ -97,7 +109,18 @@ class Batch(list[int]):
 
     @classmethod
     def of(cls, rows: Sequence[int]) -> Batch:
-        """What a strategy yielded; a list of rows asks for their energy."""
+        """The batch that a strategy yielded.
+
+        Parameters
+        ----------
+        rows : sequence of int
+            What it yielded; a list of rows asks for their energy.
+
+        Returns
+        -------
+        Batch
+            `rows` itself where it is one.
+        """
         return rows if isinstance(rows, Batch) else cls(rows)
 
 
@@ -117,7 +140,20 @@ class Background:
     starts: tuple[int, ...] = ()
 
     def first(self, drawn: Sequence[int], share: float) -> list[int]:
-        """A first generation: at most that share of it the starts, the others as they were drawn."""
+        """A first generation, with starts in place of some of the rows that were drawn.
+
+        Parameters
+        ----------
+        drawn : sequence of int
+            Rows, all different.
+        share : float
+            The starts' share of the generation at most, 0 to 1.
+
+        Returns
+        -------
+        list of int
+            As many different rows as were drawn: the starts, then the others as they were drawn.
+        """
         begun = self.starts[: int(share * len(drawn))]
         return list(dict.fromkeys((*begun, *drawn)))[: len(drawn)]
 
@@ -143,7 +179,23 @@ def option(
 ) -> T:
     """A field of a strategy's options: its default, its meaning and its values.
 
-    A number lies between `least` and `most`; a text is one of `choices`, given as they are or by a function.
+    Parameters
+    ----------
+    default : T
+        A bool, int, float or str; values of the option are read as that type.
+    text : str
+        The meaning, shown to the user.
+    least : float or None, optional
+        The smallest value of a number; with None, values are not checked.
+    most : float, optional
+        The largest value of a number, where there is a smallest one.
+    choices : sequence of str or callable, optional
+        The values of a text, given as they are or by a function; empty where any text will do.
+
+    Returns
+    -------
+    T
+        The dataclass field, typed as its values are.
     """
     limits = None if least is None else (least, most)
     made: T = field(default=default, metadata={"help": text, "limits": limits, "choices": choices})
@@ -189,17 +241,51 @@ class Strategy(ABC):
         self.background = background or Background()
 
     def informed(self, background: Background) -> Self:
-        """The strategy, for a search about which that much is known."""
+        """The strategy, for a search about which something is known.
+
+        Parameters
+        ----------
+        background : Background
+            All that is known before the search.
+
+        Returns
+        -------
+        Strategy
+            A new one of the same class.
+        """
         return type(self)(background)
 
     def within(self, chosen: Strategy) -> Strategy:
-        """Another strategy, for a part of this one's space: it knows of the boards, but rows have other names there."""
+        """Another strategy, for a part of this one's space.
+
+        Parameters
+        ----------
+        chosen : Strategy
+            The other strategy.
+
+        Returns
+        -------
+        Strategy
+            A new one of its class. It knows of the boards and nothing else, since rows have other numbers in the part.
+        """
         return chosen.informed(Background(boards=self.background.boards))
 
     def at_once(self, batch: int, most: int) -> int:
-        """How many rows to propose together, of a runner's `batch`: `most`, but never fewer than there are boards.
+        """How many rows to propose together.
 
         The fewer, the more is learnt from each; but a board without a row learns nothing.
+
+        Parameters
+        ----------
+        batch : int
+            How many rows the runner can prepare at once.
+        most : int
+            The most to propose, though never fewer than there are boards.
+
+        Returns
+        -------
+        int
+            At least 1.
         """
         return max(1, min(batch, most), self.background.boards())
 
@@ -209,19 +295,66 @@ class Strategy(ABC):
 
     @abstractmethod
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Any) -> Search:
-        """Propose rows. `batch` is how many the runner can prepare at once; a strategy may yield fewer or more.
+        """Propose rows of a space, batch after batch.
 
         Where several boards measure, fewer than `background.boards()` rows leave some of them without work.
+
+        Parameters
+        ----------
+        space : SearchSpace
+            The space that is searched.
+        rng : numpy.random.Generator
+            Draws all that is random in the search.
+        batch : int
+            How many rows the runner can prepare at once; a strategy may yield fewer or more.
+        options : Options
+            An instance of the strategy's own class of that name.
+
+        Yields
+        ------
+        list of int
+            The next rows; a `Batch` where a depth, a remark or likely rows go with them.
+
+        Receives
+        --------
+        sequence of Outcome
+            The outcomes of these rows, in the same order.
         """
 
 
 def names(*, but: str = "") -> tuple[str, ...]:
-    """The registered strategies, the default first and the others in alphabetical order, without `but`."""
+    """The names of the registered strategies, the default first and the others in alphabetical order.
+
+    Parameters
+    ----------
+    but : str, optional
+        A name to leave out.
+
+    Returns
+    -------
+    tuple of str
+    """
     return tuple(sorted(_REGISTRY.keys() - {but}, key=lambda name: (name != "auto", name)))
 
 
 def get(name: str) -> Strategy:
-    """The strategy of that name. Raises InputError naming the known ones."""
+    """The strategy of a name.
+
+    Parameters
+    ----------
+    name : str
+        As on the command line: `brute_force`.
+
+    Returns
+    -------
+    Strategy
+        A new one, with nothing known before its search.
+
+    Raises
+    ------
+    InputError
+        If no strategy has that name; it lists the known ones.
+    """
     try:
         return _REGISTRY[name]()
     except KeyError:
@@ -229,18 +362,58 @@ def get(name: str) -> Strategy:
 
 
 def description(of: Strategy) -> str:
-    """A sentence on how a strategy searches."""
+    """A sentence on how a strategy searches.
+
+    Parameters
+    ----------
+    of : Strategy
+        The strategy.
+
+    Returns
+    -------
+    str
+        The first line of its class's docstring.
+    """
     return (type(of).__doc__ or "").partition("\n")[0]
 
 
 def choices_of(field_: dataclasses.Field[Any]) -> tuple[str, ...]:
-    """The values of an option that is one of several texts; else empty."""
+    """The values of an option that is one of several texts.
+
+    Parameters
+    ----------
+    field_ : dataclasses.Field
+        The option, made by `option`.
+
+    Returns
+    -------
+    tuple of str
+        Empty for any other option.
+    """
     choices = field_.metadata.get("choices", ())
     return tuple(choices() if callable(choices) else choices)
 
 
 def make_options(chosen: Strategy, given: dict[str, Any]) -> Any:
-    """The strategy's options from `given` (text or TOML values). Raises InputError: unknown key or wrong value."""
+    """The options of a strategy, with those that are not given at their defaults.
+
+    Parameters
+    ----------
+    chosen : Strategy
+        The strategy whose options they are.
+    given : dict
+        Values by the options' names, as text or as TOML has them.
+
+    Returns
+    -------
+    Options
+        An instance of the strategy's own class of that name.
+
+    Raises
+    ------
+    InputError
+        If a key is unknown or a value is wrong.
+    """
     fields = {f.name: f for f in dataclasses.fields(chosen.Options)}
     values: dict[str, Any] = {}
     for key, value in given.items():

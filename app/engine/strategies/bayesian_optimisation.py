@@ -21,7 +21,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -29,31 +29,21 @@ from scipy.special import ndtr
 
 from ..results.measurement import Depth
 from ..space.search_space import SearchSpace
+from .acquisition import (
+    ACQUISITIONS,
+    Portfolio,
+    expected_hypervolume_improvement,
+    expected_improvement,
+    reference_beyond,
+    scalarised_improvement,
+)
 from .base import CheckedOptions, Search, Strategy, option
 from .evaluations import Evaluations
 from .features import Features, Floats
 from .population import NO_FRONT, costs_of, unlimited_costs_of
-from .surrogate import (
-    MOST_POINTS,
-    Candidates,
-    Model,
-    chosen_points,
-    expected_hypervolume_improvement,
-    expected_improvement,
-    reference_beyond,
-)
+from .surrogate import MOST_POINTS, Candidates, Model, Prediction, Surrogate, chosen_points
 
-if TYPE_CHECKING:
-    from .features import Floats
-    from .surrogate import Prediction, Surrogate
-
-_ACQUISITIONS = (
-    "expected_improvement",
-    "probability_of_improvement",
-    "lower_confidence_bound",
-    "thompson",
-    "portfolio",
-)
+_CHOICES = (*ACQUISITIONS, "thompson", "portfolio")
 _DRAWN = 256  # candidates at which a function is drawn
 
 
@@ -78,13 +68,47 @@ class _Learning(Strategy):
 
     @abstractmethod
     def proceed(self, evaluations: Evaluations, batch: int, options: Any, until: float = math.inf) -> Search:
-        """Continue from at least one known row, until `until` rows are known, or all."""
+        """Continue from the rows that are known, at least one.
+
+        Parameters
+        ----------
+        evaluations : Evaluations
+            What is known of the space; outcomes are added to it.
+        batch : int
+            How many rows the runner can prepare at once.
+        options : Options
+            An instance of the strategy's own class of that name.
+        until : float, optional
+            How many rows are known at the end; all where it is inf, the default.
+
+        Yields
+        ------
+        Batch
+            The rows to measure next.
+        """
 
 
 def sample_at_two_depths(
     evaluations: Evaluations, first: list[int], together: Callable[[], int], until: float = math.inf
 ) -> Search:
-    """Time the first sample and learn at two depths; where timing saves nothing, that is the sample measured."""
+    """Time the first sample and learn at two depths; where timing saves nothing, that is the sample measured.
+
+    Parameters
+    ----------
+    evaluations : Evaluations
+        What is known of the space; outcomes are added to it.
+    first : list of int
+        The rows of the sample.
+    together : callable
+        Called before each batch that the models propose; returns how many rows to propose together.
+    until : float, optional
+        How many rows are evaluated at the end; all where it is inf, the default.
+
+    Yields
+    ------
+    Batch
+        The rows to time or measure next.
+    """
     heard = yield from evaluations.time(first)
     if any(outcome.depth is Depth.TIME for outcome in heard):
         goals = len(costs_of(heard[0]))
@@ -98,11 +122,9 @@ class BayesianOptimisation(_Learning, name="bayesian_optimisation", label="Bayes
 
     @dataclass(frozen=True)
     class Options(LearningOptions):
-        acquisition: str = option("expected_improvement", "what makes a configuration promising", choices=_ACQUISITIONS)
+        acquisition: str = option("expected_improvement", "what makes a configuration promising", choices=_CHOICES)
 
     def proceed(self, evaluations: Evaluations, batch: int, options: Options, until: float = math.inf) -> Search:
-        from .surrogate import Portfolio, Surrogate
-
         limits = len(_limited(evaluations))
         surrogate, portfolio = Surrogate(evaluations.space, 1, evaluations.rng, limits), Portfolio(evaluations.rng)
         choose = portfolio.choose if options.acquisition == "portfolio" else lambda: options.acquisition
@@ -123,8 +145,6 @@ def _limited(evaluations: Evaluations) -> tuple[float, ...]:
 
 
 def _promise(surrogate: Surrogate, acquisition: str, prediction: Prediction) -> Floats:
-    from .surrogate import ACQUISITIONS
-
     if acquisition == "thompson":
         among, drawn = surrogate.draw(0, prediction, _DRAWN)
         promise = np.zeros(len(prediction.rows))
@@ -150,8 +170,6 @@ class MultiObjectiveBayesian(_Learning, name="multi_objective_bayesian", label="
     def proceed(
         self, evaluations: Evaluations, batch: int, options: LearningOptions, until: float = math.inf
     ) -> Search:
-        from .surrogate import Surrogate
-
         rows = list(evaluations)
         first = evaluations.outcome(rows[0])
         surrogate = Surrogate(evaluations.space, len(costs_of(first)), evaluations.rng, len(_limited(evaluations)))
@@ -167,13 +185,6 @@ class MultiObjectiveBayesian(_Learning, name="multi_objective_bayesian", label="
 
 
 def _promise_of_front(rng: np.random.Generator, prediction: Prediction) -> Floats:
-    from .surrogate import (
-        expected_hypervolume_improvement,
-        expected_improvement,
-        reference_beyond,
-        scalarised_improvement,
-    )
-
     mean, deviation, known = prediction.mean, prediction.deviation, prediction.known
     if not len(known):
         return np.asarray(deviation.sum(axis=0))
@@ -217,7 +228,20 @@ class TwoDepths:
         self._fitted = 0  # looks when the models were last fitted
 
     def proceed(self, together: Callable[[], int], until: float = math.inf) -> Search:
-        """Until `until` rows are evaluated, or all, `together` at once; ends early where costs have no logarithm."""
+        """Time and measure what promises most, up to a number of rows. It ends early where costs have no logarithm.
+
+        Parameters
+        ----------
+        together : callable
+            Called before each batch that the models propose; returns how many rows to propose together.
+        until : float, optional
+            How many rows are evaluated at the end; all where it is inf, the default.
+
+        Yields
+        ------
+        Batch
+            The rows to time or measure next.
+        """
         evaluations = self._known
         yield from self._begin()
         while not evaluations.exhausted and len(evaluations) < until:

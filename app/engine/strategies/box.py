@@ -41,7 +41,18 @@ class Box:
         return len(self._axes)
 
     def rows(self, points: Reals) -> list[int]:
-        """The rows that points stand for, shape (m, dimensions). Points outside count as on the edge."""
+        """The rows that points stand for.
+
+        Parameters
+        ----------
+        points : array, shape (m, dimensions)
+            Points of the box, each coordinate from 0 to 1; those outside count as on the edge.
+
+        Returns
+        -------
+        list of int
+            The row of each.
+        """
         places = np.rint(np.clip(points, 0.0, 1.0) * self.steps).astype(np.int64)
         cells = [place.tobytes() for place in places]
         fresh = [index for index, cell in enumerate(cells) if cell not in self._row_of_cell]
@@ -56,7 +67,18 @@ class Box:
         return [self._row_of_cell[cell] for cell in cells]
 
     def points(self, rows: Rows | list[int]) -> Reals:
-        """Where rows lie, shape (m,) -> (m, dimensions)."""
+        """Where rows lie in the box.
+
+        Parameters
+        ----------
+        rows : sequence of int
+            m rows of the space.
+
+        Returns
+        -------
+        array, shape (m, dimensions)
+            Each coordinate from 0 to 1.
+        """
         places = np.asarray(rows, dtype=np.int64)
         if self._place_of is not None:
             places = self._place_of[places]

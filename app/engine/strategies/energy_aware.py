@@ -70,7 +70,18 @@ class RowNumbers:
         self.names = tuple(names)
 
     def of(self, rows: Sequence[int] | Rows) -> Floats:
-        """The numbers of rows, shape (rows, names)."""
+        """The numbers of rows.
+
+        Parameters
+        ----------
+        rows : sequence of int
+            Rows of the space.
+
+        Returns
+        -------
+        array, shape (rows, names)
+            Sizes and other numbers as they are, words as 0 or 1, and pairs by the logarithm of their product or ratio.
+        """
         codes = self._codes[np.asarray(rows, dtype=np.int64)]
         columns = [numbers[codes[:, at]] for at, numbers in self._tables]
         columns += [a[codes[:, one]] + b[codes[:, other]] for one, a, other, b in self._pairs]

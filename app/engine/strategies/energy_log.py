@@ -53,7 +53,18 @@ class EnergyLog:
 
     @classmethod
     def of_origin(cls, origin: Mapping[str, str]) -> EnergyLog | None:
-        """What a session keeps; None if it was searched otherwise, or where that is damaged."""
+        """The log that a session keeps.
+
+        Parameters
+        ----------
+        origin : mapping of str to str
+            The session's, to which `to_origin` was added.
+
+        Returns
+        -------
+        EnergyLog or None
+            None if the session was searched otherwise, or where the log is damaged.
+        """
         if ORIGIN_KEY not in origin:
             return None
         try:
@@ -63,7 +74,7 @@ class EnergyLog:
                 [_figure(item) for item in document[name][:_MOST_PAIRS]] for name in ("predicted_j", "measured_j")
             )
             if len(predicted) != len(measured):
-                raise ValueError("a prediction without a measurement")
+                return None
             return cls(rounds, predicted, measured, str(document.get("prior", ""))[:500])
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
             return None

@@ -54,11 +54,32 @@ class Evaluations:
         return (outcome.cost for outcome in self._outcomes.values())
 
     def cost(self, row: int) -> float:
-        """The cost of an evaluated row."""
+        """The cost of an evaluated row.
+
+        Parameters
+        ----------
+        row : int
+            A row that was evaluated; one that was only timed is not.
+
+        Returns
+        -------
+        float
+            Smaller is better; inf if the row failed or breaks a limit.
+        """
         return self._outcomes[row].cost
 
     def outcome(self, row: int) -> Outcome:
-        """The outcome of an evaluated row."""
+        """The outcome of an evaluated row.
+
+        Parameters
+        ----------
+        row : int
+            A row that was evaluated; one that was only timed is in `timed`.
+
+        Returns
+        -------
+        Outcome
+        """
         return self._outcomes[row]
 
     @property
@@ -67,7 +88,13 @@ class Evaluations:
         return self._timed
 
     def learn(self, outcomes: Iterable[Outcome]) -> None:
-        """Add outcomes of rows that were asked for otherwise than by `ask` and `time`."""
+        """Add outcomes of rows that were asked for otherwise than by `ask` and `time`.
+
+        Parameters
+        ----------
+        outcomes : iterable of Outcome
+            Final ones count as evaluated, the others as only timed.
+        """
         for outcome in outcomes:
             if outcome.final:
                 self._timed.pop(outcome.row, None)
@@ -76,7 +103,30 @@ class Evaluations:
                 self._timed[outcome.row] = outcome
 
     def ask(self, rows: Sequence[int], remark: str = "") -> Generator[list[int], Sequence[Outcome], list[float]]:
-        """`costs = yield from known.ask(rows)`: measure the unknown ones, return the cost of each."""
+        """Measure rows that are not evaluated yet: `costs = yield from known.ask(rows)`.
+
+        Parameters
+        ----------
+        rows : sequence of int
+            Any rows; those already evaluated are not measured again.
+        remark : str, optional
+            A remark for the user, which goes with the batch.
+
+        Yields
+        ------
+        Batch
+            The rows to measure, all in one; nothing if there are none.
+
+        Receives
+        --------
+        sequence of Outcome
+            The outcomes of these rows, in the same order.
+
+        Returns
+        -------
+        list of float
+            The cost of each of `rows`.
+        """
         fresh = [int(row) for row in dict.fromkeys(rows) if row not in self._outcomes]
         if fresh:
             self.learn((yield Batch(fresh, remark=remark)))
@@ -85,9 +135,31 @@ class Evaluations:
     def time(
         self, rows: Sequence[int], remark: str = "", likely: Sequence[int] = ()
     ) -> Generator[list[int], Sequence[Outcome], list[Outcome]]:
-        """`outcomes = yield from known.time(rows)`: time those of which nothing is known; the outcome of each.
+        """Time rows of which nothing is known yet: `outcomes = yield from known.time(rows)`.
 
-        `likely` are rows that may come next.
+        Parameters
+        ----------
+        rows : sequence of int
+            Any rows; those already timed or evaluated are not timed again.
+        remark : str, optional
+            A remark for the user, which goes with the batch.
+        likely : sequence of int, optional
+            Rows that may come next, the likeliest first.
+
+        Yields
+        ------
+        Batch
+            The rows to time, all in one; nothing if there are none.
+
+        Receives
+        --------
+        sequence of Outcome
+            The outcomes of these rows, in the same order; they may be deeper than the time.
+
+        Returns
+        -------
+        list of Outcome
+            The outcome of each of `rows`, that of its evaluation where it has been evaluated.
         """
         fresh = [int(row) for row in dict.fromkeys(rows) if row not in self._outcomes and row not in self._timed]
         if fresh:
@@ -97,7 +169,18 @@ class Evaluations:
     # --- moves --------------------------------------------------------------------------------------------------------
 
     def draw(self, count: int) -> list[int]:
-        """Up to `count` different rows drawn uniformly from those not evaluated; fewer only where fewer are left."""
+        """Draw different rows uniformly from those not evaluated.
+
+        Parameters
+        ----------
+        count : int
+            How many rows to draw.
+
+        Returns
+        -------
+        list of int
+            `count` rows; fewer only where fewer are left.
+        """
         count = min(count, self.space.size - len(self))
         if 2 * len(self) <= self.space.size:
             results: dict[int, None] = {}
@@ -113,25 +196,78 @@ class Evaluations:
         return list(islice((row for row in reversed(self._left) if row not in self._outcomes), count))
 
     def best_of_random(self, count: int) -> Found:
-        """The best of `count` new rows drawn at random, and its cost."""
+        """Measure new rows drawn at random, and return the best of them.
+
+        Parameters
+        ----------
+        count : int
+            How many rows to draw, at least 1. One row of the space at least must be left.
+
+        Yields
+        ------
+        Batch
+            These rows.
+
+        Returns
+        -------
+        row : int
+            The best of them.
+        cost : float
+            Its cost.
+        """
         rows = self.draw(count)
         costs = yield from self.ask(rows)
         best = int(np.argmin(costs))
         return rows[best], costs[best]
 
     def unseen_neighbours(self, row: int) -> list[int]:
-        """The neighbours of a row that are not evaluated, in random order."""
+        """The neighbours of a row that are not evaluated.
+
+        Parameters
+        ----------
+        row : int
+            Any row of the space.
+
+        Returns
+        -------
+        list of int
+            In random order.
+        """
         return [near for near in self.rng.permutation(self.space.neighbours(row)).tolist() if near not in self]
 
     def fresh_near(self, row: int) -> int:
-        """The row itself if it is new, else a random new neighbour, else any new row; the row if none is left."""
+        """A row that is not evaluated, as near to a row as possible.
+
+        Parameters
+        ----------
+        row : int
+            Any row of the space.
+
+        Returns
+        -------
+        int
+            The row itself if it is new, else a random new neighbour, else any new row; the row if none is left.
+        """
         if row not in self or self.exhausted:
             return row
         near = self.unseen_neighbours(row)
         return near[0] if near else self.draw(1)[0]
 
     def random_walk(self, row: int, steps: int) -> int:
-        """The row reached by `steps` random steps to neighbours; the row itself if it has none."""
+        """Walk from a row by random steps to neighbours.
+
+        Parameters
+        ----------
+        row : int
+            Where the walk begins.
+        steps : int
+            Its length.
+
+        Returns
+        -------
+        int
+            The row reached; the row itself if it has no neighbours.
+        """
         for _ in range(steps):
             near = self.space.neighbours(row)
             if not len(near):
@@ -140,11 +276,30 @@ class Evaluations:
         return row
 
     def descend(self, row: int, step: Step, together: int) -> Found:
-        """Go to a better neighbour until there is none; the local minimum and its cost.
+        """Go to a better neighbour until there is none.
 
-        `step` selects it: the 'best' of all; the 'first' better one, which is the best of those already known, else
-        the first of the others in random order; or 'ordered', the first parameter by parameter as the user wrote them.
-        So many neighbours are measured `together` before it decides.
+        Parameters
+        ----------
+        row : int
+            Where the descent begins.
+        step : {'best', 'first', 'ordered'}
+            Which neighbour is next: the 'best' of all; the 'first' better one, which is the best of those already
+            known, else the first of the others in random order; or 'ordered', the first parameter by parameter as the
+            user wrote them.
+        together : int
+            How many neighbours are measured before it decides; at the step 'best', all are.
+
+        Yields
+        ------
+        Batch
+            The rows to measure.
+
+        Returns
+        -------
+        row : int
+            The local minimum.
+        cost : float
+            Its cost.
         """
         (cost,) = yield from self.ask([row])
         while True:
@@ -171,7 +326,25 @@ class Evaluations:
 def delegate(
     inner: Generator[Y, A, R], answer: Callable[[Y], Generator[list[int], Sequence[Outcome], A]]
 ) -> Generator[list[int], Sequence[Outcome], R]:
-    """Run a generator to its end and return its result; `yield from answer(request)` gives what it is sent."""
+    """Run a generator to its end, with its requests answered by another.
+
+    Parameters
+    ----------
+    inner : generator
+        Yields requests, and is sent the answer to each.
+    answer : callable
+        Given a request, a generator of rows to measure that returns the answer: `yield from answer(request)`.
+
+    Yields
+    ------
+    list of int
+        The rows that `answer` asks for.
+
+    Returns
+    -------
+    R
+        What `inner` returns.
+    """
     try:
         request = next(inner)
         while True:
@@ -184,7 +357,23 @@ def delegate(
 
 
 def abreast(searches: Sequence[Search]) -> Search:
-    """Several searches at the same time: a batch holds what all of them ask for. It ends when all have."""
+    """Run several searches at the same time, until all have ended.
+
+    Parameters
+    ----------
+    searches : sequence of generator
+        Searches that were not begun yet.
+
+    Yields
+    ------
+    list of int
+        All the rows that the searches ask for, each once.
+
+    Receives
+    --------
+    sequence of Outcome
+        The outcomes of these rows; each search is sent those of its own.
+    """
     asked: dict[int, list[int]] = {}
     outcomes: dict[int, Outcome] = {}
     going = dict(enumerate(searches))
@@ -206,7 +395,26 @@ def abreast(searches: Sequence[Search]) -> Search:
 def search_within(
     rows: npt.NDArray[np.int64], chosen: Strategy, evaluations: Evaluations, batch: int, remark: str
 ) -> Search:
-    """Another strategy over some rows (ascending). What is known already is answered without measuring."""
+    """Let another strategy search some rows. What is known already is answered without measuring.
+
+    Parameters
+    ----------
+    rows : array of int, shape (n,)
+        The rows to search, ascending.
+    chosen : Strategy
+        The other strategy; its options are at their defaults.
+    evaluations : Evaluations
+        What is known of the whole space; outcomes are added to it.
+    batch : int
+        How many rows the runner can prepare at once.
+    remark : str
+        A remark for the user, which goes with the next rows that are measured, before the other strategy's own.
+
+    Yields
+    ------
+    Batch
+        Rows of the whole space.
+    """
     part = evaluations.space if len(rows) == evaluations.space.size else evaluations.space.subset(rows)
 
     def answer(asked: list[int]) -> Generator[list[int], Sequence[Outcome], list[Outcome]]:

@@ -70,6 +70,16 @@ class Features:
         """The axes of the products and ratios of every two of some axes, where these are products themselves.
 
         Those without squares that have not too many factors or values. They are made where they are new.
+
+        Parameters
+        ----------
+        of : sequence of int
+            Indices in `axes`; those of axes that are no products are passed over.
+
+        Returns
+        -------
+        list of int
+            Indices in `axes`, ascending.
         """
         results = set()
         for one, other in combinations([powers for index in of if (powers := self.axes[index].powers)], 2):
@@ -82,7 +92,19 @@ class Features:
         return sorted(results)
 
     def of(self, rows: Sequence[int] | Rows, axes: Sequence[int]) -> Levels:
-        """The levels of rows on some axes, shape (rows, axes)."""
+        """The levels of rows on some axes.
+
+        Parameters
+        ----------
+        rows : sequence of int
+            Rows of the space.
+        axes : sequence of int
+            Indices in `axes`.
+
+        Returns
+        -------
+        array of int, shape (rows, axes)
+        """
         codes = self._codes[np.asarray(rows, dtype=np.int64)]
         levels = np.empty((len(codes), len(axes)), dtype=np.intp)
         for place, axis in enumerate(self.axes[index] for index in axes):
@@ -95,12 +117,12 @@ def scaled(values: Floats) -> Floats:
 
     Parameters
     ----------
-    values : (n,) float array
+    values : array, shape (n,)
         A parameter's values, ascending.
 
     Returns
     -------
-    (n,) float array
+    array, shape (n,)
         From 0 to 1.
     """
     numbers = np.unique(values)

@@ -60,7 +60,17 @@ class Kernel:
 
     @staticmethod
     def by_default(features: Features) -> Kernel:
-        """The parameters' own axes, and theta at the middle of the priors."""
+        """A kernel over the parameters' own axes, with theta at the middle of the priors.
+
+        Parameters
+        ----------
+        features : Features
+            The axes of the space.
+
+        Returns
+        -------
+        Kernel
+        """
         axes = tuple(range(features.own))
         return Kernel(features, axes, _priors(features, axes)[:, 0])
 
@@ -99,16 +109,46 @@ class Kernel:
         return table, slopes
 
     def levels(self, rows: Sequence[int] | Rows) -> Levels:
-        """The levels of rows on the kernel's axes, numbered through, shape (rows, axes)."""
+        """The levels of rows on the kernel's axes, numbered through over all of them.
+
+        Parameters
+        ----------
+        rows : sequence of int
+            Rows of the space.
+
+        Returns
+        -------
+        array of int, shape (rows, axes)
+        """
         levels: Levels = self.features.of(rows, self.axes) + self.starts[:-1]
         return levels
 
     def correlation(self, some: Levels, others: Levels) -> Floats:
-        """C between two sets of configurations, shape (some, others)."""
+        """The correlation C between two sets of configurations.
+
+        Parameters
+        ----------
+        some, others : array of int, shapes (n, axes) and (m, axes)
+            Their levels, as of `levels`.
+
+        Returns
+        -------
+        array, shape (n, m)
+        """
         return np.exp((self.one_hot(some) @ self.log_table) @ self.one_hot(others).T)
 
     def one_hot(self, levels: Levels) -> Floats:
-        """Levels as zeros and ones, shape (configurations, all levels)."""
+        """Levels as zeros and ones.
+
+        Parameters
+        ----------
+        levels : array of int, shape (n, axes)
+            The levels of n configurations, as of `levels`.
+
+        Returns
+        -------
+        array, shape (n, all levels)
+        """
         ones = np.zeros((len(levels), self.starts[-1]))
         np.put_along_axis(ones, levels, 1.0, axis=1)
         return ones
@@ -123,15 +163,16 @@ def log_likelihood(kernel: Kernel, rows: Rows, values: Floats) -> tuple[float, F
     ----------
     kernel : Kernel
         With its theta.
-    rows : (n, parameters) int array
-        Rows of the space, as levels of its parameters.
-    values : (n,) float array
+    rows : array of int, shape (n,)
+        Rows of the space.
+    values : array, shape (n,)
         Their scores.
 
     Returns
     -------
     likelihood : float
-    slope : (m,) float array
+        -inf if the covariance is not positive definite.
+    slope : array, shape (m,)
         Along each of theta's components.
     """
     likelihood = _Likelihood(kernel, kernel.one_hot(kernel.levels(rows)), values)
@@ -147,9 +188,9 @@ def fit_kernel(start: Kernel, rows: Rows, values: Floats, iterations: int) -> Ke
     ----------
     start : Kernel
         Where the ascent begins.
-    rows : (n, parameters) int array
-        Rows of the space, as levels of its parameters.
-    values : (n,) float array
+    rows : array of int, shape (n,)
+        Rows of the space.
+    values : array, shape (n,)
         Their scores.
     iterations : int
         At most, of each ascent.
@@ -189,7 +230,13 @@ class Posterior:
         self.extend(candidates)
 
     def extend(self, candidates: Rows) -> None:
-        """More candidates."""
+        """Add candidates.
+
+        Parameters
+        ----------
+        candidates : array of int, shape (n,)
+            Rows of the space, which follow the candidates there are.
+        """
         n, old, new = self.count, len(self._candidates), len(self._candidates) + len(candidates)
         self._candidates = np.concatenate([self._candidates, self.kernel.levels(candidates)])
         if new > self._reduced.shape[1]:
@@ -206,13 +253,25 @@ class Posterior:
         self._variance = np.concatenate([self._variance, 1 - np.einsum("ij,ij->j", fresh, fresh)])
 
     def add(self, row: int) -> None:
-        """A measured row. Whatever was believed must be forgotten before."""
+        """Add a measured row. Whatever was believed must be forgotten before.
+
+        Parameters
+        ----------
+        row : int
+            A row of the space; there must be room for it within `capacity`.
+        """
         assert self._before is None
         assert self.count < self.capacity
         self._append(row)
 
     def believe(self, row: int) -> None:
-        """A row that will be measured: the candidates near it become less uncertain, their means stay."""
+        """Add a row that will be measured: the candidates near it become less uncertain, their means stay.
+
+        Parameters
+        ----------
+        row : int
+            A row of the space.
+        """
         if self._before is None:
             self._before = self.count
         if self.count == self.capacity:  # boards that measure together may be more than there is room for
@@ -227,9 +286,19 @@ class Posterior:
             self.count, self._before = self._before, None
 
     def predict(self, values: Floats) -> tuple[Floats, Floats]:
-        """Mean and standard deviation at every candidate, from the values of the measured rows (eqs. 2.23, 2.24).
+        """Predict every candidate's value from those of the measured rows (eqs. 2.23, 2.24).
 
-        The deviation is that of the process, without the noise.
+        Parameters
+        ----------
+        values : array, shape (rows,)
+            Those of the measured rows, in the order in which these were added, without those believed.
+
+        Returns
+        -------
+        mean : array, shape (candidates,)
+            In the unit of the values.
+        deviation : array, shape (candidates,)
+            The standard deviation of the process, without the noise, in the same unit.
         """
         n = len(values)
         assert n == (self.count if self._before is None else self._before)
@@ -242,7 +311,22 @@ class Posterior:
         return np.sqrt(np.maximum(self._variance, 1e-9).astype(np.float64))
 
     def draw(self, values: Floats, rng: np.random.Generator, among: npt.NDArray[np.intp]) -> Floats:
-        """The values of one function drawn from the posterior at some of the candidates, given by their positions."""
+        """Draw one function from the posterior.
+
+        Parameters
+        ----------
+        values : array, shape (rows,)
+            Those of the measured rows, in the order in which these were added, without those believed.
+        rng : numpy.random.Generator
+            Draws the function.
+        among : array of int, shape (n,)
+            Positions of the candidates at which it is drawn.
+
+        Returns
+        -------
+        array, shape (n,)
+            The function's values there, in the unit of `values`.
+        """
         constant, residual, scale = self._solve(values)
         reduced = self._reduced[: self.count, among].astype(np.float64)
         chosen = self._candidates[among]

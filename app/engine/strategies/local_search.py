@@ -36,7 +36,22 @@ class GreedyIls(Strategy, name="greedy_ils", label="Greedy iterated local search
         yield from self.proceed(evaluations, batch, options)
 
     def proceed(self, evaluations: Evaluations, batch: int, options: Options) -> Search:
-        """Continue from the best known row. Where several boards measure, each has a walk of its own from there."""
+        """Continue from the best known row. Where several boards measure, each has a walk of its own from there.
+
+        Parameters
+        ----------
+        evaluations : Evaluations
+            What is known of the space, at least one row; outcomes are added to it.
+        batch : int
+            How many rows the runner can prepare at once.
+        options : GreedyIls.Options
+            The options of the search, of which `first_samples` is not used.
+
+        Yields
+        ------
+        list of int
+            The rows to measure next.
+        """
         boards = self.background.boards()
         together = max(1, min(batch, MOST_TOGETHER)) if boards == 1 else 1
         yield from abreast([self._walk(evaluations, together, options) for _ in range(boards)])

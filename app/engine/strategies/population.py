@@ -50,7 +50,24 @@ class GeneticAlgorithm(Strategy, name="genetic_algorithm", label="Genetic algori
 def next_generation(
     evaluations: Evaluations, options: GeneticAlgorithm.Options, population: Sequence[int], fitness: Sequence[float]
 ) -> list[int]:
-    """Children of a population whose fitness is better where smaller: different rows, none of them evaluated before."""
+    """The children of a population: different rows, none of them evaluated before.
+
+    Parameters
+    ----------
+    evaluations : Evaluations
+        What is known of the space, with the random generator that breeds them.
+    options : GeneticAlgorithm.Options
+        How many children there are, and how they are bred.
+    population : sequence of int
+        The rows of the parents, at least one.
+    fitness : sequence of float
+        That of each parent; smaller is better.
+
+    Returns
+    -------
+    list of int
+        As many as `population_size` of the options; fewer only where fewer rows are left.
+    """
     wanted = min(options.population_size, evaluations.space.size - len(evaluations))
     born = round(wanted * (1 - options.newcomers))
     children: dict[int, None] = {}
@@ -118,7 +135,20 @@ class Nsga2(Strategy, name="nsga2", label="Genetic algorithm for the front (NSGA
         yield from self.proceed(evaluations, options)
 
     def proceed(self, evaluations: Evaluations, options: Options) -> Search:
-        """Continue with the known rows, at least one, as the first generation."""
+        """Continue with the known rows, at least one, as the first generation.
+
+        Parameters
+        ----------
+        evaluations : Evaluations
+            What is known of the space; outcomes are added to it.
+        options : Nsga2.Options
+            The options of the search.
+
+        Yields
+        ------
+        Batch
+            The rows to measure next.
+        """
         everyone = list(evaluations)
         remark = "" if evaluations.outcome(everyone[0]).front else NO_FRONT
         while True:
@@ -133,12 +163,34 @@ class Nsga2(Strategy, name="nsga2", label="Genetic algorithm for the front (NSGA
 
 
 def costs_of(outcome: Outcome) -> tuple[float, ...]:
-    """The cost of each goal of the front; that of the objective where the session has no front."""
+    """The cost of each goal of the front.
+
+    Parameters
+    ----------
+    outcome : Outcome
+        The outcome of a row.
+
+    Returns
+    -------
+    tuple of float
+        That of the objective alone where the session has no front.
+    """
     return outcome.front or (outcome.cost,)
 
 
 def unlimited_costs_of(outcome: Outcome) -> tuple[float, ...]:
-    """The same as if there were no limits."""
+    """The cost of each goal of the front as if there were no limits.
+
+    Parameters
+    ----------
+    outcome : Outcome
+        The outcome of a row.
+
+    Returns
+    -------
+    tuple of float
+        That of the objective alone where the session has no front; inf if the configuration failed.
+    """
     if not outcome.unlimited:
         return costs_of(outcome)
     return outcome.unlimited[1:] if outcome.front else outcome.unlimited[:1]
@@ -149,12 +201,12 @@ def crowded_order(costs: Floats) -> npt.NDArray[np.intp]:
 
     Parameters
     ----------
-    costs : (n, goals) float array
+    costs : array, shape (n, goals)
         Smaller is better.
 
     Returns
     -------
-    (n,) int array
+    array of int, shape (n,)
         Indices of points.
     """
     return np.lexsort((-crowding(costs, rank := ranks(costs)), rank))
@@ -165,12 +217,12 @@ def ranks(costs: Floats) -> npt.NDArray[np.intp]:
 
     Parameters
     ----------
-    costs : (n, goals) float array
+    costs : array, shape (n, goals)
         Smaller is better.
 
     Returns
     -------
-    (n,) int array
+    array of int, shape (n,)
     """
     one, other = costs[:, None, :], costs[None, :, :]
     beats = np.asarray((one <= other).all(axis=2) & (one < other).any(axis=2))
@@ -190,14 +242,14 @@ def crowding(costs: Floats, rank: npt.NDArray[np.intp]) -> Floats:
 
     Parameters
     ----------
-    costs : (n, goals) float array
+    costs : array, shape (n, goals)
         Smaller is better.
-    rank : (n,) int array
+    rank : array of int, shape (n,)
         The front of each point, as of `ranks`.
 
     Returns
     -------
-    (n,) float array
+    array, shape (n,)
         Each goal in units of its range on the front.
     """
     finite = np.where(np.isfinite(costs), costs, np.nan)

@@ -37,7 +37,29 @@ class Abandoned(BaseException):
 
 
 def questions(call: Callable[[Callable[[Q], A]], object]) -> Generator[Q, A, None]:
-    """The questions that `call(ask)` asks, one after another; `ask` returns there what is sent here."""
+    """The questions that a blocking function asks, one after another.
+
+    Parameters
+    ----------
+    call : callable
+        Called once, as `call(ask)`, in a thread of its own; `ask(question)` returns the answer that is sent here.
+
+    Yields
+    ------
+    Q
+        A question.
+
+    Receives
+    --------
+    A
+        Its answer.
+
+    Raises
+    ------
+    BaseException
+        Whatever `call` raises, except `Abandoned`: `ask` raises it once the generator is closed, and it ends the
+        questions.
+    """
     asked: SimpleQueue[tuple[Q] | BaseException | None] = SimpleQueue()
     answered: SimpleQueue[A] = SimpleQueue()
     over = threading.Event()
@@ -97,7 +119,23 @@ class Landscape:
         return [(0.0, 1.0)] * self.box.dimensions
 
     def costs(self, points: Reals) -> Reals:
-        """Scaled costs of points of the box, shape (m, dimensions) -> (m,), measured together where they are new."""
+        """Scaled costs of points of the box, measured together where they are new.
+
+        Parameters
+        ----------
+        points : array, shape (m, dimensions)
+            Those outside the box count as on its edge.
+
+        Returns
+        -------
+        array, shape (m,)
+            0 for the best known at the start of the run, 1 for the median then.
+
+        Raises
+        ------
+        Abandoned
+            If too many requests in a row asked for nothing new.
+        """
         return self._of_rows(self.box.rows(points))
 
     def _of_rows(self, rows: list[int]) -> Reals:
@@ -112,17 +150,50 @@ class Landscape:
         return np.where(np.isfinite(costs), (costs - self._zero) / self._unit, self._failed)
 
     def cost(self, point: Reals) -> float:
+        """Scaled cost of one point of the box, as of `costs`.
+
+        Parameters
+        ----------
+        point : array, shape (dimensions,)
+            One outside the box counts as on its edge.
+
+        Returns
+        -------
+        float
+        """
         return float(self.costs(point[None, :])[0])
 
     def gradient(self, point: Reals) -> Reals:
-        """Differences to the next value of every parameter, measured together, over the length of the step."""
+        """Differences to the next value of every parameter, measured together, over the length of the step.
+
+        Parameters
+        ----------
+        point : array, shape (dimensions,)
+            One outside the box counts as on its edge.
+
+        Returns
+        -------
+        array, shape (dimensions,)
+            In scaled cost over the range of a parameter's values.
+        """
         here = np.clip(point, 0.0, 1.0)
         step = np.where(here + 1 / self.box.steps > 1.0, -1.0, 1.0) / self.box.steps
         costs = self.costs(np.vstack([here, here + np.diag(step)]))
         return np.asarray((costs[1:] - costs[0]) / step)
 
     def descent(self, kind: Neighbourhood) -> Callable[..., Any]:
-        """A `method` for scipy.optimize.minimize: on to the best neighbouring row, all of them measured together."""
+        """A `method` for scipy.optimize.minimize: on to the best neighbouring row, all of them measured together.
+
+        Parameters
+        ----------
+        kind : {'hamming', 'adjacent', 'strictly_adjacent'}
+            Which rows are neighbours; see `SearchSpace.neighbours_of`.
+
+        Returns
+        -------
+        callable
+            From a start in the box it returns an OptimizeResult at a local minimum, with the scaled cost there.
+        """
 
         def descend(fun: object, start: Reals, *_: object, **__: object) -> Any:
             (row,) = self.box.rows(start[None, :])
@@ -144,9 +215,25 @@ class Landscape:
 def restarted(
     space: SearchSpace, rng: np.random.Generator, starts: int, optimise: Callable[[Landscape, Reals], object]
 ) -> Search:
-    """A search: `optimise(landscape, points)` again and again, each time with `starts` new random points, best first.
+    """A search that runs an optimiser again and again, each time with new random points.
 
     A run lasts to the optimiser's own end, or until it has learnt nothing new for a while.
+
+    Parameters
+    ----------
+    space : SearchSpace
+        The space that is searched.
+    rng : numpy.random.Generator
+        Draws the points.
+    starts : int
+        How many points are drawn and measured before each run; fewer where fewer rows are left.
+    optimise : callable
+        Called as `optimise(landscape, points)`, with the points best first, shape (n, dimensions).
+
+    Yields
+    ------
+    Batch
+        The rows to measure next.
     """
     evaluations, box = Evaluations(space, rng), Box(space)
     while not evaluations.exhausted:
@@ -200,7 +287,20 @@ class _Local(Strategy):
         )
 
     def settings(self, start: Reals, box: Box) -> dict[str, Any]:
-        """The method's own options for a start."""
+        """The method's own options for a start.
+
+        Parameters
+        ----------
+        start : array, shape (dimensions,)
+            Where the run begins in the box.
+        box : Box
+            The box of the space.
+
+        Returns
+        -------
+        dict
+            As `options` of scipy.optimize.minimize; empty where SciPy's own are used.
+        """
         return {}
 
 

@@ -9,42 +9,23 @@
 A failed configuration costs an evaluation and counts as the worst valid value, in the baseline as in a run. A run that
 ended early keeps its best [Willemsen2024]. Of a front, the figure is the hypervolume of what was found. Where a
 strategy asks for the time of a row alone, that costs a share of an evaluation, and what is measured in full counts.
-
-Running strategies on recorded spaces to score them: no board, no store, the generators driven directly.
 """
 
 from __future__ import annotations
 
 import math
-import multiprocessing
-import signal
-import threading
-import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import takewhile
-from multiprocessing import resource_tracker
-from pathlib import Path
-from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from ...base.errors import InputError
-from ..children.ending import end_with_parent
-from ..children.python import multiprocessing_without_working_directory
-from ..formats.read import read_recording
-from ..formats.recording import Recording
 from ..results.measurement import FEWEST, Depth
-from ..results.objectives import Goal, Objective
 from ..results.pareto import hypervolume, reference_point
-from ..runner.replay import TIMED_SHARE, at_time
-from ..space.search_space import SearchSpace
-from . import base
-from .base import Batch, Outcome
+from ..runner.replay import TIMED_SHARE
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
@@ -77,11 +58,33 @@ class Chance(ABC):
 
     @abstractmethod
     def expected(self, draws: int) -> float:
-        """The expected figure after `draws` different rows drawn at random, at least one."""
+        """The expected figure after different rows drawn at random.
+
+        Parameters
+        ----------
+        draws : int
+            How many rows are drawn, at least 1.
+
+        Returns
+        -------
+        float
+        """
 
     @abstractmethod
     def reached(self, evaluated: Indices, after: Indices) -> Floats:
-        """The figure of a run that evaluated these rows, after each of these numbers of them (at least 1)."""
+        """The figure of a run after some numbers of its evaluations.
+
+        Parameters
+        ----------
+        evaluated : array of int, shape (m,)
+            The rows that the run evaluated, in order.
+        after : array of int, shape (n,)
+            Numbers of them, each from 1 to m.
+
+        Returns
+        -------
+        array, shape (n,)
+        """
 
     @cached_property
     def budget(self) -> int:
@@ -170,7 +173,19 @@ class FrontBaseline(Chance):
         return len(self.values)
 
     def expected(self, draws: int) -> float:
-        """The whole plane cut into cells: each counts unless none of the rows that dominate it is drawn."""
+        """The expected figure after different rows drawn at random.
+
+        The whole plane is cut into cells: each counts unless none of the rows that dominate it is drawn.
+
+        Parameters
+        ----------
+        draws : int
+            How many rows are drawn, at least 1.
+
+        Returns
+        -------
+        float
+        """
         area = self._area_dominated_by
         missed = chance_to_miss(np.arange(len(area)), draws, self.rows)
         return float(-(area @ (1 - missed)) / self._whole)
@@ -214,14 +229,14 @@ def chance_to_miss(those: Indices, draws: int, rows: int) -> Floats:
 
     Parameters
     ----------
-    those : (n,) int array
+    those : array of int, shape (n,)
         Values of k, from 0 to `rows`.
     draws, rows : int
         Numbers of rows that are drawn, and of all.
 
     Returns
     -------
-    (n,) float array
+    array, shape (n,)
         From 0 to 1.
     """
     with np.errstate(divide="ignore"):
@@ -253,10 +268,20 @@ class Yardstick:
         return points if self.seconds is not None else np.ceil(points - 1e-9)
 
     def advantage(self, rows: Sequence[int] | Indices, depths: Sequence[Depth] | None = None) -> Floats:
-        """A run's advantage over chance at each point, shape (50,): 0 by chance, 1 at the optimum.
+        """A run's advantage over chance at each point.
 
-        `rows` in the order in which they were looked at, all of them evaluated unless `depths` says otherwise. NaN at
-        points where chance is sure of the optimum too; 0 if no evaluation has ended yet.
+        Parameters
+        ----------
+        rows : sequence of int
+            Rows in the order in which they were looked at.
+        depths : sequence of Depth or None, optional
+            How deep each was looked at; all were evaluated where it is None.
+
+        Returns
+        -------
+        array, shape (50,)
+            0 by chance, 1 at the optimum. NaN at points where chance is sure of the optimum too; 0 if no evaluation has
+            ended yet.
         """
         looked = np.asarray(rows, dtype=np.int64)
         whole = np.array([depth is Depth.ENERGY for depth in depths or [Depth.ENERGY] * len(looked)], dtype=np.bool_)
@@ -268,13 +293,37 @@ class Yardstick:
         return self.advantage_of(figures)
 
     def advantage_of(self, figures: Floats) -> Floats:
-        """The advantage over chance of a run that had reached these figures at the points, both of shape (50,)."""
+        """The advantage over chance of a run, from its figures.
+
+        Parameters
+        ----------
+        figures : array, shape (50,)
+            What the run had reached at each point.
+
+        Returns
+        -------
+        array, shape (50,)
+            As of `advantage`.
+        """
         possible = self.chance.optimum - self._by_chance
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(possible < 0, (figures - self._by_chance) / possible, np.nan)
 
     def spent(self, rows: Sequence[int], depth: Depth = Depth.ENERGY) -> float:
-        """The part of the budget that looking at these rows costs."""
+        """The part of the budget that looking at rows costs.
+
+        Parameters
+        ----------
+        rows : sequence of int
+            The rows.
+        depth : Depth, optional
+            How deep all of them are looked at; as a rule they are evaluated.
+
+        Returns
+        -------
+        float
+            In evaluations, or in seconds where the budget is.
+        """
         share = 1.0 if depth is Depth.ENERGY else TIMED_SHARE
         return share * float(self._prices(np.asarray(rows, dtype=np.int64)).sum())
 
@@ -325,7 +374,8 @@ def mean_interval(scores: npt.ArrayLike) -> Interval:
 
     Parameters
     ----------
-    scores : (repeats,) array_like of float
+    scores : array_like, shape (repeats,)
+        The score of each repeat.
 
     Returns
     -------
@@ -336,7 +386,18 @@ def mean_interval(scores: npt.ArrayLike) -> Interval:
 
 
 def mean_curve(advantages: Floats) -> tuple[Floats, Floats, Floats]:
-    """The mean over repeats at each point, with its interval: shape (repeats, points) -> three of (points,)."""
+    """The mean over repeats at each point, with its interval.
+
+    Parameters
+    ----------
+    advantages : array, shape (repeats, points)
+        The advantage over chance of each repeat at each point.
+
+    Returns
+    -------
+    mean, low, high : array, shape (points,)
+        The ends of the interval are NaN where too few repeats would determine it.
+    """
     means = _resampled(advantages)
     low, high = np.percentile(means, _CONFIDENCE, axis=0)
     return advantages.mean(axis=0), low, high
@@ -347,7 +408,7 @@ def mean_over_spaces(scores: Sequence[npt.ArrayLike]) -> Interval:
 
     Parameters
     ----------
-    scores : sequence of (repeats,) array_like of float
+    scores : sequence of array_like, shape (repeats,)
         One for each space.
 
     Returns
@@ -365,7 +426,7 @@ def difference(scores: Sequence[npt.ArrayLike], others: Sequence[npt.ArrayLike])
 
     Parameters
     ----------
-    scores, others : sequence of (repeats,) array_like of float
+    scores, others : sequence of array_like, shape (repeats,)
         One for each space, in the same order.
 
     Returns
@@ -389,7 +450,7 @@ def pairwise_wins(scores: Mapping[str, Mapping[str, npt.ArrayLike]]) -> dict[str
 
     Parameters
     ----------
-    scores : mapping of str to mapping of str to (repeats,) array_like of float
+    scores : mapping of str to mapping of str to array_like, shape (repeats,)
         space -> strategy -> one score per repeat.
 
     Returns
@@ -425,268 +486,3 @@ def _resampled(columns: Floats, seed: int = 0) -> Floats:
         return np.full((1, columns.shape[1]), np.nan)
     weights = np.random.default_rng(seed).multinomial(repeats, np.full(repeats, 1 / repeats), size=_RESAMPLES)
     return np.asarray(weights @ columns / repeats, dtype=np.float64)
-
-
-Task = tuple[str, str, int]  # space, strategy, repeat
-_POLL_S = 0.1  # between checks of `stop` while other processes work
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """A recorded space: the outcome of each row, as a strategy would be sent it."""
-
-    name: str
-    space: SearchSpace
-    outcomes: tuple[Outcome, ...]  # one per row
-    seconds: Floats | None  # what evaluating each row cost, where that is known of all
-    timed: tuple[Outcome, ...] = ()  # one per row, as it is sent where only its time was asked for
-    timing_saves: bool = False  # timing tells something of the goals, and not all: as in a session, it is used then
-
-    def front_values(self, maximise: Sequence[bool]) -> Floats:
-        """The goals of the front as they were measured, shape (rows, goals); NaN if a row failed or lacks one."""
-        costs = np.array([outcome.front for outcome in self.outcomes])
-        return np.where(np.isfinite(costs), np.where(maximise, -costs, costs), np.nan)
-
-    @property
-    def costs(self) -> Floats:
-        """The cost of each row, inf if it failed."""
-        return np.array([outcome.cost for outcome in self.outcomes])
-
-
-def recorded(cache: Recording, goal: Goal | None = None, front: Sequence[Goal] = ()) -> Recorded:
-    """A cache as strategies see it. Raises InputError if it does not hold a goal's value."""
-    goal = goal or cache.goal
-    for wanted in (goal, *front):
-        if wanted.name not in cache.value_names:
-            choices = ", ".join(cache.value_names)
-            raise InputError(f"there is no value '{wanted.name}'", str(cache.path), f"known: {choices}")
-    measured, objective, names = cache.measurements(), Objective(goal, tuple(front)), cache.names_at_time
-    seconds = np.array([m.cost_s for m in measured])
-    wanted_names = {wanted.name for wanted in (goal, *front)}
-    return Recorded(
-        name=cache.path.name.removesuffix(".gz").removesuffix(".json"),
-        space=cache.space(),
-        outcomes=tuple(Outcome.of(m, objective) for m in measured),
-        timed=tuple(Outcome.of(at_time(m, names), objective) for m in measured),
-        timing_saves="time_s" in names and not wanted_names <= names,
-        seconds=seconds if (seconds > 0).all() else None,
-    )
-
-
-class Look(NamedTuple):
-    """A row that a strategy looked at: timed, or evaluated."""
-
-    row: int
-    depth: Depth
-
-
-class Allowance(Protocol):
-    """How much a run may look at."""
-
-    @property
-    def budget(self) -> float: ...
-
-    def spent(self, rows: Sequence[int], depth: Depth) -> float:
-        """What looking at these rows takes of the budget."""
-        ...
-
-
-def run(
-    strategy: str,
-    options: Mapping[str, Any],
-    on: Recorded,
-    allowance: Allowance,
-    rng: np.random.Generator,
-    batch: int,
-    *,
-    can_time: bool | None = None,
-    boards: int = 1,
-) -> list[Look]:
-    """The rows a strategy looks at, in order, until it ends or its budget is spent.
-
-    Unless `can_time` says otherwise, rows are timed where a session would: there timing saves something. Else a
-    strategy that asks for times is answered as by a board that cannot time rows: with their energy, at its price.
-    `boards` measure at the same time, and it hears of a batch when all of it is known.
-    """
-    chosen = base.get(strategy).informed(base.Background(boards=lambda: boards))
-    search = chosen.search(on.space, rng, batch, base.make_options(chosen, dict(options)))
-    can_time = on.timing_saves if can_time is None else can_time
-    looks: list[Look] = []
-    left = allowance.budget
-    try:
-        asked = Batch.of(next(search))
-        while True:
-            depth = asked.depth if can_time else Depth.ENERGY
-            looks.extend(Look(row, depth) for row in asked)
-            left -= allowance.spent(asked, depth)
-            if left <= 0:
-                break
-            outcomes = on.outcomes if depth is Depth.ENERGY else on.timed
-            asked = Batch.of(search.send([outcomes[row] for row in asked]))
-    except StopIteration:
-        pass
-    finally:
-        search.close()
-    return looks
-
-
-@dataclass(frozen=True)
-class ScorePlan:
-    """What to score: every strategy on every cache, `repeats` times."""
-
-    caches: tuple[Path, ...]
-    strategies: tuple[str, ...]
-    repeats: int = 25
-    seed: int = 1
-    goal: Goal | None = None  # the cache's own objective if none is given
-    front: tuple[Goal, ...] = ()  # two goals: the hypervolume counts instead
-    over_time: bool = False  # seconds of evaluating, as the cache has them, instead of evaluations
-    batch: int = 1  # rows a strategy may ask for at once
-    boards: int = 1  # that measure at the same time
-    options: Mapping[str, Any] = field(default_factory=dict)  # of every strategy
-    jobs: int | None = None  # processes of their own that do it; None: this one
-
-
-@dataclass(frozen=True)
-class Scores:
-    """The advantage over chance of each run at each of its space's points: space -> strategy -> (repeats, points)."""
-
-    advantages: Mapping[str, Mapping[str, Floats]]
-    points: Mapping[str, Floats]  # of each space, evaluations or seconds
-    evaluations: Mapping[str, int]  # the budget of each space
-    unit: str  # of the points: "evaluations" or "s"
-    timed: Sequence[str] = ()  # the spaces in which a strategy may have a row timed first
-
-    @cached_property
-    def runs(self) -> dict[str, dict[str, Floats]]:
-        """The score of each run: space -> strategy -> (repeats,)."""
-        return {
-            space: {name: np.nanmean(curves, axis=1) for name, curves in of_space.items()}
-            for space, of_space in self.advantages.items()
-        }
-
-    @property
-    def strategies(self) -> tuple[str, ...]:
-        return tuple(next(iter(self.advantages.values())))
-
-    def score(self, space: str, strategy: str) -> Interval:
-        """The score on one space."""
-        return mean_interval(self.runs[space][strategy])
-
-    def overall(self, strategy: str) -> Interval:
-        """The mean over the spaces."""
-        return mean_over_spaces([of_space[strategy] for of_space in self.runs.values()])
-
-    def curve(self, space: str, strategy: str) -> tuple[Floats, Floats, Floats]:
-        """Mean advantage at each point and its interval."""
-        return mean_curve(self.advantages[space][strategy])
-
-    @cached_property
-    def wins(self) -> dict[str, dict[str, int]]:
-        """wins[a][b]: on how many spaces a is significantly better than b."""
-        return pairwise_wins(self.runs)
-
-
-class _Bench:
-    """The spaces of a plan, read and ready."""
-
-    def __init__(self, plan: ScorePlan) -> None:
-        self.plan = plan
-        self.spaces: dict[str, tuple[Recorded, Yardstick]] = {}
-        for path in plan.caches:
-            space = recorded(read_recording(path), plan.goal, plan.front)
-            if plan.over_time and space.seconds is None:
-                raise InputError("it lacks the cost of each evaluation", str(path), "leave out --over-time")
-            if space.name in self.spaces:
-                raise InputError(f"two caches are called {space.name}", str(path), "rename one")
-            maximise = [goal.maximise for goal in plan.front]
-            chance = FrontBaseline(space.front_values(maximise), maximise) if plan.front else Baseline(space.costs)
-            self.spaces[space.name] = (space, Yardstick(chance, space.seconds if plan.over_time else None))
-
-    def advantage(self, task: Task) -> Floats:
-        """One run; its chance depends on the seed, the strategy and the repeat alone."""
-        name, strategy, repeat = task
-        space, yardstick = self.spaces[name]
-        rng = np.random.default_rng((self.plan.seed, zlib.crc32(strategy.encode()), repeat))
-        looks = run(strategy, self.plan.options, space, yardstick, rng, self.plan.batch, boards=self.plan.boards)
-        return yardstick.advantage([look.row for look in looks], [look.depth for look in looks])
-
-
-_bench: _Bench | None = None  # of a process of the pool
-
-
-def _open(plan: ScorePlan) -> None:
-    global _bench
-    end_with_parent()
-    _bench = _Bench(plan)
-
-
-def _work(task: Task) -> tuple[Task, Floats]:
-    assert _bench is not None
-    return task, _bench.advantage(task)
-
-
-def score(
-    plan: ScorePlan,
-    stop: threading.Event,
-    on_progress: Callable[[int, int], None] = lambda done, total: None,
-) -> Scores | None:
-    """Run and score; None where `stop` was set. The same seed gives the same figures with any number of jobs.
-
-    Raises InputError for a bad file, an unknown strategy, option or goal, and a space if nothing is to be found.
-    """
-    for name in plan.strategies:
-        base.make_options(base.get(name), dict(plan.options))
-    if len(plan.front) not in (0, 2):
-        raise InputError("a front is scored over two goals", "--front", "write max:A,min:B")
-    bench = _Bench(plan)
-    tasks = [(s, name, repeat) for repeat in range(plan.repeats) for s in bench.spaces for name in plan.strategies]
-    curves: dict[Task, Floats] = {}
-    here = ((task, bench.advantage(task)) for task in takewhile(lambda _: not stop.is_set(), tasks))
-    work = _in_processes(plan, plan.jobs, tasks, stop) if plan.jobs else here
-    for task, advantage in work:
-        curves[task] = advantage
-        on_progress(len(curves), len(tasks))
-    if len(curves) < len(tasks):
-        return None
-    return Scores(
-        advantages={
-            space: {name: np.array([curves[space, name, r] for r in range(plan.repeats)]) for name in plan.strategies}
-            for space in bench.spaces
-        },
-        points={name: yardstick.points for name, (_, yardstick) in bench.spaces.items()},
-        evaluations={name: yardstick.chance.budget for name, (_, yardstick) in bench.spaces.items()},
-        unit="s" if plan.over_time else "evaluations",
-        timed=[name for name, (space, _) in bench.spaces.items() if space.timing_saves],
-    )
-
-
-@contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Processes started here never see Ctrl+C, which a terminal sends to all: they end when this one ends them."""
-    if not hasattr(signal, "pthread_sigmask"):  # Windows
-        yield
-        return
-    resource_tracker.ensure_running()  # starting it later would lift the block
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _in_processes(
-    plan: ScorePlan, jobs: int, tasks: Sequence[Task], stop: threading.Event
-) -> Iterator[tuple[Task, Floats]]:
-    """Runs done by processes of their own, in any order; leaving it ends them at once."""
-    with multiprocessing_without_working_directory(), _interrupts_held():
-        workers = multiprocessing.get_context("spawn").Pool(jobs, initializer=_open, initargs=(plan,))
-    with workers as pool:
-        results = pool.imap_unordered(_work, tasks)
-        while not stop.is_set():
-            try:
-                yield results.next(timeout=_POLL_S)
-            except multiprocessing.TimeoutError:
-                continue
-            except StopIteration:
-                return

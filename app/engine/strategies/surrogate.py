@@ -6,11 +6,6 @@ Failed configurations have no costs; a process of their own learns where they li
 Where there are limits, a process of each learns how far configurations are beyond it, and what promises most is weighed
 by the chance that it keeps them all (constrained expected improvement [Gardner2014]). The candidates are the whole
 space, or a pool where it is large.
-
-Acquisition functions: how much a candidate promises, from the mean and deviation of its costs (smaller is better).
-
-For one goal several; for a front of two goals the exact expected hypervolume improvement, and for more a scalarisation.
-All give larger-is-better numbers of at least 0, so that they can be multiplied by the chance that a candidate works.
 """
 
 from __future__ import annotations
@@ -24,7 +19,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
-from ..results.pareto import front
 from ..space.search_space import Rows, SearchSpace
 from .base import Outcome
 from .features import Features, Floats
@@ -84,7 +78,13 @@ class Surrogate:
         self._fitted = 0  # points when the models were last fitted
 
     def learn(self, outcomes: Sequence[Outcome]) -> None:
-        """Add the costs of rows and how far they are beyond the limits. Ends every belief."""
+        """Add the costs of rows and how far they are beyond the limits. Ends every belief.
+
+        Parameters
+        ----------
+        outcomes : sequence of Outcome
+            Of rows that were measured in full or failed.
+        """
         self.candidates.close([outcome.row for outcome in outcomes])
         self._rows.extend(outcome.row for outcome in outcomes)
         unknown = (math.nan,) * len(self._limit_models)
@@ -96,9 +96,21 @@ class Surrogate:
             posterior.forget()
 
     def propose(self, most: int, promises: Callable[[], Promise]) -> list[int]:
-        """Up to `most` rows to measure together, one by one those of the greatest promise; none where all are known.
+        """Propose rows to measure together, one by one those of the greatest promise.
 
-        `promises` is called for each of them. Until they are measured the models' means stand for their costs.
+        Until they are measured the models' means stand for their costs.
+
+        Parameters
+        ----------
+        most : int
+            How many rows at most.
+        promises : callable
+            Called before each row; returns the function by which the candidates are rated.
+
+        Returns
+        -------
+        list of int
+            Empty where all rows are known.
         """
         rows: list[int] = []
         while len(rows) < most and not self.candidates.exhausted:
@@ -133,9 +145,23 @@ class Surrogate:
         )
 
     def draw(self, goal: int, prediction: Prediction, most: int) -> tuple[Indices, Floats]:
-        """One function drawn from the posterior of a goal: positions in `prediction.rows`, and its values there.
+        """Draw one function from the posterior of a goal.
 
-        Only up to `most` candidates, those that promise most.
+        Parameters
+        ----------
+        goal : int
+            The index of the goal.
+        prediction : Prediction
+            The latest one, as `predict` returns it.
+        most : int
+            At how many candidates at most, those that promise most.
+
+        Returns
+        -------
+        positions : array of int, shape (n,)
+            The candidates in `prediction.rows`.
+        values : array, shape (n,)
+            The function there, in scores.
         """
         bound = prediction.mean[goal] - 3 * prediction.deviation[goal]
         among = np.argsort(bound, kind="stable")[:most]
@@ -257,7 +283,19 @@ class Model:
         return 0 if self.posterior is None else self.posterior.capacity - self.posterior.count
 
     def fit(self, points: Indices, rows: Rows, values: Floats, candidates: Rows) -> None:
-        """Hold these points. The kernel is fitted where their values differ."""
+        """Hold these points. The kernel is fitted where their values differ.
+
+        Parameters
+        ----------
+        points : array of int, shape (n,)
+            Indices in `rows`.
+        rows : array of int, shape (points,)
+            The row of every point of the surrogate.
+        values : array, shape (points,)
+            What is modelled, of every point; finite for those held.
+        candidates : array of int, shape (m,)
+            The rows at which it predicts.
+        """
         self._points = points.tolist()
         chosen_values = values[points]
         if chosen_values.std() > 0:
@@ -267,28 +305,87 @@ class Model:
         self.posterior = Posterior(self._kernel, rows[points], candidates, capacity)
 
     def likelihood(self, rows: Rows, values: Floats) -> float:
-        """Log marginal likelihood of the values of rows, with the kernel as it is, up to a constant."""
+        """Log marginal likelihood of the values of rows, with the kernel as it is, up to a constant.
+
+        Parameters
+        ----------
+        rows : array of int, shape (n,)
+            Rows of the space.
+        values : array, shape (n,)
+            Their values.
+
+        Returns
+        -------
+        float
+            Of at most FIT_POINTS of them, evenly spread.
+        """
         few = np.linspace(0, len(rows) - 1, min(len(rows), FIT_POINTS)).astype(np.intp)
         return log_likelihood(self._kernel, rows[few], values[few])[0]
 
     def add(self, index: int, row: int) -> None:
-        """Hold one point more."""
+        """Hold one point more; nothing is done before the first fit.
+
+        Parameters
+        ----------
+        index, row : int
+            The index of the surrogate's point, and its row of the space.
+        """
         if self.posterior is not None:
             self._points.append(index)
             self.posterior.add(row)
 
     def predict(self, values: Floats, indices: Indices) -> tuple[Floats, Floats]:
-        """Mean and deviation at some candidates; `values` of all the surrogate's points."""
+        """Predict the values of some candidates.
+
+        Parameters
+        ----------
+        values : array, shape (points,)
+            What is modelled, of all the surrogate's points.
+        indices : array of int, shape (n,)
+            Positions of the candidates.
+
+        Returns
+        -------
+        mean, deviation : array, shape (n,)
+            In the unit of the values.
+        """
         assert self.posterior is not None
         mean, deviation = self.posterior.predict(values[self._points])
         return mean[indices], deviation[indices]
 
     def uncertainty(self, indices: Indices) -> Floats:
-        """The deviation at some candidates over that far from every point."""
+        """The deviation at some candidates over that far from every point.
+
+        Parameters
+        ----------
+        indices : array of int, shape (n,)
+            Positions of the candidates.
+
+        Returns
+        -------
+        array, shape (n,)
+            From 0 to 1.
+        """
         assert self.posterior is not None
         return self.posterior.uncertainty()[indices]
 
     def draw(self, values: Floats, rng: np.random.Generator, indices: Indices) -> Floats:
+        """Draw one function from the posterior.
+
+        Parameters
+        ----------
+        values : array, shape (points,)
+            What is modelled, of all the surrogate's points.
+        rng : numpy.random.Generator
+            Draws the function.
+        indices : array of int, shape (n,)
+            Positions of the candidates at which it is drawn.
+
+        Returns
+        -------
+        array, shape (n,)
+            The function's values there, in the unit of `values`.
+        """
         assert self.posterior is not None
         return self.posterior.draw(values[self._points], rng, indices)
 
@@ -300,14 +397,14 @@ def chosen_points(order: Indices, rng: np.random.Generator) -> Indices:
 
     Parameters
     ----------
-    order : (n,) int array
+    order : array of int, shape (n,)
         The points, best first.
     rng : numpy.random.Generator
         Draws the random part.
 
     Returns
     -------
-    (k,) int array
+    array of int, shape (k,)
         Elements of `order`.
     """
     if len(order) <= MOST_POINTS:
@@ -323,12 +420,12 @@ def normal_scores(costs: Floats) -> Floats:
 
     Parameters
     ----------
-    costs : (n,) float array
+    costs : array, shape (n,)
         In any unit.
 
     Returns
     -------
-    (n,) float array
+    array, shape (n,)
         Dimensionless.
     """
     if not len(costs):
@@ -345,12 +442,12 @@ def log_scores(costs: Floats) -> Floats:
 
     Parameters
     ----------
-    costs : (n,) float array
+    costs : array, shape (n,)
         In any unit.
 
     Returns
     -------
-    (n,) float array
+    array, shape (n,)
         Dimensionless, of mean 0 and standard deviation 1.
     """
     if not len(costs) or not ((costs > 0).all() or (costs < 0).all()):
@@ -382,11 +479,23 @@ class Candidates:
         return np.flatnonzero(~self._asked[self.rows])
 
     def close(self, rows: Sequence[int]) -> None:
-        """These rows are asked for."""
+        """Note that rows are asked for.
+
+        Parameters
+        ----------
+        rows : sequence of int
+            Rows of the space, candidates or not.
+        """
         self._asked[np.asarray(rows, dtype=np.int64)] = True
 
     def renew(self, best: Sequence[int]) -> None:
-        """Draw a new pool, around the best rows so far too. The whole space stays as it is."""
+        """Draw a new pool. The whole space stays as it is.
+
+        Parameters
+        ----------
+        best : sequence of int
+            The best rows so far; the pool holds their neighbours too.
+        """
         if self._whole:
             return
         drawn = self._rng.integers(self._space.size, size=_RANDOM)
@@ -399,13 +508,30 @@ class Candidates:
         self.rows = pool
 
     def include(self, rows: Iterable[int]) -> None:
-        """Add these rows to the pool where they are not in it."""
+        """Add rows to the pool.
+
+        Parameters
+        ----------
+        rows : iterable of int
+            Different rows of the space; those in the pool already are passed over.
+        """
         fresh = np.array([row for row in rows if not self._pooled[row]], dtype=np.int64)
         self._pooled[fresh] = True
         self.rows = np.concatenate([self.rows, fresh])
 
     def around(self, row: int) -> Rows:
-        """Add the neighbours of a row to the pool: the new ones, none where the pool is full or the space whole."""
+        """Add the neighbours of a row to the pool.
+
+        Parameters
+        ----------
+        row : int
+            Any row of the space.
+
+        Returns
+        -------
+        array of int, shape (n,)
+            The new ones; none where the pool is full or the space whole.
+        """
         if self._whole or len(self.rows) >= _MOST:
             return np.empty(0, dtype=np.int64)
         near = self._space.neighbours(row)
@@ -413,199 +539,3 @@ class Candidates:
         self._pooled[fresh] = True
         self.rows = np.concatenate([self.rows, fresh])
         return fresh
-
-
-MOST_STRIPS: Final = 32  # of a front with more points, evenly spread: bounds the cost
-_MARGIN: Final = 0.1  # the reference lies beyond the worst of the front by this share of the front's extent
-
-Acquisition = Callable[[Floats, Floats, float], Floats]  # of means, deviations and the best cost so far
-
-
-def expected_improvement(mean: Floats, deviation: Floats, best: float) -> Floats:
-    """Expected improvement of a candidate over the best [Jones1998, eq. 15].
-
-    Parameters
-    ----------
-    mean, deviation : (n,) float array
-        Of each candidate's predicted score, a normal distribution.
-    best : float
-        The best score so far.
-
-    Returns
-    -------
-    (n,) float array
-        In units of the score; larger is better.
-    """
-    gain = best - mean
-    z = gain / deviation
-    density = np.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
-    return np.maximum(gain * ndtr(z) + deviation * density, 0.0)
-
-
-def probability_of_improvement(mean: Floats, deviation: Floats, best: float) -> Floats:
-    """Probability that a candidate beats the best by a hundredth of the costs' spread [Kushner1964].
-
-    Parameters
-    ----------
-    mean, deviation : (n,) float array
-        Of each candidate's predicted score, a normal distribution.
-    best : float
-        The best score so far.
-
-    Returns
-    -------
-    (n,) float array
-        From 0 to 1; larger is better.
-    """
-    chance: Floats = ndtr((best - 0.01 - mean) / deviation)
-    return chance
-
-
-def lower_confidence_bound(mean: Floats, deviation: Floats, best: float) -> Floats:
-    """How far mean - 2 deviations lies below the highest such bound [Srinivas2010], with a fixed factor.
-
-    Parameters
-    ----------
-    mean, deviation : (n,) float array
-        Of each candidate's predicted score, a normal distribution.
-    best : float
-        Not used: the signature is that of the other acquisition functions.
-
-    Returns
-    -------
-    (n,) float array
-        In units of the score; larger is better.
-    """
-    bound = mean - 2 * deviation
-    return np.asarray(bound.max() - bound)
-
-
-ACQUISITIONS: Final[dict[str, Acquisition]] = {
-    "expected_improvement": expected_improvement,
-    "probability_of_improvement": probability_of_improvement,
-    "lower_confidence_bound": lower_confidence_bound,
-}
-
-
-class Portfolio:
-    """Takes turns among acquisition functions, more often those with the better proposals (GP-Hedge [Hoffman2011]).
-
-    A function's loss is the mean rank, 0 best to 1 worst, that its latest proposals took among all measured before.
-    """
-
-    _MEMORY: Final = 0.8  # weight of the past at each new proposal
-    _GREED: Final = 4.0  # the larger, the more the better functions are preferred
-
-    def __init__(self, rng: np.random.Generator) -> None:
-        self._rng = rng
-        self._loss = dict.fromkeys(ACQUISITIONS, 0.0)
-        self._chosen: list[str] = []  # since costs were last learned
-        self._costs: list[float] = []
-
-    def choose(self) -> str:
-        """The function that makes the next proposal."""
-        weights = np.exp(-self._GREED * np.array(list(self._loss.values())))
-        self._chosen.append(list(self._loss)[int(self._rng.choice(len(weights), p=weights / weights.sum()))])
-        return self._chosen[-1]
-
-    def learn(self, costs: Sequence[float]) -> None:
-        """Update the losses with the costs of the proposals since the last call, in their order."""
-        before = np.array(self._costs)
-        for name, cost in zip(self._chosen, costs, strict=False):
-            self._loss[name] = self._MEMORY * self._loss[name] + (1 - self._MEMORY) * float((before < cost).mean())
-        self._chosen.clear()
-        self._costs.extend(costs)
-
-
-# --- of a front -------------------------------------------------------------------------------------------------------
-
-
-def expected_hypervolume_improvement(mean: Floats, deviation: Floats, known: Floats, reference: Floats) -> Floats:
-    """Expected growth of the area that the front dominates, for each candidate; smaller costs are better.
-
-    The front cuts the plane into strips along the first goal, a strip open downwards from the second cost of the point
-    on its left. Within one the expectation is a product of two one-dimensional ones (after [Emmerich2011]), so that it
-    costs O(front) per candidate. Exact up to MOST_STRIPS points on the front.
-
-    Parameters
-    ----------
-    mean, deviation : (2, n) float array
-        Of each candidate's costs, independent normal distributions.
-    known : (points, 2) float array
-        Costs of the points measured so far.
-    reference : (2,) float array
-        The corner of the dominated area.
-
-    Returns
-    -------
-    (n,) float array
-        In the product of the costs' units.
-    """
-    better = known[(known < reference).all(axis=1)]
-    better = better[front(better, (False, False))[::-1]]  # ascending in the first goal
-    if len(better) > MOST_STRIPS:
-        better = better[np.linspace(0, len(better) - 1, MOST_STRIPS).round().astype(np.intp)]
-    ends = np.append(better[:, 0], reference[0])  # right end of each strip
-    tops = np.concatenate([[reference[1]], better[:, 1]])
-    total = np.zeros(mean.shape[1])
-    before = np.zeros(mean.shape[1])
-    for end, top in zip(ends.tolist(), tops.tolist(), strict=True):
-        upto = _expected_gap(end, mean[0], deviation[0])
-        total += (upto - before) * _expected_gap(top, mean[1], deviation[1])
-        before = upto
-    return np.maximum(total, 0.0)
-
-
-def scalarised_improvement(mean: Floats, deviation: Floats, known: Floats, rng: np.random.Generator) -> Floats:
-    """Improvement of a candidate's optimistic costs over the worst one's, by a randomly drawn weighting of the goals.
-
-    The weighting is a Chebyshev norm around the best of each goal, as in ParEGO [Knowles2006], of mean - deviation
-    instead of a model of its own (after [Paria2019]); weights that favour one goal are drawn more often than even
-    ones, so that the ends of the front are found.
-
-    Parameters
-    ----------
-    mean, deviation : (goals, n) float array
-        Of each candidate's costs.
-    known : (points, goals) float array
-        Costs of the points measured so far.
-    rng : numpy.random.Generator
-        Draws the weights.
-
-    Returns
-    -------
-    (n,) float array
-        Larger is better.
-    """
-    goals = len(mean)
-    weights = rng.dirichlet(np.full(goals, 0.5))[:, None]
-    best = known.min(axis=0)[:, None] if len(known) else np.zeros((goals, 1))
-    scaled = weights * (mean - deviation - best)
-    norm = scaled.max(axis=0) + 0.05 * scaled.sum(axis=0)
-    return np.asarray(norm.max() - norm)
-
-
-def reference_beyond(known: Floats) -> Floats:
-    """A reference point slightly beyond the worst of the front in each goal.
-
-    Parameters
-    ----------
-    known : (points, goals) float array
-        Costs of the points measured so far.
-
-    Returns
-    -------
-    (goals,) float array
-        In the costs' units.
-    """
-    chosen = known[front(known, (False,) * known.shape[1])]
-    extent = np.ptp(chosen, axis=0)
-    extent = np.where(extent > 0, extent, 1.0)
-    return np.asarray(chosen.max(axis=0) + _MARGIN * extent)
-
-
-def _expected_gap(bound: float, mean: Floats, deviation: Floats) -> Floats:
-    """E[max(0, bound - Y)] of a normal distribution."""
-    gap = bound - mean
-    z = gap / deviation
-    return np.asarray(gap * ndtr(z) + deviation * np.exp(-0.5 * z * z) / math.sqrt(2 * math.pi))

@@ -1,9 +1,9 @@
 """Sends requests to a service and times them, in a process of its own: threads of the window's would disturb it.
 
-`python -m ...load_generator JOB`, a JSON object as `generated_load` writes it. Once every REPORT_S one line of JSON
+`python -m ...load_generator JOB`, a JSON object as `GeneratedLoad` writes it. Once every REPORT_S one line of JSON
 goes to standard output: what ended since the last one. All times are on the host's monotonic clock, which all
 processes of the machine share. It runs until it is ended. When a request left and when its answer came are stamps of
-`stamped_socket`: what this process, aiohttp's and JSON's parsing and other requests before it add, is not latency.
+`StampedSocket`: what this process, aiohttp's and JSON's parsing and other requests before it add, is not latency.
 
 Open loop: arrivals are drawn in advance and requests leave at their times, whatever became of those before; where one
 leaves late, its latency counts from when it was due all the same, so that a stall is seen. What a request takes from
@@ -353,7 +353,7 @@ class Answer:
     """What has come of one answer."""
 
     def __init__(self, input_tokens: int) -> None:
-        self.sent_ns = self.came_ns = self.first_ns = self.last_ns = 0  # an Exchange of `stamped_socket`
+        self.sent_ns = self.came_ns = self.first_ns = self.last_ns = 0  # stamped by `StampedSocket`
         self.ended = False
         self.input_tokens = input_tokens
         self.output_tokens = -1  # not stated
@@ -393,7 +393,7 @@ class Answer:
             self.output_tokens = made if isinstance(made, int) and 0 <= made < 2**40 else self.output_tokens
 
     def row(self, due_ns: int, ended_ns: int, failed: bool) -> list[float]:
-        """As `generated_load` reads it."""
+        """As `GeneratedLoad` reads it."""
         made = self.output_tokens if self.output_tokens >= 0 else self.chunks or -1
         sent_ns = self.sent_ns or ended_ns  # it never left
         return [due_ns, sent_ns, self.first_ns, ended_ns, self.input_tokens, made, self.chunks, int(failed)]

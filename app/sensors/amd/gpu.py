@@ -1,13 +1,6 @@
 """`AmdGpu`: a board of AMD's through AMD SMI, read only. Nothing in this module sets anything.
 
 Not yet run on a real board: every fact here is from the public headers and sources of AMD SMI and of Linux.
-
-`CountedPower`: mean power between two readings of a board's energy counter, by the counter's own time.
-
-Why an AMD board's clock is what it is, as clock event reasons.
-
-Bits of the throttle status that is the same for every board, as Linux' `amdgpu_smu.h` numbers them: 0 to 7 power, 16 to
-23 current, 32 to 43 temperatures, 44 to 47 what hardware demands, 56 and 57 the rest.
 """
 
 from __future__ import annotations
@@ -34,7 +27,10 @@ _LEAST_S: Final = 0.5 * PERIOD_S  # over less the counter's own step, a millisec
 
 
 class CountedPower:
-    """Samples as a driver's buffer has them. Thread-safe."""
+    """Mean power between two readings of a board's energy counter, by the counter's own time.
+
+    The samples are as a driver's buffer has them. Thread-safe.
+    """
 
     def __init__(self) -> None:
         self._samples: deque[PowerSample] = deque(maxlen=_KEPT)
@@ -67,6 +63,8 @@ def _bits(first: int, last: int) -> int:
     return (1 << last + 1) - (1 << first)
 
 
+# Bits of the throttle status that is the same for every board, as Linux' `amdgpu_smu.h` numbers them: 0 to 7 power,
+# 16 to 23 current, 32 to 43 temperatures, 44 to 47 what hardware demands, 56 and 57 the rest.
 _REASONS: Final = (
     (_bits(0, 7), EventReason.POWER_CAP),
     (_bits(16, 23), EventReason.HARDWARE_SLOWDOWN),
@@ -77,7 +75,10 @@ _REASONS: Final = (
 
 
 def event_reasons(throttle_bits: int, *, idle: bool) -> EventReason:
-    """The reasons for a throttle status. AMD boards report no idleness: it is taken from their activity."""
+    """Why an AMD board's clock is what it is, from its throttle status.
+
+    AMD boards report no idleness: it is taken from their activity.
+    """
     reasons = EventReason.IDLE if idle else EventReason.NONE
     for bits, reason in _REASONS:
         if throttle_bits & bits:

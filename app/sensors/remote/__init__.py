@@ -1,1 +1,1 @@
-"""Boards of another machine, through the user's own ssh: see `gpu.RemoteGpu`; `engine/serving` is the other end."""
+"""Boards of another machine through the user's own ssh: `gpu.RemoteGpu`; the other end is `wattridge serve-board`."""

@@ -1,11 +1,4 @@
-"""The manual controls: the switch, clocks and power limit by hand, profiles, export as files, the log of changes.
-
-Nothing moves while it is used: messages and the countdown have their places from the beginning.
-
-`HelperRow`: offers to install the helper with root's rights if it is missing, changed or of another version.
-
-`ChangeLog`: the changes of a board as a table, those made by hand apart from those of sessions.
-"""
+"""The manual controls: the switch, clocks and power limit by hand, profiles, export as files, the log of changes."""
 
 from __future__ import annotations
 
@@ -114,7 +107,10 @@ class ChangesModel(RecordModel):
 
 
 class ChangeLog(QWidget):
-    """Two tabs over a table that follows the newest change unless the user has scrolled back."""
+    """The changes of a board as a table, those made by hand apart from those of sessions.
+
+    There are two tabs over the table, which follows the newest change unless the user has scrolled back.
+    """
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -196,7 +192,10 @@ class ChangeLog(QWidget):
 
 
 class HelperRow(QWidget):
-    """Hidden while nothing needs to be installed. The password is asked for by polkit, after a click only."""
+    """Offers to install the helper with root's rights if it is missing, changed or of another version; else hidden.
+
+    Polkit asks for the password, after a click only.
+    """
 
     failed = Signal(str, str)  # what went wrong, and the remedy
 
@@ -249,7 +248,10 @@ _SESSION = "A session is running on {board}: nothing else is set until it ends."
 
 
 class ControlPanel(Panel):
-    """Sends requests to the engine and shows its reports; sets nothing itself."""
+    """Sends requests to the engine and shows its reports; sets nothing itself.
+
+    Nothing moves while it is used: messages and the countdown have their places from the beginning.
+    """
 
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)

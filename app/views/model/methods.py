@@ -17,8 +17,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from ...engine.models.compare_methods import Methods, methods_of_recording, methods_of_store, methods_of_table
 from ...engine.models.roofline.describe_sweeps import describe_methods
-from ...engine.models.tuning_methods import Methods, methods_of_recording, methods_of_store, methods_of_table
 from ..plots.descriptions import ListingTable
 from ..plots.plot import Box, dress, set_up_axes
 from ..shared import theme

@@ -1,9 +1,4 @@
-"""The queue of runs: what waits, in which order, what became of the others; paused, reordered, opened, compared.
-
-`QueueModel`: the runs of the queue as a table, in the order of their turns; those that wait can be dragged.
-
-The queue in a few words, as the bar over every view, the panel and the question before quitting have them.
-"""
+"""The queue of runs: what waits, in which order, what became of the others; paused, reordered, opened, compared."""
 
 from __future__ import annotations
 
@@ -36,7 +31,10 @@ _DRAGGED: Final = "application/x-wattridge-queued-run"
 
 
 class QueueModel(RecordModel):
-    """Finished runs first, then the one that runs, then those that wait. `look_again` after every change."""
+    """The runs as a table in the order of their turns: finished ones, the one that runs, those that wait.
+
+    Those that wait can be dragged. Call `look_again` after every change of the queue.
+    """
 
     def __init__(self, queue: RunQueue, activity: Activity, parent: QObject | None = None) -> None:
         super().__init__([title for title, _ in COLUMNS], parent)
@@ -163,7 +161,10 @@ _NAMED = 3  # runs
 
 
 def waiting_in_words(queue: RunQueue) -> str:
-    """How many wait, and why none of them starts where that is so; empty while there is nothing to say."""
+    """The queue in a few words, for the bar over every view and the panel.
+
+    How many runs wait, and why none starts where that is so; empty if none waits and the queue is not paused.
+    """
     count = len(queue.waiting)
     if not count:
         return "The queue is paused" if queue.paused else ""
@@ -176,7 +177,7 @@ def waiting_in_words(queue: RunQueue) -> str:
 
 
 def named(queue: RunQueue) -> str:
-    """The runs that wait, the first of them by name: '3 runs that wait (gemm on …; …)'."""
+    """The runs that wait, as the question before quitting names them: '3 runs that wait (gemm on …; …)'."""
     waiting = queue.waiting
     count = "1 run that waits" if len(waiting) == 1 else f"{len(waiting)} runs that wait"
     more = f"; and {len(waiting) - _NAMED} more" if len(waiting) > _NAMED else ""

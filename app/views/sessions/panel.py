@@ -1,11 +1,4 @@
-"""The stored sessions: found, named, resumed, opened to look at, exported, imported, deleted with undo.
-
-`SessionsModel`: the stored sessions as a table: searched, sorted, the running one kept up to date.
-
-`SessionTable`: the list of stored sessions, its spare width given to names and tags.
-
-`LabelForm`: the user's own name, tags and notes of a stored session.
-"""
+"""The stored sessions: found, named, resumed, opened to look at, exported, imported, deleted with undo."""
 
 from __future__ import annotations
 
@@ -105,7 +98,7 @@ def matches(record: SessionRecord, typed: str) -> bool:
 
 
 class SessionsModel(RecordModel):
-    """Newest first until the user sorts."""
+    """The stored sessions as a table: searched, sorted, the running one kept up to date; newest first at the start."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__([title for title, _, _, _ in _COLUMNS], parent)
@@ -182,7 +175,7 @@ _SHARES = {NAME: 0.6, TAGS: 0.4}  # of the width that the columns leave: only th
 
 
 class SessionTable(QTableView):
-    """A column that was moved by hand keeps its width."""
+    """The list of stored sessions: names and tags get its spare width; a column moved by hand keeps its own."""
 
     def __init__(self, model: SessionsModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -205,7 +198,10 @@ class SessionTable(QTableView):
 
 
 class LabelForm(QWidget):
-    """Emits `written(session, label)` when a field is left or Return is pressed, and something has changed."""
+    """The user's own name, tags and notes of a stored session.
+
+    Emits `written(session, label)` when a field is left or Return is pressed, and something has changed.
+    """
 
     written = Signal(int, object)
 
@@ -297,7 +293,7 @@ class _Met:
 
 
 class SessionsPanel(Panel):
-    """Every call to the store is made off Qt's thread."""
+    """The list with its actions; every call to the store is made off Qt's thread."""
 
     open_asked = Signal(int)  # a session to look at
     resume_asked = Signal(int)

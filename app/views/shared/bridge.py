@@ -154,7 +154,7 @@ _PAINTED_MS: Final = 15  # Qt paints 5 ms after it was asked to
 
 
 class Engine(Protocol):
-    """What the bridge needs of `engine.session.tuner.Tuner`."""
+    """What the bridge needs of `Tuner` (`engine/session/engine_thread.py`)."""
 
     def start(self) -> None: ...
 

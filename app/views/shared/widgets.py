@@ -1,19 +1,4 @@
-"""Boxes of widgets, buttons, tables and times, as every panel makes them.
-
-Fields for numbers: one that is typed and cannot be is refused in words; none is cut to what fits.
-
-`ProgressBar`: a bar that is repainted once per iteration of the event loop, with its text on one line.
-
-`Toggle`: a small button that stays pressed; `look_pressed` lets any button look it in light and dark.
-
-Where the keyboard's focus goes when a part of the window is gone to.
-
-Nothing here, or elsewhere, asks Qt for `nextInFocusChain` or `previousInFocusChain`: PySide takes the widget that these
-return for the Python child of the one they were asked of. When that one goes, the other's menus and actions, and those
-of everything in it, are taken for deleted too, although Qt has deleted none of them.
-
-The dialogs that ask for files and folders. None stops the window: each calls back once answered, and is gone.
-"""
+"""Small widgets and layouts that every panel uses: file dialogs, boxes, buttons, fields for numbers, tables, focus."""
 
 from __future__ import annotations
 
@@ -50,7 +35,10 @@ from .label import plain_tip
 
 
 def open_file(parent: QWidget, title: str, kinds: str, chosen: Callable[[Path], object]) -> None:
-    """Let the user choose an existing file. `kinds` as Qt writes them: "Tables (*.csv);;All files (*)"."""
+    """Let the user choose an existing file. `kinds` as Qt writes them: "Tables (*.csv);;All files (*)".
+
+    As all dialogs here it does not block the window: it calls `chosen` once it is answered, and is deleted.
+    """
     dialog = _dialog(parent, title, kinds)
     dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
     dialog.fileSelected.connect(lambda name: chosen(Path(name)))
@@ -183,9 +171,10 @@ _RELEASED_MS: Final = 300  # the click that leaves a field hides every tip once 
 
 
 class _Refusing:
-    """Qt drops each digit that leaves the range: 99999 becomes 999. Here the text stays, and the value before it too.
+    """A field for numbers that refuses an impossible one with a message, and cuts none to what fits.
 
-    The words stand beside the field for a while, and `refused` sends them when it is left.
+    Qt drops each digit that leaves the range: 99999 becomes 999. Here the text stays, and the value before it too. The
+    message stands beside the field for a while, and `refused` sends it when the field is left.
     """
 
     def __init__(self: Any, *arguments: Any) -> None:
@@ -285,7 +274,10 @@ _MARGIN_PX = 12
 
 
 class ProgressBar(QProgressBar):
-    """Qt's own is drawn in the middle of `setValue`, and with it all that waits to be drawn in its window."""
+    """A bar that is repainted once per iteration of the event loop, with its text on one line.
+
+    Qt's own is drawn in the middle of `setValue`, and with it all that waits to be drawn in its window.
+    """
 
     def setValue(self, value: int) -> None:
         """How far it is; drawn when the event loop comes to it."""
@@ -300,7 +292,7 @@ class ProgressBar(QProgressBar):
 
 
 class Toggle(QToolButton):
-    """In the accent's colours while pressed."""
+    """A small button that stays pressed, in the accent's colours."""
 
     def __init__(self, text: str, name: str, tip: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -312,7 +304,7 @@ class Toggle(QToolButton):
 
 
 def look_pressed(button: QAbstractButton) -> None:
-    """Give a button the accent's colours while it is pressed: the style's own shade is hardly seen."""
+    """Give a button the accent's colours while it is pressed, light or dark: the style's own shade is hardly seen."""
     _Pressed(button)
 
 
@@ -337,6 +329,10 @@ class _Pressed(QObject):
 
 
 _LINE_PX = 12  # widgets whose upper edges are as near to each other stand in one line
+
+# Nothing here, or elsewhere, calls Qt's `nextInFocusChain` or `previousInFocusChain`: PySide takes the widget that they
+# return for the Python child of the one whose method it is. When that one goes, the other's menus and actions, and
+# those of everything in it, are taken for deleted too, although Qt has deleted none of them.
 
 
 def takes_focus(widget: QWidget) -> bool:

@@ -1,11 +1,4 @@
-"""The results of the current result: every configuration a row of a sortable table.
-
-`MarkedBar`: how many measurements are marked, above the table; there only while some are.
-
-`ResultsView`: the results of a session as a table; its rows and the current result follow each other.
-
-The results of a session as a Qt model over `ResultTable`, sorted by argsort.
-"""
+"""The measurements of the current result as a sortable table, a row for each configuration."""
 
 from __future__ import annotations
 
@@ -49,7 +42,10 @@ _TIMED = "timed"  # in place of the state of what worked, and was only timed
 
 
 class ResultsModel(QAbstractTableModel):
-    """Rows are measurements, named by their index into the `ResultTable`; nothing is copied out of it."""
+    """A Qt model over a session's `ResultTable`, sorted by argsort.
+
+    Rows are measurements, named by their index into the `ResultTable`; nothing is copied out of it.
+    """
 
     about_to_reorder = Signal()
 
@@ -303,7 +299,7 @@ _MARKS = Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.ControlModifier
 
 
 class ResultsView(QTableView):
-    """The table as it is seen. Its selected row is the current result's, and the current row is a cursor.
+    """The results of a session as a table. Its selected row is the current result's; the current row is a cursor.
 
     Focus and arrow keys move the cursor; a click, Enter or Space chooses, and Shift or Ctrl mark.
     """
@@ -445,7 +441,7 @@ class ResultsView(QTableView):
 
 
 class MarkedBar(QWidget):
-    """`only` asks for a table of just these."""
+    """How many measurements are marked, above the table while some are; `only` asks for a table of just these."""
 
     def __init__(self, result: CurrentResult, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -10,15 +10,13 @@ import numpy as np
 import pytest
 
 from app.base.errors import InputError
-from app.engine.analysis.compare import (
-    Compared,
-    MeanChange,
-    compare_sessions,
+from app.engine.analysis.across_boards import (
     describe_kernels_by_boards,
     describe_machines,
     kernels_by_boards,
     over_machines,
 )
+from app.engine.analysis.compare import Compared, MeanChange, compare_sessions
 from app.engine.analysis.describe_analysis import describe_comparison
 from app.engine.results.measurement import Measurement, State
 from app.engine.results.objectives import Limit

@@ -11,7 +11,8 @@ from fixtures import engine_fakes  # noqa: F401  (registers a strategy)
 from app.engine.formats.read import read_recording
 from app.engine.results.measurement import Depth
 from app.engine.results.objectives import Goal, parse_front
-from app.engine.strategies.scoring import Baseline, Recorded, Yardstick, recorded, run
+from app.engine.strategies.recorded_runs import Recorded, recorded, run
+from app.engine.strategies.scoring import Baseline, Yardstick
 
 
 @pytest.fixture

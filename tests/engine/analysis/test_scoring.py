@@ -20,7 +20,8 @@ from app.engine.formats.read import read_recording
 from app.engine.results.objectives import parse_front
 from app.engine.results.pareto import front, hypervolume, reference_point
 from app.engine.strategies import scoring
-from app.engine.strategies.scoring import Baseline, FrontBaseline, ScorePlan, Yardstick, recorded, score
+from app.engine.strategies.recorded_runs import ScorePlan, recorded, score
+from app.engine.strategies.scoring import Baseline, FrontBaseline, Yardstick
 
 FOUR = Baseline(np.array([3.0, 1.0, math.inf, 2.0]))  # the failure counts as 3
 

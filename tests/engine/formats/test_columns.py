@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from app.base.errors import InputError
 from app.base.records import as_json
 from app.engine.formats.columns import parse_columns
+from app.engine.models.column_roles import Named, find_roles
 from app.engine.models.fit.frequency import fit_points
 from app.engine.models.fit.points import choose
 from app.engine.models.series import read_series
-from app.engine.models.tables import Named, find_roles
 
 
 def roles(header: str, **named: str) -> tuple[str, str | None]:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from app.base.errors import InputError
+from app.base.errors import InputError, WattridgeError
 from app.engine.models.clock_fits import caps_of_sweep, fit_of_sweep
 from app.engine.models.fit.caps import compare, fit_caps, median_saving
 from app.engine.models.series import caps_of_table, read_caps
 from app.engine.space.result_table import ResultTable
 from app.engine.space.search_space import space_of_table
+from app.sensors.clock import VirtualClock
 from app.sensors.select import open_gpu
+from app.sensors.simulated.gpu import SimulatedGpu
+from app.sensors.simulated.twin import load_twin
 
 LIMITS = np.asarray([100.0, 150.0, 200.0, 250.0, 300.0])
 
@@ -101,3 +105,22 @@ def test_clocks_reach_lower_than_limits(board: str) -> None:
     assert both.clocks.lowest_clock_mhz < both.caps.lowest_clock_mhz
     assert "clocks reach" in both.words
     assert caps.simulated
+
+
+def test_a_sweep_at_every_memory_clock_needs_a_board_that_lists_them() -> None:
+    class OneMemory(SimulatedGpu):
+        def memory_clocks_mhz(self) -> list[int]:
+            return []
+
+    with pytest.raises(InputError, match="no memory clocks"):
+        fit_of_sweep(OneMemory(load_twin("a100"), clock=VirtualClock()), memory_clocks=True)
+
+
+def test_a_sweep_of_two_limits_is_too_short_and_was_not_stopped() -> None:
+    gpu, stop = SimulatedGpu(load_twin("a100"), clock=VirtualClock()), threading.Event()
+    with pytest.raises(WattridgeError, match="fewer than three") as short:
+        caps_of_sweep(gpu, points=2, stop=stop)
+    assert "stopped" not in str(short.value)
+    stop.set()
+    with pytest.raises(WattridgeError, match="stopped"):
+        caps_of_sweep(gpu, stop=stop)

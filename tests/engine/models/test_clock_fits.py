@@ -9,9 +9,9 @@ import pytest
 
 from app.base.errors import InputError
 from app.engine.models.clock_fits import ClockFit, fits_of_file
+from app.engine.models.compare_methods import methods_of_recording
 from app.engine.models.fit.caps import fit_caps
 from app.engine.models.fit.curve import Curve
-from app.engine.models.tuning_methods import methods_of_recording
 
 CLOCKS = np.arange(600, 1501, 100)
 BOARD = Curve(p_idle_w=40.0, alpha_w_per_mhz=0.08, beta_per_mhz=1.2e-3, ridge_mhz=1000.0)

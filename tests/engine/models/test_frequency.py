@@ -553,6 +553,9 @@ def test_unknown_points_are_left_out_and_none_at_all_is_bad_input() -> None:
         fit_frequency_model(Points([math.nan], [1.0]))
     with pytest.raises(ValueError, match="same length"):
         fit_frequency_model(Points([1.0, 2.0], [1.0]))
+    many = np.repeat(TEN, 40)  # so many that their medians are fitted
+    with pytest.raises(ValueError, match="same length"):
+        fit_points(Points(many, BOARD.power_w(many)[1:]))
 
 
 @settings(max_examples=40, deadline=None)
@@ -609,5 +612,5 @@ def test_the_stored_document_is_flat_and_keeps_its_names() -> None:
         "fixed_time_share form gpu identifiable leakage_w_per_c memory_clock_mhz memory_clocks optimum_bracketed "
         "optimum_interval_mhz optimum_mhz p_idle_w p_max_w points power_w r2 range_mhz rate reasons "
         "recommended_clock_mhz reference_c ridge_bracketed ridge_mhz rmse_w series simulated softness_mhz "
-        "standard_errors used voltage_mv voltage_ridge_interval_mhz voltage_ridge_mhz"
+        "standard_errors untouched_energy used voltage_mv voltage_ridge_interval_mhz voltage_ridge_mhz"
     )

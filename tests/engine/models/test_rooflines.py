@@ -11,7 +11,8 @@ from fixtures.commands import run
 from app.base.errors import InputError
 from app.base.paths import resources
 from app.cli import main
-from app.engine.models.roofline.points import fit_points, read_points, to_json
+from app.engine.models.roofline.points import fit_points, read_points
+from app.engine.models.roofline.roofline_document import to_json
 from app.engine.session.load import load_specification
 from app.engine.session.planning import space_of
 from app.sensors.simulated.twin import load_twin

@@ -1,152 +1,159 @@
-"""Sessions that search a setting measure the untouched board, too, and set nothing for its rows."""
+"""Sessions over settings of a board measure its own state, too, and state what is saved against that."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
-from fixtures.commands import run as run_command
 
-from app.base.paths import resources
 from app.engine.analysis.costs import costs_of
-from app.engine.analysis.own_state import own_state
-from app.engine.results.measurement import Measurement, Value
-from app.engine.results.state import SessionState
+from app.engine.analysis.own_state import OwnState, own_state
+from app.engine.models.clock_fits import fit_of_sweep
+from app.engine.models.series import series_of_table
+from app.engine.results.settings import UNTOUCHED
 from app.engine.session.load import load_specification
-from app.engine.session.planning import plan_resume, plan_specification
+from app.engine.session.planning import plan_specification
 from app.engine.session.run import run_session
 from app.engine.space.result_table import ResultTable
-from app.engine.specification.model import Specification
-from app.engine.specification.plan import SearchOptions, SessionPlan
+from app.engine.specification.plan import SearchOptions
 from app.engine.store.database import Store
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
 
-EXAMPLE = load_specification(resources() / "examples" / "gemm.toml")
-CLOCK = "graphics_clock_mhz"
-
-
-def board() -> SimulatedGpu:
-    return SimulatedGpu(load_twin("a100"), seed=1, clock=VirtualClock())
-
-
-def planned(gpu: SimulatedGpu, spec: Specification = EXAMPLE, **options: object) -> SessionPlan:
-    return plan_specification(spec, gpu, SearchOptions(strategy="random_sample", seed=3, **options))  # type: ignore[arg-type]
-
-
-def measured(table: ResultTable) -> list[Measurement]:
-    return [table.measurement(index) for index in range(len(table))]
-
-
-def untouched(configuration: Mapping[str, Value]) -> dict[str, Value]:
-    return {**configuration, CLOCK: "untouched"}
-
-
-def run(plan: SessionPlan) -> tuple[ResultTable, Measurement]:
-    """What a session measured, and its best."""
-    with Store() as store:
-        result = run_session(plan, store, lambda event: None, threading.Event())
-    assert result.state is SessionState.DONE, result.reason
-    assert result.progress.best_index is not None
-    return result.table, result.table.measurement(result.progress.best_index)
-
-
-@pytest.mark.parametrize("budget", [4, 8])
-def test_the_last_evaluation_of_a_budget_is_the_best_on_the_untouched_board(budget: int) -> None:
-    table, best = run(planned(board(), max_evaluations=budget))
-    assert len(table) == budget
-    assert best.configuration[CLOCK] != "untouched"
-    assert measured(table)[-1].configuration == untouched(best.configuration)
-    state = own_state(table, costs_of(table), table.rows().tolist().index(best.row))
-    assert state is not None
-    assert state.index == budget - 1
-    assert state.gain is not None
-    assert state.words.endswith("against the board's own state")
-
-
-def test_a_budget_too_small_to_keep_one_is_the_strategy_s_alone() -> None:
-    few, best = run(planned(board(), max_evaluations=3))
-    assert len(few) == 3
-    assert untouched(best.configuration) not in [m.configuration for m in measured(few)]
-
-
-def test_a_session_that_measures_everything_measures_nothing_twice() -> None:
-    spec = replace(EXAMPLE, parameters={**EXAMPLE.parameters, "block_size_x": (32,), "block_size_y": (8,)})
-    plan = planned(board(), spec, device_settings={CLOCK: (1005, 1215)})
-    table, _ = run(replace(plan, strategy="brute_force", max_evaluations=None))
-    assert sorted(table.rows().tolist()) == list(range(plan.space.size))
-    assert sum(m.configuration[CLOCK] == "untouched" for m in measured(table)) == plan.space.size // 3
-
-
-def test_a_setting_of_one_value_is_not_searched_and_has_no_untouched_rows() -> None:
-    plan = planned(board(), device_settings={CLOCK: (1005,)}, max_evaluations=5)
-    assert plan.space.parameters[-1].values == (1005,)
-    table, _ = run(plan)
-    assert {m.configuration[CLOCK] for m in measured(table)} == {1005}
-
-
-def test_for_an_untouched_row_nothing_is_set_and_what_was_set_is_put_back() -> None:
-    gpu = board()
-    gpu.lock_graphics_clock(1110)  # from outside: the state that the session finds
-    made: list[int | None] = []
-    lock = gpu.lock_graphics_clock
-    gpu.lock_graphics_clock = lambda clock: (made.append(clock), lock(clock))[1]  # type: ignore[method-assign]
-    table, _ = run(planned(gpu, device_settings={CLOCK: (705, 900)}, max_evaluations=8))
-    of_row = {m.configuration[CLOCK]: m.observed_clock_mhz for m in measured(table) if not m.error}
-    assert of_row["untouched"] == pytest.approx(1110, abs=1), "as it was found, which is not its highest"
-    assert None not in made, "no lock of another is taken off"
-    assert made[-1] == 1110
-
-
-def test_a_session_taken_up_with_a_larger_budget_ends_with_its_best_untouched_again() -> None:
-    with Store() as store:
-        first = run_session(planned(board(), max_evaluations=6), store, lambda event: None, threading.Event())
-        resumed = plan_resume(store, first.session, SearchOptions(max_evaluations=20), gpu=board())
-        result = run_session(resumed, store, lambda event: None, threading.Event())
-    assert result.progress.evaluated == len(result.table) == 20
-    assert result.table.rows()[:6].tolist() == first.table.rows().tolist()
-    assert result.progress.best_index is not None
-    best = result.table.measurement(result.progress.best_index)
-    assert untouched(best.configuration) in [m.configuration for m in measured(result.table)]
-
-
-SLOW_LOCKS = """
+SPECIFICATION = """
 [kernel]
-name = "sgemm"
-source = "sgemm.cu"
-problem_size = ["n", "n"]
+name = "gemm"
 profile = "gemm"
 [constants]
 n = 4096
 [parameters]
-block_size_x = [32]
+block_size_x = [16, 32]
 block_size_y = [8]
+tile_size_x = [4]
+tile_size_y = [4]
 [device_settings]
-graphics_clock_mhz = [210, 615]
+{settings}
 [objective]
-minimise = "time_s"
+minimise = "energy_j"
 [search]
 strategy = "brute_force"
 """
 
 
-def test_there_is_nothing_to_apply_of_a_best_that_is_untouched(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def board(name: str) -> SimulatedGpu:
+    return SimulatedGpu(load_twin(name), clock=VirtualClock())
+
+
+def tuned(
+    folder: Path, gpu: SimulatedGpu, settings: str, options: SearchOptions | None = None, text: str = SPECIFICATION
+) -> ResultTable:
+    path = folder / "kernel.toml"
+    path.write_text(text.format(settings=settings))
+    plan = plan_specification(load_specification(path), gpu, options)
+    with Store() as store:
+        return run_session(plan, store, lambda event: None, threading.Event()).table
+
+
+def state_of(table: ResultTable) -> tuple[OwnState, int]:
+    costs = costs_of(table)
+    best = int(np.nanargmin(costs.energy_j))
+    state = own_state(table, costs, best)
+    assert state is not None
+    return state, best
+
+
+def test_on_the_twin_of_the_rtx_5090_a_locked_memory_clock_costs_speed_and_is_advised_against(tmp_path: Path) -> None:
+    gemm = SPECIFICATION[SPECIFICATION.index("[constants]") : SPECIFICATION.index("[device_settings]")]
+    values = "block_size_x = [256]\nvector_width = [2, 4]\nitems_per_thread = [16]\n"
+    copy = f"[constants]\nn = 67108864\n[parameters]\n{values}"
+    text = SPECIFICATION.replace(gemm, copy).replace("gemm", "copy")  # which no limit holds back
+    table = tuned(tmp_path, board("rtx5090"), "memory_clock_mhz = [7001, 14001]", text=text)
+    state, best = state_of(table)
+    assert table.measurement(best).configuration["memory_clock_mhz"] == UNTOUCHED
+    [lock] = state.locks
+    assert lock.settings == (("memory_clock_mhz", 14001.0),)
+    assert lock.speed_change == pytest.approx(343.9 / 384.0 - 1, abs=0.01)
+    assert lock.words.endswith("leave it untouched")
+
+
+def test_on_a_board_that_does_not_mind_a_lock_nothing_is_claimed_of_it(tmp_path: Path) -> None:
+    state, _ = state_of(tuned(tmp_path, board("h200"), "graphics_clock_mhz = [1200, 1980]"))
+    assert state.untouched
+    assert state.locks == ()
+
+
+def test_what_is_saved_is_against_the_board_as_it_was_found(tmp_path: Path) -> None:
+    table = tuned(tmp_path, board("a100"), "graphics_clock_mhz = [1005, 1110, 1200]")  # not its highest clock, 1410
+    state, best = state_of(table)
+    assert state.baseline == "the board's own state"
+    assert state.index is not None
+    own = table.measurement(state.index)
+    assert own.configuration == {**table.measurement(best).configuration, "graphics_clock_mhz": UNTOUCHED}
+    assert own.observed_clock_mhz > 1300  # of 1410, under its limit
+    assert state.gain is not None
+    highest = min(
+        table.measurement(row).values["energy_j"]
+        for row in range(len(table))
+        if table.measurement(row).configuration["graphics_clock_mhz"] == 1200
+    )
+    saved = 1 - table.measurement(best).values["energy_j"] / own.values["energy_j"]
+    assert state.gain.energy_change == pytest.approx(-saved)
+    assert saved > 1 - table.measurement(best).values["energy_j"] / highest + 0.02  # which was the baseline before
+
+
+@pytest.mark.parametrize("strategy", ["random_sample", "genetic_algorithm", "auto"])
+def test_whatever_the_strategy_the_best_is_measured_on_the_untouched_board_within_the_budget(
+    tmp_path: Path, strategy: str
 ) -> None:
-    (tmp_path / "sgemm.cu").write_text("// costed by its profile\n")
-    (tmp_path / "slow.toml").write_text(SLOW_LOCKS)
-    words = ("--gpu", "simulated:a100", "--speed", "inf")
-    status, tuned = run_command(capsys, "tune", str(tmp_path / "slow.toml"), *words)
-    assert (status, tuned["evaluated"], tuned["best"]["configuration"][CLOCK]) == (0, 3, "untouched")
-    session = str(tuned["session"])
-    status, refused = run_command(capsys, "apply", "--session", session, *words, "--keep")
-    assert status == 2
-    assert "there is nothing to set" in refused["error"]["what"]
-    assert "wattridge restore" in refused["error"]["remedy"]
-    status, _ = run_command(capsys, "export", session, "--out", str(tmp_path / "out"), "--kind", "script")
-    [script] = (tmp_path / "out").glob("*.sh") if status == 0 else [tmp_path / "none"]
-    assert "Left as the board has it: graphics_clock_mhz = untouched" in script.read_text()
+    options = SearchOptions(strategy=strategy, max_evaluations=7, seed=3)
+    table = tuned(tmp_path, board("a100"), "graphics_clock_mhz = { points = 12 }", options)
+    assert len(table.evaluated()) <= 7
+    state, best = state_of(table)
+    assert state.index is not None, table.measurement(best).configuration
+
+
+def test_the_board_is_left_as_it_was_found_and_a_lock_that_the_session_did_not_make_stays(tmp_path: Path) -> None:
+    gpu = board("a100")
+    gpu.lock_graphics_clock(1200)
+    table = tuned(tmp_path, gpu, "power_limit_w = [200, 250]")
+    requested = [channel.name for channel in gpu.channels].index("requested_graphics_clock_mhz")
+    assert gpu.read().values[requested] == 1200
+    state, _ = state_of(table)
+    assert state.index is not None
+    assert table.measurement(state.index).observed_clock_mhz == pytest.approx(1200, abs=15)  # as it was found
+
+
+def test_the_untouched_board_is_no_point_of_a_fit_and_what_its_saving_is_against(tmp_path: Path) -> None:
+    table = tuned(tmp_path, board("a100"), "graphics_clock_mhz = { points = 9 }")
+    for points in series_of_table(table, gpu="a100", simulated=True):
+        assert points.requested_mhz is not None
+        assert len(points.requested_mhz) == 9
+        assert np.isfinite(points.requested_mhz).all()
+        assert points.untouched_energy is not None
+    fit, _ = fit_of_sweep(board("a100"))
+    assert fit.baseline == "the board's own state"
+    assert fit.energy_change is not None
+    assert -0.5 < fit.energy_change < 0
+
+
+def test_a_metric_of_a_setting_is_unknown_where_that_is_untouched(tmp_path: Path) -> None:
+    text = SPECIFICATION.replace("[objective]", '[metrics]\n"per MHz" = "1 / time_s / graphics_clock_mhz"\n[objective]')
+    table = tuned(tmp_path, board("a100"), "graphics_clock_mhz = [1200, 1410]", text=text)
+    for row in range(len(table)):
+        measurement = table.measurement(row)
+        untouched = measurement.configuration["graphics_clock_mhz"] == UNTOUCHED
+        assert ("per MHz" in measurement.values) is not untouched
+    assert sum(np.isnan(table.values("per MHz"))) == 2
+
+
+def test_a_program_that_is_given_the_clock_is_never_given_a_word(tmp_path: Path) -> None:
+    path = tmp_path / "program.toml"
+    path.write_text(
+        '[command]\nrun = "echo {graphics_clock_mhz}"\n[device_settings]\ngraphics_clock_mhz = [1200, 1410]\n'
+        '[objective]\nminimise = "time_s"\n'
+    )
+    gpu = SimulatedGpu(load_twin("a100"))
+    assert plan_specification(load_specification(path), gpu).space.parameters[0].values == (1200, 1410)

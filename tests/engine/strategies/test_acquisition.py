@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.engine.results.pareto import hypervolume
-from app.engine.strategies.surrogate import (
+from app.engine.strategies.acquisition import (
     ACQUISITIONS,
     Portfolio,
     expected_hypervolume_improvement,

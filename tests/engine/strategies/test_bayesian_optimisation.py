@@ -23,7 +23,7 @@ from app.engine.results.pareto import hypervolume
 from app.engine.space.search_space import SearchSpace
 from app.engine.strategies import base, surrogate
 from app.engine.strategies.base import Batch, Outcome
-from app.engine.strategies.scoring import recorded
+from app.engine.strategies.recorded_runs import recorded
 from app.engine.strategies.surrogate import WHOLE, Candidates, Surrogate, normal_scores
 
 PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"

@@ -10,18 +10,10 @@ import pytest
 from fixtures.spaces import space_of
 
 from app.base.errors import InputError
+from app.engine.models.compare_methods import Steering, compare_methods, steer_by_measurements
 from app.engine.models.fit.frequency import fit_frequency_model
 from app.engine.models.fit.points import Points
-from app.engine.models.tuning_methods import (
-    METHODS,
-    Clocks,
-    Seen,
-    Steering,
-    base_clock_mhz,
-    compare_methods,
-    recipe,
-    steer_by_measurements,
-)
+from app.engine.models.tuning_methods import METHODS, Clocks, Seen, base_clock_mhz, recipe
 from app.engine.results.measurement import Measurement, State
 from app.engine.space.search_space import SearchSpace
 

@@ -18,10 +18,10 @@ from PySide6.QtGui import QTextDocumentFragment
 from pytestqt.qtbot import QtBot
 
 from app.engine.models.clock_fits import ClockFit, caps_of_sweep, fit_of_sweep
+from app.engine.models.compare_methods import methods_of_table
 from app.engine.models.fit.frequency import FrequencyFit, fit_frequency_model
 from app.engine.models.fit.points import Points
 from app.engine.models.fit_documents import save_fit
-from app.engine.models.tuning_methods import methods_of_table
 from app.engine.session import events
 from app.engine.store.database import Store
 from app.sensors.select import open_gpu

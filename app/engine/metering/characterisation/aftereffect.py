@@ -37,7 +37,29 @@ SECONDS: Final = TURNS * (HEAVY_S + LIGHT_S)
 def look_at_aftereffect(
     driver: WaveDriver, heavy: Load, light: Load, stop: threading.Event | None
 ) -> Aftereffect | None:
-    """Run both loads in turn for 30 s; None if the buffer has too few samples or both draw alike. Raises Stopped."""
+    """Run both loads in turn for 30 s, and fit the aftereffect to the samples of the driver's buffer.
+
+    Parameters
+    ----------
+    driver : WaveDriver
+        The driver of the board's loads.
+    heavy, light : Load
+        The loads.
+    stop : threading.Event or None
+        Ends the look when set.
+
+    Returns
+    -------
+    Aftereffect or None
+        The aftereffect; None if the buffer has too few samples or both draw alike.
+
+    Raises
+    ------
+    Stopped
+        When `stop` was set.
+    SensorError
+        Where the board does not answer.
+    """
     seen = driver.start()
     for _ in range(TURNS):
         driver.run(heavy, HEAVY_S, stop)
@@ -52,9 +74,9 @@ def aftereffect_of(samples: Sequence[PowerSample], spans: Sequence[tuple[float, 
 
     Parameters
     ----------
-    samples
+    samples : sequence of PowerSample
         The buffer's samples.
-    spans
+    spans : sequence of tuple of float
         Begin and end of the heavy and the light load in turn, s on the samples' clock.
 
     Returns

@@ -44,7 +44,23 @@ DOING: Final = {  # parts of a look, in the words of its progress
 
 
 def wave_loads(gpu: LaunchingGpu) -> Sequence[Load]:
-    """Return loads to drive the wave with, heaviest first. Raises WattridgeError if the board brings none."""
+    """Return loads to drive the wave with.
+
+    Parameters
+    ----------
+    gpu : LaunchingGpu
+        The board.
+
+    Returns
+    -------
+    sequence of Load
+        The loads, heaviest first.
+
+    Raises
+    ------
+    WattridgeError
+        Where the board brings none, and is not simulated.
+    """
     if isinstance(gpu, BringsLoads):
         return gpu.wave_loads()
     if gpu.info.source != "simulated":
@@ -77,24 +93,24 @@ def characterise(
 
     Parameters
     ----------
-    gpu
+    gpu : LaunchingGpu
         The board.
-    loads
+    loads : sequence of Load
         Loads that differ in power, heaviest first.
-    characterisation
+    characterisation : Characterisation or None, optional
         An unfinished characterisation of the same board, to go on from.
-    seed
+    seed : int, optional
         Of the random half-periods of the wave.
-    patience_s
+    patience_s : float or None, optional
         How long the wave goes on at most while a figure is not known sharply, s: 60, and 240 on a virtual clock. The
         lag of a slow average takes longest.
-    on_progress
+    on_progress : OnProgress or None, optional
         Called with the part in words, the seconds done, and the seconds in all at most.
-    on_part
+    on_part : callable or None, optional
         Called with the characterisation after each part.
-    before_part
+    before_part : callable or None, optional
         Called before each part; it may wait for a suitable time.
-    stop
+    stop : threading.Event or None, optional
         Ends the characterisation when set.
 
     Returns

@@ -53,12 +53,19 @@ class Observed:
 
         Parameters
         ----------
-        driver
+        driver : WaveDriver
             What drove the wave.
-        known
+        known : mapping of str to SourceFigures or None, optional
             Figures by source; those that are sharp stay as they are.
-        answers
+        answers : mapping of str to Answer or None, optional
             Answers to the steps of another record; those of this one are taken where they are not given.
+
+        Returns
+        -------
+        figures : dict of str to SourceFigures or None
+            The figures by the names in SOURCES; None if there are none.
+        missing : dict of str to str
+            Why, of each source without figures.
         """
         by_source: dict[str, SourceFigures | None] = dict.fromkeys(SOURCES)
         missing = dict(driver.missing)
@@ -76,7 +83,23 @@ class Observed:
         return by_source, missing
 
     def answer(self, name: str) -> Answer:
-        """Return the steps laid over each other; empty if the record holds none. Raises WattridgeError."""
+        """Return the answer of a source to the steps of the record, laid over each other.
+
+        Parameters
+        ----------
+        name : str
+            The source, one in SOURCES that the board has.
+
+        Returns
+        -------
+        Answer
+            The answer, with times in s and powers in W; empty if the record holds no steps.
+
+        Raises
+        ------
+        WattridgeError
+            Where the record holds hardly any values of the source.
+        """
         series = self._series(name)
         spans = self._spans
         times, powers, settled_s = [], [], 0.0
@@ -98,7 +121,18 @@ class Observed:
         return Answer(time_s[order], np.concatenate(powers)[order], settled_s)
 
     def counter_ratio(self, chosen: str) -> float | None:
-        """Return the counter's rise over the integral of the chosen source; None if one of them was not fitted."""
+        """Return the rise of the energy counter over the integral of a source's power.
+
+        Parameters
+        ----------
+        chosen : str
+            The source, one in SOURCES.
+
+        Returns
+        -------
+        float or None
+            The ratio; None unless `figures` has fitted both to this record.
+        """
         if not {"counter", chosen} <= self._fits.keys():
             return None
         counter, best = self._fits["counter"], self._fits[chosen]
@@ -173,5 +207,22 @@ class Observed:
 
 
 def settle_s(lag_s: float, refresh_s: float, window_s: float, answer: Answer) -> float:
-    """Return the time from a step of load until readings stay within 3 % of the final value, s."""
+    """Return the time from a step of load until readings stay within 3 % of the final value.
+
+    Parameters
+    ----------
+    lag_s : float
+        How late the source is, s.
+    refresh_s : float
+        From one value to the next, s.
+    window_s : float
+        What a value averages, s; 0 for a counter.
+    answer : Answer
+        The answer of the source to steps.
+
+    Returns
+    -------
+    float
+        The time, s: the longer one of what the figures and the answer show.
+    """
     return max(lag_s + refresh_s + window_s, answer.settled_s + refresh_s)

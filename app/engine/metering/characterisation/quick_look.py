@@ -49,7 +49,13 @@ class Estimate:
         return self._since_s(self._begun_ns)
 
     def begin(self, part: str) -> None:
-        """Begin a part; the parts before it are done, or not needed."""
+        """Begin a part; the parts before it are done, or not needed.
+
+        Parameters
+        ----------
+        part : str
+            The words of the part, one of those that the estimate began with.
+        """
         while self._left and self._part != part:
             self._part = next(iter(self._left))
             self._most_s = self._left.pop(self._part)
@@ -111,15 +117,15 @@ def quick_look(
 
     Parameters
     ----------
-    gpu
+    gpu : LaunchingGpu
         The board.
-    loads
+    loads : sequence of Load
         Loads that differ in power, heaviest first.
-    seed
+    seed : int, optional
         Of the random half-periods of the wave.
-    estimate
+    estimate : Estimate or None, optional
         The progress of a longer look that this is a part of.
-    stop
+    stop : threading.Event or None, optional
         Ends the look when set.
 
     Returns
@@ -213,7 +219,25 @@ _LOOK_S: Final = 0.25
 
 
 def is_busy(gpu: Gpu) -> bool:
-    """Return whether the board is in use now. Raises WattridgeError if it does not report its utilisation."""
+    """Return whether the board is in use now.
+
+    Parameters
+    ----------
+    gpu : Gpu
+        The board.
+
+    Returns
+    -------
+    bool
+        Whether its utilisation is above 0; False if the reading failed this time.
+
+    Raises
+    ------
+    WattridgeError
+        Where the board does not report its utilisation.
+    GpuLost
+        When the board is gone.
+    """
     available = [channel.name if channel.available else "" for channel in gpu.channels]
     if "utilisation_percent" not in available:
         raise WattridgeError("it does not report whether it idles", gpu.info.label, "leave out --when-idle")
@@ -222,7 +246,22 @@ def is_busy(gpu: Gpu) -> bool:
 
 
 def await_idle(gpu: Gpu, stop: threading.Event | None) -> None:
-    """Return once the board has idled for `IDLE_S`, or `stop` was set. Raises WattridgeError as `is_busy`."""
+    """Return once the board has idled for `IDLE_S`.
+
+    Parameters
+    ----------
+    gpu : Gpu
+        The board.
+    stop : threading.Event or None
+        Ends the wait when set.
+
+    Raises
+    ------
+    WattridgeError
+        Where the board does not report its utilisation.
+    GpuLost
+        When the board is gone.
+    """
     since_ns = gpu.clock.now_ns()
     while gpu.clock.now_ns() - since_ns < IDLE_S * 1e9:
         if is_busy(gpu):

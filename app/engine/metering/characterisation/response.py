@@ -49,14 +49,36 @@ class Spans:
     end_s: Floats
 
     def on_time(self, time_s: Floats) -> Floats:
-        """Return the seconds under load since the first span's start, up to each time; shape (n,)."""
+        """Return the time under load since the first span's start.
+
+        Parameters
+        ----------
+        time_s : array, any shape
+            Times, s since the origin of the spans.
+
+        Returns
+        -------
+        array, same shape
+            The seconds under load up to each time.
+        """
         edges = np.column_stack([self.start_s, self.end_s]).ravel()
         done = np.cumsum(self.end_s - self.start_s)
         values = np.column_stack([done - (self.end_s - self.start_s), done]).ravel()
         return np.interp(time_s, edges, values)
 
     def share(self, from_s: Floats, to_s: Floats) -> Floats:
-        """Return the share of each interval under load, 0..1; shape (n,)."""
+        """Return the share of each interval under load.
+
+        Parameters
+        ----------
+        from_s, to_s : array, shapes that broadcast
+            Begin and end of the intervals, s since the origin of the spans.
+
+        Returns
+        -------
+        array, broadcast shape
+            The shares, 0..1.
+        """
         return (self.on_time(to_s) - self.on_time(from_s)) / (to_s - from_s)
 
 
@@ -75,7 +97,20 @@ class ResponseFit:
     _levels: Floats  # shape (2 (DEGREE + 1),): under load, then without
 
     def energy_j(self, spans: Spans, from_s: float, to_s: float) -> float:
-        """Return the integral of the power by this source's levels, J."""
+        """Return the integral of the power by this source's levels.
+
+        Parameters
+        ----------
+        spans : Spans
+            When the load ran.
+        from_s, to_s : float
+            The time to integrate over, s since the origin of the spans; not beyond `until_s`.
+
+        Returns
+        -------
+        float
+            The energy, J.
+        """
         edges = np.linspace(from_s, to_s, max(2, round((to_s - from_s) / 1e-3)))
         share = spans.share(edges[:-1], edges[1:])
         middle = (edges[:-1] + edges[1:]) / 2
@@ -88,15 +123,19 @@ def fit_response(time_s: Floats, power_w: Floats, spans: Spans, *, windows_s: Fl
 
     Parameters
     ----------
-    time_s
-        When each reading appeared, s since the origin of the spans; shape (n,).
-    power_w
-        The readings, W; shape (n,).
-    spans
+    time_s : array, shape (n,)
+        When each reading appeared, s since the origin of the spans.
+    power_w : array, shape (n,)
+        The readings, W.
+    spans : Spans
         When the load ran.
-    windows_s
-        The windows where they are known, as those of a counter's increments, s; shape (n,). Then only the lag is
-        looked for.
+    windows_s : array, shape (n,), or None, optional
+        The windows where they are known, as those of a counter's increments, s. Then only the lag is looked for.
+
+    Returns
+    -------
+    ResponseFit
+        The window, the mean of those that are known, and the lag, with their margins and the levels of power.
     """
     problem = _Problem(time_s, power_w, spans, windows_s)
     rough = problem
@@ -261,7 +300,20 @@ def _design(share: Floats, time: Floats) -> Floats:
 
 
 def spans_of(pairs_ns: Sequence[tuple[int, int]], origin_ns: int) -> Spans:
-    """Return spans from pairs of (start, end), ns on the clock of the origin."""
+    """Return spans from begin and end of each time under load.
+
+    Parameters
+    ----------
+    pairs_ns : sequence of tuple of int
+        The (start, end) pairs, ns on the board's clock, ascending.
+    origin_ns : int
+        The origin of the spans, ns on the same clock.
+
+    Returns
+    -------
+    Spans
+        The spans, s since the origin.
+    """
     table = (np.asarray(pairs_ns, dtype=np.int64).reshape(-1, 2) - origin_ns) / 1e9
     return Spans(table[:, 0], table[:, 1])
 
@@ -287,7 +339,18 @@ class Ticks:
     margin_s: float  # 95 % half-width of where the ticks lie, all of them together
 
     def since(self, time_s: float) -> Ticks:
-        """Return the ticks from that time on."""
+        """Return the ticks from a time on.
+
+        Parameters
+        ----------
+        time_s : float
+            The time, s since the origin of the ticks.
+
+        Returns
+        -------
+        Ticks
+            Those at that time or later, with the same refresh and margin.
+        """
         keep = self.time_s >= time_s
         return Ticks(self.time_s[keep], self.value[keep], self.refresh_s, self.margin_s)
 
@@ -300,12 +363,17 @@ def ticks_of(changes: Sequence[Change], origin_ns: int, where: str = "") -> Tick
 
     Parameters
     ----------
-    changes
+    changes : sequence of Change
         The changes, ascending.
-    origin_ns
+    origin_ns : int
         The origin of the ticks, ns on the board's clock.
-    where
+    where : str, optional
         The board, for errors.
+
+    Returns
+    -------
+    Ticks
+        A tick for each change, with its value.
 
     Raises
     ------
@@ -329,7 +397,18 @@ def ticks_of(changes: Sequence[Change], origin_ns: int, where: str = "") -> Tick
 
 
 def increments(counter: Ticks) -> Ticks:
-    """Return a counter's rises as mean power, W: each value is the mean over the interval that ends with its tick."""
+    """Return a counter's rises as mean power.
+
+    Parameters
+    ----------
+    counter : Ticks
+        The n ticks of an energy counter, with values in J.
+
+    Returns
+    -------
+    Ticks
+        The n - 1 rises, W: each value is the mean over the interval that ends with its tick.
+    """
     return Ticks(
         counter.time_s[1:], np.diff(counter.value) / np.diff(counter.time_s), counter.refresh_s, counter.margin_s
     )

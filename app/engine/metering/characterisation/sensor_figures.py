@@ -37,7 +37,20 @@ USABLE: Final = 0.5  # of a refresh: more than that, and hardly a value would su
 
 
 def in_ms(value_ms: float, margin_ms: float | None = None) -> str:
-    """Return milliseconds as they are shown, without the unit: '1000', '24.9', '0.05', '24.9 ± 0.1'."""
+    """Return milliseconds as they are shown, without the unit: '1000', '24.9', '0.05', '24.9 ± 0.1'.
+
+    Parameters
+    ----------
+    value_ms : float
+        The value, ms.
+    margin_ms : float or None, optional
+        Its margin, ms; None leaves it out.
+
+    Returns
+    -------
+    str
+        The text.
+    """
     digits = 0 if abs(value_ms) >= 99.95 else 1 if abs(value_ms) >= 0.995 else 2
     value = f"{round(value_ms, digits) + 0.0:.{digits}f}"  # + 0.0: no minus before a zero
     return value if margin_ms is None else f"{value} ± {margin_ms:.1g}"
@@ -48,12 +61,19 @@ def source_words(source: str, refresh_ms: float, window_ms: float | None, *, cou
 
     Parameters
     ----------
-    source
+    source : str
         Its name in SOURCES.
-    refresh_ms, window_ms
-        From one value to the next, and what a value averages, ms; None for a source that is cumulative.
-    counted
+    refresh_ms : float
+        From one value to the next, ms.
+    window_ms : float or None
+        What a value averages, ms; None for a source that is cumulative.
+    counted : bool, optional
         Whether the buffer's samples are differences of the board's energy counter, as of AMD's boards.
+
+    Returns
+    -------
+    str
+        The line.
     """
     if source == "buffer" and counted:
         return f"energy counter (read every {refresh_ms:.0f} ms)"
@@ -112,13 +132,13 @@ class SourceFigures:
 
         Parameters
         ----------
-        time_s
-            Times after the step, s; shape (n,).
+        time_s : array, shape (n,)
+            Times after the step, s.
 
         Returns
         -------
-        ndarray
-            The share of the step that is reported by then, 0..1; shape (n,).
+        array, shape (n,)
+            The share of the step that is reported by then, 0..1.
         """
         window_ms = self.refresh_ms if self.window_ms is None else self.window_ms
         return np.clip((time_s * 1e3 - self.lag_ms) / max(window_ms, 1e-3), 0.0, 1.0)
@@ -215,9 +235,9 @@ def choose_source(sources: Mapping[str, SourceFigures | None], where: str) -> tu
 
     Parameters
     ----------
-    sources
+    sources : mapping of str to SourceFigures or None
         The figures by source; None if the board lacks it.
-    where
+    where : str
         The board, for errors.
 
     Returns
@@ -251,7 +271,20 @@ def choose_source(sources: Mapping[str, SourceFigures | None], where: str) -> tu
 
 
 def require_undisturbed(figures: SourceFigures | None, where: str) -> None:
-    """Raise WattridgeError if the power scatters so much that something other than the look's own load draws it."""
+    """Require that the power of a look scatters so little that nothing but its own load draws it.
+
+    Parameters
+    ----------
+    figures : SourceFigures or None
+        The figures of the chosen source; None passes.
+    where : str
+        The board, for errors.
+
+    Raises
+    ------
+    WattridgeError
+        Where the power scatters by more than 15 %: something else runs on the board.
+    """
     if figures is not None and figures.noise_percent > DISTURBED_PERCENT:
         scatter = f"the power under one load scattered by {figures.noise_percent:.0f} %"
         raise WattridgeError(f"{scatter}: something else runs on the board", where, "try again when it is free")
@@ -262,7 +295,20 @@ _HEADER: Final = ("source", "new every ms", "averages ms", "lags ms", "settles m
 
 
 def describe_characterisation(characterisation: Characterisation, board: str) -> Description:
-    """Describe refresh, averaging and lag of each power source of a board, and the one that it is measured through."""
+    """Describe refresh, averaging and lag of each power source of a board, and the one that it is measured through.
+
+    Parameters
+    ----------
+    characterisation : Characterisation
+        The characterisation.
+    board : str
+        The board, as the title names it.
+
+    Returns
+    -------
+    Description
+        Its figures, a table of the sources, and remarks.
+    """
     rows: list[list[Cell]] = []
     for name, source in characterisation.sources.items():
         if source is not None:

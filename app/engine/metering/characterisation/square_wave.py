@@ -33,7 +33,27 @@ SHARE_OF_TIME: Final = 0.25  # that polls of a slow source may take
 class AsksOneSource(Protocol):
     """A board that can read one power channel alone."""
 
-    def ask_power_w(self, channel: str) -> float: ...
+    def ask_power_w(self, channel: str) -> float:
+        """Read one power channel.
+
+        Parameters
+        ----------
+        channel : str
+            Name of the channel.
+
+        Returns
+        -------
+        float
+            Its power, W.
+
+        Raises
+        ------
+        NotSupported
+            If the board does not report it.
+        GpuLost
+            If the board is gone.
+        """
+        ...
 
 
 class Stopped(Exception):
@@ -82,13 +102,13 @@ class WaveDriver:
 
         Parameters
         ----------
-        load
+        load : Load
             The load.
-        seconds
+        seconds : float
             How long, s; the last period may last longer.
-        stop
+        stop : threading.Event or None
             Ends the wave when set.
-        on_s, off_s
+        on_s, off_s : Range, optional
             The shortest and longest half-period, s.
 
         Raises
@@ -103,7 +123,24 @@ class WaveDriver:
             self.rest(idle_s, stop)
 
     def run(self, load: Load, seconds: float, stop: threading.Event | None) -> None:
-        """Run a load for so many seconds. Raises Stopped."""
+        """Run a load.
+
+        Parameters
+        ----------
+        load : Load
+            The load.
+        seconds : float
+            How long, s on the board's clock.
+        stop : threading.Event or None
+            Ends the load when set.
+
+        Raises
+        ------
+        Stopped
+            When `stop` was set.
+        SensorError
+            Where the board does not answer.
+        """
         self.gpu.begin(load)
         try:
             self._poll_for(seconds, stop, under_load=True)
@@ -112,7 +149,22 @@ class WaveDriver:
             self.seen.spans.append((execution.start_ns, execution.end_ns))  # also of one that was stopped
 
     def rest(self, seconds: float, stop: threading.Event | None) -> None:
-        """Run no load for so many seconds. Raises Stopped."""
+        """Run no load.
+
+        Parameters
+        ----------
+        seconds : float
+            How long, s on the board's clock.
+        stop : threading.Event or None
+            Ends the rest when set.
+
+        Raises
+        ------
+        Stopped
+            When `stop` was set.
+        SensorError
+            Where the board does not answer.
+        """
         self._poll_for(seconds, stop, under_load=False)
 
     # --- inside -----------------------------------------------------------------------------------------------------

@@ -29,9 +29,24 @@ _UNFINISHED: Final = ".unfinished"
 
 
 def save_characterisation(characterisation: Characterisation) -> Path:
-    """Keep a characterisation in place of an older one of the same board and driver; return the file.
+    """Keep a characterisation in place of an older one of the same board and driver.
 
     One that is not complete stands beside a complete one, which counts until then.
+
+    Parameters
+    ----------
+    characterisation : Characterisation
+        The characterisation.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    WattridgeError
+        Where the file cannot be written: the disk is full or read-only, or there can be no data folder.
     """
     path = _path(characterisation.uuid, characterisation.gpu, characterisation.driver)
     unfinished = _unfinished(path)
@@ -43,10 +58,20 @@ def save_characterisation(characterisation: Characterisation) -> Path:
 
 
 def stored_characterisation(info: GpuInfo) -> Characterisation | None:
-    """Return what is kept of that very board under its driver; None if nothing is, or nothing that can be read.
+    """Return what is kept of that very board under its driver.
 
     One that was made when the board reported another power source (a driver that lost its buffer, a changed simulated
     board) does not count.
+
+    Parameters
+    ----------
+    info : GpuInfo
+        The board.
+
+    Returns
+    -------
+    Characterisation or None
+        The complete one, else the unfinished one; None if nothing is kept, or nothing that can be read.
     """
     try:
         path = _path(info.uuid, info.name, info.driver)
@@ -56,7 +81,23 @@ def stored_characterisation(info: GpuInfo) -> Characterisation | None:
 
 
 def unfinished_characterisation(info: GpuInfo) -> Characterisation | None:
-    """Return what is kept of a characterisation of that board that was begun and not ended, to go on from."""
+    """Return what is kept of a characterisation of that board that was begun and not ended, to go on from.
+
+    Parameters
+    ----------
+    info : GpuInfo
+        The board.
+
+    Returns
+    -------
+    Characterisation or None
+        The unfinished one; None if there is none.
+
+    Raises
+    ------
+    InputError
+        Where there can be no data folder, as `data_folder` raises it.
+    """
     return _read(info, _unfinished(_path(info.uuid, info.name, info.driver)))
 
 
@@ -64,6 +105,16 @@ def known_characterisation(info: GpuInfo) -> Characterisation | None:
     """Return what is kept of a board, else, as a prior, the newest complete one of its model and driver.
 
     Boards of a kind differ: a prior is named as one, and measurements with it have wider intervals.
+
+    Parameters
+    ----------
+    info : GpuInfo
+        The board.
+
+    Returns
+    -------
+    Characterisation or None
+        The characterisation; `prior` is set if it is another board's. None if nothing is kept.
     """
     stored = stored_characterisation(info)
     if stored is not None:
@@ -80,10 +131,24 @@ def known_characterisation(info: GpuInfo) -> Characterisation | None:
 
 
 def latest_characterisation(gpu: str, driver: str, uuid: str = "") -> Characterisation | None:
-    """Return the newest characterisation of a board under a driver, complete ones first; None if nothing is kept.
+    """Return the newest characterisation of a board under a driver, complete ones first.
 
     Without one of that board, or without a UUID, as for a recording, the newest of all boards of that name; its notes
-    state that.
+    state that where it may be another board.
+
+    Parameters
+    ----------
+    gpu : str
+        The name of the board.
+    driver : str
+        The version of its driver.
+    uuid : str, optional
+        The board's UUID; empty if it is not known.
+
+    Returns
+    -------
+    Characterisation or None
+        The characterisation; None if nothing is kept.
     """
     alike = [kept for kept in _all_kept() if (kept.gpu, kept.driver) == (gpu, driver)]
     of_board = [kept for kept in alike if uuid and kept.uuid == uuid]
@@ -99,7 +164,23 @@ def latest_characterisation(gpu: str, driver: str, uuid: str = "") -> Characteri
 
 @contextmanager
 def one_look(info: GpuInfo) -> Iterator[bool]:
-    """Yield whether this process may characterise the board now: two at a time would measure each other's load."""
+    """Hold the right to characterise a board: two looks at a time would measure each other's load.
+
+    Parameters
+    ----------
+    info : GpuInfo
+        The board.
+
+    Yields
+    ------
+    bool
+        Whether this process may characterise the board now; True as well where no lock can be made.
+
+    Raises
+    ------
+    InputError
+        Where there can be no data folder, as `data_folder` raises it.
+    """
     from ...children.lock import SessionLock  # of the system's own kind
 
     lock, taken = None, False
@@ -114,7 +195,20 @@ def one_look(info: GpuInfo) -> Iterator[bool]:
 
 
 def to_json(characterisation: Characterisation, *, answers: bool = True) -> dict[str, Any]:
-    """Return the document of `characterise --json` and of the file, with the answers to the steps or without."""
+    """Return the document of `characterise --json` and of the file.
+
+    Parameters
+    ----------
+    characterisation : Characterisation
+        The characterisation.
+    answers : bool, optional
+        Whether the document has the answers to the steps.
+
+    Returns
+    -------
+    dict
+        The document, which `from_json` reads if it has the answers.
+    """
     document: dict[str, Any] = {"version": VERSION, **records.as_json(characterisation)}
     for figures in document["sources"].values():
         if figures is not None and answers:
@@ -126,7 +220,25 @@ def to_json(characterisation: Characterisation, *, answers: bool = True) -> dict
 
 
 def from_json(document: Any, where: str) -> Characterisation:
-    """Read the document of `to_json`. Raises InputError, which names `where`, for a damaged one."""
+    """Read the document of `to_json`.
+
+    Parameters
+    ----------
+    document : object
+        The document, of this version or the one before.
+    where : str
+        Where it stands, for errors.
+
+    Returns
+    -------
+    Characterisation
+        The characterisation.
+
+    Raises
+    ------
+    InputError
+        For a document that is damaged or of another version.
+    """
     if not isinstance(document, dict) or document.get("version") not in (OF_A_MODEL, VERSION):
         raise InputError("not a characterisation of this version", where, "run: wattridge characterise")
     if document["version"] == OF_A_MODEL:

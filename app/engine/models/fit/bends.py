@@ -38,7 +38,20 @@ class Kinds:
         return np.asarray(self.softness > 0.0)
 
     def above(self, x: Floats, ridge: Floats) -> Floats:
-        """The rise of the voltage per slope, shape (s, r, n)."""
+        """The rise of the voltage per slope.
+
+        Parameters
+        ----------
+        x : array, shape (n,)
+            Clocks, in units of the highest.
+        ridge : array, shape (r,)
+            Ridges, in the same unit.
+
+        Returns
+        -------
+        array, shape (s, r, n)
+            Of each kind, with each ridge, at each clock; in units of the highest clock.
+        """
         return np.stack(
             [_bent(x[None, :], ridge[:, None], s, c) for s, c in zip(self.softness, self.curvature, strict=True)]
         )
@@ -80,12 +93,42 @@ class Grid:
 
     @classmethod
     def over(cls, lowest: float, ridges: int, slopes: int, kinds: Kinds = KINDS) -> Grid:
-        """`lowest` is the lowest clock in units of the highest."""
+        """Make a grid of ridges and slopes for points from a lowest clock up.
+
+        Parameters
+        ----------
+        lowest : float
+            The lowest clock, in units of the highest.
+        ridges, slopes : int
+            How many of each: ridges evenly spaced, slopes geometrically.
+        kinds : Kinds, optional
+            The kinds of bends.
+
+        Returns
+        -------
+        Grid
+            Its ridges begin a little below the lowest clock and end a little above the highest.
+        """
         start = max(_LOWEST_RIDGE, lowest - _BELOW)
         return cls(np.linspace(start, _HIGHEST_RIDGE, ridges), np.geomspace(*_SLOPES, slopes), kinds)
 
     def around(self, weight: Floats, ridges: int, slopes: int, kinds: Kinds = KINDS) -> Grid:
-        """A closer look at where `weight`, of shape (kinds, ridge, slope), is, and a step beyond."""
+        """Make a finer grid where the weight is, and a step beyond.
+
+        Parameters
+        ----------
+        weight : array, shape (kinds, ridge, slope)
+            Weight of each bend of this grid, up to a factor.
+        ridges, slopes : int
+            How many of each in the new grid.
+        kinds : Kinds, optional
+            The kinds of bends of the new grid.
+
+        Returns
+        -------
+        Grid
+            Never wider than this one.
+        """
         seen = weight > _NEGLIGIBLE * weight.max()
         ridge = _around(self.ridge, seen.any(axis=(0, 2)), ridges)
         slope = np.exp(_around(np.log(self.slope), seen.any(axis=(0, 1)), slopes))
@@ -115,7 +158,20 @@ class Bends:
         return top + float(np.log(np.exp(self.log_weight - top).sum()))
 
     def drawn(self, count: int, rng: np.random.Generator) -> Drawn:
-        """`count` bends evenly by weight, P_idle and alpha each drawn from its posterior."""
+        """Draw bends evenly by weight, P_idle and alpha each from its posterior.
+
+        Parameters
+        ----------
+        count : int
+            How many to draw, k.
+        rng : numpy.random.Generator
+            Source of the normal deviates of P_idle and alpha.
+
+        Returns
+        -------
+        Drawn
+            Arrays of shape (k,); no P_idle or alpha is below zero.
+        """
         weight = np.exp(self.log_weight - self.log_weight.max()).ravel()
         edges = np.cumsum(weight)
         index = np.searchsorted(edges, (np.arange(count) + 0.5) / count * edges[-1])
@@ -144,7 +200,18 @@ class Bends:
         return self._at(np.unravel_index([int(self.rss.argmin())], self.rss.shape))
 
     def starts(self, sharp: bool) -> Drawn:
-        """Where to look for the best sharp or soft one, k = 2: the smallest residuals, and the most likely."""
+        """Find where to look for the best sharp or soft bend.
+
+        Parameters
+        ----------
+        sharp : bool
+            Whether to look among the sharp kinds; False is for the soft ones.
+
+        Returns
+        -------
+        Drawn
+            Two bends, k = 2: the one with the smallest residuals, and the most likely one.
+        """
         other = ~(self.grid.kinds.sharp if sharp else self.grid.kinds.soft)
         closest, likeliest = self.rss.copy(), self.log_weight.copy()
         closest[:, other], likeliest[:, other] = np.inf, -np.inf
@@ -176,7 +243,20 @@ class Drawn:
     alpha_w: Floats
 
     def power_w(self, x: Floats, activities: Floats) -> Floats:
-        """P without a cap at scaled clocks `x` of shape (m,) with `activities` of shape (a, m); shape (k, m)."""
+        """Compute the power P without a cap.
+
+        Parameters
+        ----------
+        x : array, shape (m,)
+            Clocks, in units of the highest.
+        activities : array, shape (a, m)
+            What alpha v^2 is multiplied by at them, for each of the activities.
+
+        Returns
+        -------
+        array, shape (k, m)
+            Power of each curve in W.
+        """
         above = np.empty((len(self.ridge), len(x)))
         for softness, curvature in set(zip(self.softness.tolist(), self.curvature.tolist(), strict=True)):
             rows = (self.softness == softness) & (self.curvature == curvature)
@@ -220,7 +300,18 @@ class Family:
             self.prior = self.prior + _voltage_fits(grid, above, voltage)
 
     def rotated(self, vectors: Floats) -> Rotated:
-        """In the basis in which the covariance is diagonal: `vectors` of shape (n, n), one in each column."""
+        """Turn the family into the basis in which the covariance of the departures is diagonal.
+
+        Parameters
+        ----------
+        vectors : array, shape (n, n)
+            The directions of that basis, one in each column.
+
+        Returns
+        -------
+        Rotated
+            The family in that basis.
+        """
         columns = self.columns @ vectors
         first, second, third = columns[:, 0], columns[:, 1], columns[:, 2]
         squares = np.stack(
@@ -240,7 +331,18 @@ class Rotated:
     target: Floats
 
     def weighted(self, variance: Floats) -> Bends:
-        """The bends under relative departures of these variances, shape (n,). Flat priors on P_idle and alpha >= 0."""
+        """Solve and weight the bends, with flat priors on P_idle and alpha >= 0.
+
+        Parameters
+        ----------
+        variance : array, shape (n,)
+            Variances of the relative departures, along each direction of the basis.
+
+        Returns
+        -------
+        Bends
+            Every bend of the grid, with its P_idle and alpha, its residuals and its weight.
+        """
         family, share = self.family, 1.0 / variance
         cross = np.einsum("aksr,kb->asrb", self.columns @ (share * self.unit), family.linear)
         target = np.einsum("aksr,kb->asrb", self.columns @ (share * self.target), family.linear)
@@ -291,18 +393,18 @@ def closest_power_w(clock_mhz: Floats, power_w: Floats, variance: Floats, at_mhz
 
     Parameters
     ----------
-    clock_mhz
-        Clocks of the points in MHz, shape (n,).
-    power_w
-        Power at them in W, shape (n,).
-    variance
-        Variance of each relative to its power, shape (n,).
-    at_mhz
-        Clocks in MHz at which the power is returned, shape (m,).
+    clock_mhz : array, shape (n,)
+        Clocks of the points in MHz.
+    power_w : array, shape (n,)
+        Power at them in W.
+    variance : array, shape (n,)
+        Variance of each relative to its power.
+    at_mhz : array, shape (m,)
+        Clocks in MHz at which the power is returned.
 
     Returns
     -------
-    ndarray of float64, shape (m,)
+    array, shape (m,)
         Power in W.
     """
     scale = float(clock_mhz.max())

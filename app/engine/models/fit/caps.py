@@ -32,7 +32,18 @@ class AllSeries:
 
     @classmethod
     def of(cls, fits: Sequence[CapFit]) -> AllSeries:
-        """Summarise the fits of several series."""
+        """Summarise the fits of several series.
+
+        Parameters
+        ----------
+        fits : sequence of CapFit
+            At least one.
+
+        Returns
+        -------
+        AllSeries
+            How many there are, their median saving (NaN over fewer than FEWEST) and their largest overshoot.
+        """
         return cls(len(fits), median_saving(fits), max(fit.largest_overshoot for fit in fits))
 
 
@@ -73,12 +84,34 @@ class CapFit:
         return np.asarray(energy / energy[-1])
 
     def power(self, limit_w: npt.ArrayLike) -> Floats:
-        """Modelled power at limits, W: what is free to be drawn, or as much of the limit as the board keeps to."""
+        """Modelled power at limits: what is free to be drawn, or as much of the limit as the board keeps to.
+
+        Parameters
+        ----------
+        limit_w : array_like, any shape
+            Power limits in W.
+
+        Returns
+        -------
+        array, same shape
+            Power in W.
+        """
         limit = np.asarray(limit_w, dtype=np.float64)
         return np.minimum(self.free_power_w, (self.kept or 1.0) * limit)
 
     def speed(self, limit_w: npt.ArrayLike) -> Floats:
-        """Modelled speed at limits over the full speed."""
+        """Modelled speed at limits.
+
+        Parameters
+        ----------
+        limit_w : array_like, any shape
+            Power limits in W.
+
+        Returns
+        -------
+        array, same shape
+            Speed over the full speed; 1 throughout where `speed_exponent` is None.
+        """
         share = (self.power(limit_w) - self.speed_base_w) / (self.free_power_w - self.speed_base_w)
         return np.asarray(np.maximum(share, 0.0) ** (self.speed_exponent or 0.0))
 
@@ -97,17 +130,17 @@ def fit_caps(
 
     Parameters
     ----------
-    limit_w
-        Power limits in W, shape (n,).
-    power_w
-        Power drawn under each in W, shape (n,).
-    rate
-        Speed under each in any unit, shape (n,).
-    gpu, series
+    limit_w : array_like, shape (n,)
+        Power limits in W.
+    power_w : array_like, shape (n,)
+        Power drawn under each in W.
+    rate : array_like, shape (n,)
+        Speed under each in any unit.
+    gpu, series : str, optional
         The board, and the load or configuration that the points belong to.
-    observed_clock_mhz
-        Clocks in MHz, shape (n,); None if they were not observed.
-    simulated
+    observed_clock_mhz : array_like, shape (n,), or None, optional
+        Clocks in MHz; None if they were not observed.
+    simulated : bool, optional
         Whether the board is simulated.
 
     Returns
@@ -215,8 +248,10 @@ def compare(fit: FrequencyFit, caps: CapFit) -> CapsAgainstClocks | None:
 
     Parameters
     ----------
-    fit, caps
-        Fits of the clocks and of the limits, with speeds in the same unit.
+    fit : FrequencyFit
+        Fit of the clocks.
+    caps : CapFit
+        Fit of the limits, with speeds in the same unit.
 
     Returns
     -------
@@ -256,10 +291,32 @@ def _power_ratio(fit: FrequencyFit, caps: CapFit) -> float | None:
 
 
 def most_telling(fits: Sequence[CapFit]) -> CapFit:
-    """The series with the most limits; of several, the one on the strongest board."""
+    """The series with the most limits; of several, the one on the strongest board.
+
+    Parameters
+    ----------
+    fits : sequence of CapFit
+        At least one.
+
+    Returns
+    -------
+    CapFit
+        One of them. The strongest board is the one that draws most where no limit binds.
+    """
     return max(fits, key=lambda fit: (len(fit.limit_w), fit.free_power_w))
 
 
 def median_saving(fits: Sequence[CapFit]) -> float:
-    """Over several series, as a share of energy; NaN over fewer than FEWEST."""
+    """The median saving over several series.
+
+    Parameters
+    ----------
+    fits : sequence of CapFit
+        One for each series.
+
+    Returns
+    -------
+    float
+        As a share of energy; NaN over fewer than FEWEST series.
+    """
     return float(np.median([fit.saving for fit in fits])) if len(fits) >= FEWEST else math.nan

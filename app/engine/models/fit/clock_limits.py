@@ -52,7 +52,7 @@ def where_held(points: Points) -> Held | None:
 
     Parameters
     ----------
-    points
+    points : Points
         One series in any order, arrays of shape (n,).
 
     Returns
@@ -173,12 +173,12 @@ def limited_points(points: Points) -> Mask:
 
     Parameters
     ----------
-    points
+    points : Points
         One series, arrays of shape (n,).
 
     Returns
     -------
-    ndarray of bool, shape (n,)
+    array of bool, shape (n,)
         True if a limit acted.
     """
     if points.limited is not None:
@@ -254,14 +254,14 @@ def effective_clocks(points: Points, limited: Mask) -> Floats:
 
     Parameters
     ----------
-    points
+    points : Points
         One series, arrays of shape (n,).
-    limited
-        The points at which a limit acted, shape (n,).
+    limited : array of bool, shape (n,)
+        The points at which a limit acted.
 
     Returns
     -------
-    ndarray of float64, shape (n,)
+    array, shape (n,)
         Clocks in MHz; as given where no limit acted.
     """
     effective = points.clock_mhz.astype(np.float64).copy()
@@ -294,10 +294,10 @@ def settable_clocks(gpu: str, clock_mhz: Floats) -> tuple[tuple[float, ...] | No
 
     Parameters
     ----------
-    gpu
+    gpu : str
         Name of the board.
-    clock_mhz
-        Sampled clocks in MHz, shape (n,); NaN if unknown.
+    clock_mhz : array, shape (n,)
+        Sampled clocks in MHz; NaN if unknown.
 
     Returns
     -------
@@ -321,12 +321,34 @@ def how_settable(clock_mhz: float) -> str:
     """Describe whether a recommended clock can be set.
 
     Boards are set to whole MHz; a mean of readings that is not whole lies between clocks that can be set.
+
+    Parameters
+    ----------
+    clock_mhz : float
+        The clock in MHz.
+
+    Returns
+    -------
+    str
+        A few words, for the user.
     """
     return "can be set" if clock_mhz == round(clock_mhz) else "a mean of readings, between clocks that can be set"
 
 
 def only_followed(points: Points) -> Points:
-    """The series with the clocks that the board follows as those that can be set; its notes name where it does not."""
+    """Leave only the clocks that the board follows as those that can be set.
+
+    Parameters
+    ----------
+    points : Points
+        One series, arrays of shape (n,).
+
+    Returns
+    -------
+    Points
+        The series without the supported clocks beyond those that the board follows, and with a note that names where it
+        does not; unchanged if it follows throughout.
+    """
     held = where_held(points)
     if held is None:
         return points

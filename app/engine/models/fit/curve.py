@@ -33,16 +33,49 @@ class Duration:
     blend: float = 1.0
 
     def relative(self, clock_mhz: npt.ArrayLike) -> Floats:
-        """Time up to a factor."""
+        """Time of the work, up to a factor.
+
+        Parameters
+        ----------
+        clock_mhz : array_like, any shape
+            Clocks in MHz.
+
+        Returns
+        -------
+        array, same shape
+            In 1/MHz: 1/f where all of the time scales.
+        """
         clock = np.asarray(clock_mhz, dtype=np.float64)
         return np.asarray((1.0 + (self.fixed_per_mhz * clock) ** self.blend) ** (1.0 / self.blend) / clock)
 
     def fixed_share(self, clock_mhz: float) -> float:
-        """Of the time at that clock, the part that does not shrink with the clock."""
+        """The part of the time that does not shrink with the clock.
+
+        Parameters
+        ----------
+        clock_mhz : float
+            The clock in MHz.
+
+        Returns
+        -------
+        float
+            Share of the time at that clock, 0..1.
+        """
         return float((self.fixed_per_mhz / self.relative(clock_mhz)) ** self.blend)
 
     def clock_of(self, rate: Floats) -> Floats:
-        """The clock at which that rate is reached; inf if the rate is above what any clock gives."""
+        """The clock at which a rate is reached.
+
+        Parameters
+        ----------
+        rate : array, any shape
+            Speeds in the unit of those that the duration was fitted to.
+
+        Returns
+        -------
+        array, same shape
+            Clocks in MHz; inf if a rate is above what any clock gives.
+        """
         inverse = (rate * self.inverse_mhz) ** -self.blend - self.fixed_per_mhz**self.blend
         return np.where(inverse > 0, np.where(inverse > 0, inverse, 1.0) ** (-1.0 / self.blend), np.inf)
 
@@ -54,10 +87,10 @@ def fit_duration(clock_mhz: Floats, rate: Floats) -> Duration:
 
     Parameters
     ----------
-    clock_mhz
-        Clocks in MHz below any cap, shape (n,).
-    rate
-        Speed at each clock in any unit, shape (n,).
+    clock_mhz : array, shape (n,)
+        Clocks in MHz below any cap.
+    rate : array, shape (n,)
+        Speed at each clock in any unit.
 
     Returns
     -------
@@ -101,7 +134,22 @@ class Times:
 
     @classmethod
     def of(cls, duration: Duration, clock_mhz: Floats, rate: Floats | None) -> Times:
-        """Of points of shape (n,)."""
+        """Find how the times of points depart from their law.
+
+        Parameters
+        ----------
+        duration : Duration
+            The law, fitted to them.
+        clock_mhz : array, shape (n,)
+            Clocks in MHz.
+        rate : array, shape (n,), or None
+            Speed in any unit; None if it was not measured.
+
+        Returns
+        -------
+        Times
+            The law and the departures.
+        """
         scale = float(clock_mhz.max())
         if rate is None:
             return cls(duration, scale, None)
@@ -109,12 +157,38 @@ class Times:
         return cls(duration, scale, Smooth.of(clock_mhz / scale, beyond, OF_TIME))
 
     def at(self, clock_mhz: Floats) -> Floats:
-        """The expected time at clocks of shape (m,)."""
+        """The expected time.
+
+        Parameters
+        ----------
+        clock_mhz : array, shape (m,)
+            Clocks in MHz.
+
+        Returns
+        -------
+        array, shape (m,)
+            In the unit of 1/rate.
+        """
         law = self.duration.inverse_mhz * self.duration.relative(clock_mhz)
         return law if self.beyond is None else np.asarray(law * np.exp(self.beyond.mean(clock_mhz / self.scale_mhz)))
 
     def drawn(self, clock_mhz: Floats, count: int, rng: np.random.Generator) -> Floats:
-        """`count` curves of the time at clocks of shape (m,), each as likely as the next; shape (count, m)."""
+        """Draw curves of the time, each as likely as the next.
+
+        Parameters
+        ----------
+        clock_mhz : array, shape (m,)
+            Clocks in MHz.
+        count : int
+            How many curves to draw.
+        rng : numpy.random.Generator
+            Source of the draws.
+
+        Returns
+        -------
+        array, shape (count, m)
+            In the unit of 1/rate; all alike, and read-only, if no speed was measured.
+        """
         law = self.duration.inverse_mhz * self.duration.relative(clock_mhz)
         if self.beyond is None:
             return np.broadcast_to(law, (count, len(law)))
@@ -146,18 +220,51 @@ class Curve:
         return Duration(self.fixed_per_mhz, blend=self.blend)
 
     def voltage(self, clock_mhz: npt.ArrayLike) -> Floats:
-        """v(f) relative to the voltage below the ridge; no unit."""
+        """Voltage v(f), relative to the voltage below the ridge.
+
+        Parameters
+        ----------
+        clock_mhz : array_like, any shape
+            Clocks in MHz.
+
+        Returns
+        -------
+        array, same shape
+            Without a unit.
+        """
         clock = np.asarray(clock_mhz, dtype=np.float64)
         return 1.0 + self.beta_per_mhz * rise(clock, self.ridge_mhz, self.softness_mhz)
 
     def power_w(self, clock_mhz: npt.ArrayLike) -> Floats:
-        """P(f) in W."""
+        """Power P(f), under the cap where there is one.
+
+        Parameters
+        ----------
+        clock_mhz : array_like, any shape
+            Clocks in MHz.
+
+        Returns
+        -------
+        array, same shape
+            Power in W.
+        """
         clock = np.asarray(clock_mhz, dtype=np.float64)
         switching = activity(clock, self.duration, self.waiting) * self.voltage(clock) ** 2
         return np.minimum(self.p_max_w, self.p_idle_w + self.alpha_w_per_mhz * switching)
 
     def energy(self, clock_mhz: npt.ArrayLike) -> Floats:
-        """P(f) t(f), up to a factor."""
+        """Energy P(f) t(f), up to a factor.
+
+        Parameters
+        ----------
+        clock_mhz : array_like, any shape
+            Clocks in MHz.
+
+        Returns
+        -------
+        array, same shape
+            For the same work, in W/MHz.
+        """
         return self.power_w(clock_mhz) * self.duration.relative(clock_mhz)
 
 
@@ -166,17 +273,17 @@ def activity(clock_mhz: Floats, duration: Duration, waiting: float) -> Floats:
 
     Parameters
     ----------
-    clock_mhz
-        Clocks in MHz, of any shape.
-    duration
+    clock_mhz : array, any shape
+        Clocks in MHz.
+    duration : Duration
         Time of the work over the clock.
-    waiting
+    waiting : float
         Share of the dynamic power that follows the speed, 0..1.
 
     Returns
     -------
-    ndarray of float64
-        In MHz, of the shape of `clock_mhz`.
+    array, same shape
+        In MHz.
     """
     return np.asarray((1.0 - waiting) * clock_mhz + waiting / duration.relative(clock_mhz))
 
@@ -186,15 +293,15 @@ def rise(clock_mhz: Floats, ridge_mhz: npt.ArrayLike, softness_mhz: float) -> Fl
 
     Parameters
     ----------
-    clock_mhz, ridge_mhz
-        Clocks and ridges in one unit, of shapes that broadcast.
-    softness_mhz
+    clock_mhz, ridge_mhz : array_like, shapes that broadcast
+        Clocks and ridges in one unit.
+    softness_mhz : float
         Width w of the smooth bend in that unit; 0 or less for the sharp one.
 
     Returns
     -------
-    ndarray of float64
-        In the unit of the clocks, of the broadcast shape.
+    array, broadcast shape
+        In the unit of the clocks.
     """
     above = clock_mhz - np.asarray(ridge_mhz, dtype=np.float64)
     if softness_mhz <= 0.0:

@@ -29,7 +29,18 @@ class Departure:
     length: float
 
     def covariance(self, a: Floats, b: Floats) -> Floats:
-        """Of the smooth part between scaled clocks of shapes (n,) and (m,); shape (n, m)."""
+        """Covariance of the smooth part between clocks.
+
+        Parameters
+        ----------
+        a, b : array, shapes (n,) and (m,)
+            Scaled clocks, in the unit of `length`.
+
+        Returns
+        -------
+        array, shape (n, m)
+            Of relative departures, without a unit.
+        """
         return self.smooth**2 * matern(a, b, self.length)
 
 
@@ -45,7 +56,13 @@ class Scales:
     lengths: tuple[float, ...]  # in units of the highest clock
 
     def tried(self) -> list[tuple[Departure, float]]:
-        """Every departure to try, with the logarithm of its prior."""
+        """List every departure to try.
+
+        Returns
+        -------
+        list of tuple of Departure and float
+            Each with the logarithm of its prior.
+        """
         results = []
         share = (1 - self.no_smooth_share) / (len(self.smooth) * len(self.lengths))
         for noise in self.noise:
@@ -90,19 +107,54 @@ class Basis:
 
     @classmethod
     def of(cls, x: Floats, length: float) -> Basis:
-        """Compute the directions for scaled clocks of shape (n,)."""
+        """Compute the directions for scaled clocks.
+
+        Parameters
+        ----------
+        x : array, shape (n,)
+            Clocks, in units of the highest.
+        length : float
+            Correlation length of the smooth part, in the same unit.
+
+        Returns
+        -------
+        Basis
+            The directions, and the size of the smooth part along each.
+        """
         sizes, vectors = np.linalg.eigh(matern(x, x, length))
         return cls(x, length, np.maximum(sizes, 0.0), vectors)
 
     def variance(self, departure: Departure) -> Floats:
-        """Of the departure along each direction."""
+        """Variance of the departure along each direction.
+
+        Parameters
+        ----------
+        departure : Departure
+            Sizes of noise and smooth part; its length is that of the basis.
+
+        Returns
+        -------
+        array, shape (n,)
+            Relative, without a unit.
+        """
         return np.asarray(departure.noise**2 + departure.smooth**2 * self.sizes)
 
     def posterior(self, departure: Departure, points: Floats) -> tuple[Floats, Floats]:
-        """The smooth part at scaled clocks `points`, shape (m,), given the departures, shape (n,).
+        """The smooth part at other clocks given the departures of the points.
 
-        The matrix (n, m) that turns the departures into its mean, and a factor (m, m) of its covariance: a draw is the
-        mean plus normal deviates times that factor.
+        Parameters
+        ----------
+        departure : Departure
+            Sizes of noise and smooth part; the latter above 0.
+        points : array, shape (m,)
+            Scaled clocks at which the smooth part is wanted.
+
+        Returns
+        -------
+        gain : array, shape (n, m)
+            The matrix that turns the departures, shape (n,), into the mean of the smooth part.
+        factor : array, shape (m, m)
+            A factor of its covariance: a draw is the mean plus normal deviates times that factor.
         """
         across = departure.covariance(points, self.x) @ self.vectors
         left = departure.covariance(points, points) - (across / self.variance(departure)) @ across.T
@@ -110,7 +162,20 @@ class Basis:
         return self.gain(departure, points), np.asarray(np.linalg.cholesky(left).T, dtype=np.float64)
 
     def gain(self, departure: Departure, points: Floats) -> Floats:
-        """The matrix (n, m) alone."""
+        """The matrix that turns the departures of the points into the mean of the smooth part at other clocks.
+
+        Parameters
+        ----------
+        departure : Departure
+            Sizes of noise and smooth part.
+        points : array, shape (m,)
+            Scaled clocks at which the smooth part is wanted.
+
+        Returns
+        -------
+        array, shape (n, m)
+            The same as the first that `posterior` returns.
+        """
         across = departure.covariance(points, self.x) @ self.vectors
         return np.asarray(self.vectors @ (across / self.variance(departure)).T)
 
@@ -120,14 +185,14 @@ def matern(a: Floats, b: Floats, length: float) -> Floats:
 
     Parameters
     ----------
-    a, b
-        Positions of shapes (n,) and (m,).
-    length
+    a, b : array, shapes (n,) and (m,)
+        Positions.
+    length : float
         Correlation length, in the unit of the positions.
 
     Returns
     -------
-    ndarray of float64, shape (n, m)
+    array, shape (n, m)
         The covariance of every pair.
     """
     distance = _ROOT_5 * np.abs(a[:, None] - b[None, :]) / length
@@ -147,7 +212,22 @@ class Smooth:
 
     @classmethod
     def of(cls, x: Floats, departures: Floats, scales: Scales) -> Smooth:
-        """Of departures at scaled clocks `x`, both of shape (n,)."""
+        """Weight the sizes of noise and smooth part by how well each explains departures.
+
+        Parameters
+        ----------
+        x : array, shape (n,)
+            Clocks, in units of the highest.
+        departures : array, shape (n,)
+            Relative departures of the points at them.
+        scales : Scales
+            The sizes to try, with their prior.
+
+        Returns
+        -------
+        Smooth
+            The likely sizes, with their shares.
+        """
         bases = {length: Basis.of(x, length) for length in scales.lengths}
 
         def evidence(departure: Departure, log_prior: float) -> float:
@@ -162,7 +242,18 @@ class Smooth:
         return cls(weighted, bases, departures)
 
     def mean(self, points: Floats) -> Floats:
-        """At scaled clocks `points`, shape (m,)."""
+        """The expected smooth part.
+
+        Parameters
+        ----------
+        points : array, shape (m,)
+            Scaled clocks.
+
+        Returns
+        -------
+        array, shape (m,)
+            Relative, without a unit.
+        """
         total = np.zeros(len(points))
         for departure, share in self.likely:
             if departure.smooth > 0:
@@ -170,7 +261,22 @@ class Smooth:
         return total
 
     def drawn(self, points: Floats, count: int, rng: np.random.Generator) -> Floats:
-        """`count` curves, each as likely as the next, in random order; shape (count, m)."""
+        """Draw curves of the smooth part, each as likely as the next, in random order.
+
+        Parameters
+        ----------
+        points : array, shape (m,)
+            Scaled clocks.
+        count : int
+            How many curves to draw.
+        rng : numpy.random.Generator
+            Source of the draws.
+
+        Returns
+        -------
+        array, shape (count, m)
+            Relative, without a unit.
+        """
         found = []
         for (departure, _), number in zip(self.likely, counts([share for _, share in self.likely], count), strict=True):
             curves = np.zeros((number, len(points)))
@@ -186,12 +292,12 @@ def likeliest(log_evidence: Sequence[float]) -> tuple[list[int], Floats]:
 
     Parameters
     ----------
-    log_evidence
+    log_evidence : sequence of float
         Logarithm of the evidence of each explanation.
 
     Returns
     -------
-    tuple of list of int and ndarray of float64
+    tuple of list of int and array
         Their positions, the likeliest first, and their shares, which sum to 1.
     """
     evidence = np.asarray(log_evidence)
@@ -206,9 +312,9 @@ def counts(share: Sequence[float] | Floats, total: int) -> list[int]:
 
     Parameters
     ----------
-    share
+    share : sequence of float or array, shape (n,)
         Share of each, summing to 1.
-    total
+    total : int
         Number of draws.
 
     Returns

@@ -21,10 +21,19 @@ _VALLEY = 0.01  # of energy: what is lost at a clock that counts a third
 
 
 def next_clock(points: Points) -> float | None:
-    """The supported clock to measure next; None if another would add nothing.
+    """Choose the supported clock to measure next.
 
-    That is once there are enough clocks for a fit and the 95 % interval of the optimum is under one step of the
-    supported clocks. At least LEAST_POINTS points, with their `supported_mhz`.
+    Parameters
+    ----------
+    points : Points
+        At least LEAST_POINTS points, with their `supported_mhz`.
+
+    Returns
+    -------
+    float or None
+        The clock in MHz; None if another would add nothing. That is once there are enough clocks for a fit and the
+        95 % interval of the optimum is under one step of the supported clocks, or where none that could help is left
+        untried.
     """
     supported = np.unique(np.asarray(points.supported_mhz, dtype=np.float64))
     asked = points.asked_mhz

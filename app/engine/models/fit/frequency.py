@@ -21,8 +21,9 @@ from ...results.settings import HIGHEST_CLOCK, OWN_STATE
 from ..arrays import Floats, Mask
 from .clock_limits import effective_clocks, limited_points, only_followed
 from .curve import Curve, Duration, fit_duration
+from .flags import NO_SPEED, cap_reason, optimum_flag, ridge_flag, speed_reason
 from .leakage import Leakage, fit_leakage
-from .least_squares import LEAST_R2, Solution, fit_forms, is_bent, r_squared
+from .least_squares import LEAST_R2, Solution, fit_forms, r_squared
 from .outliers import without_outliers
 from .points import Points, choose
 from .posterior import Posterior, posterior_of
@@ -44,7 +45,20 @@ class VoltageRidge:
     floor: float  # the constant voltage below it, in the unit of the measurements
 
     def agrees(self, ridge_mhz: float, error_mhz: float) -> bool:
-        """Whether another estimate with a standard error lies no further off than the intervals of both explain."""
+        """Whether another estimate lies no further off than the intervals of both explain.
+
+        Parameters
+        ----------
+        ridge_mhz : float
+            The other ridge in MHz.
+        error_mhz : float
+            Its standard error in MHz; with NaN the two do not agree.
+
+        Returns
+        -------
+        bool
+            True if they agree.
+        """
         low, high = self.interval_mhz
         return low - 2 * error_mhz <= ridge_mhz <= high + 2 * error_mhz
 
@@ -54,10 +68,10 @@ def voltage_ridge(clock_mhz: Floats, voltage: Floats) -> VoltageRidge | None:
 
     Parameters
     ----------
-    clock_mhz
-        Clocks in MHz, shape (n,).
-    voltage
-        Voltages in any unit, shape (n,); NaN if unknown.
+    clock_mhz : array, shape (n,)
+        Clocks in MHz.
+    voltage : array, shape (n,)
+        Voltages in any unit; NaN if unknown.
 
     Returns
     -------
@@ -88,94 +102,6 @@ def voltage_ridge(clock_mhz: Floats, voltage: Floats) -> VoltageRidge | None:
     return VoltageRidge(float(ridges[best]), (float(near[0]), float(near[-1])), float(floors[best]))
 
 
-_UNLIKELY = 0.05  # share of the curves with their bend on one side
-_CLEAR = 3.0  # standard errors
-_SPEED_SCATTER = 0.03  # relative
-NO_SPEED: Final = "no speed was measured: energy is taken for power over clock, as of work that scales with the clock"
-
-
-def optimum_flag(optimum: float, interval: tuple[float, float], clocks: Floats) -> tuple[bool, list[str]]:
-    """Decide whether the optimum is bracketed: inside the samples, and unlikely to lie at their edge.
-
-    Parameters
-    ----------
-    optimum
-        The estimate in MHz.
-    interval
-        Its 95 % interval in MHz.
-    clocks
-        The sampled clocks in MHz, ascending, shape (k,).
-
-    Returns
-    -------
-    tuple of bool and list of str
-        Whether it is bracketed, and why not.
-    """
-    low, high = float(clocks[0]), float(clocks[-1])
-    if optimum <= low + 0.5 or interval[0] < 0.5 * (clocks[0] + clocks[1]):
-        side, edge = "lower", low
-    elif optimum >= high - 0.5 or interval[1] > 0.5 * (clocks[-1] + clocks[-2]):
-        side, edge = "upper", high
-    else:
-        return True, []
-    return False, [f"optimum not bracketed: it may lie at or beyond the {side} end of the points ({edge:.0f} MHz)"]
-
-
-def ridge_flag(
-    solution: Solution, straight: Solution, ridges_mhz: Floats, clocks: Floats
-) -> tuple[float, bool, list[str]]:
-    """Decide whether points on both sides show the ridge.
-
-    Parameters
-    ----------
-    solution, straight
-        The fitted form and the straight line.
-    ridges_mhz
-        Ridges in MHz of curves that are each as likely as the next, shape (k,).
-    clocks
-        The sampled clocks in MHz, ascending, shape (m,).
-
-    Returns
-    -------
-    tuple of float, bool and list of str
-        The ridge in MHz, or the edge that it lies beyond; whether it is bracketed; and why not.
-    """
-    lowest, highest = float(clocks[0]), float(clocks[-1])
-    if solution is straight:
-        return highest, False, ["ridge not bracketed: over these clocks power is a straight line"]
-    if not is_bent(solution, straight):  # but with a negative P_idle: the line is a piece of the bend
-        what = "over these clocks power is as well a straight line, and too steep for the voltage of low clocks"
-        return lowest, False, [f"ridge not bracketed: {what}"]
-    ridge = solution.curve.ridge_mhz
-    if solution.aicc >= straight.aicc:  # few points: the prior of the curves would outweigh a form that is clear
-        error = _CLEAR * solution.standard_errors["ridge_mhz"]
-        ridges_mhz = np.asarray([lowest, highest]) if np.isnan(error) else ridge + error * np.asarray([-1.0, 0.0, 1.0])
-    if ridge <= clocks[1] or float((ridges_mhz <= clocks[1]).mean()) > _UNLIKELY:
-        return lowest, False, [f"ridge not bracketed: it may lie below the swept clocks ({lowest:.0f} MHz)"]
-    if ridge >= clocks[-2] or float((ridges_mhz >= clocks[-2]).mean()) > _UNLIKELY:
-        return highest, False, [f"ridge not bracketed: it may lie above the swept clocks ({highest:.0f} MHz)"]
-    return ridge, True, []
-
-
-def speed_reason(duration: Duration, clock: Floats, rate: Floats) -> list[str]:
-    """How the measured speed departs from the clock, where P/f is not the energy."""
-    spread = float(np.std(np.log(duration.relative(clock) * rate)))
-    if spread > _SPEED_SCATTER:
-        return [f"speed follows the clock only to {100 * spread:.0f} %: time between the points is an estimate"]
-    if duration.fixed_per_mhz > 0:
-        share = 100 * duration.fixed_share(float(clock.max()))
-        return [f"{share:.0f} % of the time at {clock.max():.0f} MHz does not shrink with the clock"]
-    return []
-
-
-def cap_reason(points: Points, acted: Mask) -> str:
-    """At which points a limit acted, and what shows it."""
-    count, first = int(acted.sum()), float(points.clock_mhz[acted].min())
-    level = float(np.median(points.power_w[acted]))
-    source = "by the event reasons" if points.limited is not None else "as power or speed show"
-    return f"a limit acted at {count} points from {first:.0f} MHz up, at about {level:.0f} W ({source})"
-
-
 SLOWER = (0.05, 0.1)  # shares of the full speed that may be given up
 
 
@@ -194,10 +120,10 @@ def choices(posterior: Posterior, clocks_mhz: Floats) -> tuple[Choice, ...]:
 
     Parameters
     ----------
-    posterior
+    posterior : Posterior
         The curves that explain the points.
-    clocks_mhz
-        Clocks to choose from in MHz, shape (n,).
+    clocks_mhz : array, shape (n,)
+        Clocks to choose from in MHz.
 
     Returns
     -------
@@ -368,17 +294,64 @@ class FrequencyFit(Quality, Optimum, Parameters, Samples):
         return ModelledCurve(*(np.round(value, 3) for value in (clock_mhz, self.power(clock_mhz), low_w, high_w)))
 
     def power(self, clock_mhz: npt.ArrayLike) -> Floats:
-        """P(f) in W at the clocks. Raises ValueError if the model is not identifiable."""
+        """Power P(f).
+
+        Parameters
+        ----------
+        clock_mhz : array_like, any shape
+            Clocks in MHz.
+
+        Returns
+        -------
+        array, same shape
+            Power in W.
+
+        Raises
+        ------
+        ValueError
+            If the model is not identifiable.
+        """
         return self._curve().power_w(clock_mhz)
 
     def relative_voltage(self, clock_mhz: npt.ArrayLike) -> Floats:
-        """v(f) relative to the voltage below the ridge: no unit, never volts. Raises ValueError as `power` does."""
+        """Voltage v(f), relative to the voltage below the ridge.
+
+        Parameters
+        ----------
+        clock_mhz : array_like, any shape
+            Clocks in MHz.
+
+        Returns
+        -------
+        array, same shape
+            Without a unit, never volts.
+
+        Raises
+        ------
+        ValueError
+            If the model is not identifiable.
+        """
         return self._curve().voltage(clock_mhz)
 
     def energy(self, clock_mhz: npt.ArrayLike) -> Floats:
-        """Estimated energy per work, P(f) t(f), relative to its minimum over the sampled range (no unit).
+        """Estimated energy per work, P(f) t(f).
 
-        t(f) is 1/f, or 1/f and a fixed part where the measured speed shows one. Raises ValueError as `power` does.
+        t(f) is 1/f, or 1/f and a fixed part where the measured speed shows one.
+
+        Parameters
+        ----------
+        clock_mhz : array_like, any shape
+            Clocks in MHz.
+
+        Returns
+        -------
+        array, same shape
+            Relative to its minimum over the sampled range (no unit).
+
+        Raises
+        ------
+        ValueError
+            If the model is not identifiable.
         """
         curve = self._curve()
         sampled = self.clock_mhz[self.used]
@@ -396,7 +369,7 @@ def fit_frequency_model(points: Points) -> FrequencyFit:
 
     Parameters
     ----------
-    points
+    points : Points
         One series, arrays of shape (n,); points that are not finite or not positive are left out.
 
     Returns
@@ -613,14 +586,48 @@ def _distinct(clock: Floats) -> int:
 
 
 def fit_points(points: Points) -> FrequencyFit:
-    """Fit the frequency model to one series; one of very many rows by the medians at each clock."""
+    """Fit the frequency model to one series; one of very many rows by the medians at each clock.
+
+    Parameters
+    ----------
+    points : Points
+        One series, arrays of one shape (n,). Of its supported clocks those that the board follows are used.
+
+    Returns
+    -------
+    FrequencyFit
+        As `fit_frequency_model` returns it, with the notes and the memory clock of the series.
+
+    Raises
+    ------
+    ValueError
+        Where shapes differ.
+    InputError
+        Where no point is left.
+    """
     points = only_followed(points.condensed())
     fit = fit_frequency_model(points)
     return replace(fit, reasons=(*fit.reasons, *points.notes), memory_clock_mhz=points.memory_clock_mhz)
 
 
 def fit_memory_clocks(series: Sequence[Points]) -> FrequencyFit:
-    """The chosen one of several series, and beside it those that differ from it in nothing but the memory clock."""
+    """Fit the chosen one of several series, and those that differ from it in nothing but the memory clock beside it.
+
+    Parameters
+    ----------
+    series : sequence of Points
+        At least one; `choose` takes one of them.
+
+    Returns
+    -------
+    FrequencyFit
+        The fit of the chosen series; its `memory_clocks` are empty where fewer than two memory clocks are known.
+
+    Raises
+    ------
+    InputError
+        Where no point of a series is left.
+    """
     chosen = choose(series)
     fit = fit_points(chosen)
     alike = [points for points in series if points.others == chosen.others and points.memory_clock_mhz is not None]

@@ -46,12 +46,12 @@ def fit_leakage(clock_mhz: Floats, power_w: Floats, temperature_c: Floats) -> Le
 
     Parameters
     ----------
-    clock_mhz
-        Clocks in MHz, shape (n,).
-    power_w
-        Power in W, shape (n,).
-    temperature_c
-        Temperature in degrees Celsius, shape (n,); NaN if unknown.
+    clock_mhz : array, shape (n,)
+        Clocks in MHz.
+    power_w : array, shape (n,)
+        Power in W.
+    temperature_c : array, shape (n,)
+        Temperature in degrees Celsius; NaN if unknown.
 
     Returns
     -------

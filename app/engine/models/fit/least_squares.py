@@ -45,11 +45,11 @@ def fit_forms(clock_mhz: Floats, power_w: Floats, duration: Duration) -> tuple[S
 
     Parameters
     ----------
-    clock_mhz
-        Clocks of the points in MHz, shape (n,).
-    power_w
-        Power at them in W, shape (n,).
-    duration
+    clock_mhz : array, shape (n,)
+        Clocks of the points in MHz.
+    power_w : array, shape (n,)
+        Power at them in W.
+    duration : Duration
         Time of the work over the clock.
 
     Returns
@@ -93,6 +93,16 @@ def is_bent(form: Solution, straight: Solution) -> bool:
     They do where its AICc is smaller. Of few points that criterion refuses every bend, however small its residuals;
     there the F-test decides: with m points and two parameters more than the line, residuals of a straight board shrink
     by chance to the share r with probability r^((m - 4)/2).
+
+    Parameters
+    ----------
+    form, straight : Solution
+        The fitted form and the straight line, of the same points.
+
+    Returns
+    -------
+    bool
+        True if they do; False where `form` is the straight line itself.
     """
     if form.aicc < straight.aicc:
         return True
@@ -109,8 +119,8 @@ def r_squared(power_w: Floats, model_w: Floats) -> float:
 
     Parameters
     ----------
-    power_w, model_w
-        Measured and modelled power in W, shape (n,).
+    power_w, model_w : array, shape (n,)
+        Measured and modelled power in W.
 
     Returns
     -------
@@ -135,19 +145,19 @@ def solve(
 
     Parameters
     ----------
-    clock_mhz
-        Clocks of the points in MHz, shape (n,).
-    power_w
-        Power at them in W, shape (n,).
-    weights
-        Weights of the squared residuals, shape (n,).
-    start
+    clock_mhz : array, shape (n,)
+        Clocks of the points in MHz.
+    power_w : array, shape (n,)
+        Power at them in W.
+    weights : array, shape (n,)
+        Weights of the squared residuals.
+    start : tuple of float
         P_idle and alpha in W, slope, ridge and softness in units of the highest clock.
-    switching
-        The factor of alpha v^2 in MHz, shape (n,).
-    curve
+    switching : array, shape (n,)
+        The factor of alpha v^2 in MHz.
+    curve : Curve
         The curve that keeps its other fields.
-    sharp
+    sharp : bool
         Whether the softness is zero.
 
     Returns
@@ -207,12 +217,12 @@ def solve_straight(clock_mhz: Floats, power_w: Floats, weights: Floats) -> Solut
 
     Parameters
     ----------
-    clock_mhz
-        Clocks of the points in MHz, shape (n,).
-    power_w
-        Power at them in W, shape (n,).
-    weights
-        Weights of the squared residuals, shape (n,).
+    clock_mhz : array, shape (n,)
+        Clocks of the points in MHz.
+    power_w : array, shape (n,)
+        Power at them in W.
+    weights : array, shape (n,)
+        Weights of the squared residuals.
 
     Returns
     -------
@@ -235,9 +245,9 @@ def aicc(rss: float, points: int, parameters: int) -> float:
 
     Parameters
     ----------
-    rss
+    rss : float
         Sum of squared residuals, relative to the mean power.
-    points, parameters
+    points, parameters : int
         How many of each.
 
     Returns

@@ -27,12 +27,12 @@ def relative_weights(power_w: Floats) -> Floats:
 
     Parameters
     ----------
-    power_w
-        Power of each point in W, shape (n,).
+    power_w : array, shape (n,)
+        Power of each point in W.
 
     Returns
     -------
-    ndarray of float64, shape (n,)
+    array, shape (n,)
         Weights without a unit.
     """
     return np.asarray(power_w.mean() / power_w)
@@ -43,18 +43,18 @@ def without_outliers(clock_mhz: Floats, power_w: Floats, rate: Floats | None, fr
 
     Parameters
     ----------
-    clock_mhz
-        Clocks in MHz, ascending, shape (n,).
-    power_w
-        Power in W, shape (n,).
-    rate
-        Speed in any unit, shape (n,); None if unknown.
-    free
-        The points that no limit held, a mask of shape (n,).
+    clock_mhz : array, shape (n,)
+        Clocks in MHz, ascending.
+    power_w : array, shape (n,)
+        Power in W.
+    rate : array, shape (n,), or None
+        Speed in any unit; None if unknown.
+    free : array of bool, shape (n,)
+        The points that no limit held.
 
     Returns
     -------
-    tuple of ndarray of bool and str
+    tuple of array of bool and str
         `free` without those points, shape (n,), and the reason; empty if all stay.
     """
     removed = _impossible(clock_mhz, power_w, rate, np.flatnonzero(free))

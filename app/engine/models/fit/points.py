@@ -68,26 +68,56 @@ class Points:
         return float(np.nanmax(efficiency)) if np.isfinite(efficiency).any() else -math.inf
 
     def at(self, rows: Rows | Mask) -> Points:
-        """These rows of the series."""
+        """Select rows of the series.
+
+        Parameters
+        ----------
+        rows : array of int, or array of bool, shape (n,)
+            Positions of the rows, in the order wanted, or a mask.
+
+        Returns
+        -------
+        Points
+            Those rows; everything that is no array stays as it is.
+        """
         return self.mapped(lambda values: values[rows])
 
     def mapped(self, change: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> Points:
-        """The series with every array changed alike."""
+        """Change every array of the series alike.
+
+        Parameters
+        ----------
+        change : callable
+            Gets each array that is known, of shape (n,), and returns the one to put in its place.
+
+        Returns
+        -------
+        Points
+            The changed series; everything that is no array, or not known, stays as it is.
+        """
         arrays = {name: getattr(self, name) for name in _ARRAYS}
         changed: dict[str, Any] = {name: change(values) for name, values in arrays.items() if values is not None}
         return replace(self, **changed)
 
     def usable(self) -> Points:
-        """The points that a model can be fitted to, ascending by clock; a rate or voltage that is unknown is None.
+        """Select the points that a model can be fitted to.
 
-        Raises ValueError where shapes differ, InputError if no point is left.
+        Returns
+        -------
+        Points
+            Ascending by clock; a rate or voltage that is unknown is None.
+
+        Raises
+        ------
+        ValueError
+            Where shapes differ.
+        InputError
+            If no point is left.
         """
         result = self.mapped(lambda values: np.asarray(values, dtype=np.float64))
         if result.limited is not None:
             result = replace(result, limited=result.limited != 0)
-        shapes = {values.shape for name in _ARRAYS if (values := getattr(result, name)) is not None}
-        if len(shapes) > 1 or result.clock_mhz.ndim != 1:
-            raise ValueError("clocks, power, rate, limited, voltage and temperature must be of the same length")
+        result._check_shapes()
         good = _within(result.clock_mhz, 10.0, 1e5) & _within(result.power_w, 1e-2, 1e6)  # that a board can have
         if result.rate is not None:
             plausible = _within(result.rate, 1e-100, 1e100)
@@ -108,10 +138,21 @@ class Points:
         """The medians at each clock of a series of very many rows, with a note; else the series itself.
 
         A fit then stays a matter of a second.
+
+        Returns
+        -------
+        Points
+            One point for each clock, or for each interval of clocks where there are many; of masks the majority counts.
+
+        Raises
+        ------
+        ValueError
+            Where shapes of very many rows differ.
         """
         rows = len(self.clock_mhz)
         if rows <= _MANY_ROWS:
             return self
+        self._check_shapes()
         places, what = self._places()
         order = np.argsort(places, kind="stable")
         groups = np.split(order, np.flatnonzero(np.diff(places[order])) + 1)
@@ -128,6 +169,11 @@ class Points:
         note = f"{rows} rows: the medians of each {what} are fitted; power scatters by {100 * spread:.1f} % around them"
         return replace(medians, notes=(note, *self.notes))
 
+    def _check_shapes(self) -> None:
+        shapes = {np.shape(values) for name in _ARRAYS if (values := getattr(self, name)) is not None}
+        if len(shapes) > 1 or np.ndim(self.clock_mhz) != 1:
+            raise ValueError("clocks, power, rate, limited, voltage and temperature must be of the same length")
+
     def _places(self) -> tuple[Rows, str]:
         """Which point of the condensed series each row belongs to, shape (n,), and what these are in words."""
         clock = np.where(np.isfinite(self.asked_mhz), self.asked_mhz, self.clock_mhz)
@@ -140,7 +186,18 @@ class Points:
 
 
 def choose(series: Sequence[Points]) -> Points:
-    """The one with the most clocks, then the most efficient; of several, with a note on how it was chosen."""
+    """Choose the series with the most clocks, then the most efficient.
+
+    Parameters
+    ----------
+    series : sequence of Points
+        At least one.
+
+    Returns
+    -------
+    Points
+        One of them; of several, with a note on how it was chosen.
+    """
     chosen = max(series, key=lambda points: (points.clocks, points.best_efficiency))
     if len(series) == 1:
         return chosen

@@ -46,10 +46,15 @@ class Posterior:
         return self.power_w * self.drawn_time
 
     def band_w(self) -> Floats:
-        """Where the power lies with 95 % probability, a reading's own noise left out; shape (2, m).
+        """Where the power lies with 95 % probability, a reading's own noise left out.
 
         The curves take the likely sizes of noise and departure for known; of few points they are not, and the band is
         as much wider as an interval of Student's t is that has as many degrees left after level, slope and bend.
+
+        Returns
+        -------
+        array, shape (2, m)
+            Lower and upper end in W at each clock.
         """
         low, middle, high = np.quantile(self.power_w, [0.025, 0.5, 0.975], axis=0)
         wider = student_t(max(_LEAST_DEGREES, self.points - 3)) / _NORMAL
@@ -61,9 +66,9 @@ def posterior_of(points: Points, duration: Duration) -> Posterior:
 
     Parameters
     ----------
-    points
+    points : Points
         At least three points, with their rate and voltage where known.
-    duration
+    duration : Duration
         Time of the work over the clock.
 
     Returns

@@ -46,10 +46,24 @@ class Measured:
     def of(
         cls, clock_mhz: Floats, energy: Floats, requested_mhz: Floats | None = None, used: Mask | None = None
     ) -> Measured:
-        """Of readings of shape (n,); those with the same requested clock are repeats, else those observed close.
+        """Group readings by clock: those with the same requested clock are repeats, else those observed close.
 
-        A reading that is not `used`, shape (n,), counts where others repeat it: which of them is wrong is not known.
-        The scatter is that of the used ones.
+        Parameters
+        ----------
+        clock_mhz : array, shape (n,)
+            Observed clocks in MHz.
+        energy : array, shape (n,)
+            Energy per work of each reading, in any unit.
+        requested_mhz : array, shape (n,), or None, optional
+            Requested clocks in MHz, NaN where only the observed one is known; None if none is.
+        used : array of bool, shape (n,), or None, optional
+            A reading that is not used counts where others repeat it: which of them is wrong is not known. None if all
+            are.
+
+        Returns
+        -------
+        Measured
+            One entry per clock. The scatter is that of the used readings.
         """
         asked = clock_mhz
         if requested_mhz is None:
@@ -92,10 +106,21 @@ class Measured:
         return float(self._settable_mhz[self.best])
 
     def checked(self, clock_mhz: float) -> tuple[float, list[str]]:
-        """The clock, or the one to set instead of it if the medians of the repeats contradict it; and why.
+        """Check a clock against the medians of the repeats.
 
         Its median, or that of the nearest measured clock, must not lie above the least one by more than a few per cent
         and by more than the scatter of the repeats explains. Repeats that contradict each other are named.
+
+        Parameters
+        ----------
+        clock_mhz : float
+            The clock in MHz that would be recommended.
+
+        Returns
+        -------
+        tuple of float and list of str
+            The clock in MHz, or the one to set instead of it if the medians contradict it; and why. Without repeats the
+            clock as it is.
         """
         if not (self.repeats > 1).any():
             return clock_mhz, []
@@ -117,7 +142,22 @@ class Measured:
         return clock_mhz, reasons
 
     def misfit(self, modelled_mhz: Floats, modelled: Floats, noise: float) -> float:
-        """How far modelled energies, at clocks of shape (m,), lie off beyond a reading's relative noise; relative."""
+        """How far modelled energies lie off beyond the noise of a reading.
+
+        Parameters
+        ----------
+        modelled_mhz : array, shape (m,)
+            Clocks of the model in MHz, ascending.
+        modelled : array, shape (m,)
+            Modelled energy at them, in any unit.
+        noise : float
+            Relative noise of a reading; the scatter of the repeats counts where that is larger.
+
+        Returns
+        -------
+        float
+            Relative standard deviation; 0 where noise explains all of it.
+        """
         noise = max(noise, self.scatter or 0.0)
         spread = float(np.var(self._over(modelled_mhz, modelled))) - noise**2 * float((1 / self.repeats).mean())
         return float(np.sqrt(max(0.0, spread)))
@@ -125,13 +165,30 @@ class Measured:
     def contradicted(
         self, clock_mhz: float, modelled_mhz: Floats, modelled: Floats, curve: Floats, noise: float
     ) -> float | None:
-        """The energy at a clock over the least measured one, minus one, where that is clearly above 0; else None.
+        """The measured energy at a clock over the least one, minus one, where that is clearly above 0.
 
         Clearly is by more than the scatter of the repeats. Where there are none, it is by more than luck does: the
-        least of k readings is low by about sqrt(2 ln k) of what they scatter about the `modelled` energies, at clocks
-        of shape (m,), or of the relative `noise` of a reading that these take. Between the given clocks the energy is
-        interpolated: that of the fitted `curve`, shape (m,), times what was measured over it at the neighbours. A
-        straight line between them would lie above any valley.
+        least of k readings is low by about sqrt(2 ln k) of what they scatter about the modelled energies, or of the
+        noise that these take. Between the given clocks the energy is interpolated: that of the fitted curve times what
+        was measured over it at the neighbours. A straight line between them would lie above any valley.
+
+        Parameters
+        ----------
+        clock_mhz : float
+            The clock in MHz.
+        modelled_mhz : array, shape (m,)
+            Clocks of the model in MHz, ascending.
+        modelled : array, shape (m,)
+            Expected energy at them over all curves, in any unit.
+        curve : array, shape (m,)
+            Energy of the fitted curve at them, in any unit.
+        noise : float
+            Relative noise of a reading, as the modelled energies take it.
+
+        Returns
+        -------
+        float or None
+            Relative excess; None where it is not clear.
         """
         settable = self._settable_mhz
         order = np.argsort(settable, kind="stable")
@@ -191,7 +248,18 @@ class Valley:
     interval_mhz: tuple[float, float]  # holds the optimum with 95 %
 
     def loss_at(self, clock_mhz: npt.ArrayLike) -> Floats:
-        """Expected loss at clocks in MHz of any shape, interpolated."""
+        """Expected loss at clocks, interpolated.
+
+        Parameters
+        ----------
+        clock_mhz : array_like, any shape
+            Clocks in MHz; beyond the sampled range the loss at its end counts.
+
+        Returns
+        -------
+        array, same shape
+            Expected energy over the lowest, minus one.
+        """
         return np.interp(np.asarray(clock_mhz, dtype=np.float64), self.clock_mhz, self.loss)
 
 
@@ -200,10 +268,10 @@ def survey(clock_mhz: Floats, cost: Floats) -> Valley:
 
     Parameters
     ----------
-    clock_mhz
-        Clocks in MHz, evenly spaced, shape (m,).
-    cost
-        Curves of a cost (energy, say) in any unit, shape (k, m).
+    clock_mhz : array, shape (m,)
+        Clocks in MHz, evenly spaced.
+    cost : array, shape (k, m)
+        Curves of a cost (energy, say) in any unit.
 
     Returns
     -------
@@ -227,9 +295,9 @@ def settable_interval(valley: Valley, supported_mhz: Sequence[float] | None) -> 
 
     Parameters
     ----------
-    valley
+    valley : Valley
         The loss over the clock.
-    supported_mhz
+    supported_mhz : sequence of float or None
         Clocks that can be set, in MHz; None if unknown.
 
     Returns
@@ -258,17 +326,17 @@ def follow_data(
 
     Parameters
     ----------
-    chosen_mhz
+    chosen_mhz : float
         The choice of the model in MHz.
-    interval_mhz
+    interval_mhz : tuple of float
         Where the optimum is expected.
-    measured
+    measured : Measured
         Measured energies by clock.
-    posterior
+    posterior : Posterior
         The curves that explain the points.
-    curve
+    curve : Curve
         The fitted curve.
-    supported_mhz
+    supported_mhz : sequence of float or None
         Clocks that can be set, in MHz; None if unknown.
 
     Returns
@@ -323,17 +391,17 @@ def recommend(
 
     Parameters
     ----------
-    valley
+    valley : Valley
         The loss over the clock.
-    interval_mhz
+    interval_mhz : tuple of float
         Clocks in it are preferred where there are any.
-    sampled_mhz
-        Sampled clocks in MHz, shape (n,).
-    energy
-        Measured energy per work at them, in any unit, shape (n,).
-    supported_mhz
+    sampled_mhz : array, shape (n,)
+        Sampled clocks in MHz.
+    energy : array, shape (n,)
+        Measured energy per work at them, in any unit.
+    supported_mhz : sequence of float or None
         Clocks that can be set, in MHz; None if unknown.
-    bracketed
+    bracketed : bool
         Whether the points bracket the optimum.
 
     Returns
@@ -366,14 +434,14 @@ def candidates(sampled_mhz: Floats, supported_mhz: Sequence[float] | None) -> Fl
 
     Parameters
     ----------
-    sampled_mhz
-        Sampled clocks in MHz, shape (n,).
-    supported_mhz
+    sampled_mhz : array, shape (n,)
+        Sampled clocks in MHz.
+    supported_mhz : sequence of float or None
         Clocks that can be set, in MHz; None if unknown.
 
     Returns
     -------
-    ndarray of float64, shape (m,)
+    array, shape (m,)
         Supported clocks within the sampled range, ascending; the sampled ones if none is known.
     """
     low, high = float(sampled_mhz.min()), float(sampled_mhz.max())

@@ -27,17 +27,40 @@ class VoltageEstimate:
 
     @classmethod
     def of(cls, fit: FrequencyFit, source: str, board: GpuInfo) -> VoltageEstimate | None:
-        """The estimate of a fit for a board; None if it is another board's, or has no ridge to relate voltages to.
+        """Make the estimate of a fit for a board.
 
         A simulated board has the name of a real one, and its fits are its own.
+
+        Parameters
+        ----------
+        fit : FrequencyFit
+            The fitted model.
+        source : str
+            What it was fitted to, in words.
+        board : GpuInfo
+            The board whose voltage is wanted.
+
+        Returns
+        -------
+        VoltageEstimate or None
+            None if the fit is another board's, or has no ridge to relate voltages to.
         """
         same_board = fit.gpu == board.name and fit.simulated == (board.source == "simulated")
         return cls(fit, source) if same_board and fit.identifiable and fit.ridge_bracketed else None
 
     def ratio(self, clock_mhz: npt.ArrayLike) -> Floats:
-        """The voltage over that below the ridge at graphics clocks of any shape, no unit.
+        """The voltage over that below the ridge.
 
-        NaN if the clock is unknown or above those that were fitted; below them the voltage is the ridge's.
+        Parameters
+        ----------
+        clock_mhz : array_like, any shape
+            Graphics clocks in MHz; NaN if unknown.
+
+        Returns
+        -------
+        array, same shape
+            Without a unit. NaN if the clock is unknown or above those that were fitted; below them the voltage is the
+            ridge's.
         """
         clock = np.asarray(clock_mhz, dtype=np.float64)
         covered = clock <= _BEYOND * float(self.fit.clock_mhz.max())

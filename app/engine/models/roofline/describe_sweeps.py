@@ -7,9 +7,9 @@ from typing import Final
 
 from ....base.formatting import change, duration, number, percent
 from ...results.description import NOT_IDENTIFIABLE, Cell, Description, Figure, Listing
-from ..tuning_methods import Methods
-from .fit import RooflineFit
-from .points import PlacedKernel, Sweep, shares_of_peak, word_byte
+from ..compare_methods import Methods
+from .fit import RooflineFit, shares_of_peak
+from .points import PlacedKernel, Sweep, word_byte
 
 _ENERGIES: Final = (  # of an estimate: attribute, label, unit, meaning
     ("eps_flop_pj", "ε_flop", "pJ/flop", "energy of a flop"),
@@ -38,18 +38,53 @@ _OWN_KERNELS: Final = {"eps_flop_pj": "flop", "eps_mem_pj_per_b": "copy", "pi_0_
 
 
 def describe_sweep(sweep: Sweep) -> Description:
-    """A roofline by measured points or as published; figures that the points do not determine are unknown."""
+    """Describe a roofline, by measured points or as published: its energies, its speeds and the quality of its fit.
+
+    Parameters
+    ----------
+    sweep : Sweep
+        The roofline. Figures that its points do not determine are described as unknown.
+
+    Returns
+    -------
+    Description
+        Titled with the board, the precision and the source, with the figures in the units of their labels.
+    """
     figures = [*_of_model(sweep), *(_of_fit(sweep.fit) if sweep.fit is not None else ())]
     return Description(sweep.label, sweep.origin, figures, remarks=sweep.reasons)
 
 
 def verdict(sweep: Sweep) -> str:
-    """Why the energies of a sweep are not known; empty if they are."""
+    """Why the energies of a sweep are not known.
+
+    Parameters
+    ----------
+    sweep : Sweep
+        The roofline.
+
+    Returns
+    -------
+    str
+        A phrase of a few words; empty if the energies are known.
+    """
     return "" if sweep.model is not None else "no fit" if sweep.fit is None else NOT_IDENTIFIABLE
 
 
 def describe_kernel(kernel: PlacedKernel, sweeps: Sequence[Sweep]) -> Listing:
-    """What a kernel is expected to take on each board within its power limit, and what was measured of it."""
+    """Tabulate what a kernel is expected to take on each board within its power limit, and what was measured of it.
+
+    Parameters
+    ----------
+    kernel : PlacedKernel
+        The kernel. What was measured of it becomes the last row, if its time is known.
+    sweeps : sequence of Sweep
+        The boards, one row each. Where the energies of a board are not known, its row gives the reason.
+
+    Returns
+    -------
+    Listing
+        Time in ms, power in W and energy in J.
+    """
     rows: list[list[Cell]] = []
     for sweep in sweeps:
         expected = sweep.predict(kernel)
@@ -65,7 +100,18 @@ def describe_kernel(kernel: PlacedKernel, sweeps: Sequence[Sweep]) -> Listing:
 
 
 def describe_methods(methods: Methods) -> Description:
-    """The ways to tune for energy side by side [Schoonhoven2024, section 6.5.1], and what each chooses."""
+    """Describe the ways to tune for energy side by side [Schoonhoven2024, section 6.5.1], and what each chooses.
+
+    Parameters
+    ----------
+    methods : Methods
+        The methods that were compared on one board.
+
+    Returns
+    -------
+    Description
+        The configuration that each chose, as a figure, and a table of the methods against race to idle.
+    """
     clocks, board = methods.clocks_mhz, f"{methods.gpu}{' (simulated)' if methods.simulated else ''}"
     efficiency, speed = methods.efficiency_name, methods.speed_name
     header = ("method", "MHz", efficiency, "gained", speed, "gained", "energy J", "measured", "took", "fewer")

@@ -71,7 +71,18 @@ class EnergyRoofline:
         return self.eps_mem_pj_per_b * PJ * self.bandwidth
 
     def eps_mop_pj(self, word_byte: int) -> float:
-        """Energy to move one word, pJ [section 3.1]."""
+        """Energy to move one word [section 3.1].
+
+        Parameters
+        ----------
+        word_byte : int
+            Bytes of a word.
+
+        Returns
+        -------
+        float
+            Energy, pJ per word.
+        """
         return self.eps_mem_pj_per_b * word_byte
 
     @property
@@ -89,24 +100,68 @@ class EnergyRoofline:
     # --- over intensity -------------------------------------------------------------------------------------------
 
     def effective_balance(self, intensity: npt.ArrayLike) -> Floats:
-        """hat B(I) = eta B_eps + (1 - eta) max(0, B_tau - I), flop/B [eq. 8]."""
+        """Effective energy balance hat B(I) = eta B_eps + (1 - eta) max(0, B_tau - I) [eq. 8].
+
+        Parameters
+        ----------
+        intensity : array_like, any shape
+            Intensities I, flop/B.
+
+        Returns
+        -------
+        array, same shape
+            hat B(I), flop/B.
+        """
         eta = self.eta_flop
         gap = np.maximum(0.0, self.time_balance - np.asarray(intensity, dtype=np.float64))
         return np.asarray(eta * self.energy_balance + (1 - eta) * gap)
 
     def roofline(self, intensity: npt.ArrayLike) -> Floats:
-        """Speed, flop/s: min(peak, I x bandwidth)."""
+        """Speed over intensity: min(peak, I x bandwidth).
+
+        Parameters
+        ----------
+        intensity : array_like, any shape
+            Intensities I, flop/B.
+
+        Returns
+        -------
+        array, same shape
+            Speed, flop/s.
+        """
         return np.minimum(self.peak_flops, np.asarray(intensity, dtype=np.float64) * self.bandwidth)
 
     def archline(self, intensity: npt.ArrayLike) -> Floats:
-        """Work per energy, flop/J: 1 / (hat eps_flop (1 + hat B(I) / I)) [from eq. 9]."""
+        """Work per energy over intensity: 1 / (hat eps_flop (1 + hat B(I) / I)) [from eq. 9].
+
+        Parameters
+        ----------
+        intensity : array_like, any shape
+            Intensities I, flop/B.
+
+        Returns
+        -------
+        array, same shape
+            Work per energy, flop/J.
+        """
         intensities = np.asarray(intensity, dtype=np.float64)
         return np.asarray(
             1.0 / (self.effective_eps_flop_pj * PJ * (1.0 + self.effective_balance(intensities) / intensities))
         )
 
     def powerline(self, intensity: npt.ArrayLike) -> Floats:
-        """Power, W [eq. 10]: (pi_flop / eta) (min(I, B_tau) / B_tau + hat B(I) / max(I, B_tau))."""
+        """Power over intensity [eq. 10]: (pi_flop / eta) (min(I, B_tau) / B_tau + hat B(I) / max(I, B_tau)).
+
+        Parameters
+        ----------
+        intensity : array_like, any shape
+            Intensities I, flop/B.
+
+        Returns
+        -------
+        array, same shape
+            Power, W.
+        """
         intensities, b_tau = np.asarray(intensity, dtype=np.float64), self.time_balance
         share = np.minimum(intensities, b_tau) / b_tau + self.effective_balance(intensities) / np.maximum(
             intensities, b_tau
@@ -114,11 +169,24 @@ class EnergyRoofline:
         return np.asarray(self.pi_flop_w / self.eta_flop * share)
 
     def capped(self, intensity: npt.ArrayLike, limit_w: float) -> tuple[Floats, Floats, Floats]:
-        """Speed (flop/s), work per energy (flop/J) and power (W) under a power limit.
+        """Speed, work per energy and power under a power limit.
 
         Where the powerline crosses the limit, everything is slowed until power meets it; [Holtmann2024] has no limit.
         The energies of a flop and of a byte are those at the peak clock: a lower clock, and with it a lower voltage,
-        makes them smaller, so this is what a board reaches at least. Where pi_0 alone is beyond it: NaN.
+        makes them smaller, so this is what a board reaches at least.
+
+        Parameters
+        ----------
+        intensity : array_like, any shape
+            Intensities I, flop/B.
+        limit_w : float
+            Power limit, W.
+
+        Returns
+        -------
+        speed, efficiency, power_w : array, same shape
+            Speed in flop/s, work per energy in flop/J and power in W. NaN at intensities where the powerline exceeds
+            the limit, if pi_0 alone is not below it.
         """
         intensities = np.asarray(intensity, dtype=np.float64)
         speed, power_w = self.roofline(intensities), self.powerline(intensities)
@@ -130,7 +198,22 @@ class EnergyRoofline:
     def predict(
         self, work_flop: float, traffic_byte: float, limit_w: float | None = None
     ) -> tuple[float, float, float]:
-        """Time (s), energy (J) and power (W) of a kernel of that work and traffic at full overlap, within the limit."""
+        """Predict time, energy and power of a kernel at full overlap of work and traffic, within a power limit.
+
+        Parameters
+        ----------
+        work_flop : float
+            Work of the kernel, flop.
+        traffic_byte : float
+            Its traffic with device memory, bytes. One of the two must be greater than zero.
+        limit_w : float or None, optional
+            Power limit, W; None for no limit. One that pi_0 alone reaches is not applied.
+
+        Returns
+        -------
+        time_s, energy_j, power_w : float
+            Time in seconds, energy in joules and mean power in W.
+        """
         time_s = max(work_flop / self.peak_flops, traffic_byte / self.bandwidth)
         active_j = work_flop * self.eps_flop_pj * PJ + traffic_byte * self.eps_mem_pj_per_b * PJ
         if limit_w is not None and active_j / time_s + self.pi_0_w > limit_w > self.pi_0_w:
@@ -158,12 +241,23 @@ class PublishedBoard:
 
 @functools.cache
 def published_boards() -> tuple[PublishedBoard, ...]:
-    """All of them, in the order of the file."""
+    """All boards on file, in the order of the file."""
     return tuple(board for board, _ in _read())
 
 
 def board_named(name: str) -> PublishedBoard | None:
-    """The board that a driver calls `name`; None if no figures of it are on file."""
+    """Look up the published figures of a board.
+
+    Parameters
+    ----------
+    name : str
+        What a driver calls the board. Case, punctuation and a maker in front of the name do not matter.
+
+    Returns
+    -------
+    PublishedBoard or None
+        None if no figures of it are on file.
+    """
     wanted = _folded(name)
     return next((board for board, names in _read() if wanted in names), None)
 

@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 
 from ..arrays import Floats, Mask
-from .energy_roofline import PJ, EnergyRoofline
+from .energy_roofline import PJ, EnergyRoofline, board_named
 
 PEAK_SHARE: Final = 0.995  # of the highest clock: points there count
 MOST_CONDITION: Final = 100.0
@@ -53,7 +53,30 @@ class RooflinePoints:
         limited: Mask | None = None,
         **known: Floats,
     ) -> RooflinePoints:
-        """Points of which the clock, the threads or the error of power may not be known."""
+        """Collect points of which the clock, the threads or the error of power may not be known.
+
+        Parameters
+        ----------
+        gpu : str
+            Name of the board.
+        precision : str
+            Precision of the work, such as 'fp32'.
+        flops : array, shape (n,)
+            Achieved speed, flop/s.
+        bytes_per_s : array, shape (n,)
+            Achieved traffic, B/s.
+        power_w : array, shape (n,)
+            Power, W.
+        limited : array of bool, shape (n,), or None, optional
+            At which points a power or thermal limit acted; None for nowhere.
+        **known : array, shape (n,)
+            Those of `clock_mhz`, `threads` and `power_error_w` that are known; the others become NaN.
+
+        Returns
+        -------
+        RooflinePoints
+            The points, in the given order.
+        """
         limited = np.zeros(len(power_w), dtype=bool) if limited is None else limited
         unknown = dict.fromkeys(("clock_mhz", "threads", "power_error_w"), np.full(len(power_w), np.nan))
         return cls(gpu, precision, flops, bytes_per_s, power_w, limited=limited, **(unknown | known))
@@ -65,7 +88,18 @@ class RooflinePoints:
         return tuple(kinds[(self.flops > 0).astype(int), (self.bytes_per_s > 0).astype(int)].tolist())
 
     def of_kind(self, kind: str) -> Mask:
-        """Which points are of that kind."""
+        """Select the points of one kind of kernel.
+
+        Parameters
+        ----------
+        kind : str
+            'roofline', 'flop', 'copy' or 'baseline', as in `kind`.
+
+        Returns
+        -------
+        array of bool, shape (n,)
+            Which points are of that kind.
+        """
         return np.asarray(np.array(self.kind, dtype=object) == kind)
 
     def __len__(self) -> int:
@@ -136,7 +170,7 @@ def fit_roofline(points: RooflinePoints) -> RooflineFit:
 
     Parameters
     ----------
-    points
+    points : RooflinePoints
         Speeds, traffic and power of the microbenchmarks, arrays of shape (n,).
 
     Returns
@@ -268,3 +302,34 @@ def _reasons(estimate: Estimate, condition: float) -> list[str]:
                 f"{name} is known only to {error / figure:.0%} (standard error), {MOST_STANDARD_ERROR:.0%} at most"
             )
     return reasons
+
+
+def shares_of_peak(fit: RooflineFit) -> dict[str, float]:
+    """Share of the theoretical peak that each microbenchmark reached [Holtmann2024, table 3].
+
+    Parameters
+    ----------
+    fit : RooflineFit
+        The fit, with the highest speed and traffic of each kernel.
+
+    Returns
+    -------
+    dict of float
+        Shares of 1. flop: speed of the flop kernel; copy: traffic of the copy kernel; roofline_flop and roofline_mem:
+        both of the roofline kernel. A share is missing if the kernel did not run or its peak is unknown; empty if the
+        board's are unknown.
+    """
+    board = board_named(fit.gpu)
+    if board is None:
+        return {}
+    shares: dict[str, float] = {}
+    peak = board.gflops.get(fit.precision)
+    for name, kernel, at, most in (
+        ("flop", "flop", 0, peak),
+        ("copy", "copy", 1, board.bandwidth_gb_s),
+        ("roofline_flop", "roofline", 0, peak),
+        ("roofline_mem", "roofline", 1, board.bandwidth_gb_s),
+    ):
+        if kernel in fit.highest and most is not None:
+            shares[name] = fit.highest[kernel][at] / 1e9 / most
+    return shares

@@ -38,7 +38,23 @@ class OperatorFloor:
 
     @classmethod
     def of_origin(cls, origin: Mapping[str, str]) -> OperatorFloor | None:
-        """What a session keeps; None if it has none. Raises InputError where damaged."""
+        """Read the floor that a session keeps.
+
+        Parameters
+        ----------
+        origin : mapping
+            The session's origin, to which `to_origin` contributed.
+
+        Returns
+        -------
+        OperatorFloor or None
+            None if the session keeps none.
+
+        Raises
+        ------
+        InputError
+            If what it keeps is damaged.
+        """
         if _KEY not in origin:
             return None
         try:
@@ -49,9 +65,23 @@ class OperatorFloor:
 
 
 def floor_on(operator: Operator, facts: SessionFacts, store: Store) -> OperatorFloor:
-    """The floor on the board of a session, by the best roofline that is known of it.
+    """The floor of an operator on the board of a session, by the best roofline that is known of the board.
 
     That is the newest that was measured here, else one that comes with the program, else one that was published.
+
+    Parameters
+    ----------
+    operator : Operator
+        The operator; its arithmetic decides the precision of the roofline.
+    facts : SessionFacts
+        The board's name and the source of its measurements.
+    store : Store
+        The stored sessions, among them sweeps of the board.
+
+    Returns
+    -------
+    OperatorFloor
+        Without values, and with `why_not`, if no roofline of the board in that precision is known.
     """
     precision = operator.arithmetic
     named = ((sweep.model, sweep) for sweep in _sweeps(facts, precision, store))
@@ -63,10 +93,26 @@ def floor_on(operator: Operator, facts: SessionFacts, store: Store) -> OperatorF
 
 
 def floor_of(operator: Operator, model: EnergyRoofline, gpu: str, roofline: str = "") -> OperatorFloor:
-    """The floor by a roofline's energies.
+    """The floor of an operator by a roofline's energies.
 
     The roofline's speeds are those that microbenchmarks reached, which a kernel may exceed: where the data sheet's are
     known and higher, they count.
+
+    Parameters
+    ----------
+    operator : Operator
+        The operator, of known work and least traffic.
+    model : EnergyRoofline
+        The board's roofline in the precision of the operator's arithmetic.
+    gpu : str
+        Name of the board, for its data sheet.
+    roofline : str, optional
+        Where the energies are from, in words.
+
+    Returns
+    -------
+    OperatorFloor
+        Time in seconds, energy in joules and power in W of one launch, and the operator's metrics at these.
     """
     board = board_named(gpu)
     if board is not None:

@@ -6,18 +6,15 @@ Kernels of known work and traffic are placed on it (`PlacedKernel`).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from ....base.errors import InputError
 from ....base.files import read_text
-from ....base.formatting import finite_or_none
 from ....base.paths import resources
-from ....base.records import Count, Source
 from ....sensors.event_reasons import LIMITING
 from ....sensors.gpu import LIVE
 from ...formats.columns import Columns, parse_columns
@@ -26,8 +23,8 @@ from ...formats.read import is_recording, read_recording
 from ...results.measurement import Measurement, State, speed_of
 from ...space.result_table import STATES, ResultTable
 from ..arrays import Floats, Rows
-from .energy_roofline import EnergyRoofline, board_named, published_boards
-from .fit import Estimate, RooflineFit, RooflinePoints, fit_roofline
+from .energy_roofline import EnergyRoofline, published_boards
+from .fit import RooflineFit, RooflinePoints, fit_roofline
 
 if TYPE_CHECKING:
     from ....sensors.gpu import GpuInfo
@@ -39,14 +36,6 @@ TENSOR: Final = ("fp16_tensor", "bf16_tensor")
 TENSOR_FROM: Final = (8, 0)  # least compute capability with the kernel's tensor core instruction
 _WORD_BYTE: Final = {"fp32": 4, "fp64": 8, "fp16_tensor": 2, "bf16_tensor": 2}
 KERNEL: Final = "roofline_"  # and the precision: the name of a sweep's kernel
-_ENERGIES: Final = (  # figures of a model that are in its document, where they are known
-    *("eps_flop_pj", "eps_mem_pj_per_b", "pi_0_w", "pi_flop_w", "pi_mem_w"),
-    *("energy_balance", "effective_energy_balance", "eta_flop"),
-)
-_OF_FIT: Final = (  # figures of a fit, likewise
-    *("r2", "r2_with_throttled", "mean_relative_error", "max_relative_error", "condition_number"),
-    *("identifiable", "points", "throttled"),
-)
 _UNKNOWN: Final = (math.nan, math.nan)
 _RATE, _TRAFFIC_FIGURE = "GFLOP/s", "GB/s"
 _MAXIMUM_BYTES: Final = 32 << 20
@@ -60,23 +49,76 @@ _DEVICE: Final = ("gpu", "device", "device_name", "dev")
 
 
 def precision_of(kernel: str) -> str:
-    """Of a sweep's kernel by its name; 'fp32' where the name holds none."""
+    """The precision of a sweep's kernel by the kernel's name.
+
+    Parameters
+    ----------
+    kernel : str
+        Name of the kernel, such as 'roofline_fp64'.
+
+    Returns
+    -------
+    str
+        'fp32' where the name holds no precision.
+    """
     return kernel.removeprefix(KERNEL) if kernel.startswith(KERNEL) else "fp32"
 
 
 def word_byte(precision: str) -> int:
-    """Bytes of one number."""
+    """Bytes of one number of a precision.
+
+    Parameters
+    ----------
+    precision : str
+        Such as 'fp64' or 'fp16_tensor'.
+
+    Returns
+    -------
+    int
+        Bytes; 4 for an unknown precision.
+    """
     return _WORD_BYTE.get(precision, 4)
 
 
 def precision_words(precision: str) -> str:
-    """As it is usually written: 'FP16 tensor'."""
+    """A precision as it is usually written: 'FP16 tensor'.
+
+    Parameters
+    ----------
+    precision : str
+        Such as 'fp16_tensor'.
+
+    Returns
+    -------
+    str
+        For labels.
+    """
     kind, _, unit = precision.partition("_")
     return f"{kind.upper()} {unit}".rstrip()
 
 
 def points_of_table(table: ResultTable, gpu: str, precision: str) -> RooflinePoints:
-    """The measured points of a sweep. Raises InputError where speed and traffic are not among the values."""
+    """The measured points of a sweep's session.
+
+    Parameters
+    ----------
+    table : ResultTable
+        The measurements. Configurations that failed are left out.
+    gpu : str
+        Name of the board.
+    precision : str
+        Precision of the sweep.
+
+    Returns
+    -------
+    RooflinePoints
+        Speed in flop/s, traffic in B/s and power in W. The power's error is half of its 95 % interval, NaN if unknown.
+
+    Raises
+    ------
+    InputError
+        If speed, traffic or power is not among the values.
+    """
     missing = [name for name in (_RATE, _TRAFFIC_FIGURE, "power_w") if name not in table.value_names]
     if missing:
         raise InputError(
@@ -101,9 +143,22 @@ def points_of_table(table: ResultTable, gpu: str, precision: str) -> RooflinePoi
 
 
 def read_points(path: Path) -> list[RooflinePoints]:
-    """The points of a file, one list per board. Raises InputError.
+    """Read roofline points from a file.
 
-    It is a recorded sweep, a CSV of GFLOP/s, GB/s and W, or the text that gpu-benches prints.
+    Parameters
+    ----------
+    path : Path
+        A recorded sweep, a CSV of GFLOP/s, GB/s and W, or the text that gpu-benches prints.
+
+    Returns
+    -------
+    list of RooflinePoints
+        One entry per board. Points of a CSV or of gpu-benches count as fp32.
+
+    Raises
+    ------
+    InputError
+        If the file is none of these, lacks a column, or has a point without speed, traffic or power.
     """
     if is_recording(path):
         recording = read_recording(path)
@@ -141,7 +196,23 @@ def _columns_of(path: Path) -> Columns:
 
 
 def fit_points(points: RooflinePoints) -> RooflineFit:
-    """The fit, with an InputError if the points are too few."""
+    """Fit a roofline as `fit_roofline` does, with an error for users.
+
+    Parameters
+    ----------
+    points : RooflinePoints
+        Speeds, traffic and power of the microbenchmarks, arrays of shape (n,).
+
+    Returns
+    -------
+    RooflineFit
+        Energies in pJ and W with their quality.
+
+    Raises
+    ------
+    InputError
+        If the points are too few, or none has work or traffic; it names the remedy.
+    """
     try:
         return fit_roofline(points)
     except ValueError as error:
@@ -151,121 +222,6 @@ def fit_points(points: RooflinePoints) -> RooflineFit:
                 "a limit holds the board below its peak clock: measure at a lower, locked clock, or raise the limit"
             )
         raise InputError(str(error), f"{points.gpu}, {points.precision}", remedy) from None
-
-
-def shares_of_peak(fit: RooflineFit) -> dict[str, float]:
-    """Share of the theoretical peak that each microbenchmark reached [Holtmann2024, table 3]; empty if unknown.
-
-    flop: speed of the flop kernel; copy: traffic of the copy kernel; roofline_*: both of the roofline kernel.
-    """
-    board = board_named(fit.gpu)
-    if board is None:
-        return {}
-    shares: dict[str, float] = {}
-    peak = board.gflops.get(fit.precision)
-    for name, kernel, at, most in (
-        ("flop", "flop", 0, peak),
-        ("copy", "copy", 1, board.bandwidth_gb_s),
-        ("roofline_flop", "roofline", 0, peak),
-        ("roofline_mem", "roofline", 1, board.bandwidth_gb_s),
-    ):
-        if kernel in fit.highest and most is not None:
-            shares[name] = fit.highest[kernel][at] / 1e9 / most
-    return shares
-
-
-class Expected(TypedDict):
-    """What the model predicts of a kernel."""
-
-    time_s: float
-    energy_j: float
-    power_w: float
-
-
-class OfPrecision(TypedDict):
-    """The energy roofline of one precision."""
-
-    eps_flop_pj: float
-    eps_mem_pj_per_b: float
-    pi_0_w: float
-    energy_balance: float
-    effective_energy_balance: float
-    eta_flop: float
-    peak_gflops: float
-    bandwidth_gb_s: float
-    time_balance: float
-    r2: float
-    max_relative_error: float
-    condition_number: float
-    identifiable: bool
-    points: Count
-    throttled: Count
-    reasons: list[str]
-    predicted: NotRequired[Expected | None]
-    measured: NotRequired[Mapping[str, Any]]
-    citation: NotRequired[str]
-    tdp_w: NotRequired[float | None]
-
-
-class RooflineDocument(TypedDict):
-    """The energy rooflines of a board, as `roofline --json` prints them."""
-
-    gpu: str
-    source: Source
-    precisions: Mapping[str, OfPrecision]
-
-
-def to_json(fit: RooflineFit) -> dict[str, Any]:
-    """One precision, as `roofline --json` prints it: a figure that the points do not determine is null."""
-    board = board_named(fit.gpu)
-    return {
-        **model_to_json(fit.model, fit.precision, identifiable=fit.identifiable),
-        **{name: getattr(fit, name) for name in _OF_FIT},
-        "standard_errors": list(fit.relative.standard_errors) if fit.identifiable else None,
-        "max_relative_error_with_throttled": fit.max_relative_error_all,
-        "theoretical_peak_gflops": board.gflops.get(fit.precision) if board else None,
-        "theoretical_bandwidth_gb_s": board.bandwidth_gb_s if board else None,
-        "share_of_peak": shares_of_peak(fit) or None,
-        "least_squares_per_flop": _estimate(fit.per_flop),
-        "least_squares_per_byte": _estimate(fit.per_byte),
-        "alone": dict(fit.alone),
-        "reasons": list(fit.reasons),
-    }
-
-
-def published_to_json(model: EnergyRoofline, precision: str) -> dict[str, Any]:
-    """A published roofline with the keys of `to_json`: what needs measured points is null."""
-    return {
-        **model_to_json(model, precision),
-        **dict.fromkeys((*_OF_FIT, "standard_errors", "max_relative_error_with_throttled", "share_of_peak")),
-        "least_squares_per_flop": None,
-        "least_squares_per_byte": None,
-        "theoretical_peak_gflops": model.peak_flops / 1e9,
-        "theoretical_bandwidth_gb_s": model.bandwidth / 1e9,
-        "identifiable": True,
-        "points": 0,
-        "throttled": 0,
-        "alone": {},
-    }
-
-
-def model_to_json(model: EnergyRoofline, precision: str, *, identifiable: bool = True) -> dict[str, float | None]:
-    """What follows from the five figures of a roofline, units in the names; energies only where they are known."""
-    word = word_byte(precision)
-    return {
-        **{name: finite_or_none(getattr(model, name)) if identifiable else None for name in _ENERGIES},
-        "eps_mop_pj_per_word": finite_or_none(model.eps_mop_pj(word)) if identifiable else None,
-        "word_byte": word,
-        "peak_gflops": model.peak_flops / 1e9,
-        "bandwidth_gb_s": model.bandwidth / 1e9,
-        "time_balance": model.time_balance,
-    }
-
-
-def _estimate(estimate: Estimate | None) -> dict[str, float] | None:
-    if estimate is None:
-        return None
-    return {name: getattr(estimate, name) for name in ("eps_flop_pj", "eps_mem_pj_per_b", "pi_0_w")}
 
 
 def _short(text: str) -> str:
@@ -329,7 +285,18 @@ class Sweep:
         return (self.why_not,) if self.fit is None else self.fit.reasons
 
     def predict(self, kernel: PlacedKernel) -> tuple[float, float, float] | None:
-        """Time (s), energy (J) and power (W) of a kernel within the power limit; None where energies are unknown."""
+        """Predict what a kernel takes on this board within the power limit, where that is known.
+
+        Parameters
+        ----------
+        kernel : PlacedKernel
+            The kernel, of known work and traffic.
+
+        Returns
+        -------
+        time_s, energy_j, power_w : float, or None
+            Time in seconds, energy in joules and power in W; None if the energies are not known.
+        """
         if self.model is None:
             return None
         return self.model.predict(kernel.work_flop, kernel.traffic_byte, self.limit_w)
@@ -359,7 +326,24 @@ class PlacedKernel:
 
 
 def sweep_of_points(points: RooflinePoints, source: str, origin: str, limit_w: float | None = None) -> Sweep:
-    """Fit the points; points that cannot be fitted are shown all the same, with the reason."""
+    """Fit points; those that cannot be fitted are shown all the same, with the reason.
+
+    Parameters
+    ----------
+    points : RooflinePoints
+        The points of one board and precision.
+    source : str
+        'nvml', 'amd', 'simulated' or 'recorded'.
+    origin : str
+        Where the points are from, in words.
+    limit_w : float or None, optional
+        The board's power limit, W; None if unknown.
+
+    Returns
+    -------
+    Sweep
+        Without a fit, and with `why_not`, if the points cannot be fitted.
+    """
     try:
         return Sweep(points, fit_points(points), "", source, origin, limit_w)
     except InputError as few:
@@ -369,9 +353,32 @@ def sweep_of_points(points: RooflinePoints, source: str, origin: str, limit_w: f
 def sweep_of_session(
     table: ResultTable, *, gpu: str, title: str, source: str, session: int | None, board: GpuInfo | None = None
 ) -> Sweep:
-    """The sweep of a running or past session. `board` is one that is here: its power limit is known.
+    """The sweep of a running or past session.
 
-    Raises InputError if the session holds no work, traffic or power.
+    Parameters
+    ----------
+    table : ResultTable
+        The session's measurements.
+    gpu : str
+        Name of the board that it measured on.
+    title : str
+        The session's title, which holds the precision.
+    source : str
+        The session's source, such as 'nvml' or 'simulated'.
+    session : int or None
+        Its number; None if it has none, as a recording that is replayed.
+    board : GpuInfo or None, optional
+        A board that is here: its power limit is known, and counts if it is the board of the session.
+
+    Returns
+    -------
+    Sweep
+        The points with their fit, or with the reason why there is none.
+
+    Raises
+    ------
+    InputError
+        If the session holds no work, traffic or power, or none of its configurations succeeded.
     """
     points = points_of_table(table, gpu, precision_of(title))
     if not len(points):
@@ -382,7 +389,25 @@ def sweep_of_session(
 
 
 def sweeps_of_file(path: Path) -> list[Sweep]:
-    """The sweeps of a cache or CSV, one per board. Raises InputError."""
+    """The sweeps of a recording, a CSV of points, or the text that gpu-benches prints.
+
+    The power limit, where points were limited, is the median power of these.
+
+    Parameters
+    ----------
+    path : Path
+        The file, as `read_points` takes it.
+
+    Returns
+    -------
+    list of Sweep
+        One entry per board.
+
+    Raises
+    ------
+    InputError
+        As `read_points`.
+    """
     source = "simulated" if _simulated(path) else "recorded"
     results = []
     for points in read_points(path):
@@ -402,7 +427,27 @@ def _simulated(path: Path) -> bool:
 
 
 def sweeps_of_store(store: Store, session: int, board: GpuInfo | None = None) -> list[Sweep]:
-    """The sweep of a stored session. Raises InputError."""
+    """The sweep of a stored session.
+
+    Parameters
+    ----------
+    store : Store
+        The stored sessions.
+    session : int
+        Number of the session.
+    board : GpuInfo or None, optional
+        A board that is here, as in `sweep_of_session`.
+
+    Returns
+    -------
+    list of Sweep
+        With one entry.
+
+    Raises
+    ------
+    InputError
+        If there is no such session, or it holds no work, traffic or power.
+    """
     loaded = store.load(session)
     record = loaded.record
     gpu, title, source = record.gpu, record.title, record.source
@@ -410,7 +455,18 @@ def sweeps_of_store(store: Store, session: int, board: GpuInfo | None = None) ->
 
 
 def past_sweeps(store: Store) -> list[tuple[int, str]]:
-    """(session, words) of the stored sessions that swept the intensity, the newest first."""
+    """The newest stored sessions that swept the intensity, 20 at most.
+
+    Parameters
+    ----------
+    store : Store
+        The stored sessions.
+
+    Returns
+    -------
+    list of (int, str)
+        Number of the session and a label with precision and board, the newest first.
+    """
     results = []
     for record in _sessions(store)[:_SESSIONS]:
         marked = "" if record.source in LIVE else f" ({record.source})"
@@ -420,9 +476,21 @@ def past_sweeps(store: Store) -> list[tuple[int, str]]:
 
 
 def sweeps_on_file(store: Store, board: GpuInfo | None = None) -> list[Sweep]:
-    """The user's own: of each board and precision the newest sweep that gives a fit. `board`: as `sweep_of_session`.
+    """The user's own rooflines: of each board and precision the newest sweep that gives a fit.
 
-    One that cannot be read, or is not enough for a fit, is skipped.
+    A sweep that cannot be read, or is not enough for a fit, is skipped.
+
+    Parameters
+    ----------
+    store : Store
+        The stored sessions.
+    board : GpuInfo or None, optional
+        A board that is here, as in `sweep_of_session`.
+
+    Returns
+    -------
+    list of Sweep
+        Sorted by label.
     """
     newest: dict[tuple[str, str, str], Sweep] = {}
     for record in _sessions(store):
@@ -439,7 +507,18 @@ def sweeps_on_file(store: Store, board: GpuInfo | None = None) -> list[Sweep]:
 
 
 def recorded_sweeps(precision: str = "*") -> list[Sweep]:
-    """Those of real boards that come with the program, of one precision or of all."""
+    """The recorded sweeps of real boards that come with the program.
+
+    Parameters
+    ----------
+    precision : str, optional
+        The precision of those wanted; '*' for all.
+
+    Returns
+    -------
+    list of Sweep
+        In the order of the files' names.
+    """
     files = sorted((resources() / "recordings").glob(f"*-roofline-{precision}.json.gz"))
     return [sweep for file in files for sweep in sweeps_of_file(file)]
 
@@ -468,13 +547,39 @@ def _sessions(store: Store) -> list[SessionRecord]:
 
 
 def limit_of(board: GpuInfo) -> float | None:
-    """The power limit that is set, W."""
+    """The power limit that is set on a board.
+
+    Parameters
+    ----------
+    board : GpuInfo
+        The board.
+
+    Returns
+    -------
+    float or None
+        The limit, W; None if the board does not report one.
+    """
     limit_w = board.power_limit.current_w
     return float(limit_w) if limit_w is not None and np.isfinite(limit_w) else None
 
 
 def kernel_of(measurement: Measurement, title: str, gpu: str = "") -> PlacedKernel | None:
-    """The work and traffic of a measured configuration by its speeds; None if it does not hold both."""
+    """The kernel of a measured configuration, its work and traffic by its speeds.
+
+    Parameters
+    ----------
+    measurement : Measurement
+        The configuration: its time, a metric of speed and one of traffic.
+    title : str
+        Name of the kernel.
+    gpu : str, optional
+        Where it was measured.
+
+    Returns
+    -------
+    PlacedKernel or None
+        None if the configuration failed or its values do not hold both speeds and the time.
+    """
     values = measurement.values
     time_s = values.get("time_s", float("nan"))
     speed = speed_of(values)
