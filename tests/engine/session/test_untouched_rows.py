@@ -16,7 +16,7 @@ from app.engine.analysis.own_state import own_state
 from app.engine.results.measurement import Measurement, Value
 from app.engine.results.state import SessionState
 from app.engine.session.load import load_specification
-from app.engine.session.planning import plan_resume, plan_specification
+from app.engine.session.planning import plan_resume, plan_specification, space_of
 from app.engine.session.run import run_session
 from app.engine.space.result_table import ResultTable
 from app.engine.specification.model import Specification
@@ -112,6 +112,15 @@ def test_a_session_taken_up_with_a_larger_budget_ends_with_its_best_untouched_ag
     assert result.progress.best_index is not None
     best = result.table.measurement(result.progress.best_index)
     assert untouched(best.configuration) in [m.configuration for m in measured(result.table)]
+
+
+def test_a_program_of_which_only_the_clock_is_varied_is_a_session_too(tmp_path: Path) -> None:
+    path = tmp_path / "program.toml"
+    path.write_text(
+        f'[command]\nrun = "true"\n[device_settings]\n{CLOCK} = [900, 1200]\n[objective]\nminimise = "time_s"\n'
+    )
+    space = space_of(load_specification(path), board())
+    assert space.configurations(range(space.size)) == [{CLOCK: clock} for clock in (900, 1200, "untouched")]
 
 
 SLOW_LOCKS = """

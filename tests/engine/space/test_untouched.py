@@ -123,3 +123,37 @@ def test_with_the_level_there_is_every_row_and_more_that_leave_every_setting_unt
     assert {row[-left:] for row in added} == {(UNTOUCHED,) * left}
     assert {row[:-left] for row in kept} <= {row[:-left] for row in added}, "each kernel is measured untouched, too"
     assert [space.row_of(space.configuration(row)) for row in range(space.size)] == list(range(space.size))
+
+
+def test_settings_alone_are_a_space_too() -> None:
+    """As of a service, of which only the board is varied."""
+    space = built({}, {CLOCK: (900, 1200), CAP: (200,)}, untouched=True)
+    assert rows_of(space) == [(900, 200), (1200, 200), (UNTOUCHED, UNTOUCHED)]
+    assert rows_of(built({}, {CLOCK: (900, UNTOUCHED)})) == [(900,), (UNTOUCHED,)]
+
+
+def test_values_stay_in_the_users_order_also_where_a_restriction_leaves_some_to_the_untouched_rows_alone() -> None:
+    space = built({"order": ["row", "column"]}, {CLOCK: (900, 1200)}, f"order == 'column' or {CLOCK} > 2000")
+    assert rows_of(space) == [("column", 900), ("column", 1200)]
+    space = built(
+        {"order": ["row", "column"]}, {CLOCK: (900, 1200)}, f"order == 'column' or {CLOCK} > 2000", untouched=True
+    )
+    assert space.parameters[0].values == ("row", "column")
+    assert rows_of(space) == [("row", UNTOUCHED), ("column", 900), ("column", 1200), ("column", UNTOUCHED)]
+
+
+def test_a_step_along_a_setting_is_to_the_next_value_in_whatever_order_they_are_listed() -> None:
+    def near(listed: tuple[Any, ...]) -> dict[Any, set[Any]]:
+        space = built({"a": [1]}, {CLOCK: listed}, untouched=True)
+        return {
+            space.configuration(row)[CLOCK]: {
+                space.configuration(int(other))[CLOCK] for other in space.neighbours(row, "adjacent")
+            }
+            for row in range(space.size)
+        }
+
+    sorted_ = near((900, 1200, 1500))
+    assert 1500 not in sorted_[900]
+    assert {clock: others - {UNTOUCHED} for clock, others in near((1500, 900, 1200)).items() if clock != UNTOUCHED} == {
+        clock: others - {UNTOUCHED} for clock, others in sorted_.items() if clock != UNTOUCHED
+    }
