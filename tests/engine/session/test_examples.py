@@ -37,7 +37,7 @@ def test_every_profile_has_an_example() -> None:
 def test_an_example_is_measured_on_a_simulated_board(path: Path, board: str) -> None:
     gpu = SimulatedGpu(load_twin(board), seed=2, clock=VirtualClock())
     plan = plan_specification(
-        load_specification(path), gpu, SearchOptions(strategy="random_sample", max_evaluations=6, seed=4)
+        load_specification(path), gpu, SearchOptions(strategy="random_sample", max_evaluations=6, seed=6)
     )
     with Store() as store:
         result = run_session(plan, store, lambda event: None, threading.Event())
