@@ -276,7 +276,7 @@ def observed_in(table: ResultTable) -> list[Observed]:
     for parameter in table.space.parameters:
         if parameter.name in repeats:
             continue
-        categorical = any(isinstance(value, str) for value in parameter.values) and len(parameter.values) > 2
+        categorical = parameter.numbers is None and len(parameter.values) > 2
         results.append(Observed(parameter.name, values_of(table, parameter.name), categorical, parameter=True))
     apart = {*REFERENCES, *STATED_FROM, *spreads(table.value_names), *of_sources(table.value_names)}
     apart |= {PEAK_POWER, THROTTLED_SHARE}
