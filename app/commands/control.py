@@ -128,6 +128,8 @@ def apply(arguments: Namespace) -> int:
 
 
 def _apply(arguments: Namespace, gpu: Gpu, guard: DeviceGuard, chosen: BoardSettings) -> int:
+    from ..engine.metering import binding
+
     for name in chosen:
         if why := guard.why_not(name):
             raise WattridgeError(f"the {WORDS[name]} cannot be set: {why}", gpu.info.label, "leave it out")
@@ -140,6 +142,10 @@ def _apply(arguments: Namespace, gpu: Gpu, guard: DeviceGuard, chosen: BoardSett
         seen = guard.watch(stop)
         if not arguments.json:
             _print(gpu, prior, applied, seen)
+        limit_w = applied.get("power_limit_w")
+        effect = binding.look_at_effect(gpu, limit_w, stop) if limit_w is not None and gpu.info.live else None
+        if effect is not None and effect.without_effect:
+            say(f"As the board runs now, {binding.in_words([effect])}.")
         kept = arguments.keep or (not stop.is_set() and _confirmed(arguments.countdown, stop, arguments.json))
     if kept:
         guard.confirm()
@@ -151,7 +157,7 @@ def _apply(arguments: Namespace, gpu: Gpu, guard: DeviceGuard, chosen: BoardSett
         guard.restore()
         say("Not confirmed: everything is as it was before (--keep keeps it).")
     if arguments.json:
-        print_json({**_document(gpu, prior, applied, seen), "kept": kept})
+        print_json({**_document(gpu, prior, applied, seen), "kept": kept, "limit_effect": effect})
     return 0 if seen.obeyed else 1
 
 

@@ -15,6 +15,7 @@ from ..engine.analysis.session_analysis import Counted
 from ..engine.control.left_over import LeftOver
 from ..engine.control.outside import Held
 from ..engine.doctor.examine import Findings
+from ..engine.metering.binding import LimitEffect
 from ..engine.metering.characterisation.sensor_figures import Characterisation
 from ..engine.metering.over_runs import ProgramEnergy
 from ..engine.models.compare_methods import Methods
@@ -68,6 +69,7 @@ class Applied(SettingsMade):
     gpu: str
     source: Source
     kept: bool
+    limit_effect: LimitEffect | None  # of the power limit on the load that ran then; null without one
 
 
 class Restored(SettingsMade):
@@ -128,6 +130,8 @@ class Board(TypedDict):
     cannot_set: Mapping[str, str]
     workload_power_profiles: list[PowerProfile] | None
     left_over: LeftOver | None
+    throttled_s: Mapping[str, float]
+    energy_counter_note: NotRequired[str]
     held_elsewhere: list[Held]
     opencl: NotRequired[list[OpenclDevice]]
     cuda: NotRequired[CudaInUse]
@@ -196,6 +200,7 @@ class Monitored(TypedDict):
     energy_j: float
     energy_source: str
     energy_counter_j: float
+    energy_counter_note: str
     event_reasons_s: Mapping[str, Finite]
     clock_there: ClockThere | None
     held_elsewhere: list[Held]

@@ -162,6 +162,11 @@ def _open_real(text: str, voltage: bool) -> Gpu:
     if not text.isascii() or not (text.isdigit() or text.upper().startswith(("GPU-", "MIG-"))):
         raise InputError(f"'{text}' names no GPU", "--gpu", f"an index, a UUID, or one of {', '.join(_alternatives())}")
     known = _listed(real_boards, "nvml", text)
+    if known and text.upper().startswith("MIG-"):
+        try:
+            return NvmlGpu(text, voltage=None)
+        except SensorError as error:
+            raise InputError(f"there is no GPU {text}: {error.what}", "--gpu", "a UUID of `nvidia-smi -L`") from None
     if not known:
         what = f"there is no GPU {text}: no NVIDIA driver answers here"
         raise InputError(what, "--gpu", f"one of {', '.join(_alternatives())}")

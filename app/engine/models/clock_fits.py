@@ -322,7 +322,8 @@ def caps_of_sweep(
         If the board cannot run or be set, or where fewer than three limits were measured.
     """
     with running_board(gpu, guard) as (board, inside, load):
-        swept = sweep_limits(board, inside, points=points, load=load, on_progress=on_progress, stop=stop).points
+        sweep = sweep_limits(board, inside, points=points, load=load, on_progress=on_progress, stop=stop)
+    swept = sweep.points
     assert swept.requested_mhz is not None
     assert swept.rate is not None
     fit = fit_caps(
@@ -333,6 +334,7 @@ def caps_of_sweep(
         series=swept.series,
         observed_clock_mhz=swept.clock_mhz,
         simulated=swept.simulated,
+        effects=sweep.effects,
     )
     if fit is None and stop is not None and stop.is_set():
         raise WattridgeError("the sweep of power limits was stopped", gpu.info.label)

@@ -16,8 +16,10 @@ from ..analysis.peak_share import peak_share
 from ..analysis.quantities import quantity
 from ..analysis.tradeoff import change_words, relative_change
 from ..formats.names import unit_of
+from ..metering.binding import in_words
 from ..metering.external_meters import BOARD
 from ..models.roofline.operator_floor import OperatorFloor
+from ..models.series import limit_effects
 from ..results.description import Cell, Description, Figure, Listing
 from ..results.measurement import Measurement, scattered
 from ..results.state import Purpose
@@ -77,7 +79,8 @@ def describe_search(plan: SessionPlan, table: ResultTable, seconds: float = math
     if math.isfinite(seconds):
         figures.append(Figure("Took", duration(seconds)))
     unlike = not_shown(plan.origin.get("gpu", ""))
-    return Description(plan.title, plan.gpu, figures, remarks=[*plan.space.notes, *([unlike] if unlike else [])])
+    remarks = [*plan.space.notes, *filter(None, (unlike, in_words(limit_effects(table))))]
+    return Description(plan.title, plan.gpu, figures, remarks=remarks)
 
 
 def _source_of(plan: SessionPlan) -> str:

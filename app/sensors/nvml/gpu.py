@@ -29,9 +29,11 @@ from .channels import (
     PowerBuffer,
     Query,
     VoltageReader,
+    of_the_board,
     power_usage_query,
     watts,
 )
+from .fields import LIMITS, answered_fields, read_fields, throttle_fields
 from .library import LIBRARY, NvmlLibrary
 
 _PREFIX = "nvmlDeviceWorkloadPowerProfile"
@@ -139,6 +141,7 @@ def _first_answer(ask: Callable[..., Any], functions: Sequence[str]) -> Any:
 
 
 _MEMORY_CLOCK = 2  # NVML_CLOCK_MEM
+SLICE = "a MIG slice has no power of its own: the driver reports the whole board's, under its GPU- UUID"
 _TOO_SLOW_S = 0.25e-3  # a call that takes longer is not made at every read
 _CLOCKS_TIMEOUT_S = 5.0
 
@@ -176,12 +179,13 @@ class NvmlGpu:
     """One real board. Quick channels are asked at every read, slow ones by a thread of their own and held meanwhile.
 
     Opening asks everything once: what fails then is a channel that is not available, with the driver's reason.
-    Raises NoDriver, GpuLost or SensorError when opened. `voltage` None leaves nvidia-smi alone.
+    Raises NoDriver, GpuLost or SensorError when opened. `voltage` None leaves nvidia-smi alone. `index` may be the UUID
+    of a MIG slice, whose power, energy and limits are not available.
     """
 
     def __init__(
         self,
-        index: int,
+        index: int | str,
         *,
         library: NvmlLibrary = LIBRARY,
         clock: Clock | None = None,
@@ -192,8 +196,10 @@ class NvmlGpu:
         self._lost = False
         library.open()
         self._generation = library.generation
-        self._handle = library.call("nvmlDeviceGetHandleByIndex", index)
+        self._handle = library.call(f"nvmlDeviceGetHandleBy{'UUID' if isinstance(index, str) else 'Index'}", index)
+        self._slice = False
         self._uuid = _text(self._ask("nvmlDeviceGetUUID"))
+        self._slice = self._uuid.startswith("MIG-") or bool(self._ask_or_none("nvmlDeviceIsMigDeviceHandle"))
         self._voltage = voltage(self._uuid) if voltage else None  # begins now, since nvidia-smi takes longest
         self._missing = {"junction_temperature_c": "NVML does not report it"}  # channel -> why it is not available
         self._held: dict[str, float] = {}  # what the slow thread read last
@@ -210,7 +216,8 @@ class NvmlGpu:
             self._probe_power_usage(capability)
             self._buffer = PowerBuffer(self._ask)
             self._probe_voltage()
-            self.info = self._describe(index, capability)
+            self.info = self._describe(0 if isinstance(index, str) else index, capability)
+            self._throttle_fields = answered_fields(self._ask_or_none, throttle_fields(self.info.driver))
         except SensorError:
             if self._voltage is not None:
                 self._voltage.stop()
@@ -260,6 +267,10 @@ class NvmlGpu:
     def energy_j(self) -> float:
         """The energy counter, asked now (about 4 ms). Raises NotSupported, GpuLost."""
         return float(self._ask("nvmlDeviceGetTotalEnergyConsumption")) * 1e-3
+
+    def throttled_ns(self) -> Mapping[str, int]:
+        """For how long each reason has held the clock back, asked now. Raises GpuLost, SensorError."""
+        return read_fields(self._ask, self._throttle_fields)
 
     def ask_power_w(self, channel: str) -> float:
         """One power channel asked alone, as a measure of what a read costs. Raises NotSupported, GpuLost."""
@@ -328,8 +339,7 @@ class NvmlGpu:
             if limit.minimum_w is None or limit.maximum_w is None:
                 return "this board does not let its power limit be set"
             return None if limit.minimum_w < limit.maximum_w else "this board has but one power limit"
-        mode = self._ask_or_none("nvmlDeviceGetMigMode")
-        if mode and mode[0]:
+        if self._slice or self._partitioned:
             return "the board is partitioned (MIG), and its clocks cannot be set then"
         least, words = _LOCKS[setting]
         if (self.info.compute_capability or least) < least and "requested_graphics_clock_mhz" in self._missing:
@@ -348,6 +358,8 @@ class NvmlGpu:
     # --- asking -------------------------------------------------------------------------------------------------------
 
     def _ask(self, function: str, *arguments: Any) -> Any:
+        if self._slice and of_the_board(function, arguments):
+            raise NotSupported(SLICE)
         return self._library.call(function, self._handle, *arguments)
 
     def _ask_or_none(self, function: str, *arguments: Any) -> Any:
@@ -358,6 +370,11 @@ class NvmlGpu:
             raise
         except SensorError:
             return None
+
+    @property
+    def _partitioned(self) -> bool:
+        mode = self._ask_or_none("nvmlDeviceGetMigMode")
+        return bool(mode and mode[0])
 
     def _values(self, query: Query, function: str, arguments: tuple[Any, ...]) -> tuple[float, ...]:
         """A query's values, NaN if it failed. Raises GpuLost, NoDriver."""
@@ -501,11 +518,18 @@ class NvmlGpu:
     def _describe(self, index: int, capability: tuple[int, int] | None) -> GpuInfo:
         limits = self._ask_or_none("nvmlDeviceGetPowerManagementLimitConstraints")
         memory = self._ask_or_none("nvmlDeviceGetMemoryInfo")
-        if self._buffer.unavailable is None:
+        if self._slice:
+            power_source = SLICE
+        elif self._buffer.unavailable is None:
             power_source = "the driver's buffer of power samples"
         else:
             polled = "average" if "power_instant_w" in self._missing else "instant"
             power_source = f"{polled} power, polled: {self._buffer.unavailable}"
+        if self._partitioned:
+            power_source += ", of the whole board with all its MIG slices"
+        enforced_w = _watt_or_none(self._ask_or_none("nvmlDeviceGetEnforcedPowerLimit"))
+        limits_mw = read_fields(self._ask, answered_fields(self._ask_or_none, LIMITS))
+        acting_w = [limit_w for limit_w in (enforced_w, _watt_or_none(limits_mw.get("current"))) if limit_w]
         try:
             driver = _text(self._library.call("nvmlSystemGetDriverVersion"))
         except SensorError:
@@ -520,7 +544,10 @@ class NvmlGpu:
                 minimum_w=limits[0] * 1e-3 if limits else None,
                 maximum_w=limits[1] * 1e-3 if limits else None,
                 default_w=_watt_or_none(self._ask_or_none("nvmlDeviceGetPowerManagementDefaultLimit")),
-                current_w=_watt_or_none(self._ask_or_none("nvmlDeviceGetEnforcedPowerLimit")),
+                current_w=min(acting_w, default=None),
+                set_w=_watt_or_none(self._ask_or_none("nvmlDeviceGetPowerManagementLimit")),
+                requested_w=_watt_or_none(limits_mw.get("requested")),
+                enforced_w=enforced_w,
             ),
             compute_capability=capability,
             multiprocessors=self._count_multiprocessors(capability),
