@@ -13,7 +13,6 @@ from typing import Final
 
 from ...base.errors import LockedOutside, PermissionRefused, WattridgeError
 from ...base.formatting import UNKNOWN
-from ...base.processes import current_stop
 from ...sensors.gpu import LIVE, Gpu, NotSupported
 from ..metering.characterisation.store import known_characterisation
 from ..results.settings import SETTINGS, WORDS, BoardSettings, Setting, nearest_supported, upper, why_not_set, with_unit
@@ -129,7 +128,7 @@ class DeviceGuard:
         """
         if self.over_locks or self.gpu.info.source != "nvml" or UNLOCK.keys().isdisjoint(names):
             return
-        for name, mhz in locks_in(self.gpu, look(self.gpu, current_stop())).items():
+        for name, mhz in locks_in(self.gpu, look(self.gpu)).items():
             if name in names:
                 what = (
                     f"the {WORDS[name]} stands at {mhz:g} MHz as if another tool had locked it, and cannot be put back"

@@ -352,9 +352,7 @@ class Facts:
 def find_facts(store: Store, gpu: Gpu) -> Facts:
     """`gpu` is the board that is shown. Raises WattridgeError if the store cannot be read."""
     selectors = gpu_selectors()
-    real = [
-        label.partition(": ")[2] for selector, label in selectors if is_real(selector) or label.endswith("(asleep)")
-    ]
+    real = [label.partition(": ")[2] for selector, label in selectors if is_real(selector) or "(asleep)" in label]
     return Facts(store.sessions(SESSIONS_SHOWN), Settings().recent[:FILES_SHOWN], real, example_on(gpu, selectors))
 
 
