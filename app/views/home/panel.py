@@ -387,7 +387,7 @@ _FILES = (
 )
 # Of the example on the clock of a simulated board, measured: 320 to 430 s, but for those below; right within a half.
 _EXAMPLE_S = 360.0
-_EXAMPLES_S = {"simulated:h200": 105.0, "simulated:k20x": 1150.0}
+_EXAMPLES_S = {"simulated:h200": 105.0, "simulated:k20x": 1150.0, "simulated:mi210": 200.0}
 _FEW_S = 10.0  # below that this computer's own work counts
 _NARROW_PX, _WIDEST_PX = 620, 1240
 _REFRESH_MS = 300  # after an event of the engine: several may come at once

@@ -188,7 +188,7 @@ def test_prices_that_are_set_elsewhere_are_taken_over(lab: Lab, bar: ChooserBar)
 def test_a_failed_configuration_has_no_cost_to_compare(lab: Lab, bar: ChooserBar) -> None:
     table = filled_session(lab)
     lab.result.select(next(i for i in range(len(table)) if table.measurement(i).error))
-    without = f"{HIGHEST_CLOCK[0].upper()}{HIGHEST_CLOCK[1:]} was not measured with it."
+    without = f"Not measured at {HIGHEST_CLOCK}."
     assert bar.words.text() == f"What it costs and gains against the fastest is not known. {without}"
     assert bar.place(lab.result.index) is None
 
