@@ -14,10 +14,10 @@ from importlib import import_module
 from typing import Any, Final, NoReturn
 
 from . import __version__
-from .base.errors import InputError, WattridgeError
+from .base.errors import InputError, LockedOutside, WattridgeError
 from .base.processes import use_one_core
 from .commands.arguments import add_board
-from .commands.terminal import abandon_output, end_on_signals, prepare_streams, print_json, say
+from .commands.terminal import abandon_output, agrees, end_on_signals, prepare_streams, print_json, say
 
 
 class _Parser(argparse.ArgumentParser):
@@ -102,6 +102,13 @@ def _run(words: list[str]) -> int:
         return _demo(arguments)
     if arguments.command_name == "kernel-tuner" and arguments.window:
         return _script_in_window(arguments)
+    try:
+        return command(arguments)
+    except LockedOutside as locked:
+        once_more = f"{locked.where}: {locked.what}. Set it all the same, and leave it unlocked?"
+        if arguments.json or arguments.command_name == "kernel-tuner" or not agrees(once_more):  # a script has begun
+            raise
+    arguments.over_locks = True
     return command(arguments)
 
 

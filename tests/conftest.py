@@ -76,6 +76,17 @@ def store(own_data_folder: Path) -> Iterator[Store]:
 
 
 @pytest.fixture(autouse=True)
+def no_other_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test sees the boards and the monitors of the machine that it runs on: neither on its PCI bus nor in /proc."""
+    from app.engine.control import outside
+    from app.sensors import pci
+
+    monkeypatch.setattr(pci, "SYSFS", tmp_path / "sys")
+    monkeypatch.setattr(pci, "_woken", set())
+    monkeypatch.setattr(outside, "PROC", tmp_path / "proc")
+
+
+@pytest.fixture(autouse=True)
 def no_thread_left_behind() -> Iterator[None]:
     """A test that leaves a thread running fails: the program runs for weeks."""
     before = set(threading.enumerate())

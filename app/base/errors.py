@@ -37,5 +37,9 @@ class InputError(WattridgeError):
         super().__init__(*(shortened(part, _LONGEST) for part in (what, where, remedy)))
 
 
+class LockedOutside(WattridgeError):
+    """A clock that is to be set looks locked by another tool, and the user has not agreed to lose that lock."""
+
+
 class PermissionRefused(WattridgeError):
     """The device or the read-only rule refuses a setting."""

@@ -30,7 +30,7 @@ def add_board(parser: ArgumentParser, speed: float = 1.0) -> None:
     parser.add_argument(
         "--gpu",
         metavar="GPU",
-        help="an index, a UUID, simulated:NAME, recorded:FILE, opencl:NAME, host or ssh://[USER@]HOST/INDEX",
+        help="an index, a UUID, pci:ADDRESS, simulated:NAME, recorded:FILE, opencl:NAME, host, ssh://[USER@]HOST/INDEX",
     )
     parser.add_argument("--sim-seed", type=int, default=0, metavar="N", help="seed of a simulated board's noise")
     parser.add_argument(
@@ -192,6 +192,8 @@ def add_control(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--allow-control", action="store_true", help="set a real board's clocks and cap; the prior state returns"
     )
+    over = "set clocks that another tool seems to have locked, and leave them unlocked: NVML cannot read a lock"
+    parser.add_argument("--over-locks", action="store_true", help=over)
 
 
 def clock_or_range(text: str) -> float | tuple[float, float]:

@@ -32,7 +32,7 @@ from ..engine.results.settings import (
 )
 from ..sensors.remote.address import SCHEME
 from .arguments import add_board, add_control, add_force, board_of, clock_or_range, positive_float
-from .terminal import ask, at_terminal, print_json, print_table, say, show, stop_on_interrupt
+from .terminal import agrees, ask, at_terminal, print_json, print_table, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
     from ..engine.control.client import Asking
@@ -45,16 +45,22 @@ if TYPE_CHECKING:
     from ..sensors.gpu import Gpu
 
 
-def guard_of(gpu: Gpu, *, allow_control: bool, by: str = "by hand") -> DeviceGuard:
-    """The guard of a command: a password is asked for on a terminal only, and every change is written down."""
+def guard_of(gpu: Gpu, arguments: Namespace | None = None, *, by: str = "by hand") -> DeviceGuard:
+    """The guard of a command: a password is asked for on a terminal only, and every change is written down.
+
+    The options of `add_control` say what it may do; without them it may set the board.
+    """
     from ..engine.control.device_log import keep
     from ..engine.control.guard import DeviceGuard
 
+    allow_control = arguments is None or arguments.allow_control
     recorded, line = describe_left_over(gpu)
     if recorded is not None and recorded.unfinished and not allow_control:
         say(line)  # what is measured now is measured under those settings
     on_change = keep if gpu.info.live else None
-    return DeviceGuard(gpu, allow_control=allow_control, asking=asking_here(), by=by, on_change=on_change)
+    guard = DeviceGuard(gpu, allow_control=allow_control, asking=asking_here(), by=by, on_change=on_change)
+    guard.over_locks = arguments is not None and arguments.over_locks
+    return guard
 
 
 def asking_here() -> Asking:
@@ -69,8 +75,7 @@ def guarded_board(
     arguments: Namespace, *, by: str = "by hand", speed: float | None = None
 ) -> Iterator[tuple[Gpu, DeviceGuard]]:
     """The board of a command with its guard; at the end what the guard changed is put back and both are closed."""
-    allow = arguments.allow_control
-    with board_of(arguments, speed=speed) as gpu, closing(guard_of(gpu, allow_control=allow, by=by)) as guard:
+    with board_of(arguments, speed=speed) as gpu, closing(guard_of(gpu, arguments, by=by)) as guard:
         yield gpu, guard
 
 
@@ -118,22 +123,29 @@ def apply(arguments: Namespace) -> int:
             chosen[PROFILE] = float(profile_number(gpu, arguments.workload_power_profile))
         if arguments.out:
             return _write(arguments, gpu, chosen)
-        with closing(guard_of(gpu, allow_control=arguments.allow_control)) as guard:
+        with closing(guard_of(gpu, arguments)) as guard:
             return _apply(arguments, gpu, guard, chosen)
 
 
 def _apply(arguments: Namespace, gpu: Gpu, guard: DeviceGuard, chosen: BoardSettings) -> int:
+    from ..engine.metering import binding
+
     for name in chosen:
         if why := guard.why_not(name):
             raise WattridgeError(f"the {WORDS[name]} cannot be set: {why}", gpu.info.label, "leave it out")
     for note in guard.open():
         say(note)
+    guard.require_unlocked(chosen)
     with stop_on_interrupt() as stop:
         guard.apply(**chosen)
         prior, applied = guard.prior, guard.applied
         seen = guard.watch(stop)
         if not arguments.json:
             _print(gpu, prior, applied, seen)
+        limit_w = applied.get("power_limit_w")
+        effect = binding.look_at_effect(gpu, limit_w, stop) if limit_w is not None and gpu.info.live else None
+        if effect is not None and effect.without_effect:
+            say(f"As the board runs now, {binding.in_words([effect])}.")
         kept = arguments.keep or (not stop.is_set() and _confirmed(arguments.countdown, stop, arguments.json))
     if kept:
         guard.confirm()
@@ -145,7 +157,7 @@ def _apply(arguments: Namespace, gpu: Gpu, guard: DeviceGuard, chosen: BoardSett
         guard.restore()
         say("Not confirmed: everything is as it was before (--keep keeps it).")
     if arguments.json:
-        print_json({**_document(gpu, prior, applied, seen), "kept": kept})
+        print_json({**_document(gpu, prior, applied, seen), "kept": kept, "limit_effect": effect})
     return 0 if seen.obeyed else 1
 
 
@@ -351,8 +363,10 @@ def _restore_there(arguments: Namespace) -> int:
 
 def _here(recorded: list[LeftOver]) -> tuple[list[str], list[dict[str, Any]]]:
     """Of the boards that something is recorded of, those in this machine; and a failure per other unreadable record."""
+    from ..sensors.pci import asleep, wake
     from ..sensors.select import gpu_selectors
 
+    wake(*(asleep() if recorded else ()))
     there = {selector for selector, _ in gpu_selectors()} if recorded else set()
     failures = []
     for match in recorded:
@@ -382,21 +396,12 @@ def _restore(selector: str, *, defaults: bool, quiet: bool) -> dict[str, Any]:
             say(f"{gpu.info.label}: {line}")
         if record.unreadable:
             say(f"{gpu.info.label}: its settings before are not known: {record.unreadable}.")
-            defaults = defaults or (not quiet and _agrees("Unlock its clocks and set its default power limit?"))
+            defaults = defaults or (not quiet and agrees("Unlock its clocks and set its default power limit?"))
         return _put_back(gpu, record, defaults=defaults and bool(record.unreadable), quiet=quiet)
 
 
-def _agrees(question: str) -> bool:
-    """Ask on a terminal; elsewhere the answer is no."""
-    if not at_terminal():
-        return False
-    sys.stderr.write(f"{question} [y/N] ")
-    sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
-
-
 def _put_back(gpu: Gpu, record: LeftOver, *, defaults: bool, quiet: bool) -> dict[str, Any]:
-    with closing(guard_of(gpu, allow_control=True)) as guard:
+    with closing(guard_of(gpu)) as guard:
         guard.restore_prior(defaults=defaults)
         seen = guard.watch()
     if not quiet:

@@ -13,7 +13,9 @@ from ..engine.analysis.idle import IdleDocument
 from ..engine.analysis.recorded_energy import LogEnergies
 from ..engine.analysis.session_analysis import Counted
 from ..engine.control.left_over import LeftOver
+from ..engine.control.outside import Held
 from ..engine.doctor.examine import Findings
+from ..engine.metering.binding import LimitEffect
 from ..engine.metering.characterisation.sensor_figures import Characterisation
 from ..engine.metering.over_runs import ProgramEnergy
 from ..engine.models.compare_methods import Methods
@@ -68,6 +70,7 @@ class Applied(SettingsMade):
     gpu: str
     source: Source
     kept: bool
+    limit_effect: LimitEffect | None  # of the power limit on the load that ran then; null without one
 
 
 class Restored(SettingsMade):
@@ -128,8 +131,18 @@ class Board(TypedDict):
     cannot_set: Mapping[str, str]
     workload_power_profiles: list[PowerProfile] | None
     left_over: LeftOver | None
+    throttled_s: Mapping[str, float]
+    energy_counter_note: NotRequired[str]
+    held_elsewhere: list[Held]
     opencl: NotRequired[list[OpenclDevice]]
     cuda: NotRequired[CudaInUse]
+
+
+class SleepingBoard(TypedDict):
+    uuid: str  # what --gpu takes
+    name: str
+    source: Source
+    asleep: Literal[True]
 
 
 class HelperState(TypedDict):
@@ -188,8 +201,10 @@ class Monitored(TypedDict):
     energy_j: float
     energy_source: str
     energy_counter_j: float
+    energy_counter_note: str
     event_reasons_s: Mapping[str, Finite]
     clock_there: ClockThere | None
+    held_elsewhere: list[Held]
     faults: list[str]
     files: NotRequired[list[str]]
 
@@ -401,7 +416,7 @@ DOCUMENTS: Final[Mapping[str, tuple[str, Any]]] = {
     ),
     "gpus": (
         "The boards that answer, or the simulated ones; with --on those of another machine",
-        list[Board] | list[RemoteBoard],
+        list[Board | SleepingBoard] | list[RemoteBoard],
     ),
     "helper": (
         "The helper with root's rights as it is installed; of install and remove, what was done",

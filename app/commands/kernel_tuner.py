@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from ..base.errors import InputError, WattridgeError
 from ..base.files import is_input
-from .arguments import positive_float, positive_int
+from .arguments import add_control, positive_float, positive_int
 from .terminal import say, say_lines
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def kernel_tuner_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--max-evaluations", type=positive_int, metavar="N", help="of each session of the script")
     parser.add_argument("--max-seconds", type=positive_float, metavar="S", help="of each session of the script")
     parser.add_argument("--window", action="store_true", help="watch its sessions in the window")
-    parser.add_argument("--allow-control", action="store_true", help="clocks and limits of the script may be set")
+    add_control(parser)
 
 
 def kernel_tuner(arguments: Namespace, run: Run | None = None) -> int:
@@ -58,7 +58,7 @@ def kernel_tuner(arguments: Namespace, run: Run | None = None) -> int:
         sim_seed=arguments.sim_seed,
         profile=arguments.profile,
         energy=arguments.energy,
-        guard=lambda gpu: guard_of(gpu, allow_control=arguments.allow_control, by="script"),
+        guard=lambda gpu: guard_of(gpu, arguments, by="script"),
         max_evaluations=arguments.max_evaluations,
         max_seconds=arguments.max_seconds,
         **({} if run is None else {"run": run}),

@@ -102,8 +102,10 @@ def _beside(watch: Watch, selectors: Sequence[str]) -> AbstractContextManager[Be
 
 def _run(words: Sequence[str], watches: Sequence[Watch], stop: Stop, *, quiet: bool) -> Ended:
     """The program, with this terminal. With --json its output goes to standard error, for ours is the document."""
+    from ..engine.metering.watching import mark_all
     from ..engine.workloads.subprocesses import run_process
 
+    mark_all(watches)
     try:
         return run_process(
             words,

@@ -156,7 +156,7 @@ def _resume(arguments: Namespace, session: int) -> int:
         speed = 1.0 if _runs_program(origin) else arguments.speed
         with (
             closing(open_gpu(selector, seed=seed, speed=speed)) as gpu,
-            closing(guard_of(gpu, allow_control=arguments.allow_control)) as guard,
+            closing(guard_of(gpu, arguments)) as guard,
         ):
             return _run(plan_resume(store, session, options, gpu=gpu, guard=guard), store, arguments)
 

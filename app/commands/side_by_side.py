@@ -40,7 +40,7 @@ def measured_sessions(sources: Sequence[str], arguments: Namespace) -> list[Open
         plans = []
         for name in names:
             gpu = stack.enter_context(closing(open_gpu(name, seed=arguments.sim_seed, speed=speed)))
-            guard = stack.enter_context(closing(guard_of(gpu, allow_control=arguments.allow_control)))
+            guard = stack.enter_context(closing(guard_of(gpu, arguments)))
             plans.append([plan_specification(spec, gpu, options, guard=guard) for spec in specifications])
         return _tuned(plans, "boards", arguments)
 

@@ -76,6 +76,14 @@ def at_terminal() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
+def agrees(question: str) -> bool:
+    """Ask on a terminal; elsewhere the answer is no."""
+    if not at_terminal():
+        return False
+    ask(f"{question} [y/N] ")
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
 def show(*lines: str) -> None:
     """Print each text as one line on standard output; without any, an empty line."""
     for line in lines or ("",):

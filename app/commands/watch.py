@@ -9,6 +9,7 @@ import math
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
@@ -18,9 +19,11 @@ from ..base.errors import InputError, WattridgeError
 from ..base.files import refuse_taken
 from ..base.formatting import duration
 from ..base.records import as_json
+from ..sensors import throttling
 from ..sensors.channel import POWER_SAMPLES
 from ..sensors.event_reasons import names as reason_names
 from ..sensors.gpu import LIVE, Gpu, StreamsReadings
+from ..sensors.pci import PciBoard, asleep
 from ..sensors.recorded.gpu import RecordedGpu
 from .arguments import add_board, add_force
 from .terminal import ProgressBar, print_description, print_json, print_table, say, show, stop_on_interrupt
@@ -44,7 +47,10 @@ def gpus_arguments(parser: ArgumentParser) -> None:
 
 
 def gpus(arguments: Namespace) -> int:
-    """Every board that answers, or the simulated ones where no driver does; 1 where a board's record is unreadable."""
+    """Every board that answers, or the simulated ones where no driver does; 1 where a board's record is unreadable.
+
+    A board that sleeps is named, and left asleep.
+    """
     from ..sensors.select import list_gpus
     from .control import report_unreadable
 
@@ -57,9 +63,13 @@ def gpus(arguments: Namespace) -> int:
 
         cuda = cuda_in_use()
         opencl, why_no_opencl = _opencl_devices()
-    boards = list_gpus()
+    sleeping, boards = asleep(), list_gpus()
     try:
         described = [_describe(gpu) for gpu in boards]
+        with ThreadPoolExecutor() as pool:
+            notes = pool.map(_counter_note, boards if arguments.verbose else ())
+            for board, note in zip(described, notes, strict=False):
+                board["energy_counter_note"] = note
     finally:
         for gpu in boards:
             gpu.close()
@@ -69,9 +79,15 @@ def gpus(arguments: Namespace) -> int:
         more = {"opencl": opencl} if arguments.verbose else {}
         print_json(
             [{**board, **more, **({"cuda": cuda} if cuda and board["source"] == "nvml" else {})} for board in described]
+            + [
+                {"uuid": rests.selector, "name": rests.name, "source": rests.source, "asleep": True}
+                for rests in sleeping
+            ]
         )
         return int(unreadable)
-    _print_boards(described)
+    _print_boards(described, sleeping)
+    for line in dict.fromkeys(held.text for board in described for held in board["held_elsewhere"]):
+        show(line)
     for board in described if arguments.verbose else ():
         _print_details(board)
     _print_languages(described, cuda, verbose=arguments.verbose)
@@ -92,7 +108,7 @@ def _print_languages(described: Sequence[Board], cuda: dict[str, Any] | None, *,
         show("", f"Kernels on AMD boards: {hip_in_words()}")
 
 
-def _print_boards(described: Sequence[Board]) -> None:
+def _print_boards(described: Sequence[Board], sleeping: Sequence[PciBoard]) -> None:
     if described and described[0]["source"] not in LIVE:
         say("No NVIDIA driver answers here; these are the simulated boards.")
     rows = []
@@ -101,6 +117,7 @@ def _print_boards(described: Sequence[Board]) -> None:
         span = f"{clocks['min']}–{clocks['max']} by {clocks['step']}" if clocks["min"] else "not known"
         named = (board["index"], board["name"], board["source"], board["driver"])
         rows.append([*named, board["power_limit_w"].current_w, span, board["power_source"]])
+    rows += [[None, b.name, b.source, "", None, "not known", f"asleep; woken by --gpu {b.selector}"] for b in sleeping]
     print_table(rows, ("index", "name", "source", "driver", "limit W", "graphics MHz", "power source"))
 
 
@@ -109,11 +126,26 @@ def _print_details(board: Board) -> None:
     if missing := board["unavailable"]:
         show("", f"{board['name']} does not report")
         show(*(f"  {name}: {reason}" for name, reason in missing.items()))
+    held_back = throttling.throttled_words(board["throttled_s"])
+    for note in filter(None, (held_back, board.get("energy_counter_note"))):
+        show("", f"{board['name']}: {note}")
     profiles = board["workload_power_profiles"]
     why = board["cannot_set"].get("workload_power_profile", "")
     show("", f"{board['name']}: workload power profiles" + (f": none ({why})" if profiles is None else ""))
     if profiles is not None:
         print_table([list(profile.values()) for profile in profiles], tuple(profiles[0]))
+
+
+def _counter_note(gpu: Gpu) -> str:
+    from ..sensors.trace.counter import LEAST_S, counter_note, counter_now
+    from ..sensors.trace.live_board import LiveBoard
+
+    board = LiveBoard(gpu, interval_s=_LOOK_S)
+    before = counter_now(gpu)
+    gpu.clock.wait(LEAST_S)
+    after = counter_now(gpu)
+    board.close()  # and the GPU, which is looked at no more
+    return counter_note(board.trace, before, after)
 
 
 def _opencl_devices() -> tuple[list[OpenclDevice], str]:
@@ -164,6 +196,7 @@ def _gpus_there(arguments: Namespace) -> int:
 
 
 def _describe(gpu: Gpu) -> Board:
+    from ..engine.control.outside import held_elsewhere
     from ..engine.metering.characterisation.store import known_characterisation, to_json
     from ..engine.results.settings import PROFILE, WORDS, why_not_set
     from .control import describe_left_over
@@ -173,6 +206,8 @@ def _describe(gpu: Gpu) -> Board:
     if line:
         say(line)
     cannot_set = {name: why for name in WORDS if (why := why_not_set(gpu, name))}
+    if info.power_limit.from_outside:
+        say(f"{info.label}: {info.power_limit.from_outside}")
     for name, why in cannot_set.items() if info.live else ():  # of simulated boards: under cannot_set
         if name != PROFILE:  # most boards have none: see --verbose
             say(f"{info.label}: the {WORDS[name]} cannot be set: {why}")
@@ -199,6 +234,8 @@ def _describe(gpu: Gpu) -> Board:
         "cannot_set": cannot_set,
         "workload_power_profiles": None if PROFILE in cannot_set else _power_profiles(gpu),
         "left_over": left_over,
+        "throttled_s": throttling.throttled_s(gpu),
+        "held_elsewhere": held_elsewhere(gpu),
     }
 
 
@@ -238,7 +275,9 @@ def monitor_arguments(parser: ArgumentParser) -> None:
 
 def monitor(arguments: Namespace) -> int:
     """Watch one board for a while: mean, least and largest of every channel, and the energy; or serve it."""
+    from ..engine.control.outside import held_elsewhere
     from ..sensors.select import open_gpu
+    from ..sensors.trace.counter import counter_note, counter_now
     from ..sensors.trace.live_board import LiveBoard
 
     if arguments.interval <= 0:
@@ -259,6 +298,7 @@ def monitor(arguments: Namespace) -> int:
             arguments.duration = gpu.length_s + arguments.interval  # with its last reading
     faults: list[str] = []
     begun_ns = gpu.clock.now_ns()
+    begun, counted = throttling.mark(gpu), counter_now(gpu)
     board = LiveBoard(
         gpu,
         interval_s=arguments.interval,
@@ -283,8 +323,10 @@ def monitor(arguments: Namespace) -> int:
         except WattridgeError as error:
             faults.append(str(error))
     bar.show(1, 1, _now_line(trace), final=True)
-    document = _monitor_document(gpu, trace, begun_ns)
+    document = _monitor_document(gpu, trace, begun_ns, begun)
+    document["energy_counter_note"] = counter_note(trace, counted, counter_now(gpu))
     document["clock_there"] = _clock_there(gpu)
+    document["held_elsewhere"] = held_elsewhere(gpu)
     document["faults"] = faults
     if arguments.out:
         _write_trace(trace, Path(arguments.out), gpu)
@@ -318,7 +360,7 @@ def _now_line(trace: Trace) -> str:
     return " · ".join(parts)
 
 
-def _monitor_document(gpu: Gpu, trace: Trace, begun_ns: int) -> dict[str, Any]:
+def _monitor_document(gpu: Gpu, trace: Trace, begun_ns: int, begun: throttling.Mark) -> dict[str, Any]:
     if not trace.last_ns:
         raise WattridgeError("the board gave no reading", gpu.info.label, "watch longer, or look at `wattridge gpus`")
     end_ns = trace.last_ns
@@ -330,17 +372,18 @@ def _monitor_document(gpu: Gpu, trace: Trace, begun_ns: int) -> dict[str, Any]:
         statistics = trace.statistics(described.name, begun_ns, end_ns)
         channels[described.name] = {"unit": described.unit, **as_json(statistics)}
     spans = trace.event_spans(begun_ns, end_ns)
+    shares, passed_s = throttling.shares_between(begun, throttling.mark(gpu)), (end_ns - begun_ns) / 1e9
     energy_of = trace.trapezoid_j if isinstance(gpu, RecordedGpu) else trace.energy_j
     return {
         "gpu": gpu.info.name,
         "source": gpu.info.source,
-        "duration_s": (end_ns - begun_ns) / 1e9,
+        "duration_s": passed_s,
         "channels": channels,
         "unavailable": {c.name: c.unavailable for c in gpu.channels if not c.available},
         "energy_j": energy_of(begun_ns, end_ns),
         "energy_source": trace.power_name,
         "energy_counter_j": _counter_difference(trace, begun_ns, end_ns),
-        "event_reasons_s": _seconds_by_reason(spans),
+        "event_reasons_s": throttling.seconds_counted(_seconds_by_reason(spans), shares, passed_s),
     }
 
 
@@ -392,7 +435,8 @@ def _print_monitor(document: dict[str, Any], gpu: Gpu) -> None:
             remarks=[f"{labels[name]}: not available, {why}" for name, why in document["unavailable"].items()],
         )
     )
-    for line in document["faults"]:
+    held = (match.text for match in document["held_elsewhere"])
+    for line in filter(None, (document["energy_counter_note"], *document["faults"], *held)):
         say(line)
     for file in document.get("files", ()):
         show(f"written: {file}")

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from ..base.errors import InputError, WattridgeError
 from ..engine.metering.span import Span, read_span
-from ..engine.metering.watching import Watch, watch
+from ..engine.metering.watching import Watch, mark_all, watch
 from ..sensors.gpu import Gpu
 
 Floats = npt.NDArray[np.float64]
@@ -83,6 +83,7 @@ class Measuring:
             raise
         if any(board is None and not w.gpu.info.live for board, w in zip(self._asked, self._watches, strict=True)):
             warnings.warn("no NVIDIA driver answers: this measures a simulated GPU", stacklevel=2)
+        mark_all(self._watches)
         self._begun_ns = [w.gpu.clock.now_ns() for w in self._watches]
         return self
 
@@ -90,6 +91,7 @@ class Measuring:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._ended_ns = [w.gpu.clock.now_ns() for w in self._watches]
+        mark_all(self._watches)
         self._release()
 
     def _release(self) -> None:

@@ -41,6 +41,7 @@ _CATALOGUE: tuple[tuple[str, str, str], ...] = (
     ("power_instant_w", "W", "Power, instant"),
     ("power_average_w", "W", "Power, 1 s average"),
     ("memory_power_w", "W", "Memory power"),
+    ("module_power_w", "W", "Module power"),
     ("power_limit_w", "W", "Power limit"),
     ("energy_j", "J", "Energy counter"),
     ("graphics_clock_mhz", "MHz", "Graphics clock"),

@@ -23,12 +23,25 @@ LIVE: Final = ("nvml", "amd")  # sources of real boards that report what they dr
 
 @dataclass(frozen=True, slots=True)
 class PowerLimit:
-    """Power limit in W. `current` is what acts now; None if the board does not report it."""
+    """Power limit in W. `current` is what acts now; None if the board does not report it.
+
+    As it was set, as a program of the user's requested it, and as the driver says that it enforces it.
+    """
 
     minimum_w: float | None = field(metadata=figure(key="min"))
     maximum_w: float | None = field(metadata=figure(key="max"))
     default_w: float | None = field(metadata=figure(key="default"))
     current_w: float | None = field(metadata=figure(key="current"))
+    set_w: float | None = field(default=None, metadata=figure(key="set"))
+    requested_w: float | None = field(default=None, metadata=figure(key="requested"))
+    enforced_w: float | None = field(default=None, metadata=figure(key="enforced"))
+
+    @property
+    def from_outside(self) -> str:
+        """That a limit acts which nobody set here, in words; empty if none does."""
+        asked_w = max((limit_w for limit_w in (self.set_w, self.requested_w) if limit_w is not None), default=math.nan)
+        acts_w = self.current_w or math.nan
+        return f"a limit from outside acts: {acts_w:g} W, below the {asked_w:g} W set" if acts_w < asked_w - 1.0 else ""
 
 
 @dataclass(frozen=True, slots=True)

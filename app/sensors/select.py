@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 from ..base.errors import InputError
 from ..base.paths import resources
 from .clock import make_clock
-from .gpu import Gpu, NoDriver, SensorError
+from .gpu import Gpu, NoDriver, SensorError, Source
+from .pci import PCI, asleep, pci_boards, wake
 from .remote.address import SCHEME, parse_address
 
 DEFAULT_TWIN = "a100"  # opened where no driver answers
+Listed = tuple[int, str, str]  # index, UUID, name of a real board
 _SIMULATED, _RECORDED = "simulated:", "recorded:"
 OPENCL = "opencl"  # the first device of OpenCL; with ":NAME" or ":NUMBER" another one
 AMD = "amd"  # the first AMD board; with ":INDEX" another one; by UUID too
@@ -32,16 +33,16 @@ def open_gpu(
     remote: bool = False,
     give_up: threading.Event | None = None,
 ) -> Gpu:
-    """Open INDEX, amd:INDEX, a UUID, simulated:NAME or FILE.toml, recorded:NAME or FILE, opencl:NAME or host.
+    """Open INDEX, amd:INDEX, a UUID, pci:ADDRESS, simulated:NAME|FILE.toml, recorded:NAME|FILE, opencl:NAME or host.
 
     With `remote` also ssh://[user@]host[/index], a board of another machine, to be looked at and set: the caller runs
     nothing on it, and has the selector from the user, not from a file. Setting `give_up` ends its opening.
 
-    INDEX alone is NVIDIA's, or AMD's where there are no others. None is GPU 0 of either, or the simulated A100 where no
-    driver answers. `seed` is the simulated sensors' noise and
-    `speed` the seconds of the GPU's clock per second (inf: as fast as it can be computed); both have no meaning for a
-    real board. `voltage` False leaves nvidia-smi alone, which opens sooner and costs nothing later. Raises InputError
-    that names what there is, and SensorError if a real board does not open.
+    INDEX alone is NVIDIA's, or AMD's where there are no others. None is the first GPU of either that does not sleep, or
+    the simulated A100 where no driver answers; a board that sleeps is woken where it is named. `seed` is the simulated
+    sensors' noise, `speed` the seconds of the GPU's clock per second (inf: as fast as it can be computed); they mean
+    nothing for a real board. `voltage` False leaves nvidia-smi alone, which opens sooner and costs nothing later.
+    Raises InputError that names what there is, and SensorError if a real board does not open.
     """
     if not speed > 0 or math.isnan(speed):
         raise InputError(f"a speed of {speed} makes no sense", "--speed", "a positive number, 1 for real time")
@@ -50,22 +51,29 @@ def open_gpu(
         return _open_simulated(text[len(_SIMULATED) :], seed, speed)
     if text.lower().startswith(_RECORDED):
         return _open_recorded(text[len(_RECORDED) :], speed)
+    if text and speed != 1.0 and math.isfinite(speed):  # inf is 'as fast as it can', which a real device always is
+        raise InputError("a real device runs at its own speed", "--speed", _SPEED_REMEDY)
     if text.lower().startswith(SCHEME):
-        return _open_remote(text, speed, remote, give_up)
+        return _open_remote(text, remote, give_up)
     if text.lower() == HOST:
         from .unmetered import this_processor
 
-        return _at_its_own_speed(this_processor(), speed)
+        return this_processor()
     if text.lower() == OPENCL or text.lower().startswith(f"{OPENCL}:"):
-        return _open_opencl(text[len(OPENCL) + 1 :], speed, voltage)
+        return _open_opencl(text[len(OPENCL) + 1 :], voltage)
     if text.lower() == AMD or text.lower().startswith((f"{AMD}:", f"{AMD}-")):
-        return _open_amd(text if text[len(AMD) :].startswith("-") else text[len(AMD) + 1 :], speed)
-    if text.isdigit() and not real_boards() and amd_boards():
-        return _open_amd(text, speed)
-    if text or real_boards():
-        return _open_real(text or "0", speed, voltage)
-    if amd_boards():
-        return _open_amd("0", speed)
+        return _open_amd(text if text[len(AMD) :].startswith("-") else text[len(AMD) + 1 :])
+    if text.lower().startswith(PCI):
+        return _open_at(text[len(PCI) :].lower(), voltage)
+    if text.isdigit() and not (real_boards() or asleep("nvml")) and (amd_boards() or asleep("amd")):
+        return _open_amd(text)
+    if text:
+        return _open_real(text, voltage)
+    for _, uuid, _ in (*real_boards(), *amd_boards()):
+        return open_gpu(uuid, speed=speed, voltage=voltage)
+    if sleeping := asleep():
+        what = f"the {sleeping[0].name} at {sleeping[0].address} sleeps, and is not woken unasked"
+        raise InputError(what, "--gpu", f"wake it: {sleeping[0].selector}; or {_SIMULATED}{DEFAULT_TWIN}")
     return _open_simulated(DEFAULT_TWIN, seed, speed)
 
 
@@ -79,6 +87,7 @@ def gpu_selectors() -> list[tuple[str, str]]:
 
     selectors = [(uuid, f"{index}: {name}") for index, uuid, name in real_boards()]
     selectors += [(uuid, f"{AMD}:{index}: {name}") for index, uuid, name in amd_boards()]
+    selectors += [(board.selector, f"{board.address}: {board.name} (asleep)") for board in asleep()]
     selectors += [(f"{_SIMULATED}{name}", f"{load_twin(name).name} (simulated)") for name in twin_names()]
     selectors += [(f"{_RECORDED}{name}", f"{name} (recorded)") for name in _recordings()]
     selectors += [(OPENCL, "OpenCL's first device")] if opencl_installed() else []
@@ -86,25 +95,21 @@ def gpu_selectors() -> list[tuple[str, str]]:
 
 
 def list_gpus(*, seed: int = 0) -> list[Gpu]:
-    """Every real board, open; the simulated ones where no driver answers. The caller closes them.
+    """Every real board that does not sleep, open; the simulated ones where there is none. The caller closes them.
 
     A board that does not open (lost, or not ours to see) is left out as long as another one opens. Raises SensorError.
     """
-    from .amd.gpu import AmdGpu
-    from .nvml.gpu import NvmlGpu
-
-    openers: list[Callable[[], Gpu]] = [partial(NvmlGpu, index) for index, _, _ in real_boards()]
-    openers += [partial(AmdGpu, index) for index, _, _ in amd_boards()]
-    if not openers:
+    uuids = [uuid for _, uuid, _ in (*real_boards(), *amd_boards())]
+    if not uuids and not asleep():
         from .simulated.gpu import SimulatedGpu
         from .simulated.twin import load_twin, twin_names
 
         return [SimulatedGpu(load_twin(name), seed=seed, index=index) for index, name in enumerate(twin_names())]
     gpus: list[Gpu] = []
     failure: SensorError | None = None
-    for opener in openers:
+    for uuid in uuids:
         try:
-            gpus.append(opener())
+            gpus.append(open_gpu(uuid))
         except SensorError as error:
             failure = error
     if not gpus and failure is not None:
@@ -125,7 +130,7 @@ def _open_recorded(name: str, speed: float) -> Gpu:
     return RecordedGpu(open_recorded(name, _recordings()), clock=make_clock(speed))
 
 
-def _open_remote(text: str, speed: float, allowed: bool, give_up: threading.Event | None) -> Gpu:
+def _open_remote(text: str, allowed: bool, give_up: threading.Event | None) -> Gpu:
     from .remote.gpu import RemoteGpu
 
     address = parse_address(text)
@@ -134,63 +139,72 @@ def _open_remote(text: str, speed: float, allowed: bool, give_up: threading.Even
         raise InputError(
             "a board of another machine can be watched and set; what runs on it is started there", text, remedy
         )
-    return _at_its_own_speed(RemoteGpu(address, give_up=give_up), speed)
+    return RemoteGpu(address, give_up=give_up)
 
 
-def _open_opencl(name: str, speed: float, voltage: bool) -> Gpu:
+def _open_opencl(name: str, voltage: bool) -> Gpu:
     """The board that the device is, where its sensors are known; else the device as such."""
     from .opencl.devices import find_device, is_board
 
     device = find_device(name)
-    if device.uuid or device.pci:
-        for index, uuid, _ in real_boards():
-            if is_board(device, uuid, pci_address(uuid)):
-                return _open_real(str(index), speed, voltage)
-        for index, uuid, _ in amd_boards():
-            if is_board(device, uuid, pci_address(uuid)):
-                return _open_amd(str(index), speed)
+    for _, uuid, _ in (*real_boards(), *amd_boards()) if device.uuid or device.pci else ():
+        if is_board(device, uuid, pci_address(uuid)):
+            return open_gpu(uuid, voltage=voltage)
     from .unmetered import opencl_device
 
-    return _at_its_own_speed(opencl_device(device), speed)
+    return opencl_device(device)
 
 
-def _at_its_own_speed(gpu: Gpu, speed: float) -> Gpu:
-    if speed != 1.0 and math.isfinite(speed):  # inf is 'as fast as it can', which a real device always is
-        raise InputError("a real device runs at its own speed", "--speed", _SPEED_REMEDY)
-    return gpu
-
-
-def _open_real(text: str, speed: float, voltage: bool) -> Gpu:
+def _open_real(text: str, voltage: bool) -> Gpu:
     """An index or a UUID (or the start of one that names one board)."""
     from .nvml.gpu import NvmlGpu
 
     if not text.isascii() or not (text.isdigit() or text.upper().startswith(("GPU-", "MIG-"))):
         raise InputError(f"'{text}' names no GPU", "--gpu", f"an index, a UUID, or one of {', '.join(_alternatives())}")
-    known = real_boards()
+    known = _listed(real_boards, "nvml", text)
+    if known and text.upper().startswith("MIG-"):
+        try:
+            return NvmlGpu(text, voltage=None)
+        except SensorError as error:
+            raise InputError(f"there is no GPU {text}: {error.what}", "--gpu", "a UUID of `nvidia-smi -L`") from None
     if not known:
         what = f"there is no GPU {text}: no NVIDIA driver answers here"
         raise InputError(what, "--gpu", f"one of {', '.join(_alternatives())}")
     index = _only_board(text, text, [(str(index), uuid, name) for index, uuid, name in known], "GPUs")
-    if speed != 1.0 and math.isfinite(speed):  # inf is 'as fast as it can', which a real board always is
-        raise InputError("a real GPU runs at its own speed", "--speed", _SPEED_REMEDY)
     return NvmlGpu(index) if voltage else NvmlGpu(index, voltage=None)
 
 
-def _open_amd(text: str, speed: float) -> Gpu:
+def _open_amd(text: str) -> Gpu:
     """An index among AMD's boards, or the UUID of one (or the start of one that names one board)."""
     from .amd.gpu import AmdGpu
 
-    known, named = amd_boards(), f"{AMD}:{text}" if not text.upper().startswith("AMD-") else text
+    known, named = (
+        _listed(amd_boards, "amd", text or "0"),
+        f"{AMD}:{text}" if not text.upper().startswith("AMD-") else text,
+    )
     if not known:
         what = f"there is no GPU {named}: no AMD driver answers here"
         raise InputError(what, "--gpu", f"{_AMD_REMEDY}; or one of {', '.join(_alternatives())}")
     boards = [(f"{AMD}:{index}", uuid, name) for index, uuid, name in known]
-    gpu = AmdGpu(_only_board(text or "0", named, boards, "AMD GPUs"))
-    try:
-        return _at_its_own_speed(gpu, speed)
-    except InputError:
-        gpu.close()
-        raise
+    return AmdGpu(_only_board(text or "0", named, boards, "AMD GPUs"))
+
+
+def _open_at(address: str, voltage: bool) -> Gpu:
+    """The board at a PCI address, which wakes it."""
+    wake(*(board for board in asleep() if board.address == address))
+    for _, uuid, _ in (*real_boards(), *amd_boards()):
+        if pci_address(uuid).lower().endswith(address):
+            return open_gpu(uuid, voltage=voltage)
+    raise InputError(f"no GPU answers at {address}", "--gpu", "see which there are: wattridge gpus")
+
+
+def _listed(boards: Callable[[], list[Listed]], source: Source, text: str) -> list[Listed]:
+    """The boards of a maker that do not sleep; where an index or UUID means none of them, all, which wakes them."""
+    known = boards()
+    if any(text == str(index) or uuid.lower().startswith(text.lower()) for index, uuid, _ in known):
+        return known
+    wake(*asleep(source))
+    return boards()
 
 
 def _only_board(text: str, named: str, boards: list[tuple[str, str, str]], kind: str) -> int:
@@ -208,24 +222,34 @@ def _only_board(text: str, named: str, boards: list[tuple[str, str, str]], kind:
     return int(fits[0])
 
 
-def amd_boards() -> list[tuple[int, str, str]]:
-    """(index, UUID, name) of AMD's boards; none where AMD SMI is not here, or no driver answers it."""
+def amd_boards() -> list[Listed]:
+    """(index, UUID, name) of AMD's boards; none where AMD SMI is not here, or no driver answers it.
+
+    Boards that sleep are left out; where all do, the library is not loaded, which wakes some.
+    """
     from .amd.gpu import boards
 
     try:
-        return boards()
+        return [] if _awake("amd") == [] else boards()
     except NoDriver:
         return []
 
 
-def real_boards() -> list[tuple[int, str, str]]:
-    """(index, UUID, name) of NVIDIA's boards; none where no driver answers or shows any."""
+def real_boards() -> list[Listed]:
+    """(index, UUID, name) of NVIDIA's boards; none where no driver answers or shows any. Boards that sleep as above."""
     from .nvml.gpu import boards
 
+    awake = _awake("nvml")
     try:
-        return boards()
+        return [] if awake == [] else boards(addresses=awake)
     except NoDriver:
         return []
+
+
+def _awake(source: Source) -> list[str] | None:
+    """The PCI addresses of a maker's boards beside those that sleep; None where none does."""
+    sleeping = asleep(source)
+    return [board.address for board in pci_boards(source) if board not in sleeping] if sleeping else None
 
 
 def _alternatives() -> list[str]:

@@ -503,9 +503,10 @@ def test_specifications_are_tuned_on_several_boards_at_once_and_end_in_one_table
     assert pair["efficiency_change"] == {"mean": None, "deviation": None, "count": 2}, "too few"
     assert [single["efficiency_change"]["mean"]] == of_a4000
     averages = {each["kernel"]: each for each in document["over_machines"]}
-    assert set(averages) == {"sgemm", "dot"}
+    # the eighth of each session is its best on the untouched board, of dot not the same on both models
+    assert {kernel: len(average["points"]) for kernel, average in averages.items()} == {"sgemm": 8, "dot": 7}
     for average in averages.values():
-        assert (average["boards"], len(average["points"])) == (2, 8)
+        assert average["boards"] == 2
         energy = average["points"][0]["figures"]["energy_j"]
         assert energy["interval"][0] < energy["mean"] < energy["interval"][1]
 

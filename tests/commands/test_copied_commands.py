@@ -307,7 +307,7 @@ def test_a_script_runs_as_it_is(kind: str, wattridge: dict[str, str], tmp_path: 
     script.write_text(command.python(), encoding="utf-8")
     done = subprocess.run([sys.executable, script], env=wattridge, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stderr
-    words = {"tune": "6 of 23520 configurations measured", "monitor": "(simulated): 0.", "compare": "sides"}
+    words = {"tune": "6 of 26880 configurations measured", "monitor": "(simulated): 0.", "compare": "sides"}
     assert words[kind] in done.stdout
     if kind == "tune":
         assert "best: {'configuration': {'block_size_x'" in done.stdout

@@ -11,7 +11,7 @@ from app.base.paths import resources
 from app.cli import main
 
 GEMM = str(resources() / "examples" / "gemm.toml")
-TUNE = ("tune", GEMM, "--gpu", "simulated:a100", "--strategy", "random_sample", "--max-evaluations", "8")
+TUNE = ("tune", GEMM, "--gpu", "simulated:a100", "--strategy", "random_sample", "--max-evaluations", "8", "--seed", "7")
 
 
 def test_a_session_is_stated_for_the_condition_that_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:

@@ -67,6 +67,12 @@ int nvmlDeviceGetApplicationsClock(void *handle, int kind, unsigned *mhz) {
     *mhz = (unsigned)b->application[kind == MEMORY ? 0 : 1];
     return end(b);
 }
+int nvmlDeviceGetDefaultApplicationsClock(void *handle, int kind, unsigned *mhz) {
+    BEGIN;
+    if (!b->has_application_clocks) return refuse(NOT_SUPPORTED);
+    *mhz = (unsigned)(kind == MEMORY ? b->memory[b->memories - 1] : b->graphics_max);
+    return end(b);
+}
 int nvmlDeviceGetCurrentClocksEventReasons(void *handle, unsigned long long *reasons) {
     BEGIN;
     int told;

@@ -31,6 +31,8 @@ class StandInBackend(FakeBackend):
         board, now_ns = self._board, self.clock.now_ns()
         settled = now_ns - board.moved_ns >= board.settle_us * 1000
         mhz = board.to_mhz if settled else board.from_mhz
+        if not board.lock[1] and mhz <= board.idle_mhz:  # a resting clock rises within a launch
+            mhz = board.application[1] if board.has_application_clocks else board.graphics_max
         locked = board.major >= _BLACKWELL and board.memory_lock[1]
         super().queue(seconds * board.graphics_max / max(1, mhz) / (LOCKED_SPEED if locked else 1.0), power_w)
         board.busy_until_ns = max(board.busy_until_ns, self.busy_until_ns)

@@ -370,3 +370,70 @@ def test_a_program_is_measured(two_makers: StandIn, capsys: pytest.CaptureFixtur
     measured = document(capsys, "measure", "--gpu", "amd:1", "--", sys.executable, "-c", "import time; time.sleep(0.8)")
     assert measured["mean_power_w"] == pytest.approx(279, rel=0.03)
     assert "energy counter" in measured["power_source"]
+
+
+# --- oddities of boards that Zeus handles too -------------------------------------------------------------------------
+
+
+def test_of_the_two_dies_of_an_mi250x_one_reports_both_and_the_other_nothing(
+    boards: Boards,  # noqa: F811
+    opened_amd: Opened,  # noqa: F811
+) -> None:
+    stand_in = boards("mi210", "mi210")
+    for die in stand_in.boards:
+        die.name = b"AMD Instinct MI250X"
+    stand_in.boards[1].idle_mw = stand_in.boards[1].load_mw = 0
+    first, second = opened_amd(), opened_amd(1)
+    assert first.info.power_source.endswith("of both dies of the board")
+    lacking = {c.name: c.unavailable or "" for c in second.channels}
+    for name in ("power_instant_w", "power_average_w", "energy_j"):
+        assert "the first one reports the power of both" in lacking[name]
+    with pytest.raises(NotSupported, match="second die"):
+        second.power_samples(0)
+    assert "of both dies of the board" not in second.info.power_source
+
+
+@pytest.mark.parametrize(("reported", "other"), [("average_w", "current_w"), ("current_w", "average_w")])
+def test_a_board_with_one_of_the_two_powers_says_which(
+    boards: Boards,  # noqa: F811
+    opened_amd: Opened,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+    reported: str,
+    other: str,
+) -> None:
+    """An MI210 has no present power, an MI300X no average."""
+    boards("mi210")
+    asked = AmdSmi.metrics
+
+    def metrics(smi: AmdSmi, board: ctypes.c_void_p) -> Metrics:
+        answer = asked(smi, board)
+        watts = answer.average_w
+        answer.average_w = answer.current_w = 0xFFFF
+        setattr(answer, reported, watts)
+        return answer
+
+    monkeypatch.setattr(AmdSmi, "metrics", metrics)
+    gpu = opened_amd()
+    channels = {"average_w": "power_average_w", "current_w": "power_instant_w"}
+    lacking = {c.name: c.unavailable for c in gpu.channels}
+    assert lacking[channels[reported]] is None
+    assert lacking[channels[other]] == f"this board does not report it, but {channels[reported]}"
+    assert value(gpu, gpu.read(), channels[reported]) == 41.0
+
+
+@pytest.mark.parametrize(("times", "said"), [(0.0, "stands still"), (100.0, "it counts"), (0.01, "it counts")])
+def test_a_counter_that_stands_still_or_is_far_off_is_not_used(
+    boards: Boards,  # noqa: F811
+    opened_amd: Opened,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+    times: float,
+    said: str,
+) -> None:
+    boards("mi210")
+    asked = AmdSmi.energy_uj
+    monkeypatch.setattr(AmdSmi, "energy_uj", lambda smi, board: (5e6 + times * asked(smi, board)[0], 1))
+    gpu = opened_amd()
+    assert said in str(next(c.unavailable for c in gpu.channels if c.name == "energy_j"))
+    assert "average power, polled" in gpu.info.power_source
+    with pytest.raises(NotSupported, match=said):
+        gpu.power_samples(0)

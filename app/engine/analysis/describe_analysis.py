@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from ...base.formatting import change, finite_or_none, number, percent
+from ..metering.binding import in_words
 from ..models.arrays import Indices
 from ..results.description import NOT_IDENTIFIABLE, Cell, Description, Figure, Listing
 from ..results.measurement import FEWEST, State
@@ -628,7 +629,10 @@ def _remarks(over_load: OverLoad, costs: Costs, table: ResultTable) -> list[str]
     for load, year in yearly:
         at = f" at {over_load.name} {load:g}" if isinstance(load, int | float) else ""
         if year.saved_kwh > 0:
-            lines.append(f"the same work over a year{at}: {year.words} than with that (while it serves)")
+            lines.append(f"the same work over a year{at}: {year.words} than in that state (while it serves)")
+    for level in over_load.levels:
+        if effects := in_words(level.limits):
+            lines.append(f"at {over_load.name} {level.load:g}: {effects}" if over_load.name else effects)
     if any(level.locked is not None for level in over_load.levels) and not any(
         level.capped is not None for level in over_load.levels
     ):

@@ -338,6 +338,7 @@ def _at_memory_clocks(looker: _Looker, guard: DeviceGuard) -> Iterator[IdleLook 
         yield IdleLook(MEMORY, why_not=why)
         return
     try:
+        guard.require_unlocked(("memory_clock_mhz",))
         for clock in gpu.memory_clocks_mhz():
             guard.apply(memory_clock_mhz=clock)
             look = looker.look(MEMORY)
@@ -345,7 +346,7 @@ def _at_memory_clocks(looker: _Looker, guard: DeviceGuard) -> Iterator[IdleLook 
             if look is None:
                 return
     except WattridgeError as error:
-        yield IdleLook(MEMORY, why_not=error.what)
+        yield IdleLook(MEMORY, why_not=f"{error.what} ({error.remedy})" if error.remedy else error.what)
     finally:
         guard.restore()
 

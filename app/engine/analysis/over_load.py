@@ -15,10 +15,11 @@ import numpy as np
 from ...base.records import figure
 from ...sensors.power_profiles import NO_PROFILE
 from ..formats.names import DEVICE_SETTINGS
+from ..metering.binding import LimitEffect
 from ..models.arrays import Floats, Indices, Mask
 from ..models.fit.frequency import FrequencyFit, fit_points
 from ..models.fit.points import CLOCK_SETTINGS, LIMIT_SETTINGS
-from ..models.series import series_of_table
+from ..models.series import limit_effects, series_of_table
 from ..results.measurement import Value
 from ..results.settings import OWN_STATE, PROFILE, SETTINGS, UNTOUCHED, in_words
 from ..space.result_table import ResultTable
@@ -56,6 +57,7 @@ class AtLoad:
     gain: Tradeoff | None = field(metadata=figure(key=None))  # of the best against the default
     yearly: Yearly | None = field(metadata=figure(key=None))  # of that gain, at the load of a year
     locking_against_capping: Tradeoff | None = field(metadata=figure(key=None))
+    limits: tuple[LimitEffect, ...]  # the effect of each power limit, ascending; empty where it is not known
 
     @property
     def energy_change(self) -> float | None:
@@ -283,7 +285,10 @@ def _at_load(
         locking = tradeoff(float(t[capped]), float(e[capped]), to_time_s=float(t[locked]), to_energy_j=float(e[locked]))
     feasible = int((here & within).sum())
     chosen = () if best is None else _settings(table, best, tuple(board_values))
-    return AtLoad(value, int(here.sum()), feasible, best, chosen, default, locked, capped, gain, yearly, locking)
+    effects = limit_effects(table, np.flatnonzero(here))
+    return AtLoad(
+        value, int(here.sum()), feasible, best, chosen, default, locked, capped, gain, yearly, locking, effects
+    )
 
 
 def _settings(table: ResultTable, index: int, names: tuple[str, ...]) -> Settings:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...base.formatting import MINUS, name_and_unit, number
+from ...sensors.throttling import HELD_BACK, words_of
 from ..formats.names import DEVICE_SETTINGS, unit_of
 from ..results.measurement import Measurement, Value
 from ..results.objectives import Goal, Objective, likely_goal
@@ -74,6 +75,7 @@ _LABELS: Final = {
     "errors": "Errors",
     "error_share": "Share of errors",
     "idle_share": "Idle share",
+    **{f"throttled_{reason}_share": f"Share held back: {words_of(reason)}" for reason in HELD_BACK},
     **{
         name: f"{short}, {name.split('_')[1].replace('p', '', 1)}{'' if 'mean' in name else ' %'}"
         for latency, short in (("ttft", "First token"), ("tpot", "Per output token"), ("e2e", "Whole answer"))

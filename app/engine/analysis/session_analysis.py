@@ -18,6 +18,7 @@ import numpy as np
 
 from ...base.formatting import percent
 from ...base.records import Count, figure
+from ..metering.window import PEAK_POWER, THROTTLED_SHARE
 from ..models.arrays import Floats, Indices, Mask
 from ..models.energy_cost import Sample, held_out_errors
 from ..models.fit.points import CLOCK_SETTINGS
@@ -275,9 +276,10 @@ def observed_in(table: ResultTable) -> list[Observed]:
     for parameter in table.space.parameters:
         if parameter.name in repeats:
             continue
-        categorical = any(isinstance(value, str) for value in parameter.values) and len(parameter.values) > 2
+        categorical = parameter.numbers is None and len(parameter.values) > 2
         results.append(Observed(parameter.name, values_of(table, parameter.name), categorical, parameter=True))
     apart = {*REFERENCES, *STATED_FROM, *spreads(table.value_names), *of_sources(table.value_names)}
+    apart |= {PEAK_POWER, THROTTLED_SHARE}
     names = [name for name in table.value_names if name not in apart]
     kept: list[Floats] = []
     for name in sorted(names, key=lambda name: name not in _NORMALISED):

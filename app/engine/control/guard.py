@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from ...base.errors import PermissionRefused, WattridgeError
+from ...base.errors import LockedOutside, PermissionRefused, WattridgeError
 from ...base.formatting import UNKNOWN
 from ...sensors.gpu import LIVE, Gpu, NotSupported
 from ..metering.characterisation.store import known_characterisation
@@ -21,6 +21,7 @@ from .controls import Control, HelperControl, control_of
 from .device_log import BY_HAND, Change
 from .left_over import confirmed
 from .obeying import Observation, differences, watch_board
+from .outside import UNLOCK, locks_in, look
 
 SETTLE_S: Final = 0.5  # from a setting to a clock worth looking at, where the board was never characterised
 
@@ -51,6 +52,7 @@ class DeviceGuard:
         self._by = by
         self.on_change = on_change  # called for every change, and for every one that was refused
         self._shared: _Shared = _Shared(allow_control, asking) if outer is None else outer._shared
+        self.over_locks: bool = outer is not None and outer.over_locks  # the user agrees to lose locks of other tools
         self._outer: dict[str, Setting] = {} if outer is None else dict(outer._applied)  # in force when this one began
         self._applied: dict[str, Setting] = dict(self._outer)  # in force
         self._touched: set[str] = set()  # to be put back: in force, or refused half way
@@ -109,7 +111,7 @@ class DeviceGuard:
             self.restore()
         finally:
             self.close()
-            self._shared.allowed = False
+            self._shared.allowed = self.over_locks = False
 
     def open(self, cancel: threading.Event | None = None) -> tuple[str, ...]:
         """Get ready to set; return notes for the user. Raises WattridgeError if the board must not be set."""
@@ -118,6 +120,21 @@ class DeviceGuard:
     def why_not(self, name: str) -> str | None:
         """Why a setting is not supported by this board; None if it is, as far as is known."""
         return self._shared.refused.get(name) or why_not_set(self.gpu, name)
+
+    def require_unlocked(self, names: Collection[str]) -> None:
+        """Raise LockedOutside where one of these clocks seems locked by another tool, unless `over_locks`.
+
+        The board is looked at for as long as it takes to tell: before a session sets or runs anything.
+        """
+        if self.over_locks or self.gpu.info.source != "nvml" or UNLOCK.keys().isdisjoint(names):
+            return
+        for name, mhz in locks_in(self.gpu, look(self.gpu)).items():
+            if name in names:
+                what = (
+                    f"the {WORDS[name]} stands at {mhz:g} MHz as if another tool had locked it, and cannot be put back"
+                )
+                remedy = f"unlock it first: {UNLOCK[name]}; or --over-locks sets it, and leaves it unlocked"
+                raise LockedOutside(what, self.gpu.info.label, remedy)
 
     # --- settings ---------------------------------------------------------------------------------------------------
 
@@ -167,7 +184,9 @@ class DeviceGuard:
     def beside(self, gpu: Gpu) -> DeviceGuard:
         """A guard of another board with the same permission, to be closed by itself."""
         leave, asking = self._shared.allowed, self._shared.asking
-        return DeviceGuard(gpu, allow_control=leave, asking=asking, by=self._by, on_change=self.on_change)
+        other = DeviceGuard(gpu, allow_control=leave, asking=asking, by=self._by, on_change=self.on_change)
+        other.over_locks = self.over_locks
+        return other
 
     def apply(self, **settings: Setting) -> bool:
         """Make settings by name; one in force already costs nothing. Whether any was made.
@@ -395,10 +414,14 @@ class SeveralBoards:
         """Seconds until the sensors of every board show what was set."""
         return max(guard.settling_s for guard in self._guards)
 
-    def open(self) -> None:
-        """Get ready to set all boards, so that a refusal comes at the beginning. Raises WattridgeError."""
+    def open(self, names: Collection[str] = ()) -> None:
+        """Get ready to set all boards, these settings of them, so that a refusal comes at the beginning.
+
+        Raises WattridgeError.
+        """
         for guard in self._guards:
             guard.open()
+            guard.require_unlocked(names)
 
     def apply(self, **settings: Setting) -> bool:
         """Make the same settings on every board; whether any was made. Raises as `DeviceGuard.apply`.

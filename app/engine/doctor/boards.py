@@ -12,24 +12,21 @@ import importlib
 import math
 import os
 import sys
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from ...base.errors import InputError, WattridgeError
 from ...base.installation import how_to_add, how_to_repair
 from ...base.processes import current_stop
-from ...sensors.amd.gpu import AmdGpu
 from ...sensors.amd.gpu import boards as boards_of_amd
 from ...sensors.amd.library import LIBRARY as AMD_LIBRARY
-from ...sensors.gpu import Gpu, NoDriver, SensorError
-from ...sensors.nvml.gpu import NvmlGpu
+from ...sensors.gpu import NoDriver, SensorError, Source
 from ...sensors.nvml.library import LIBRARY
 from ...sensors.opencl.devices import NO_DEVICE, REMEDY, opencl_devices, opencl_installed
-from ...sensors.select import amd_boards, real_boards
+from ...sensors.pci import pci_boards
+from ...sensors.select import amd_boards, open_gpu, real_boards
 from ..control.client import INSTALL, READ_ONLY, Asking, read_only, ways_to_root
 from ..control.helper.policy import PolicyError, load
 from ..control.installing import installation, why_install
@@ -44,17 +41,14 @@ from .finding import NOT_LOOKED_AT, Finding, State, as_missing, as_wrong, missin
 
 NVIDIA: Final = "NVIDIA"
 AMD: Final = "AMD"
-_VENDORS: Final = {NVIDIA: "0x10de", AMD: "0x1002"}
-_DISPLAY_CLASS: Final = "0x03"  # of PCI: VGA, 3D and other display controllers
+_SOURCES: Final[dict[str, Source]] = {NVIDIA: "nvml", AMD: "amd"}
 _SIGNS: Final = {NVIDIA: ("proc/driver/nvidia", "dev/nvidiactl", "dev/dxg"), AMD: ("dev/kfd",)}
 
 
 def has_board(vendor: str, root: Path = Path("/")) -> bool:
     """Whether this machine has a GPU of a vendor, or its driver is loaded."""
-    return any(os.path.lexists(root / sign) for sign in _SIGNS[vendor]) or any(
-        _read(device / "vendor") == _VENDORS[vendor] and _read(device / "class").startswith(_DISPLAY_CLASS)
-        for device in (root / "sys/bus/pci/devices").glob("*")
-    )
+    signs = any(os.path.lexists(root / sign) for sign in _SIGNS[vendor])
+    return signs or bool(pci_boards(_SOURCES[vendor], root / "sys"))
 
 
 def _unless_not_needed(finding: Finding, vendor: str) -> Finding:
@@ -62,13 +56,6 @@ def _unless_not_needed(finding: Finding, vendor: str) -> Finding:
     if finding.state is State.MISSING and not has_board(vendor):
         return ok(f"not needed: no GPU of {vendor}'s is in this machine", absent=finding.what, **finding.facts)
     return finding
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="ascii", errors="replace").strip()
-    except OSError:
-        return ""
 
 
 SIMULATED: Final = "simulated and recorded boards need none: --gpu simulated:a100"
@@ -306,13 +293,9 @@ _REMEDY = "a newer driver may report it; `wattridge meters` lists power meters t
 
 def sensors() -> Finding:
     """What each board reports, and that its power is among it."""
-    openers: list[tuple[str, Callable[[], Gpu]]] = [
-        *((name, partial(NvmlGpu, index)) for index, _, name in real_boards()),
-        *((name, partial(AmdGpu, index)) for index, _, name in amd_boards()),
-    ]
-    if not openers:
+    boards = [_look(name, uuid) for _, uuid, name in (*real_boards(), *amd_boards())]
+    if not boards:
         return ok("no board answers whose sensors could be read")
-    boards = [_look(name, opener) for name, opener in openers]
     summary = "; ".join(f"{board['name']}: {board['says']}" for board in boards)
     return (
         wrong(summary, _REMEDY, boards=boards)
@@ -321,10 +304,10 @@ def sensors() -> Finding:
     )
 
 
-def _look(name: str, opener: Callable[[], Gpu]) -> dict[str, Any]:
+def _look(name: str, uuid: str) -> dict[str, Any]:
     """What one board reports, as JSON has it; `amiss` where it does not open or has no power."""
     try:
-        with closing(opener()) as gpu:
+        with closing(open_gpu(uuid)) as gpu:
             reading = dict(zip((channel.name for channel in gpu.channels), gpu.read().values, strict=True))
             absent = {channel.name: channel.unavailable for channel in gpu.channels if not channel.available}
             present = [name for name in reading if name not in absent]

@@ -23,8 +23,9 @@ from typing import Final
 
 from ...base.errors import WattridgeError
 from ...sensors.channel import Reading
-from ...sensors.event_reasons import LIMITING
+from ...sensors.event_reasons import LIMITING, EventReason
 from ...sensors.gpu import Execution, HoldsValues, Load, NotSupported
+from ...sensors.throttling import in_place_of_samples, mark, shares_between
 from ..results.evidence import EVIDENT, Evidence
 from .characterisation.store import known_characterisation
 from .condition import Condition
@@ -324,6 +325,7 @@ class Meter:
                 return None
         finally:
             execution = self._end()
+        run.closed = execution.end_ns, mark(self._gpu)[1]  # nothing holds an idle board back
         if run.execution is None:
             run.execution = execution
         self._after_limit = bool(self._reasons(run.readings) & LIMITING)
@@ -470,6 +472,7 @@ class Meter:
     def _open(self, run: Run) -> Execution:
         """Open the window now; the execution of the launches before it."""
         before = lap(self._gpu, run.load)
+        run.opened = mark(self._gpu)
         run.opened_ns = self._gpu.clock.now_ns()
         run.readings.clear()
         return before
@@ -540,6 +543,7 @@ class Meter:
             interval = interval and not_negative((interval[0] - aftereffect_w, interval[1] - aftereffect_w))
         temperature_c = self._mean(run.readings, "temperature_c")
         fast_w, slow_w = self._source.drawn_lately_w(run.opened_ns, stretches[-1].end_ns)
+        reasons, throttled = in_place_of_samples(self._reasons(run.readings), shares_between(run.opened, run.closed))
         return Window(
             time_s=execution.time_s,
             power_w=power_w,
@@ -549,7 +553,10 @@ class Meter:
             temperature_c=temperature_c,
             core_voltage_mv=self._mean(run.readings, "core_voltage_mv"),
             memory_clock_mhz=self._mean(run.readings, "memory_clock_mhz"),
-            event_reasons=self._reasons(run.readings),
+            event_reasons=reasons,
+            throttled=throttled,
+            peak_power_w=self._source.sensor.peak_w(powers),
+            throttled_share=throttled.get("power", throttled_share(self._reported(run.readings, "event_reasons"))),
             window_ns=(run.opened_ns, stretches[0].launch_ns),
             power_source=self._source.sensor.words,
             settled=run.settled,
@@ -585,6 +592,22 @@ class Meter:
 
     def _reported(self, readings: Sequence[Reading], name: str) -> list[float]:
         return [value for value in (self._value(r, name) for r in readings) if not math.isnan(value)]
+
+
+def throttled_share(reasons: Sequence[float]) -> float:
+    """Return the share of readings in which power throttled the load.
+
+    Parameters
+    ----------
+    reasons : sequence of float
+        The event reasons of each reading, as bits.
+
+    Returns
+    -------
+    float
+        From 0 to 1; NaN without any reading.
+    """
+    return fmean(bool(int(bits) & EventReason.POWER_CAP) for bits in reasons) if reasons else math.nan
 
 
 def _together(parts: Sequence[Execution]) -> Execution:

@@ -146,6 +146,7 @@ SHARP: Final = 0.03  # a value may be split if its time is known within this sha
 BACK: Final = 3.0  # averaging times before a window in which values show what ran then
 WORTH: Final = 0.3  # of one value: a level that less of it shows is not known
 LEAST_HISTORY: Final = 0.5  # of the second before a window, that values must cover to know what it leaves behind
+LONGEST_SAMPLE_S: Final = 0.1  # of what a value averages that shows peaks, which limits respond to within about 1 s
 OVERLAP: Final = 1.5  # averaging over refresh: from here on values overlap
 
 
@@ -172,6 +173,21 @@ class PowerSensor:
     def sees_phase(self) -> bool:
         """Whether values follow the phase of the launch that they fall into, where launches take milliseconds."""
         return self.buffered and not self.counted
+
+    def peak_w(self, powers: Sequence[float] | Floats) -> float:
+        """Return the largest of some values.
+
+        Parameters
+        ----------
+        powers : sequence of float
+            The values, W.
+
+        Returns
+        -------
+        float
+            In W; NaN without any, or where they average over too long to show a peak.
+        """
+        return float(max(powers)) if len(powers) and self.averaging_s <= LONGEST_SAMPLE_S else math.nan
 
     @property
     def poll_s(self) -> float:

@@ -9,9 +9,10 @@ from typing import Final
 
 import numpy as np
 
-from ...sensors.event_reasons import LIMITING
+from ...sensors.event_reasons import LIMITING, NAMES, EventReason
 from ...sensors.event_reasons import names as reason_names
 from ...sensors.gpu import LIVE, HoldsValues
+from ...sensors.throttling import in_place_of_samples, seconds_counted
 from ...sensors.trace.trace import Statistics, Trace
 from ..results.evidence import EVIDENT, Evidence
 from .condition import SLOW_S, Condition, drawn_lately_w
@@ -38,14 +39,17 @@ class Span:
     energy_interval_j: Interval | None  # 95 % confidence, None if not known
     power_interval_w: Interval | None  # of the mean power
     peak_power_w: float  # the largest value that the sensor reported: a mean over its own averaging
+    sampled_peak_w: float  # the same, NaN where that is too long to show a peak
     power_source: str
     unknown: str
     clock_mhz: Statistics  # observed graphics clock
     temperature_c: float
     core_voltage_mv: float  # mean
     memory_clock_mhz: float  # observed, mean
-    event_reasons: int  # every reason seen
+    event_reasons: int  # every reason seen; those that the board counts, as counted
     event_reasons_s: Mapping[str, float]  # reason in words -> seconds
+    throttled: Mapping[str, float]  # reason -> share of the span, where it is counted
+    throttled_share: float  # of the time, by power
     times_s: Floats  # shape (n,): of each power value, from the span's start
     power_w: Floats  # shape (n,)
     clocks_mhz: Floats  # shape (n,), at the same times
@@ -78,6 +82,7 @@ def read_span(watch: Watch, start_ns: int, end_ns: int) -> Span:
         The span; `unknown` states why if its power is not known.
     """
     trace, gpu = watch.trace, watch.gpu
+    watch.mark()
     sensor, energy = _energy(watch, start_ns, end_ns)
     reasons_s: dict[str, float] = {}
     bits = 0
@@ -85,6 +90,9 @@ def read_span(watch: Watch, start_ns: int, end_ns: int) -> Span:
         bits |= int(span.reason)
         for name in reason_names(int(span.reason)):
             reasons_s[name] = reasons_s.get(name, 0.0) + (span.end_ns - span.start_ns) / 1e9
+    throttled_s = reasons_s.get(NAMES[EventReason.POWER_CAP], 0.0 if "event_reasons" in trace.names else math.nan)
+    length_s = (end_ns - start_ns) / 1e9
+    bits, throttled = in_place_of_samples(bits, watch.throttled(start_ns, end_ns))
     condition = _condition(watch, sensor, start_ns, end_ns)
     heat = watch.heat()
     stated_j, stated_interval_j = _stated(heat, energy, condition, limited=bool(bits & LIMITING))
@@ -97,6 +105,7 @@ def read_span(watch: Watch, start_ns: int, end_ns: int) -> Span:
         energy_interval_j=energy.energy_interval_j,
         power_interval_w=energy.power_interval_w,
         peak_power_w=math.nan if energy.unknown else float(energy.power_w.max()),
+        sampled_peak_w=math.nan if sensor is None else sensor.peak_w(energy.power_w),
         power_source="none" if sensor is None else sensor.words,
         unknown=energy.unknown,
         clock_mhz=trace.statistics("graphics_clock_mhz", start_ns, end_ns),
@@ -104,7 +113,9 @@ def read_span(watch: Watch, start_ns: int, end_ns: int) -> Span:
         core_voltage_mv=_mean_of_span(watch, "core_voltage_mv", start_ns, end_ns),
         memory_clock_mhz=_mean_of_span(watch, "memory_clock_mhz", start_ns, end_ns),
         event_reasons=bits,
-        event_reasons_s=reasons_s,
+        event_reasons_s=seconds_counted(reasons_s, throttled, length_s),
+        throttled=throttled,
+        throttled_share=throttled.get("power", throttled_s / length_s if length_s > 0 else math.nan),
         times_s=energy.times_s,
         power_w=energy.power_w,
         clocks_mhz=_clocks_at(trace, start_ns, end_ns, energy.times_s),
@@ -143,6 +154,9 @@ def window_of(span: Span, window_ns: tuple[int, int], time_s: float) -> Window:
         core_voltage_mv=span.core_voltage_mv,
         memory_clock_mhz=span.memory_clock_mhz,
         event_reasons=span.event_reasons,
+        throttled=span.throttled,
+        peak_power_w=span.sampled_peak_w,
+        throttled_share=span.throttled_share,
         window_ns=window_ns,
         power_source=span.power_source if span.source in LIVE else f"{span.power_source}, {span.source}",
         settled=None,

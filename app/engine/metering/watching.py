@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from typing import Final
@@ -18,6 +18,7 @@ from ...base.errors import InputError
 from ...sensors.channel import POWER_SAMPLES
 from ...sensors.gpu import Gpu, SensorError
 from ...sensors.select import open_gpu
+from ...sensors.throttling import Mark, mark, shares_between
 from ...sensors.trace.live_board import LiveBoard
 from ...sensors.trace.sampler import SensorEvent
 from .characterisation.store import known_characterisation
@@ -28,6 +29,7 @@ INTERVAL_S: Final = 0.02
 LINGER_S: Final = 1.0
 BACKLOG_S: Final = 0.3  # of the driver's buffer, so that its samples cover the first instant
 _LOOK_S: Final = 0.005
+_BESIDE: Final = 0.3  # of a span: for so long beside it marks may lie that give its shares
 _FIRST_READING_S: Final = 2.0  # how long to wait for it, on the wall
 
 Opener = Callable[[str | None], Gpu]
@@ -38,6 +40,7 @@ class Watch(LiveBoard):
 
     def __init__(self, gpu: Gpu, *, owned: bool) -> None:
         self.events: deque[SensorEvent] = deque(maxlen=100)
+        self._marks: deque[Mark] = deque(maxlen=4096)
         self.buffered = False  # the driver keeps a buffer of power samples
         with suppress(SensorError):
             gpu.power_samples(gpu.clock.now_ns())
@@ -55,6 +58,30 @@ class Watch(LiveBoard):
     def interval_s(self) -> float:
         """Seconds between two readings, on the board's clock."""
         return self.sampler.interval_s
+
+    def mark(self) -> None:
+        """Note the counters of throttled time: at the begin of what `read_span` will be asked for, and at its end."""
+        self._marks.append(mark(self.gpu))
+
+    def throttled(self, start_ns: int, end_ns: int) -> dict[str, float]:
+        """Return by reason the share of a span for which it held the clock back.
+
+        Parameters
+        ----------
+        start_ns, end_ns : int
+            The span, ns on the board's clock.
+
+        Returns
+        -------
+        dict
+            Shares, 0 to 1; empty where no marks lie close around the span.
+        """
+        marks = tuple(self._marks)
+        before = next((noted for noted in reversed(marks) if noted[0] <= start_ns), None)
+        after = next((noted for noted in marks if noted[0] >= end_ns), None)
+        if before is None or after is None or after[0] - before[0] > (1 + _BESIDE) * (end_ns - start_ns):
+            return {}
+        return shares_between(before, after)
 
     def heat(self) -> BoardHeat:
         """Return how the board's power follows its temperature, as far as sessions have shown by now."""
@@ -125,6 +152,18 @@ class Watch(LiveBoard):
         self._ended.set()
         if self._owned:
             self.gpu.close()
+
+
+def mark_all(watches: Iterable[Watch]) -> None:
+    """Note the counters of throttled time of several boards, as `Watch.mark` does.
+
+    Parameters
+    ----------
+    watches : iterable of Watch
+        The watched boards.
+    """
+    for item in watches:
+        item.mark()
 
 
 _lock = threading.Lock()

@@ -10,9 +10,12 @@ from typing import Final
 from ...sensors.channel import Reading
 from ...sensors.event_reasons import LIMITING
 from ...sensors.gpu import Execution, Load
+from ...sensors.throttling import NO_MARK, Mark
 from ..results.evidence import Evidence
 from .condition import UNKNOWN, Condition
 
+# What shows of a measurement whether power limits bind: its largest sample of power, how long power throttled it.
+PEAK_POWER, THROTTLED_SHARE = "peak_power_w", "throttled_power_share"
 STEADY: Final = 0.005  # change of clock and time between two windows that counts as standing still
 STEADY_POWER: Final = 0.01
 STEADY_TIME: Final = 0.01  # change of the time per launch within a window, or to a second look, that is reported
@@ -42,7 +45,10 @@ class Window:
     temperature_c: float = math.nan
     core_voltage_mv: float = math.nan  # mean of the values asked for within the window, where there is one
     memory_clock_mhz: float = math.nan  # observed, where the board reports it
-    event_reasons: int = 0  # every reason seen
+    event_reasons: int = 0  # every reason seen; those that the board counts, as counted
+    throttled: Mapping[str, float] = field(default_factory=dict)  # reason -> share of the window, where it is counted
+    peak_power_w: float = math.nan  # the largest sample; NaN too where values average over too long to show one
+    throttled_share: float = math.nan  # of the time, by power
     settled: bool | None = True  # False: a limit acted and the board had not come to rest; None: not looked at
     change: float = 0.0  # of the time of one launch, from one half of the window to the other; relative
     again: float = 0.0  # the same from the window to a later measurement of that time
@@ -85,6 +91,8 @@ class Run:
     launched_ns: int = 0  # when the first launch of all began
     opened_ns: int = 0  # the window's start
     readings: list[Reading] = field(default_factory=list)
+    opened: Mark = NO_MARK  # the counters of throttled time at the window's start
+    closed: Mark = NO_MARK  # and at its end
     execution: Execution | None = None  # of the window
     settled: bool = True
     again: float = 0.0  # change of the time per launch to a second look

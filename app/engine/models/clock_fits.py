@@ -265,6 +265,8 @@ def fit_of_sweep(
     memories = gpu.memory_clocks_mhz() if memory_clocks else [None]
     if not memories:
         raise InputError("the board reports no memory clocks", gpu.info.label, "sweep at the memory clock that it has")
+    if guard is not None:
+        guard.require_unlocked(("graphics_clock_mhz", "memory_clock_mhz")[: 1 + memory_clocks])
     with running_board(gpu, guard) as (board, inside, load):
         for memory in memories:
             sweep = sweep_clocks(
@@ -320,7 +322,8 @@ def caps_of_sweep(
         If the board cannot run or be set, or where fewer than three limits were measured.
     """
     with running_board(gpu, guard) as (board, inside, load):
-        swept = sweep_limits(board, inside, points=points, load=load, on_progress=on_progress, stop=stop).points
+        sweep = sweep_limits(board, inside, points=points, load=load, on_progress=on_progress, stop=stop)
+    swept = sweep.points
     assert swept.requested_mhz is not None
     assert swept.rate is not None
     fit = fit_caps(
@@ -331,6 +334,7 @@ def caps_of_sweep(
         series=swept.series,
         observed_clock_mhz=swept.clock_mhz,
         simulated=swept.simulated,
+        effects=sweep.effects,
     )
     if fit is None and stop is not None and stop.is_set():
         raise WattridgeError("the sweep of power limits was stopped", gpu.info.label)

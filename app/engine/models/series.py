@@ -17,6 +17,8 @@ from ...sensors.event_reasons import LIMITING
 from ...sensors.gpu import LIVE
 from ..formats.columns import Columns
 from ..formats.read import is_recording, read_recording
+from ..metering.binding import THROTTLED, LimitEffect, effects_of
+from ..metering.window import PEAK_POWER, THROTTLED_SHARE
 from ..results.measurement import State
 from ..space.repeats import repeat_names
 from ..space.result_table import STATES, ResultTable
@@ -450,10 +452,45 @@ def caps_of_table(
             series=group.name,
             observed_clock_mhz=clock[group.rows],
             simulated=simulated,
+            effects=limit_effects(table, group.rows),
         )
         for group in groups_of_table(table, good, others, wanted or {})
     ]
     return [fit for fit in fits if fit is not None]
+
+
+def limit_effects(table: ResultTable, among: Rows | slice = slice(None)) -> tuple[LimitEffect, ...]:
+    """Return the effect of each power limit of a table's space on what was measured.
+
+    A limit is without effect if it is on every configuration. A configuration that power throttled wherever it was
+    measured may draw any power under a higher limit: no limit is then known to be without effect.
+
+    Parameters
+    ----------
+    table : ResultTable
+        The measurements.
+    among : ndarray or slice, optional
+        The indices of those to judge by, shape (n,); all of them by default.
+
+    Returns
+    -------
+    tuple of LimitEffect
+        Ascending; empty without power limits, or without peaks and event reasons of the power.
+    """
+    table, space = table.so_far(), table.space
+    name = next((item for item in LIMIT_SETTINGS if item in space.names), "")
+    under_w, peak_w, share = (table.values(item)[among] for item in (name, PEAK_POWER, THROTTLED_SHARE))
+    known = np.isfinite(peak_w) & np.isfinite(share)
+    if not name or not known.any():
+        return ()
+    under_w = np.where(np.isnan(under_w), np.inf, under_w)  # untouched: the limit in force is not known
+    loads = space.codes[table.rows()[among]]
+    loads[:, space.names.index(name)] = 0
+    free = known & (share <= THROTTLED)
+    if {load.tobytes() for load in loads[known]} != {load.tobytes() for load in loads[free]}:
+        peak_w = np.full(len(peak_w), np.nan)
+    limits = np.unique(space.numbers(name))
+    return effects_of(limits[np.isfinite(limits)].tolist(), under_w[known], peak_w[known], share[known])
 
 
 def _of_columns(roles: Roles, wanted: Mapping[str, str]) -> list[CapFit]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -19,6 +19,7 @@ from ...base.formatting import percent
 from ...sensors.event_reasons import LIMITING
 from ...sensors.gpu import Gpu, Load
 from ..control.guard import DeviceGuard
+from ..metering.binding import LimitEffect, effects_of
 from ..metering.launching import require_launching
 from ..metering.meter import Meter
 from ..metering.thermal import BoardLearning
@@ -30,6 +31,7 @@ Progress = Callable[[int, int], None]  # settings measured, and of how many
 Swept = Literal["graphics_clock_mhz", "power_limit_w"]
 
 LOWEST_SHARE = 0.4  # of the highest clock; the lowest ridge measured yet is at 0.49 (H200), the others near 0.7
+FEWEST_LIMITS = 3  # measured, of which caps can be fitted
 FIRST_CLOCKS = 4  # of a steered sweep, evenly spread
 CORRECTED = 0.001  # the largest share of its power that a point may be corrected by without a word
 
@@ -41,6 +43,7 @@ class Sweep:
     points: Points  # `requested_mhz` is what was set: the clock in MHz, or the power limit in W
     time_s: Floats  # of one launch, shape (n,)
     seconds: float  # on the board's clock, from the first setting to the last window
+    effects: tuple[LimitEffect, ...] = ()  # of power limits, those too that were left out
 
     def __len__(self) -> int:
         return len(self.time_s)
@@ -127,6 +130,9 @@ def sweep_limits(
 ) -> Sweep:
     """Measure a load under power limits spread evenly over what the board takes. The clock is left to the board.
 
+    The highest limit is measured first. Those below it that the load cannot reach are left out, but for the lowest of
+    them, and so that three are measured.
+
     Parameters
     ----------
     gpu : Gpu
@@ -157,11 +163,15 @@ def sweep_limits(
     limit = gpu.info.power_limit
     if limit.minimum_w is None or limit.maximum_w is None:
         raise InputError("the board reports no range of power limits", gpu.info.label, "compare clocks alone")
-    limits = np.unique(np.rint(np.linspace(limit.minimum_w, limit.maximum_w, max(2, points)))).tolist()
+    limits = np.unique(np.rint(np.linspace(limit.minimum_w, limit.maximum_w, max(2, points))))[::-1].tolist()
     with guard.nested("power limit sweep") as settings:
         series = _Series(gpu, settings, load, stop, on_progress)
-        series.measure("power_limit_w", limits[::-1], len(limits))
-        return series.sweep()
+        if series.measure("power_limit_w", limits[:1], len(limits)):
+            spared = [effect.limit_w for effect in series.effects(limits) if effect.without_effect]
+            left_out = spared[1:-1][: len(limits) - FEWEST_LIMITS]
+            rest = [limit_w for limit_w in limits[1:] if limit_w not in left_out]
+            series.measure("power_limit_w", rest, 1 + len(rest))
+        return replace(series.sweep(), effects=series.effects(limits[::-1]))
 
 
 def spread_clocks(supported: Sequence[int], points: int, lowest_share: float = LOWEST_SHARE) -> list[int]:
@@ -238,6 +248,11 @@ class _Series:
             if self._on_progress is not None:
                 self._on_progress(len(self), most)
         return True
+
+    def effects(self, limits_w: Sequence[float]) -> tuple[LimitEffect, ...]:
+        """The effects of power limits, by what was measured under some of them so far."""
+        shown = [(w, window.peak_power_w, window.throttled_share) for w, window, _ in self._measured]
+        return effects_of(limits_w, *np.array(shown, dtype=np.float64).reshape(-1, 3).T)
 
     def measure_untouched(self) -> None:
         """The load on the untouched board, before and after the others: savings are against that."""

@@ -32,6 +32,7 @@ from ..formats.nvidia_smi import clock_script
 from ..formats.own import About
 from ..formats.t1 import write_t1
 from ..formats.t4 import write_t4
+from ..metering.window import PEAK_POWER, THROTTLED_SHARE
 from ..results.measurement import MEASURED, Measurement, Value
 from ..runner.cuda.measured_code import ByNvcc, MeasuredCode, by_nvcc, capability_of, measured_code
 from ..session.load import load_specification
@@ -509,12 +510,12 @@ def _source(choice: Choice, name: str) -> str:
         return f"replayed from a recording ({meter})" if of_power else "replayed from a recording"
     simulated = "simulated, " if choice.source == "simulated" else ""
     by = f"{simulated}measured by {choice.measurement.power_source or 'the power sensor'}"
-    if name in ("energy_raw_j", "power_raw_w"):
+    if name in ("energy_raw_j", "power_raw_w", PEAK_POWER):
         return f"{by}, as drawn"
     if name in ("energy_j", "power_w") and "thermal_correction" in choice.measurement.values:
         condition = choice.plan.origin.get("condition")
         return f"{by}, stated for {condition}" if condition else f"{by}, corrected for the temperature"
-    if name not in MEASURED:
+    if name not in (*MEASURED, THROTTLED_SHARE):
         return f"{simulated}computed from the measured values"
     if name in ("energy_j", "power_w", "memory_power_w", "recent_power_1s_w", "recent_power_30s_w"):
         return by

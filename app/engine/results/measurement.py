@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 
 from ...base.records import Finite
+from ...sensors.throttling import THROTTLED
 
 Value = int | Finite | str | bool
 Configuration = Mapping[str, Value]  # one value per tunable parameter and device setting
@@ -19,6 +20,7 @@ MEASURED = (
     *("time_s", "energy_j", "power_w", "observed_clock_mhz", "temperature_c", "memory_power_w"),
     *("core_voltage_mv", "observed_memory_clock_mhz"),
     *("memory_temperature_c", "recent_power_1s_w", "recent_power_30s_w"),
+    *THROTTLED,
 )
 
 

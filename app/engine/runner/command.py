@@ -74,6 +74,7 @@ class CommandRunner(RowByRow, BoardRunner):
         lines: list[str] = []  # what speaks against the figures
         try:
             for _ in range(self._command.spec.repeats):
+                watched.mark()
                 ended = self._command.run(configuration, stop=stop, now_ns=self._gpu.clock.now_ns)
                 if ended.stopped:
                     return None

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any, ClassVar, Final, Protocol
 
+from ...sensors.throttling import throttled_figures
 from ..metering.confidence import Interval, confidence_interval, not_negative
 from ..metering.meter import RISE_S, least_window_s
 from ..metering.span import Span, read_span
@@ -371,6 +372,7 @@ def repeat_watched(
     if watch is None:
         now_ns, times = time.monotonic_ns, {"least_s": TIME_LEAST_S, "most_s": TIME_MOST_S}
     else:
+        watch.mark()
         sensor = watch.sensor()
         least_s = TIME_LEAST_S if sensor is None else least_window_s(sensor)
         now_ns, times = (
@@ -395,6 +397,7 @@ def figures_of_calls(repeated: Repeated, span: Span | None) -> tuple[dict[str, f
         "core_voltage_mv": span.core_voltage_mv,
         "observed_memory_clock_mhz": span.memory_clock_mhz,
         "busy_share": repeated.busy,
+        **throttled_figures(span.throttled),
     }
     if span.power_interval_w is not None:
         low, high = span.power_interval_w

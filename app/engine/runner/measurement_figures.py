@@ -11,8 +11,9 @@ from statistics import fmean, stdev
 from typing import Final
 
 from ...sensors.event_reasons import LIMITING
+from ...sensors.throttling import THROTTLED, throttled_figures
 from ..metering.confidence import Interval, interval_of_repeats, not_negative
-from ..metering.window import Window
+from ..metering.window import PEAK_POWER, THROTTLED_SHARE, Window
 from ..results.evidence import joined
 from ..results.measurement import MEASURED, Configuration, Depth, Measurement, State, source_figures
 from ..specification.model import Specification, evaluate_metrics
@@ -20,7 +21,8 @@ from ..specification.model import Specification, evaluate_metrics
 Figures = dict[str, float]
 Intervals = dict[str, Interval]
 _OF_THE_WORK: Final = ("time_s", "energy_j", "power_w")  # and what a program reports: every repeat has them
-_OF_THE_BOARD: Final = {*MEASURED, "settled", "aftereffect_w"} - {*_OF_THE_WORK}
+_OF_THE_BOARD: Final = {*MEASURED, "settled", "aftereffect_w", PEAK_POWER, THROTTLED_SHARE} - {*_OF_THE_WORK}
+_OVER_REPEATS: Final = {"settled": min, PEAK_POWER: max, THROTTLED_SHARE: max}  # of others the mean
 
 
 def measurement_of(
@@ -111,7 +113,7 @@ def over_repeats(
         for name in dict.fromkeys(name for run in runs for name in run if name not in spec.metrics)
     }
     measured = {name: seen for name, seen in measured.items() if name in _OF_THE_BOARD or len(seen) == len(runs)}
-    means = {name: min(seen) if name == "settled" else fmean(seen) for name, seen in measured.items()}
+    means = {name: _mean_over(name, seen, len(runs)) for name, seen in measured.items()}
     if {"power_w", "time_s"} <= means.keys():
         time_s = sum(run["time_s"] for run in runs)
         means["power_w"] = sum(run["time_s"] * run["power_w"] for run in runs) / time_s
@@ -126,6 +128,13 @@ def over_repeats(
         for name, seen in measured.items():
             values |= {} if name in _OF_THE_BOARD else _scatter(name, seen)
     return values, intervals
+
+
+def _mean_over(name: str, seen: Sequence[float], runs: int) -> float:
+    """A figure over the repeats that have it. A reason that did not hold the clock back in one counts as 0 there."""
+    if name in _OVER_REPEATS:
+        return _OVER_REPEATS[name](seen)
+    return fmean([*seen, *[0.0] * (runs - len(seen) if name in THROTTLED else 0)])
 
 
 def _scatter(name: str, values: Sequence[float]) -> Figures:
@@ -162,8 +171,11 @@ def _measured(window: Window) -> Figures:
         "memory_temperature_c": window.condition.memory_c,
         "recent_power_1s_w": window.condition.fast_w,
         "recent_power_30s_w": window.condition.slow_w,
+        PEAK_POWER: window.peak_power_w,
+        THROTTLED_SHARE: window.throttled_share,
     }
     measured = {name: value for name, value in measured.items() if not math.isnan(value)}
+    measured |= throttled_figures(window.throttled)
     if window.aftereffect_w:
         measured["aftereffect_w"] = window.aftereffect_w
     if window.settled is not None and window.event_reasons & LIMITING:

@@ -18,7 +18,7 @@ from ...sensors.service import Served
 from ..metering.external_meters import meters_beside
 from ..metering.power_source import Energy
 from ..metering.span import Span, read_span, window_of
-from ..metering.watching import Watch, watch
+from ..metering.watching import Watch, mark_all, watch
 from ..metering.window import Window
 from ..results.measurement import Configuration, State, Value
 from ..workloads.command import CommandFailed
@@ -77,6 +77,7 @@ class ServiceHere:
         assert self._load is not None
         assert self._running is not None
         self._gpu.clock.wait(_PAUSE_S, stop)
+        mark_all(self._watches)
         served = self._load.take()
         if how := self._running.why_ended:
             raise CommandFailed(State.RUNTIME, f"the server ended under load: {how}")
@@ -106,6 +107,8 @@ class ServiceHere:
             window,
             power_w=energy.mean_power_w,
             power_interval_w=energy.power_interval_w,
+            peak_power_w=float(np.max([span.sampled_peak_w for span in spans])),  # each board has the limit for itself
+            throttled_share=float(np.max([span.throttled_share for span in spans])),
             event_reasons=reduce(or_, (span.event_reasons for span in spans)),
             power_source=f"{window.power_source}, {len(spans)} boards together",
             evidence=replace(window.evidence, power_w=energy.power_w)
@@ -119,6 +122,7 @@ class ServiceHere:
     ) -> tuple[int, int, float, dict[str, float]] | None:
         """Run the program that is the client: start and end, seconds on the wall, figures; None where stopped."""
         assert self._running is not None
+        mark_all(self._watches)
         outcome = self._service.run_client(configuration, self._running, stop, self._gpu.clock.now_ns)
         if outcome is None:
             return None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import threading
 from contextlib import ExitStack, suppress
+from functools import reduce
+from operator import or_
 from typing import Final, Protocol
 
 import numpy as np
@@ -14,6 +16,7 @@ from ...sensors.clock import ScaledClock
 from ...sensors.gpu import Gpu, NotSupported, SensorError
 from ...sensors.service import Requests, Served, ServesLoad, ServiceLoad
 from ..metering.characterisation.store import known_characterisation
+from ..metering.meter import throttled_share
 from ..metering.power_source import Energy, PowerSource, find_sensor
 from ..metering.window import Window
 from ..results.evidence import EVIDENT, Evidence
@@ -105,6 +108,7 @@ class ServiceModelled:
     def window(self, start_ns: int, end_ns: int, time_s: float) -> Window:
         """The figures of the board, `time_s` for each unit of work."""
         energy = self.energy(start_ns, end_ns)
+        reasons = self._reported("event_reasons", start_ns, end_ns)
         inside = [reading for reading in self._readings if start_ns <= reading.time_ns <= end_ns]
         readings = [(reading.time_ns, *(self._value(reading, name) for name in EVIDENT)) for reading in inside]
         evidence = Evidence.of([(start_ns, end_ns)], energy.times_s, energy.power_w, readings)
@@ -113,11 +117,12 @@ class ServiceModelled:
             power_w=energy.mean_power_w,
             power_interval_w=energy.power_interval_w,
             observed_clock_mhz=self._mean("graphics_clock_mhz", start_ns, end_ns),
-            memory_power_w=math.nan,
             temperature_c=self._mean("temperature_c", start_ns, end_ns),
             core_voltage_mv=self._mean("core_voltage_mv", start_ns, end_ns),
             memory_clock_mhz=self._mean("memory_clock_mhz", start_ns, end_ns),
-            event_reasons=int(np.bitwise_or.reduce(evidence.event_reasons)),
+            event_reasons=reduce(or_, map(int, reasons), 0),
+            peak_power_w=math.nan if self._sensor is None else self._sensor.peak_w(energy.power_w),
+            throttled_share=throttled_share(reasons),
             window_ns=(start_ns, end_ns),
             power_source=f"{self._sensor.words if self._sensor else 'none'}, {self._gpu.info.source}",
             settled=None,
@@ -161,9 +166,12 @@ class ServiceModelled:
         return reading.values[names.index(name)] if name in names else math.nan
 
     def _mean(self, name: str, start_ns: int, end_ns: int) -> float:
-        values = [self._value(reading, name) for reading in self._readings if start_ns <= reading.time_ns <= end_ns]
-        values = [value for value in values if not math.isnan(value)]
+        values = self._reported(name, start_ns, end_ns)
         return float(np.mean(values)) if values else math.nan
+
+    def _reported(self, name: str, start_ns: int, end_ns: int) -> list[float]:
+        values = (self._value(reading, name) for reading in self._readings if start_ns <= reading.time_ns <= end_ns)
+        return [value for value in values if not math.isnan(value)]
 
 
 def _joined(parts: list[Served]) -> Served:

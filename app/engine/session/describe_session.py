@@ -9,13 +9,17 @@ import numpy as np
 
 from ...base.formatting import duration, percent
 from ...sensors.simulated.twin import not_shown
+from ..analysis.costs import costs_of
 from ..analysis.failures import missing_figure, most_frequent
+from ..analysis.own_state import own_state
 from ..analysis.peak_share import peak_share
 from ..analysis.quantities import quantity
 from ..analysis.tradeoff import change_words, relative_change
 from ..formats.names import unit_of
+from ..metering.binding import in_words
 from ..metering.external_meters import BOARD
 from ..models.roofline.operator_floor import OperatorFloor
+from ..models.series import limit_effects
 from ..results.description import Cell, Description, Figure, Listing
 from ..results.measurement import Measurement, scattered
 from ..results.state import Purpose
@@ -75,7 +79,8 @@ def describe_search(plan: SessionPlan, table: ResultTable, seconds: float = math
     if math.isfinite(seconds):
         figures.append(Figure("Took", duration(seconds)))
     unlike = not_shown(plan.origin.get("gpu", ""))
-    return Description(plan.title, plan.gpu, figures, remarks=[*plan.space.notes, *([unlike] if unlike else [])])
+    remarks = [*plan.space.notes, *filter(None, (unlike, in_words(limit_effects(table))))]
+    return Description(plan.title, plan.gpu, figures, remarks=remarks)
 
 
 def _source_of(plan: SessionPlan) -> str:
@@ -100,7 +105,8 @@ def describe_session(
     else:
         measurement = compared.measurement(best)
         standing = describe_standing(plan, measurement)
-        outcome = [*_best(plan, measurement), *standing, *describe_energy_search(plan, compared)]
+        against = _own_state(compared, best)
+        outcome = [*_best(plan, measurement), *against, *standing, *describe_energy_search(plan, compared)]
         listings += [_repeats(plan, measurement), _front(plan, compared)]
     return Description(
         title=f"Session {session}: {plan.title}" if session is not None else plan.title,
@@ -212,6 +218,15 @@ def _best(plan: SessionPlan, best: Measurement) -> Iterator[Figure]:
     share = peak_share(plan, best)
     if share is not None:
         yield Figure("It reaches", share.words)
+
+
+def _own_state(table: ResultTable, best: int) -> Iterator[Figure]:
+    """The best against the board's own state, and what locks cost by themselves."""
+    state = own_state(table, costs_of(table), best)
+    if state is not None:
+        yield Figure("It takes" if state.gain is not None else "It is", state.words)
+        for remark in state.remarks:
+            yield Figure("Of the board", remark)
 
 
 def describe_references(plan: SessionPlan) -> Iterator[Figure]:

@@ -87,6 +87,7 @@ class OneBoard(TunedBoards):
         if not guard.allowed:
             return {}, (f"{', '.join(wanted)} stay as they are: {guard.why_forbidden}",)
         notes = guard.open() if gpu.info.live else ()
+        guard.require_unlocked(wanted)
         refused = {name: why for name in wanted if (why := guard.why_not(name))}
         return {name: values for name, values in wanted.items() if name not in refused}, (*notes, *as_they_are(refused))
 
@@ -103,6 +104,7 @@ class OneBoard(TunedBoards):
     def require_settings(self, names: Sequence[str]) -> None:
         if names and self.gpu.info.live:
             self.guard.open()
+            self.guard.require_unlocked(names)
 
     def require_space(self, spec: Specification, space: SearchSpace) -> None:
         if self.gpu.info.real or spec.kernel is None:
@@ -186,7 +188,7 @@ def _guards(guard: DeviceGuard, others: Sequence[Gpu], space: SearchSpace) -> De
         return first
     together = SeveralBoards(first, [guard.beside(other) for other in others])
     try:
-        together.open()
+        together.open(setting_names(space))
     except WattridgeError:
         together.restore()
         raise

@@ -15,8 +15,10 @@ import numpy as np
 
 from ...base.errors import InputError, WattridgeError
 from ..analysis.failures import missing_figure
+from ..metering.binding import in_words
 from ..models.energy_cost import keep_model, kept_model
-from ..results.measurement import Depth, Measurement, State, same, stated_otherwise
+from ..models.series import limit_effects
+from ..results.measurement import FEWEST, Depth, Measurement, State, same, stated_otherwise
 from ..results.settings import UNTOUCHED
 from ..results.state import SessionState
 from ..runner.base import PreparationFailed, Runner, setting_names
@@ -45,6 +47,7 @@ FLUSH_COUNT = 4096  # ... or this many at once
 _KEEPS_ONE: Final = 4  # evaluations from which one is kept for the best on the untouched board
 AGAIN: Final = 8  # of the first configurations are measured again at the end, on a board as warm as it became,
 AGAIN_SHARE: Final = 3  # one of so many at most
+FIRST: Final = 64  # evaluations, by which power limits without effect are remarked on
 
 
 def run_session(
@@ -155,6 +158,7 @@ class SessionRun(LiveSession):
         self._best_after = 0  # evaluations until the best was found
         self._least_cost = math.inf
         self._best_row: int | None = None
+        self._told_limits = False  # that some power limits are without effect
         self._prepared = False  # the runner has done what it does once
         elapsed_s = self._add_known() if plan.resume is None else self._reopen()
         self._clock = SessionClock(elapsed_s, self._evaluated)
@@ -485,6 +489,11 @@ class SessionRun(LiveSession):
         self._note_costs(range(len(self.table)) if self._best_index in deepened else indices)
         self._clock.mark(self._evaluated)
         self._on_event(MeasurementsAdded(self.session, len(self.table), self._progress()))
+        if not self._told_limits and min(FEWEST, self.plan.space.size) <= self._evaluated <= FIRST:
+            effects = limit_effects(self.table)
+            self._told_limits = any(effect.without_effect for effect in effects)
+            if self._told_limits:
+                self._on_event(SessionRemark(self.session, f"by the first {self._evaluated}: {in_words(effects)}"))
 
     def _needed(self) -> list[int]:
         """The rows whose samples stay in any case: those of the front, and the best."""

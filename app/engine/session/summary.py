@@ -8,10 +8,14 @@ from typing import NotRequired, TypedDict
 import numpy as np
 
 from ...base.records import Count, Finite, Source, Values
+from ..analysis.costs import costs_of
 from ..analysis.failures import most_frequent
+from ..analysis.own_state import OwnState, own_state
 from ..analysis.peak_share import PeakShare, peak_share
+from ..metering.binding import LimitEffect
 from ..metering.gain import Gain
 from ..models.roofline.operator_floor import OperatorFloor
+from ..models.series import limit_effects
 from ..results.measurement import Configuration, State
 from ..results.objectives import Goal, Limit
 from ..results.pareto import front
@@ -77,6 +81,7 @@ class SessionSummary(TypedDict):
     most_frequent_failure: FrequentFailure | None
     seconds: float | None
     best: Entry | None
+    own_state: OwnState | None  # the best against the board's own state; None where no setting was varied
     front: list[Entry]
     objective: str
     limits: list[str]
@@ -89,6 +94,7 @@ class SessionSummary(TypedDict):
     service_starts: ServiceStarts | None
     service_boards: Sequence[Mapping[str, str]] | None  # where there are several, whose joules add up
     notes: list[str]
+    power_limits: Sequence[LimitEffect]  # the effect of each on what was measured; empty where it is not known
     share_of_peak: PeakShare | None
     compiler: str | None
     stated_for: StatedFor | None
@@ -131,6 +137,7 @@ def session_summary(
         "most_frequent_failure": _most_frequent_failure(table),
         "seconds": seconds,
         "best": None if best is None else _entry(compared, best),
+        "own_state": own_state(compared, costs_of(compared), best),
         "front": [_entry(compared, index) for index in front_indices(compared, plan.objective.front, limits)],
         "objective": str(plan.objective),
         "limits": [str(limit) for limit in limits],
@@ -143,6 +150,7 @@ def session_summary(
         "service_starts": _starts(compared),
         "service_boards": boards_of_service(plan.origin),  # where there are several, whose joules add up
         "notes": [*plan.space.notes, *([repeats.words] if repeats is not None else [])],
+        "power_limits": limit_effects(table),
         "share_of_peak": peak_share(plan, compared.measurement(best)) if best is not None else None,
         "compiler": plan.origin.get("compiler"),
         "stated_for": _stated_for(plan),

@@ -371,6 +371,9 @@ def build_space(
         _check_names(parameters, settings, constants)
         for left in levels:  # the settings that stay untouched
             given = {**parameters, **{name: values for name, values in settings.items() if name not in left}}
+            if not given:  # the untouched board, of a program without parameters
+                parts.append(SearchSpace((), np.zeros((1, 0), dtype=np.uint8), 1))
+                continue
             builder = _Builder(given, {**limits.as_names(), **constants}, stop, left)
             for text in _implicit_limit(given, constants, block_size_names):
                 builder.restrict(text, "implicit limit")
@@ -383,7 +386,7 @@ def build_space(
     except InputError as error:
         place = ": ".join(part for part in (where, error.where) if part)
         raise InputError(error.what, place, error.remedy) from None
-    space = parts[0] if len(levels) == 1 else joined(parts, (*parameters, *settings), settings)
+    space = parts[0] if levels == [()] else joined(parts, {**parameters, **settings}, settings)
     return replace(space, build_seconds=time.perf_counter() - start, notes=notes)
 
 

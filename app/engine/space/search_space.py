@@ -336,6 +336,12 @@ class SearchSpace:
         return [column_of(p.values) for p in self.parameters]
 
     @cached_property
+    def _ordered_columns(self) -> list[npt.NDArray[np.generic]]:
+        """The values by which they are in order: numbers where they are, those of an untouched setting last."""
+        of_values = zip(self.parameters, self._columns_of_values, strict=True)
+        return [p.numbers if UNTOUCHED in p.values and p.numbers is not None else column for p, column in of_values]
+
+    @cached_property
     def _code_of_value(self) -> list[dict[Value | None, int]]:
         return [{value: code for code, value in enumerate(p.values)} for p in self.parameters]
 
@@ -345,7 +351,7 @@ class SearchSpace:
 
     @cached_property
     def _neighbours(self) -> Neighbours:
-        return Neighbours(self.codes, self._index, self._columns_of_values)
+        return Neighbours(self.codes, self._index, self._ordered_columns)
 
 
 def compacted(
@@ -362,13 +368,16 @@ def compacted(
     return tuple(kept), codes.astype(smallest_dtype([len(p.values) for p in kept]), copy=False)
 
 
-def joined(parts: Sequence[SearchSpace], names: Sequence[str], settings: Collection[str]) -> SearchSpace:
-    """One space of several, in which a setting that a part lacks is untouched."""
+def joined(
+    parts: Sequence[SearchSpace], given: Mapping[str, Sequence[Value] | Value], settings: Collection[str]
+) -> SearchSpace:
+    """One space of several, in which a setting that a part lacks is untouched; values in the order in which given."""
     listed: dict[str, dict[Value, int]] = {}
-    for name in names:
-        values = [value for part in parts for p in part.parameters if p.name == name for value in p.values]
+    for name, order in given.items():
+        taken = dict.fromkeys(v for part in parts for p in part.parameters if p.name == name for v in p.values)
+        first = [value for value in order if value in taken] if isinstance(order, list | tuple) else []
         unset = [UNTOUCHED] if any(name not in part.names for part in parts) else []
-        listed[name] = {value: code for code, value in enumerate(dict.fromkeys([*values, *unset]))}
+        listed[name] = {value: code for code, value in enumerate(dict.fromkeys([*first, *taken, *unset]))}
     tables = []
     for part in parts:
         columns = []

@@ -128,7 +128,7 @@ class Box:
 
 def _by_value(space: SearchSpace) -> tuple[SearchSpace, Rows | None]:
     """The space with every parameter's values in ascending order, and which row each of its rows is; None: the same."""
-    columns = [column_of(parameter.values) for parameter in space.parameters]
+    columns = [column_of(p.values) if p.numbers is None else p.numbers for p in space.parameters]
     orders = [
         np.argsort(column, kind="stable") if column.dtype.kind in "bif" else np.arange(len(column))
         for column in columns

@@ -18,6 +18,7 @@ from ..channel import CHANNELS, PowerSample, Reading, channel
 from ..clock import Clock, HostClock
 from ..event_reasons import EventReason
 from ..gpu import GpuInfo, GpuLost, Held, NoDriver, NotSupported, PowerLimit, SensorError
+from ..pci import asleep
 from .binding import AUTO, GRAPHICS_CLOCK, MEMORY_CLOCK, AmdSmi, Metrics, known
 from .library import LIBRARY, AmdLibrary
 
@@ -92,6 +93,9 @@ STEP_MHZ: Final = 10  # between the graphics clocks that are offered; the driver
 _SLOW_S: Final = 1.0
 _HELD_S: Final = 2 * _SLOW_S
 _NOT_REPORTED: Final = "this board does not report it"
+_POWERS: Final = ("power_average_w", "power_instant_w")  # MI300 has no average, MI200 no present value
+_OTHER_DIE: Final = "this is the second die of the board: the first one reports the power of both"
+_COMPARED_S: Final = 0.1  # over which the energy counter is compared with the power when a board is opened
 _NOT_OF_AMD: Final = {
     "sm_clock_mhz": "AMD boards have one graphics clock",
     "memory_power_w": "AMD SMI does not report it",
@@ -157,8 +161,14 @@ class AmdGpu:
                 self._missing[value] = _NOT_REPORTED
         if "utilisation_percent" not in self._missing:
             self._missing.pop("event_reasons", None)  # idle is known at least
+        powers = [item for item in _POWERS if item not in self._missing]
+        if len(powers) == 1:
+            self._missing |= {item: f"{_NOT_REPORTED}, but {powers[0]}" for item in _POWERS if item != powers[0]}
+        self._dies = "MI250" in name  # and MI250X: boards with two dies
+        if self._dies and not powers:
+            self._missing |= dict.fromkeys(_POWERS, _OTHER_DIE)
         self._hold()
-        self._probe_counter()
+        self._probe_counter(now[powers[0]] if powers else math.nan)
         self.info = self._describe(index, name)
         available = {*now, *self._held} - set(self._missing)
         self.channels = tuple(
@@ -343,9 +353,18 @@ class AmdGpu:
 
     # --- opening ------------------------------------------------------------------------------------------------------
 
-    def _probe_counter(self) -> None:
+    def _probe_counter(self, power_w: float) -> None:
         try:
+            if self._dies and math.isnan(power_w):
+                raise NotSupported(_OTHER_DIE)
+            begun_j, begun_s = self.energy_j(), time.monotonic()
+            time.sleep(_COMPARED_S)
             self._held["energy_j"] = self.energy_j()
+            counted_w = (self._held["energy_j"] - begun_j) / (time.monotonic() - begun_s)
+            if not counted_w:
+                raise NotSupported("the energy counter stands still")
+            if counted_w > 10 * power_w or counted_w < power_w / 10:  # as on some boards: ROCm/amdsmi, issue 38
+                raise NotSupported(f"it counts {counted_w:.3g} W where the board reports {power_w:.3g} W")
         except GpuLost:
             raise
         except SensorError as error:
@@ -371,17 +390,22 @@ class AmdGpu:
                 f"{'average' if 'power_instant_w' in self._missing else 'instant'} power, polled: {self._no_counter}"
                 if self._no_counter
                 else "the board's energy counter, read every 20 ms"
-            ),
+            )
+            + (", of both dies of the board" if self._dies and not set(_POWERS) <= set(self._missing) else ""),
         )
 
 
 def _identified(library: AmdLibrary) -> list[tuple[ctypes.c_void_p, str]]:
-    """(handle, UUID) of every board, in AMD SMI's order; no UUID where a board does not answer.
+    """(handle, UUID) of every board, in AMD SMI's order; no UUID where a board does not answer, or is left asleep.
 
     Boards without a serial number share a UUID: theirs is followed by their PCI address.
     """
     handles = library.ask(AmdSmi.boards)
-    uuids = [_answer(library, AmdSmi.uuid, handle) for handle in handles]
+    sleeping = {board.address for board in asleep("amd")}
+    left = [bool(sleeping) and _answer(library, AmdSmi.pci, handle) in sleeping for handle in handles]
+    uuids = [
+        "" if rests else _answer(library, AmdSmi.uuid, handle) for handle, rests in zip(handles, left, strict=True)
+    ]
     results = []
     for handle, own in zip(handles, uuids, strict=True):
         uuid = PREFIX + own if own else ""

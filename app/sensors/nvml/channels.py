@@ -15,6 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from ..channel import PowerSample
@@ -33,12 +34,22 @@ _UNKNOWN_STATE = 32  # NVML_PSTATE_UNKNOWN
 
 # Field values: channel -> (field, scope, factor to the channel's unit). Read together in one call.
 _POWER_AVERAGE, _POWER_INSTANT, _MEMORY_TEMPERATURE = 185, 186, 82
-_MEMORY_SCOPE = 2  # NVML_POWER_SCOPE_MEMORY
+_MODULE_SCOPE, _MEMORY_SCOPE = 1, 2  # NVML_POWER_SCOPE_*; a module is GPU and processor together, as a GH200
 POWER_FIELDS: dict[str, tuple[int, int]] = {
     "power_instant_w": (_POWER_INSTANT, 0),
     "power_average_w": (_POWER_AVERAGE, 0),
     "memory_power_w": (_POWER_AVERAGE, _MEMORY_SCOPE),
+    "module_power_w": (_POWER_INSTANT, _MODULE_SCOPE),
 }
+
+_OF_THE_BOARD = ("Power", "Energy", "Samples")  # in the names of functions
+
+
+def of_the_board(function: str, arguments: Sequence[Any]) -> bool:
+    """Whether the driver answers for a MIG slice with the whole board's watts, joules or limits, or time under them."""
+    is_power = any(word in function for word in _OF_THE_BOARD)
+    return is_power or (function == "nvmlDeviceGetFieldValues" and arguments[0] != [_MEMORY_TEMPERATURE])
+
 
 # nvmlValueType_t -> member of the nvmlValue_t union
 _UNION_MEMBER = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")
@@ -221,6 +232,7 @@ def wall_minus_monotonic_ns() -> int:
     return lead_ns
 
 
+MODULES = Path("/proc/driver/nvidia/version")
 _PERIOD_S = 1.0  # never more often
 _DUTY = 20  # and never more than a twentieth of the time: on some boards one call takes a second
 _TIMEOUT_S = 5.0
@@ -308,7 +320,11 @@ class VoltageReader:
         begin_ns = time.monotonic_ns()
         try:
             value = parse_voltage_mv(self._ask(self._uuid))
-            self._unavailable = None if value is not None else "NVML has no voltage and nvidia-smi reports none here"
+            is_open = MODULES.is_file() and "Open Kernel Module" in MODULES.read_text("utf-8", "replace")
+            where = "with the open kernel modules" if is_open else "here"
+            self._unavailable = (
+                None if value is not None else f"NVML has no voltage and nvidia-smi reports none {where}"
+            )
         except (OSError, subprocess.SubprocessError) as error:
             value = None
             reason = "it failed" if isinstance(error, subprocess.SubprocessError) else str(error)

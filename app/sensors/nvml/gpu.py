@@ -29,9 +29,11 @@ from .channels import (
     PowerBuffer,
     Query,
     VoltageReader,
+    of_the_board,
     power_usage_query,
     watts,
 )
+from .fields import LIMITS, answered_fields, read_fields, throttle_fields
 from .library import LIBRARY, NvmlLibrary
 
 _PREFIX = "nvmlDeviceWorkloadPowerProfile"
@@ -139,6 +141,7 @@ def _first_answer(ask: Callable[..., Any], functions: Sequence[str]) -> Any:
 
 
 _MEMORY_CLOCK = 2  # NVML_CLOCK_MEM
+SLICE = "a MIG slice has no power of its own: the driver reports the whole board's, under its GPU- UUID"
 _TOO_SLOW_S = 0.25e-3  # a call that takes longer is not made at every read
 _CLOCKS_TIMEOUT_S = 5.0
 
@@ -153,12 +156,16 @@ T = TypeVar("T")
 _Asked = tuple[Query, str, tuple[Any, ...]]  # what is asked, by which function, with which arguments
 
 
-def boards(library: NvmlLibrary = LIBRARY) -> list[tuple[int, str, str]]:
-    """(index, UUID, name) of every board the driver shows to this user. Raises NoDriver and SensorError."""
+def boards(library: NvmlLibrary = LIBRARY, addresses: Sequence[str] | None = None) -> list[tuple[int, str, str]]:
+    """(index, UUID, name) of every board the driver shows to this user. Raises NoDriver and SensorError.
+
+    With `addresses`, of the boards at these PCI addresses alone: asking for a board's handle wakes it.
+    """
     results = []
-    for index in range(library.call("nvmlDeviceGetCount")):
+    for place in range(library.call("nvmlDeviceGetCount")) if addresses is None else addresses:
         try:
-            handle = library.call("nvmlDeviceGetHandleByIndex", index)
+            handle = library.call(f"nvmlDeviceGetHandleBy{'Index' if addresses is None else 'PciBusId'}", place)
+            index = place if isinstance(place, int) else int(library.call("nvmlDeviceGetIndex", handle))
             name = _text(library.call("nvmlDeviceGetName", handle))
             results.append((index, _text(library.call("nvmlDeviceGetUUID", handle)), name))
         except NoDriver:
@@ -172,12 +179,13 @@ class NvmlGpu:
     """One real board. Quick channels are asked at every read, slow ones by a thread of their own and held meanwhile.
 
     Opening asks everything once: what fails then is a channel that is not available, with the driver's reason.
-    Raises NoDriver, GpuLost or SensorError when opened. `voltage` None leaves nvidia-smi alone.
+    Raises NoDriver, GpuLost or SensorError when opened. `voltage` None leaves nvidia-smi alone. `index` may be the UUID
+    of a MIG slice, whose power, energy and limits are not available.
     """
 
     def __init__(
         self,
-        index: int,
+        index: int | str,
         *,
         library: NvmlLibrary = LIBRARY,
         clock: Clock | None = None,
@@ -188,8 +196,10 @@ class NvmlGpu:
         self._lost = False
         library.open()
         self._generation = library.generation
-        self._handle = library.call("nvmlDeviceGetHandleByIndex", index)
+        self._handle = library.call(f"nvmlDeviceGetHandleBy{'UUID' if isinstance(index, str) else 'Index'}", index)
+        self._slice = False
         self._uuid = _text(self._ask("nvmlDeviceGetUUID"))
+        self._slice = self._uuid.startswith("MIG-") or bool(self._ask_or_none("nvmlDeviceIsMigDeviceHandle"))
         self._voltage = voltage(self._uuid) if voltage else None  # begins now, since nvidia-smi takes longest
         self._missing = {"junction_temperature_c": "NVML does not report it"}  # channel -> why it is not available
         self._held: dict[str, float] = {}  # what the slow thread read last
@@ -206,7 +216,8 @@ class NvmlGpu:
             self._probe_power_usage(capability)
             self._buffer = PowerBuffer(self._ask)
             self._probe_voltage()
-            self.info = self._describe(index, capability)
+            self.info = self._describe(0 if isinstance(index, str) else index, capability)
+            self._throttle_fields = answered_fields(self._ask_or_none, throttle_fields(self.info.driver))
         except SensorError:
             if self._voltage is not None:
                 self._voltage.stop()
@@ -257,6 +268,10 @@ class NvmlGpu:
         """The energy counter, asked now (about 4 ms). Raises NotSupported, GpuLost."""
         return float(self._ask("nvmlDeviceGetTotalEnergyConsumption")) * 1e-3
 
+    def throttled_ns(self) -> Mapping[str, int]:
+        """For how long each reason has held the clock back, asked now. Raises GpuLost, SensorError."""
+        return read_fields(self._ask, self._throttle_fields)
+
     def ask_power_w(self, channel: str) -> float:
         """One power channel asked alone, as a measure of what a read costs. Raises NotSupported, GpuLost."""
         field = dict(self._fields).get(channel)
@@ -301,6 +316,14 @@ class NvmlGpu:
             f"requested_{name}": mhz for name, mhz in locks_mhz.items() if f"requested_{name}" not in self._missing
         }
 
+    def standing(self) -> dict[str, float | None]:
+        """Persistence mode (1: on), and application clocks with their defaults in MHz; None where not reported."""
+        found = {"persistence_mode": self._ask_or_none("nvmlDeviceGetPersistenceMode")}
+        for name, kind in (("graphics_clock_mhz", 0), ("memory_clock_mhz", _MEMORY_CLOCK)):
+            found[name] = self._ask_or_none("nvmlDeviceGetApplicationsClock", kind)
+            found[f"default_{name}"] = self._ask_or_none("nvmlDeviceGetDefaultApplicationsClock", kind)
+        return found
+
     def why_not_set(self, setting: str) -> str | None:
         """Why this board would refuse a setting, power_limit_w or graphics_clock_mhz for instance, if that is known.
 
@@ -316,8 +339,7 @@ class NvmlGpu:
             if limit.minimum_w is None or limit.maximum_w is None:
                 return "this board does not let its power limit be set"
             return None if limit.minimum_w < limit.maximum_w else "this board has but one power limit"
-        mode = self._ask_or_none("nvmlDeviceGetMigMode")
-        if mode and mode[0]:
+        if self._slice or self._partitioned:
             return "the board is partitioned (MIG), and its clocks cannot be set then"
         least, words = _LOCKS[setting]
         if (self.info.compute_capability or least) < least and "requested_graphics_clock_mhz" in self._missing:
@@ -336,6 +358,8 @@ class NvmlGpu:
     # --- asking -------------------------------------------------------------------------------------------------------
 
     def _ask(self, function: str, *arguments: Any) -> Any:
+        if self._slice and of_the_board(function, arguments):
+            raise NotSupported(SLICE)
         return self._library.call(function, self._handle, *arguments)
 
     def _ask_or_none(self, function: str, *arguments: Any) -> Any:
@@ -346,6 +370,11 @@ class NvmlGpu:
             raise
         except SensorError:
             return None
+
+    @property
+    def _partitioned(self) -> bool:
+        mode = self._ask_or_none("nvmlDeviceGetMigMode")
+        return bool(mode and mode[0])
 
     def _values(self, query: Query, function: str, arguments: tuple[Any, ...]) -> tuple[float, ...]:
         """A query's values, NaN if it failed. Raises GpuLost, NoDriver."""
@@ -489,11 +518,18 @@ class NvmlGpu:
     def _describe(self, index: int, capability: tuple[int, int] | None) -> GpuInfo:
         limits = self._ask_or_none("nvmlDeviceGetPowerManagementLimitConstraints")
         memory = self._ask_or_none("nvmlDeviceGetMemoryInfo")
-        if self._buffer.unavailable is None:
+        if self._slice:
+            power_source = SLICE
+        elif self._buffer.unavailable is None:
             power_source = "the driver's buffer of power samples"
         else:
             polled = "average" if "power_instant_w" in self._missing else "instant"
             power_source = f"{polled} power, polled: {self._buffer.unavailable}"
+        if self._partitioned:
+            power_source += ", of the whole board with all its MIG slices"
+        enforced_w = _watt_or_none(self._ask_or_none("nvmlDeviceGetEnforcedPowerLimit"))
+        limits_mw = read_fields(self._ask, answered_fields(self._ask_or_none, LIMITS))
+        acting_w = [limit_w for limit_w in (enforced_w, _watt_or_none(limits_mw.get("current"))) if limit_w]
         try:
             driver = _text(self._library.call("nvmlSystemGetDriverVersion"))
         except SensorError:
@@ -508,7 +544,10 @@ class NvmlGpu:
                 minimum_w=limits[0] * 1e-3 if limits else None,
                 maximum_w=limits[1] * 1e-3 if limits else None,
                 default_w=_watt_or_none(self._ask_or_none("nvmlDeviceGetPowerManagementDefaultLimit")),
-                current_w=_watt_or_none(self._ask_or_none("nvmlDeviceGetEnforcedPowerLimit")),
+                current_w=min(acting_w, default=None),
+                set_w=_watt_or_none(self._ask_or_none("nvmlDeviceGetPowerManagementLimit")),
+                requested_w=_watt_or_none(limits_mw.get("requested")),
+                enforced_w=enforced_w,
             ),
             compute_capability=capability,
             multiprocessors=self._count_multiprocessors(capability),

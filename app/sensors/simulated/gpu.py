@@ -21,6 +21,7 @@ from ..channel import CHANNELS, Channel, PowerSample, Reading, channel
 from ..clock import Clock, HostClock
 from ..gpu import Execution, GpuInfo, GpuProcess, Load, NotSupported, PowerLimit, SensorError
 from ..service import Argument, Served, ServiceLoad
+from ..throttling import COUNTED
 from . import laws
 from .physics import Physics
 from .sensor import BufferedPower, EnergyCounter, PolledPower
@@ -165,6 +166,12 @@ class SimulatedGpu:
         with self._lock:
             self._now()
             return self._physics.history.energy_j(time_ns)
+
+    def throttled_ns(self) -> Mapping[str, int]:
+        """For how long each limit that is simulated has held the clock back, exactly."""
+        with self._lock:
+            now_ns = self._now()
+            return {name: self._physics.throttled_ns(COUNTED[name], now_ns) for name in ("power", "thermal")}
 
     def graphics_clocks_mhz(self) -> Sequence[int]:
         """Supported graphics clocks, ascending."""

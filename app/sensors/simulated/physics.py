@@ -33,6 +33,7 @@ _PER_DEGREE: Final = 0.02
 _PER_DEGREE_S: Final = 0.001
 _THERMAL_MARGIN_C: Final = 2.0
 _WHOLE: Final = 1e-9  # of a launch
+_HOLD_BACK: Final = (EventReason.POWER_CAP, EventReason.SOFTWARE_THERMAL)  # the limits that are simulated
 
 
 class Physics:
@@ -62,6 +63,7 @@ class Physics:
         self._rest_c = laws.settled(twin, self._idle)[1]
         self._temperature_c = self._rest_c  # at the start of the piece
         self.reasons = EventReason.NONE
+        self._throttled_ns: dict[EventReason, int] = {}  # of the pieces before
         self.clock_mhz = twin.clocks.idle_mhz
         self._open(start_ns)
 
@@ -107,6 +109,11 @@ class Physics:
     def _wanted_memory_mhz(self) -> int:
         """While the clocks are up."""
         return self.locked_memory_mhz or self._twin.clocks.memory_mhz[-1]
+
+    def throttled_ns(self, reason: EventReason, now_ns: int) -> int:
+        """For how long a reason has acted, to a time within the present piece."""
+        present_ns = now_ns - self._start_ns if self.reasons & reason else 0
+        return self._throttled_ns.get(reason, 0) + present_ns
 
     def temperature_c(self, now_ns: int) -> float:
         """At a time within the present piece."""
@@ -185,6 +192,7 @@ class Physics:
         """Carry the state to the end of the piece."""
         elapsed_ns = end_ns - self._start_ns
         seconds = elapsed_ns / 1e9
+        self._throttled_ns = {reason: self.throttled_ns(reason, end_ns) for reason in _HOLD_BACK}
         before_c, self._temperature_c = self._temperature_c, self._warmed(elapsed_ns)
         self._control_power(seconds)
         self._control_temperature(seconds, self._temperature_c - before_c)

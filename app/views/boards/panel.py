@@ -25,6 +25,7 @@ from PySide6.QtWidgets import (
 
 from ...base.errors import WattridgeError
 from ...base.formatting import UNKNOWN
+from ...engine.control.outside import held_elsewhere
 from ...sensors.gpu import LIVE, GpuProcess, ListsProcesses, SensorError
 from ...sensors.remote.address import Address, parse_address
 from ...sensors.remote.run_there import RemoteBoard, boards_there
@@ -130,7 +131,7 @@ def processes_of(boards: Sequence[WatchedBoard]) -> Found:
 
 
 _TICK_MS = 500
-_PROCESSES_EVERY = 4  # ticks
+_PROCESSES_EVERY, _HELD_EVERY = 4, 20  # ticks
 _COLUMNS = ("Board", "PID", "Process", "Memory", "GPU share", "Use")
 _FIGURES = (1, 3, 4)  # columns of numbers
 
@@ -146,12 +147,14 @@ class BoardsPanel(Panel):
         self._ticks = 0
         tip = "Watch a simulated board, a recording, or the boards of another machine beside the others"
         self.add = menu_button("Add a board", tip, self._fill_menu, self._add_chosen)
+        self.held = PlainLabel(wrap=True, selectable=True)  # what other tools have set, and which run
         self.note = PlainLabel(wrap=True, muted=True)
         self.processes = QTableWidget(0, len(_COLUMNS))
         self._set_up_table()
         self._lay_out()
         self._tasks = TaskQueue(self, context.bridge.report)
         self._asking = LatestTask(self, self._show_processes, self._processes_failed)
+        self._looking = LatestTask(self, self._show_held)
         self._timer = timer(self, self._tick, _TICK_MS)
         beat().struck.connect(self._show_present)
         self._tasks.run(gpu_selectors, self._selectors.extend)
@@ -189,7 +192,7 @@ class BoardsPanel(Panel):
         scroll.setWidgetResizable(True)
         scroll.setFrameShape(QScrollArea.Shape.NoFrame)
         scroll.setWidget(inside)
-        vbox(top, (scroll, 2), self.note, (self.processes, 1), of=self, margins=6)
+        vbox(top, (scroll, 2), self.held, self.note, (self.processes, 1), of=self, margins=6)
 
     def shutdown(self) -> None:
         """End what runs in the background; the boards are the window's."""
@@ -261,7 +264,15 @@ class BoardsPanel(Panel):
         if self._ticks % _PROCESSES_EVERY == 0 and not self._asking.busy:
             boards = list(self._boards.all)
             self._asking.run(lambda _: processes_of(boards))
+        if self._ticks % _HELD_EVERY == 0 and not self._looking.busy:
+            gpus = [board.gpu for board in self._boards.all]
+            self._looking.run(lambda stop: [held.text for gpu in gpus for held in held_elsewhere(gpu, stop)])
         self._ticks += 1
+
+    @Slot(object)
+    def _show_held(self, lines: list[str]) -> None:
+        self.held.setText("\n".join(dict.fromkeys(lines)))
+        self.held.setVisible(bool(lines))
 
     @Slot(object)
     def _show_processes(self, reports: Found) -> None:

@@ -30,6 +30,7 @@ from ...engine.control import installing
 from ...engine.control.client import Asking, read_only
 from ...engine.control.device_log import BY_HAND, Change, changes_of
 from ...engine.control.profiles import delete_profile, profiles_of, save_profile
+from ...engine.metering.binding import effect_now
 from ...engine.results.settings import PROFILE, Setting, in_words, requested_profiles, unit
 from ...engine.results.state import Purpose, SessionState
 from ...engine.session import events
@@ -238,7 +239,7 @@ def _install(stop: threading.Event) -> tuple[str, Any]:
     return f"The helper is installed: {report['done'][0]}. Control can be switched on now.", installing.why_install()
 
 
-_STATE_LINES, _MESSAGE_LINES = 3, 3  # room for words, whether there are any or not
+_STATE_LINES, _MESSAGE_LINES, _FACT_LINES = 3, 3, 3  # room for words, whether there are any or not
 _FORM_PX = 560  # at most: fields as wide as the window could not be read along
 _BESIDE_PX = 1000  # from this width of the panel on, the log stands beside the form
 _OFF = "Nothing can be applied until control is switched on."
@@ -386,6 +387,7 @@ class ControlPanel(Panel):
         self.rows.changed.connect(self._set_buttons)
         self.rows.changed.connect(self._refusal_over)
         self.rows.refused.connect(self._refuse)
+        _reserve(self.rows.facts["power_limit_w"], _FACT_LINES)
         buttons = (self.apply, self.keep, self.back, self.restore, self.profiles, self.save, self.delete)
         last = (self.script, self.unit, self.helper.button, self.log.tabs, self.log.table)
         for above, below in pairwise((self.switch, *self.rows.in_order, *buttons, *last)):
@@ -580,6 +582,7 @@ class ControlPanel(Panel):
             value = now.get(name, math.nan)
             label.setText(UNKNOWN if math.isnan(value) else f"now {value:.0f} {unit(name)}")
             label.setToolTip(f"{CHANNELS[name].label}, as the board reports it now")
+        self.rows.show_effect(effect_now(self._context.boards.current.trace, self.rows.limit.value()))
 
     @Slot()
     def _set_buttons(self) -> None:

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from ...base.formatting import UNKNOWN
+from ...engine.metering.binding import LimitEffect, in_words
 from ...engine.results.settings import (
     PROFILE,
     WORDS,
@@ -101,7 +102,7 @@ class SettingRows(QObject):
         self._choices = choices
         self._limit = gpu.info.power_limit
         self.boxes: dict[str, QCheckBox] = {}
-        self.facts: dict[str, QLabel] = {}
+        self.facts: dict[str, PlainLabel] = {}
         self.present: dict[str, QLabel] = {}  # by channel
         graphics, memory = choices.graphics_mhz or (0,), choices.memory_mhz or (0,)
         self.low, self.high, self.memory = ClockBox(graphics), ClockBox(graphics), ClockBox(memory)
@@ -170,6 +171,13 @@ class SettingRows(QObject):
         """The workload power profiles that are requested now."""
         now = f"Requested now: {names}; what is" if names else "What is"
         self.facts[PROFILE].setText(f"{now} chosen takes its place")
+
+    def show_effect(self, effect: LimitEffect | None) -> None:
+        """Say beside the limit that it is without effect on what runs, where no clock is chosen with it."""
+        others = any(box.isChecked() for name, box in self.boxes.items() if name != "power_limit_w")
+        shown = effect is not None and effect.without_effect and self.limit.isEnabled() and not others
+        words = f". Now, {in_words([effect])}" if effect and shown else ""
+        self.facts["power_limit_w"].setText(f"{self._facts('power_limit_w')}{words}")
 
     def take_typed(self) -> None:
         """What is typed counts, also before the fields are left."""
@@ -249,7 +257,8 @@ class SettingRows(QObject):
             return ""  # until it is known which are requested
         if name == "power_limit_w":
             low, high, default = self._limit.minimum_w, self._limit.maximum_w, self._limit.default_w
-            return f"{low:g} to {high:g} W, by default {default:g} W" if default else f"{low:g} to {high:g} W"
+            facts = [f"{low:g} to {high:g} W", f"by default {default:g} W" if default else "", self._limit.from_outside]
+            return ", ".join(filter(None, facts))
         clocks = self._choices.graphics_mhz if name == "graphics_clock_mhz" else self._choices.memory_mhz
         if name == "memory_clock_mhz":
             return f"{', '.join(str(clock) for clock in clocks[:8])} MHz; by default not locked"

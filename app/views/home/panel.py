@@ -352,7 +352,7 @@ class Facts:
 def find_facts(store: Store, gpu: Gpu) -> Facts:
     """`gpu` is the board that is shown. Raises WattridgeError if the store cannot be read."""
     selectors = gpu_selectors()
-    real = [label.partition(": ")[2] for selector, label in selectors if is_real(selector)]
+    real = [label.partition(": ")[2] for selector, label in selectors if is_real(selector) or "(asleep)" in label]
     return Facts(store.sessions(SESSIONS_SHOWN), Settings().recent[:FILES_SHOWN], real, example_on(gpu, selectors))
 
 
@@ -387,7 +387,7 @@ _FILES = (
 )
 # Of the example on the clock of a simulated board, measured: 320 to 430 s, but for those below; right within a half.
 _EXAMPLE_S = 360.0
-_EXAMPLES_S = {"simulated:h200": 105.0, "simulated:k20x": 1150.0}
+_EXAMPLES_S = {"simulated:h200": 105.0, "simulated:k20x": 1150.0, "simulated:mi210": 200.0}
 _FEW_S = 10.0  # below that this computer's own work counts
 _NARROW_PX, _WIDEST_PX = 620, 1240
 _REFRESH_MS = 300  # after an event of the engine: several may come at once

@@ -149,11 +149,13 @@ class CapsPlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph has 
         kept = pg.mkPen(theme.colours().muted, width=1, style=Qt.PenStyle.DotLine)
         plot.addItem(pg.PlotCurveItem(along, along, pen=kept))
         plot.addItem(pg.PlotCurveItem(along, caps.power(along), pen=pg.mkPen(colour, width=2), antialias=True))
-        plot.addItem(pg.ScatterPlotItem(caps.limit_w, caps.power_w, symbol="o", size=8, pen=None, brush=colour))
+        from_w = caps.without_effect_from_w or float("inf")
+        dots = [theme.colours().base if limit_w >= from_w else colour for limit_w in caps.limit_w]
+        plot.addItem(pg.ScatterPlotItem(caps.limit_w, caps.power_w, symbol="o", size=8, pen=colour, brush=dots))
         speed = 100 * caps.rate / caps.rate[-1]
         modelled = 100 * caps.speed(along)
         self._speed.addItem(pg.PlotCurveItem(along, modelled, pen=pg.mkPen(colour, width=2), antialias=True))
-        self._speed.addItem(pg.ScatterPlotItem(caps.limit_w, speed, symbol="o", size=8, pen=None, brush=colour))
+        self._speed.addItem(pg.ScatterPlotItem(caps.limit_w, speed, symbol="o", size=8, pen=colour, brush=dots))
         line = pg.PlotCurveItem(speed, 100 * caps.energy, pen=pg.mkPen(colour, width=1.5), antialias=True)
         points = pg.ScatterPlotItem(speed, 100 * caps.energy, symbol="s", size=8, pen=None, brush=colour)
         for item in (line, points):

@@ -292,6 +292,8 @@ def caps_legend(shown: ClockFit) -> str:
     if shown.caps is None:
         return "No power limits were measured: tick 'Power limits too' beside 'Fit a clock sweep'."
     entries = [(colours.vermillion, "●", "under a power limit"), (colours.muted, "┈┈", "power equal to the limit")]
+    if shown.caps.without_effect_from_w is not None:
+        entries.insert(1, (colours.vermillion, "○", "without effect: the load cannot reach it"))
     if shown.comparison is not None:
         entries.append((colours.blue, "○", "with a locked clock"))
     return _legend(entries)

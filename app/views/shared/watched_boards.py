@@ -27,7 +27,8 @@ from ...base.errors import InputError, WattridgeError
 from ...engine.session import events
 from ...sensors.clock import ScaledClock
 from ...sensors.gpu import Gpu
-from ...sensors.select import HOST, OPENCL, gpu_selectors, open_gpu
+from ...sensors.pci import PCI, asleep
+from ...sensors.select import DEFAULT_TWIN, HOST, OPENCL, amd_boards, gpu_selectors, open_gpu, real_boards
 from ...sensors.trace.alarms import Alarm, AlarmKind, AlarmRules
 from ...sensors.trace.live_board import LiveBoard
 from ...sensors.trace.sampler import SensorEvent
@@ -169,16 +170,19 @@ def watched_gpu(
 ) -> Gpu:
     """Open a GPU to be watched; `speed` is of one that is not real. Setting `give_up` ends a wait for another machine.
 
-    Raises InputError and SensorError, each one line with the remedy.
+    Where every board sleeps and none is named, a simulated one opens. Raises InputError and SensorError, each one line
+    with the remedy.
     """
+    if selector is None and asleep() and not (real_boards() or amd_boards()):
+        selector = f"simulated:{DEFAULT_TWIN}"
     if math.isinf(speed):
         raise InputError("a window cannot show a GPU that runs infinitely fast", "--speed", "a finite one, such as 100")
     return open_gpu(selector, seed=seed, speed=speed, remote=True, give_up=give_up)
 
 
 def is_real(selector: str) -> bool:
-    """Whether a selector names a real board, with sensors."""
-    return in_real_time(selector) and selector != HOST and not selector.startswith(OPENCL)
+    """Whether a selector names a real board, with sensors, that does not sleep."""
+    return in_real_time(selector) and selector != HOST and not selector.startswith((OPENCL, PCI))
 
 
 def in_real_time(selector: str) -> bool:

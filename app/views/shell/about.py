@@ -20,6 +20,7 @@ from PySide6.QtWidgets import QDialog, QTextBrowser, QWidget
 
 from ... import __version__
 from ...sensors.gpu import Gpu, PowerLimit
+from ...sensors.throttling import throttled_s, throttled_words
 from ..shared.widgets import button, hbox, vbox
 from .log import last_lines, open_log_folder
 
@@ -52,6 +53,7 @@ def board_facts(gpu: Gpu) -> list[tuple[str, str]]:
         ("Multiprocessors", str(info.multiprocessors or "")),
         ("Memory", f"{info.memory_mib:.0f} MiB" if info.memory_mib else ""),
         ("Power limit", _limit_text(info.power_limit)),
+        ("Clocks", throttled_words(throttled_s(gpu))),
         ("Power source", info.power_source),
     ]
     return [(what, value) for what, value in facts if value]
@@ -93,7 +95,7 @@ def _limit_text(limit: PowerLimit) -> str:
         return ""
     bounds = (limit.minimum_w, limit.maximum_w)
     between = f" ({bounds[0]:.0f} to {bounds[1]:.0f} W)" if bounds[0] is not None and bounds[1] is not None else ""
-    return f"{limit.current_w:.0f} W{between}"
+    return f"{limit.current_w:.0f} W{between}" + (f"; {limit.from_outside}" if limit.from_outside else "")
 
 
 LICENCES = "installing.md#licences"  # of the user guide

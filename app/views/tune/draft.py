@@ -6,9 +6,9 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from ...base.errors import InputError, WattridgeError
+from ...base.errors import InputError, LockedOutside, WattridgeError
 from ...base.formatting import counted, duration
 from ...base.paths import resources
 from ...engine.results.measurement import MEASURED
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ...sensors.gpu import Gpu
 
 Range = tuple[float, float]
+_OVER_LOCKS: Final = "this board all the same, and leave it unlocked"
 
 
 def no_guard() -> None:
@@ -76,7 +77,10 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class RunsElsewhere:
-    """A specification that the shown board cannot run, and a device of this computer that can."""
+    """A specification that the shown board cannot run, and a device of this computer that can.
+
+    Without a selector it is the shown board, once the user agrees to lose a lock that another tool seems to hold.
+    """
 
     selector: str
     device: str  # in words
@@ -92,6 +96,8 @@ def prepared_file(
     gpu = target.gpu()
     try:
         return draft_of_file(path, gpu, target.clocks_mhz, stop, taken_over, target.guard())
+    except LockedOutside as locked:
+        return RunsElsewhere("", _OVER_LOCKS, locked.what)
     except InputError:
         elsewhere = runs_elsewhere(path, gpu)
         if elsewhere is None:
@@ -177,7 +183,7 @@ def _draft_of_recording(path: Path, stop: threading.Event) -> Draft:
     return Draft(path, plan, recording.value_names, follow=follow, recorded=recorded)
 
 
-def draft_of_session(store: Store, session: int, target: Target) -> Draft:
+def draft_of_session(store: Store, session: int, target: Target) -> Draft | RunsElsewhere:
     """A stored session, to be continued or started again; `refused` says why where neither is possible.
 
     Raises InputError if there is no such session, or where it measured a roofline.
@@ -192,6 +198,8 @@ def draft_of_session(store: Store, session: int, target: Target) -> Draft:
     try:
         gpu, guard = (None, None) if replay else (target.gpu(), target.guard())
         plan = planning.plan_resume(store, session, gpu=gpu, guard=guard)
+    except LockedOutside as locked:
+        return RunsElsewhere("", _OVER_LOCKS, locked.what)
     except WattridgeError as error:
         plan, refused = planning.plan_of(loaded), (f"{error.where}: {error.what}", error.remedy)
     names = dict.fromkeys((*loaded.table.value_names, *(goal.name for goal in plan.objective.front)))

@@ -327,7 +327,7 @@ class TunePanel(Panel):
     @Slot(object)
     def _read(self, draft: Draft | RunsElsewhere) -> None:
         if isinstance(draft, RunsElsewhere):
-            self.header.show_text("It does not run on this board")
+            self.header.show_text("It does not run on this board" if draft.selector else "A clock seems to be locked")
             self._elsewhere = (draft.selector, self._start_when_ready)
             self.summary.offer_elsewhere(draft, self._start_when_ready)
             self._start_when_ready = False  # a board that is only looked at later starts nothing
@@ -336,8 +336,12 @@ class TunePanel(Panel):
 
     @Slot()
     def _go_elsewhere(self) -> None:
-        """Show the device that runs the open file; the session is then set up, and started if requested."""
+        """Show the device that runs the open file, or agree to lose a lock; the session is then set up, or started."""
         selector, self._start_when_ready = self._elsewhere
+        if not selector:
+            self._context.boards.current.guard.over_locks = True
+            self._prepare_again(asked=True)
+            return
         self._context.pool.leave()  # several boards do not run it either
         self._context.boards.show(selector)
 

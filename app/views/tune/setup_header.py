@@ -249,7 +249,10 @@ class DraftSummary(QWidget):
         """The device that runs what the shown board cannot, a press away; `start`: it is then started at once."""
         self._show(f"{runs_elsewhere.what}.", "", None)
         self.elsewhere.setText(f"{'Run it' if start else 'Set it up'} on {runs_elsewhere.device}")
-        self.elsewhere.setToolTip(plain_tip(f"Show {runs_elsewhere.device} instead of this board; both stay watched"))
+        tip = (
+            f"Show {runs_elsewhere.device} instead of this board; both stay watched" if runs_elsewhere.selector else ""
+        )
+        self.elsewhere.setToolTip(plain_tip(tip))
         self.elsewhere.show()
 
     def show_draft(self, draft: Draft) -> None:

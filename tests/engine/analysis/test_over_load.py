@@ -197,6 +197,26 @@ def test_a_default_that_was_not_measured_is_said_and_no_gain_is_claimed() -> Non
     assert "whether capping is better is not known" in text
 
 
+def test_limits_that_a_load_cannot_reach_are_named_at_that_load(table: ResultTable) -> None:
+    """Eight at once draw 640 W where nothing holds them back, and fewer 230 W at most."""
+    shown = ResultTable(table.space)
+    for measured in map(table.measurement, range(len(table))):
+        busy = measured.configuration["concurrency"] == 8.0
+        limit_w = float(measured.configuration["power_limit_w"])
+        figures = {"peak_power_w": min(640.0, limit_w) if busy else 230.0, "throttled_power_share": 0.5 * busy}
+        shown.append(dataclasses.replace(measured, values={**measured.values, **figures}))
+    found = found_in(shown)
+    assert [[effect.without_effect for effect in level.limits] for level in found.levels] == [
+        [True, True],
+        [True, True],
+        [False, False],
+    ]
+    remarks = next(describe_over_load(found, shown, costs_of(shown))).remarks
+    assert any(text.startswith("at concurrency 4: a power limit of 300 W or 450 W is without") for text in remarks)
+    assert "at concurrency 8: a power limit of 300 W or 450 W binds" in remarks
+    assert [level.limits for level in found_in(table).levels] == [(), (), ()], "without peaks"
+
+
 def test_a_session_of_kernels_has_no_answer_over_a_load() -> None:
     table = table_of(by_hand, graphics_clock_mhz=CLOCKS, power_limit_w=LIMITS, concurrency=LOADS)
     plain = ResultTable(table.space)

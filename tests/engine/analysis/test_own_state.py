@@ -143,3 +143,22 @@ def test_analysis_and_its_document_name_what_a_gain_is_against() -> None:
     assert document["own_state"]["locks"][0]["settings"] == {"memory_clock_mhz": 14001.0}
     [choices, *_] = describe_analysis(analysis)
     assert "locking the memory clock at 14001 MHz costs 10 % of the speed here: leave it untouched" in choices.remarks
+
+
+def test_a_clock_with_an_untouched_level_stays_a_number_for_correlations() -> None:
+    def truth(configuration: Configuration) -> tuple[float, float]:
+        clock = (
+            1410.0 if configuration["graphics_clock_mhz"] == "untouched" else float(configuration["graphics_clock_mhz"])
+        )
+        return 1e3 / clock + 0.1 * float(configuration["block"]), 100.0 + clock / 10
+
+    clocks = (900, 1005, 1110, 1200, 1305, 1410)
+    objective = Objective(Goal("energy_j", maximise=False))
+    with_level, without = (
+        next(one for one in analyse(table, objective).correlations if one.name == "graphics_clock_mhz")
+        for table in (
+            measured(truth, graphics_clock_mhz=(*clocks, "untouched"), block=(1, 2, 3)),
+            measured(truth, graphics_clock_mhz=clocks, block=(1, 2, 3)),
+        )
+    )
+    assert with_level == without

@@ -259,7 +259,7 @@ def test_a_session_of_a_program_steers_the_clock_and_leaves_the_board_as_it_was(
     path.write_text(SPECIFICATION)
     assert main(["tune", str(path), "--gpu", "amd:0", "--allow-control", "--json"]) == 0
     session = json.loads(capsys.readouterr().out)
-    assert (session["source"], session["evaluated"], session["failed"]) == ("amd", 4, {})
+    assert (session["source"], session["evaluated"], session["failed"]) == ("amd", 6, {})  # two clocks, untouched
     assert {call.b for call in stand_in.calls() if call.function == "amdsmi_set_gpu_clk_range"} == {900, 1500}
     assert stand_in.settings() == before
 

@@ -95,7 +95,7 @@ def test_tune_apply_obeyed_restore(with_rights: Boards, run: Callable[..., Any],
     specification.write_text(SPECIFICATION.replace("[64]", "[64, 128]"))
     status, tuned, said = run("tune", str(specification), "--gpu", "0", "--allow-control")
     assert status == 0, said
-    assert (tuned["evaluated"], tuned["failed"]) == (8, {})  # two block sizes, two clocks, two limits
+    assert (tuned["evaluated"], tuned["failed"]) == (10, {})  # two block sizes; two clocks, two limits; untouched
     assert tuned["source"] == "nvml"
     assert "restoring will unlock" in said
     assert stand_in.settings() == before
@@ -138,7 +138,7 @@ def test_what_another_tool_has_set_since_it_was_kept_is_named_and_stays(
     named = "power limit 500 W, set elsewhere since 400 W was kept: it stays"
     assert named in run("gpus")[2]
     status, tuned, said = run("tune", str(specification), "--gpu", "0", "--allow-control")
-    assert (status, tuned["evaluated"]) == (0, 4), said
+    assert (status, tuned["evaluated"]) == (0, 5), said
     assert stand_in.settings() == theirs
     assert "left_over" not in said
     run("apply", "--gpu", "0", "--power-limit", "400", "--allow-control", "--keep")
@@ -146,6 +146,25 @@ def test_what_another_tool_has_set_since_it_was_kept_is_named_and_stays(
     status, _, said = run("restore")
     assert (status, named in said) == (0, True)
     assert stand_in.settings() == theirs
+
+
+def test_a_session_over_a_clock_that_another_tool_locked_needs_the_users_word(
+    with_rights: Boards, run: Callable[..., Any], specification: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.engine.control.outside.LOOK_S", 0.3)
+    stand_in = with_rights("h200")
+    board = stand_in.boards[0]
+    board.lock[0] = board.lock[1] = board.from_mhz = board.to_mhz = 1200
+    before = stand_in.settings()
+    status, document, _ = run("tune", str(specification), "--gpu", "0", "--allow-control")
+    assert (status, stand_in.settings()) == (1, before)
+    assert "stands at 1200 MHz as if another tool had locked it" in document["error"]["what"]
+    assert "--over-locks" in document["error"]["remedy"]
+    with Store() as store:
+        assert store.sessions() == []
+    status, tuned, said = run("tune", str(specification), "--gpu", "0", "--allow-control", "--over-locks")
+    assert (status, tuned["failed"]) == (0, {}), said
+    assert stand_in.settings() == {**before, "lock": (0, 0)}
 
 
 def test_after_a_restart_of_the_machine_nothing_is_left_over(with_rights: Boards, run: Callable[..., Any]) -> None:
@@ -250,7 +269,7 @@ def test_a_session_over_clocks_is_not_gone_on_with_where_they_may_not_be_set(
         guard.close()
         with pytest.raises(PermissionRefused, match="only looked at"):
             plan_resume(store, session, gpu=gpu)
-        assert plan_resume(store, session, gpu=gpu, guard=guard).space.size == 4
+        assert plan_resume(store, session, gpu=gpu, guard=guard).space.size == 5
     guard.close()
 
 
@@ -264,6 +283,24 @@ def test_unless_confirmed_everything_returns(with_rights: Boards, run: Callable[
     assert "lies between two supported clocks" in applied["message"]
     assert "as it was before" in said
     assert stand_in.settings() == before
+
+
+def test_a_limit_that_the_running_load_cannot_reach_is_said(with_rights: Boards, run: Callable[..., Any]) -> None:
+    stand_in = with_rights("h200")
+    words = ("apply", "--gpu", "0", "--allow-control", "--countdown", "0.1", "--power-limit")
+    _, idle, said = run(*words, "500")
+    assert idle["limit_effect"] is None
+    assert "without effect" not in said
+    stand_in.boards[0].load_mw = 300_000
+    stand_in.work(30.0)
+    _, applied, said = run(*words, "500")
+    assert "As the board runs now, a power limit of 500 W is without effect on this load" in said
+    effect = applied["limit_effect"]
+    assert (effect["limit_w"], effect["without_effect"], effect["binds"]) == (500.0, True, False)
+    assert effect["peak_w"] == pytest.approx(83 + 300 * (1920 / 1980) ** 3, rel=0.01)
+    _, held, said = run(*words, "250")
+    assert held["limit_effect"]["binds"]
+    assert "without effect" not in said
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,53 @@ def test_a_nested_use_ends_where_it_began() -> None:
     assert board.settings_made[-1] == ("graphics_clock_mhz", None)
 
 
+def test_settings_that_are_held_alone_put_back_the_others_that_were_made_here() -> None:
+    board = FakeBoard()
+    board.lock_memory_clock(800)  # by somebody else
+    guard = DeviceGuard(board)
+    assert guard.hold(graphics_clock_mhz=600, power_limit_w=200.0)
+    assert guard.hold(power_limit_w=200.0)
+    made = [("power_limit_w", 200.0), ("graphics_clock_mhz", 600), ("graphics_clock_mhz", None)]
+    assert board.settings_made[1:] == made
+    assert guard.applied == {"power_limit_w": 200.0}
+    assert not guard.hold(power_limit_w=200.0), "nothing changes"
+    assert guard.hold()
+    assert board.settings_made[4:] == [("power_limit_w", 250.0)]
+    assert (guard.applied, guard.prior) == ({}, {})
+    assert not guard.hold()
+    guard.restore()
+    assert len(board.settings_made) == 5, "nothing is left to be put back"
+    assert ("memory_clock_mhz", None) not in board.settings_made
+
+
+def test_nothing_that_was_not_set_here_is_reset_where_nothing_is_held() -> None:
+    board = FakeBoard()
+    board.lock_graphics_clock(900)
+    with DeviceGuard(board) as guard:
+        assert not guard.hold()
+        guard.hold(graphics_clock_mhz=1200)
+        guard.hold()
+        assert board.clock_mhz == 900, "as it was found"
+    assert board.settings_made == [("graphics_clock_mhz", clock) for clock in (900, 1200, 900)]
+
+
+def test_within_another_guard_the_values_of_the_outer_one_are_held_again() -> None:
+    board = FakeBoard()
+    outer = DeviceGuard(board)
+    outer.apply(graphics_clock_mhz=900)
+    with outer.nested() as inner:
+        inner.hold(graphics_clock_mhz=600, power_limit_w=150.0)
+        assert inner.hold()
+        assert board.clock_mhz == 900
+        assert inner.applied == {"graphics_clock_mhz": 900}
+        assert board.settings_made[-1] == ("graphics_clock_mhz", 900)
+        assert ("power_limit_w", 250.0) in board.settings_made
+        assert not inner.hold()
+    assert outer.applied == {"graphics_clock_mhz": 900}
+    outer.restore()
+    assert board.settings_made[-1] == ("graphics_clock_mhz", None)
+
+
 def test_watching_shows_whether_the_board_obeys() -> None:
     board, deaf = FakeBoard(), FakeBoard(obeys=False)
     for each in (board, deaf):

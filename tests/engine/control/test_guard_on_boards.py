@@ -222,6 +222,44 @@ def test_nested_guards_put_back_what_the_outer_one_set(
     assert stand_in.settings() == before
 
 
+def test_settings_held_alone_leave_the_others_as_they_were_found(
+    with_rights: Boards, guarded: Callable[..., DeviceGuard]
+) -> None:
+    stand_in = with_rights("h200")
+    stand_in.boards[0].limit = 500_000  # by another tool
+    before = stand_in.settings()
+    guard = guarded()
+    assert guard.hold(graphics_clock_mhz=900, power_limit_w=300.0)
+    assert (stand_in.settings()["lock"], stand_in.settings()["limit"]) == ((900, 900), 300_000)
+    assert guard.hold(graphics_clock_mhz=900)
+    assert stand_in.settings() == {**before, "lock": (900, 900)}
+    assert guard.applied == {"graphics_clock_mhz": 900}
+    assert guard.hold()
+    assert stand_in.settings() == before
+    made = len(stand_in.calls())
+    assert not guard.hold()
+    guard.restore()
+    assert len(stand_in.calls()) == made, "what is as it was is not set again"
+
+
+def test_held_within_another_guard_the_outer_ones_settings_are_in_force_again(
+    with_rights: Boards, guarded: Callable[..., DeviceGuard]
+) -> None:
+    stand_in = with_rights("h200")
+    before = stand_in.settings()
+    outer = guarded()
+    outer.apply(graphics_clock_mhz=1500)
+    with outer.nested() as inner:
+        inner.hold(graphics_clock_mhz=900, power_limit_w=300.0)
+        inner.hold()
+        assert stand_in.settings() == {**before, "lock": (1500, 1500)}
+        inner.hold(power_limit_w=300.0)
+        assert stand_in.settings() == {**before, "lock": (1500, 1500), "limit": 300_000}
+    assert stand_in.settings() == {**before, "lock": (1500, 1500)}
+    outer.restore()
+    assert stand_in.settings() == before
+
+
 def test_what_is_confirmed_stays_is_known_to_the_next_and_can_be_undone(
     with_either_right: Boards, guarded: Callable[..., DeviceGuard]
 ) -> None:

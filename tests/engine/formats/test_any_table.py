@@ -146,6 +146,11 @@ def test_the_published_sweep_of_clocks_and_caps_has_its_front(shared_data: Path)
     read = read_recording(shared_data / "clock-cap/a100_babelstream_clock_x_cap.csv")
     found = analyse(read.table(), read.objective)
     assert (len(read), len(found.plane.front)) == (35, 8)  # type: ignore[union-attr]
+    listed = {parameter.name: parameter.values for parameter in read.space().parameters}
+    assert listed["memory_clock_mhz"] == ("untouched",), "0 in the file: the memory clock was not set"
+    assert {m.configuration["memory_clock_mhz"] for m in read.measurements()} == {"untouched"}
+    assert 0 not in listed["power_limit_w"]
+    assert min(float(clock) for clock in listed["clock_mhz"]) > 0
 
 
 def test_the_published_sweep_of_a_service_has_its_front_and_its_best(shared_data: Path) -> None:

@@ -21,10 +21,12 @@ from app.engine.metering.power_source import PowerSensor
 from app.engine.metering.window import Window
 from app.engine.models.sweep import spread_clocks, sweep_clocks
 from app.sensors.clock import VirtualClock
+from app.sensors.event_reasons import EventReason
 from app.sensors.gpu import Load
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.profiles import full_load
 from app.sensors.simulated.twin import Twin, load_twin, twin_names
+from app.sensors.throttling import mark, shares_between
 
 BOARDS = {
     "buffer": {"buffer": True},
@@ -269,3 +271,54 @@ def test_a_slow_average_is_freed_of_what_ran_before(pause_s: float) -> None:
     assert median(errors) <= 0.005
     assert max(errors) <= 0.02
     assert median(costs) < 0.85 * median(before)
+
+
+class CountingBoard(SimulatedGpu):
+    """A simulated A100 whose temperature holds it back for a share of the time, as only its counters tell."""
+
+    share, asked = 0.3, 0
+
+    def throttled_ns(self) -> dict[str, int]:
+        self.asked += 1
+        return {"power": 0, "thermal": round(self.share * self.clock.now_ns())}
+
+
+def test_the_share_of_a_window_is_counted_at_its_two_ends() -> None:
+    board = CountingBoard(load_twin("a100"), clock=VirtualClock())
+    window = Meter(board).measure(full_load())
+    assert window is not None
+    assert window.throttled == {"power": 0.0, "thermal": pytest.approx(0.3, abs=1e-3)}
+    assert window.event_reasons & EventReason.SOFTWARE_THERMAL, "which no sample showed"
+    assert board.asked <= 8, "once for each end of a window, however many samples it has"
+
+
+@pytest.mark.parametrize("limit_w", [250.0, 175.0, 150.0])
+def test_the_share_of_a_window_is_that_of_the_time_in_which_the_limit_acted(limit_w: float) -> None:
+    """At its limit the board's controller goes to and fro: samples show that it acts, the counter for how long."""
+    board = SimulatedGpu(load_twin("a100"), clock=VirtualClock())
+    board.set_power_limit(limit_w)
+    place = [channel.name for channel in board.channels].index("event_reasons")
+    board.begin(full_load())
+    board.clock.wait(2.0)
+    begun, acted = mark(board), 0
+    for _ in range(2000):
+        board.clock.wait(1e-3)
+        acted += bool(int(board.read().values[place]) & EventReason.POWER_CAP)
+    share = shares_between(begun, mark(board))["power"]
+    board.end()
+    assert share == pytest.approx(acted / 2000, abs=0.01)
+    assert (share > 0.0) == (limit_w == 150.0)
+    window = Meter(board).measure(full_load())
+    assert window is not None
+    assert window.throttled["power"] == pytest.approx(share, abs=0.1)
+    assert window.limited == (share > 0)
+
+
+def test_a_counter_that_stands_still_while_samples_show_its_reason_is_not_believed() -> None:
+    board = CountingBoard(load_twin("a100"), clock=VirtualClock())
+    board.share = 0.0
+    board.set_power_limit(150.0)
+    window = Meter(board).measure(full_load())
+    assert window is not None
+    assert window.event_reasons & EventReason.POWER_CAP, "as sampled"
+    assert window.throttled == {"thermal": 0.0}

@@ -252,6 +252,15 @@ def test_script_puts_the_default_power_limit_back(tmp_path: Path) -> None:
     assert run(tmp_path, script, "reset") == [query, "-i 0 -pl 300.00", "-i 0 -rmc"]
 
 
+def test_script_leaves_an_untouched_setting_alone_and_says_so(tmp_path: Path) -> None:
+    script = clock_script({"memory_clock_mhz": "untouched", "graphics_clock_mhz": 1200}, [])
+    assert "# Left as the board has it: memory_clock_mhz = untouched" in script
+    assert run(tmp_path, script, "set") == ["-i 0 -lgc 1200,1200"]
+    assert run(tmp_path, script, "reset") == ["-i 0 -rgc"]
+    alone = clock_script({"graphics_clock_mhz": "untouched"}, [])
+    assert run(tmp_path, alone, "set") == run(tmp_path, alone, "reset") == []
+
+
 def run(folder: Path, script: str, *words: str) -> list[str]:
     """Run the script with an nvidia-smi that only writes down what it was asked."""
     log = folder / "asked"

@@ -73,9 +73,9 @@ def true_figures(row: int) -> tuple[float, float]:
 
 @cache
 def ladder(least: float = 0.012) -> tuple[int, ...]:
-    """Rows far from the power limit by their true energy, the least first, each so much above the one before."""
+    """Rows of a set clock far from the power limit by true energy, the least first, each so much above that before."""
     energies = {}
-    for row in range(0, whole_plan().space.size, 3):
+    for row in np.flatnonzero(np.isfinite(whole_plan().space.numbers("graphics_clock_mhz")))[::3].tolist():
         with suppress(LaunchRefused):
             energy, power = true_figures(row)
             if power < 0.9 * MODEL.power.limit_default_w:

@@ -51,6 +51,15 @@ def test_supported_and_listed_clocks(gpu: SimulatedGpu) -> None:
         resolved({"graphics_clock_mhz": (supported[-1] + 100,)}, gpu)
 
 
+def test_a_listed_untouched_comes_last_and_needs_nothing_of_the_board(gpu: SimulatedGpu) -> None:
+    supported = tuple(gpu.graphics_clocks_mhz())
+    wanted: dict[str, SettingValues] = {"graphics_clock_mhz": ("untouched", supported[5], supported[2])}
+    assert resolved(wanted, gpu) == {"graphics_clock_mhz": (supported[5], supported[2], "untouched")}
+    assert resolved({"power_limit_w": ("untouched",)}, gpu) == {"power_limit_w": ("untouched",)}
+    with pytest.raises(InputError, match="outside what"):
+        resolved({"graphics_clock_mhz": ("untouched", supported[-1] + 100)}, gpu)
+
+
 def test_a_clock_between_two_supported_ones_becomes_the_nearest_and_is_said(gpu: SimulatedGpu) -> None:
     low, high = gpu.graphics_clocks_mhz()[4:6]
     values, said = resolve_device_settings({"graphics_clock_mhz": (high - 1, high, low + 1)}, gpu)

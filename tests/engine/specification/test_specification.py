@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,10 @@ from app.base.paths import resources
 from app.engine.results.objectives import Goal
 from app.engine.session.load import load_specification
 from app.engine.space.build import build_space
+from app.engine.specification.check import specification_of
+from app.engine.specification.document import document_of
 from app.engine.specification.model import Specification, evaluate_metrics
+from app.engine.specification.toml_edit import text_of
 from app.sensors.limits import limits_of
 
 EXAMPLES = sorted((resources() / "examples").glob("*.toml"))
@@ -249,6 +253,8 @@ def _changed(old: str, new: str) -> str:
         (_changed("{ points = 7 }", '"fastest"'), "device_settings.graphics_clock_mhz", "supported"),
         (_changed("graphics_clock_mhz", "grafics_clock_mhz"), "device_settings", "did you mean 'graphics_clock_mhz'"),
         (_changed("[200, 300]", '"ridge"'), "device_settings.power_limit_w", "needed"),
+        (_changed("[200, 300]", '[200, "own"]'), "device_settings.power_limit_w", 'positive numbers and "untouched"'),
+        (_changed("[200, 300]", '["untouched", 0]'), "device_settings.power_limit_w", "positive"),
         (_changed("energy_j / time_s", "energy / time_s"), "metrics.watts", "did you mean 'energy_j'"),
         (_changed("energy_j / time_s", "later / time_s"), "metrics.watts", "earlier metrics"),
         (_changed("watts =", "time_s ="), "metrics", "name of something else"),
@@ -285,6 +291,23 @@ def test_what_is_wrong_is_one_line_with_file_key_and_remedy(
     assert error.remedy
     assert "\n" not in str(error)
     assert len(str(error)) < 700
+
+
+@pytest.mark.parametrize("listed", [["untouched", 1200], [1200, "untouched", 900.5], ["untouched"]])
+def test_a_setting_may_list_the_level_untouched_and_its_document_is_read_again(
+    tmp_path: Path, listed: list[object]
+) -> None:
+    document = {"parameters": {"n": [1, 2]}, "device_settings": {"graphics_clock_mhz": listed}}
+    spec = specification_of(document, tmp_path / "spec.toml")
+    assert spec.device_settings == {"graphics_clock_mhz": tuple(listed)}
+    written = document_of(spec, tmp_path)
+    assert list(written["device_settings"]["graphics_clock_mhz"]) == listed
+    assert specification_of(tomllib.loads(text_of(written)), tmp_path / "spec.toml") == spec
+
+
+def test_untouched_alone_needs_no_list(tmp_path: Path) -> None:
+    spec = load(tmp_path, _changed("[200, 300]", '"untouched"'))
+    assert spec.device_settings["power_limit_w"] == ("untouched",)
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:

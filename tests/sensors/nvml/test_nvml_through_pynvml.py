@@ -192,7 +192,7 @@ class TestThroughPynvml(GpuConformance):
         assert gpu.info.driver == "580.95.05"
         assert gpu.info.multiprocessors == 132
         missing = {c.name for c in gpu.channels if not c.available}
-        assert missing == {"core_voltage_mv", "fan_percent", "junction_temperature_c"}
+        assert missing == {"core_voltage_mv", "fan_percent", "junction_temperature_c", "module_power_w"}
 
     def test_a_lost_board_is_lost_and_found_again(self, gpu: NvmlGpu, driver: Driver) -> None:
         driver.lost = True

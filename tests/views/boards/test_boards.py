@@ -162,6 +162,25 @@ def test_real_boards_are_there_of_themselves_with_their_processes(
     assert [row[3] for row in cells(panel)] == ["512 MiB"] * 2
 
 
+def test_what_other_tools_have_set_stands_below_the_boards(
+    qtbot: QtBot, made: Callable[..., BoardsPanel], request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.engine.control.outside.LOOK_S", 0.3)
+    stand_in = request.getfixturevalue("boards")("h200")
+    board = stand_in.boards[0]
+    board.lock[0] = board.lock[1] = board.from_mhz = board.to_mhz = 1200
+    panel = made(open_gpu("0", voltage=False))
+    qtbot.waitUntil(lambda: "power limit 650 W, by default 700 W" in panel.held.text(), timeout=10_000)
+    assert "graphics clock stands at 1200 MHz as if locked" in panel.held.text()
+    assert panel.held.isVisible()
+
+
+def test_a_simulated_board_has_nothing_of_other_tools(qtbot: QtBot, made: Callable[..., BoardsPanel]) -> None:
+    panel = made(open_gpu("simulated:a100"))
+    qtbot.waitUntil(lambda: not panel.held.isVisible(), timeout=10_000)
+    assert panel.held.text() == ""
+
+
 def test_the_power_of_a_board_that_is_added_is_drawn_beside_that_of_the_windows_own(
     qtbot: QtBot, open_program: Open
 ) -> None:

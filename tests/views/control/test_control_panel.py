@@ -23,6 +23,7 @@ from app.engine.control.device_log import Change, keep, log_file
 from app.engine.control.helper import policy
 from app.engine.control.profiles import delete_profile, profiles_of, save_profile
 from app.engine.session import events
+from app.sensors.channel import Reading, channel
 from app.sensors.gpu import GpuInfo, PowerLimit, Source
 from app.sensors.power_profiles import PowerProfile, PowerProfiles
 from app.sensors.trace.trace import Trace
@@ -30,6 +31,7 @@ from app.views.control.arming import ControlSwitch
 from app.views.control.confirm_bar import ConfirmBar
 from app.views.control.panel import COLUMNS, ControlPanel
 from app.views.control.setting_rows import ClockBox
+from app.views.shared.watched_boards import beat
 from app.views.shell.banner import Banner
 
 CLOCKS = tuple(range(210, 1411, 15))
@@ -72,8 +74,8 @@ def change(what: str, *, asked: str = "", at_s: float = 0.0, by: str = "by hand,
 def panel_of(qtbot: QtBot) -> Iterator[Any]:
     made: list[ControlPanel] = []
 
-    def make(board: Board) -> tuple[Lab, ControlPanel]:
-        lab = Lab(board, trace=Trace((), rate_hz=50.0))
+    def make(board: Board, trace: Trace | None = None) -> tuple[Lab, ControlPanel]:
+        lab = Lab(board, trace=Trace((), rate_hz=50.0) if trace is None else trace)
         panel = ControlPanel(lab.context)
         qtbot.addWidget(panel)
         made.append(panel)
@@ -100,6 +102,44 @@ def test_nothing_can_be_applied_while_the_window_is_read_only(panel_of: Any) -> 
     assert "A lock cannot be read." in panel.outcome.text()
     lab.engine.tell(events.ControlChanged("GPU-1", False, None))
     assert not panel.apply.isEnabled()
+
+
+class ReportingBoard(Board):
+    """One that reports its power, its limit and its event reasons."""
+
+    channels = tuple(channel(name) for name in ("power_instant_w", "power_limit_w", "event_reasons"))
+
+
+def ran(trace: Trace, seconds: float, power_w: float, reasons: int = 0) -> None:
+    """The board did this from its last reading on."""
+    start_ns = max(trace.last_ns, 1_000_000_000)
+    for step in range(1, round(20 * seconds) + 1):
+        trace.append(Reading(start_ns + 50_000_000 * step, (power_w, 225.0, float(reasons))))
+
+
+def test_a_limit_that_the_load_cannot_reach_is_said_beside_it(panel_of: Any) -> None:
+    lab, panel = panel_of(ReportingBoard(), Trace(ReportingBoard.channels))
+    trace, rows = lab.context.boards.current.trace, panel.rows
+    facts = rows.facts["power_limit_w"]
+    assert facts.text() == "150 to 250 W, by default 250 W"
+    height = facts.height()
+    ran(trace, 10.0, 180.0)
+    rows.limit.setValue(200)
+    beat().struck.emit()
+    assert "a power limit of 200 W is without effect on this load" in facts.text()
+    assert "peak at 180 W" in facts.text()
+    assert facts.height() == height, "nothing moves"
+    rows.limit.setValue(185)  # what the sensor may be off above the peak
+    beat().struck.emit()
+    assert "without effect" not in facts.text()
+    rows.limit.setValue(200)
+    rows.boxes["graphics_clock_mhz"].setChecked(True)  # at another clock the load may draw more
+    beat().struck.emit()
+    assert "without effect" not in facts.text()
+    rows.boxes["graphics_clock_mhz"].setChecked(False)
+    ran(trace, 1.0, 224.0, reasons=0x4)
+    beat().struck.emit()
+    assert "without effect" not in facts.text()
 
 
 def test_what_is_ticked_is_asked_for_and_has_to_be_confirmed(panel_of: Any) -> None:

@@ -112,10 +112,10 @@ def problems(editor: SpecificationEditor) -> list[str]:
 
 
 def test_the_size_of_the_space_is_that_of_the_file(editor: SpecificationEditor, qtbot: QtBot) -> None:
-    assert "valid of 192 combinations" in editor.beside.words.text()
+    assert "valid of 256 combinations" in editor.beside.words.text()
     type_over(editor, "1, 2, 4, 8", "1, 2")
     settle(qtbot, editor)
-    assert "96 combinations" in editor.beside.words.text()
+    assert "128 combinations" in editor.beside.words.text()
 
 
 def test_what_each_restriction_leaves_stands_beside_the_text(editor: SpecificationEditor) -> None:

@@ -15,6 +15,7 @@ from app.engine.analysis.choosers import knee, least_energy
 from app.engine.analysis.costs import costs_of
 from app.engine.results.measurement import State
 from app.engine.results.objectives import Goal, Objective
+from app.engine.results.settings import HIGHEST_CLOCK
 from app.views.inspector.chooser_bar import ChooserBar
 from app.views.shared.current_result import EVERYTHING
 from app.views.shared.panel import end_all
@@ -52,7 +53,7 @@ def test_a_way_to_choose_selects_and_says_what_it_costs_and_gains(lab: Lab, bar:
     bar.choose_by("knee")
     assert lab.result.index == knee(costs.time_s, costs.energy_j)
     bar.choose_by("fastest")
-    assert bar.words.text() == "This is the fastest."
+    assert bar.words.text() == f"This is the fastest. Measured at {HIGHEST_CLOCK}."
 
 
 @pytest.mark.parametrize("goal", [EFFICIENCY, Goal("power_w", False)])
@@ -117,7 +118,7 @@ def test_the_slider_goes_from_least_energy_to_fastest(lab: Lab, bar: ChooserBar)
     bar.weight.setValue(0)
     assert lab.result.index == least_energy(costs.time_s, costs.energy_j)
     bar.weight.setValue(100)
-    assert bar.words.text() == "This is the fastest."
+    assert bar.words.text() == f"This is the fastest. Measured at {HIGHEST_CLOCK}."
 
 
 def test_limits_are_kept_and_a_limit_that_nothing_meets_is_said(lab: Lab, bar: ChooserBar) -> None:
@@ -187,7 +188,8 @@ def test_prices_that_are_set_elsewhere_are_taken_over(lab: Lab, bar: ChooserBar)
 def test_a_failed_configuration_has_no_cost_to_compare(lab: Lab, bar: ChooserBar) -> None:
     table = filled_session(lab)
     lab.result.select(next(i for i in range(len(table)) if table.measurement(i).error))
-    assert bar.words.text() == "What it costs and gains against the fastest is not known."
+    without = f"Not measured at {HIGHEST_CLOCK}."
+    assert bar.words.text() == f"What it costs and gains against the fastest is not known. {without}"
     assert bar.place(lab.result.index) is None
 
 

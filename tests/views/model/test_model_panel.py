@@ -14,9 +14,10 @@ import pyqtgraph as pg
 import pytest
 from fixtures.lab import OBJECTIVE, Lab, filled, grid_space, plan_for
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QTextDocumentFragment
+from PySide6.QtGui import QColor, QTextDocumentFragment
 from pytestqt.qtbot import QtBot
 
+from app.engine.metering.binding import LimitEffect
 from app.engine.models.clock_fits import ClockFit, caps_of_sweep, fit_of_sweep
 from app.engine.models.compare_methods import methods_of_table
 from app.engine.models.fit.frequency import FrequencyFit, fit_frequency_model
@@ -268,6 +269,22 @@ def test_power_limits_stand_against_clocks(panel: ModelPanel, a4000: ClockFit) -
         assert expected in words
     drawn = [item for item in panel.caps.over_speed.items if isinstance(item, pg.ScatterPlotItem)]
     assert sorted(len(item.getData()[0]) for item in drawn) == sorted((len(a4000.caps.limit_w), a4000.fit.points))
+
+
+def test_limits_that_the_load_cannot_reach_are_drawn_open_and_named(panel: ModelPanel, a4000: ClockFit) -> None:
+    assert a4000.caps is not None
+    panel.show_fits([a4000])
+    panel.tabs.setCurrentWidget(panel.caps)
+    assert "cannot reach" not in panel.legend.text().replace("&nbsp;", " ")
+    limits = a4000.caps.limit_w.tolist()
+    effects = tuple(LimitEffect(limit, 0.94 * limits[-2], 0.0) for limit in limits)  # the highest two are spared
+    panel.show_fits([dataclasses.replace(a4000, caps=dataclasses.replace(a4000.caps, effects=effects))])
+    assert "without effect: the load cannot reach it" in panel.legend.text().replace("&nbsp;", " ")
+    assert f"limits from {limits[-2]:.0f} W on are without effect" in panel.facts.toPlainText()
+    over_limit = panel.caps.getItem(0, 0)
+    [dots] = [item for item in over_limit.items if isinstance(item, pg.ScatterPlotItem)]
+    filled = [point.brush().color() != QColor(theme.colours().base) for point in dots.points()]
+    assert filled == [limit < limits[-2] for limit in limits]
 
 
 def test_without_power_limits_the_panel_says_how_to_get_them(lab: Lab, panel: ModelPanel, h200: FrequencyFit) -> None:

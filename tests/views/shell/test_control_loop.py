@@ -104,7 +104,7 @@ def test_tune_choose_apply_obeyed_keep_put_back(
     qtbot.waitUntil(lambda: tune.draft is not None, timeout=20_000)
     assert tune.draft.plan.space.size == 2  # read-only: its clock is no dimension
     switch_on(qtbot, window)
-    qtbot.waitUntil(lambda: tune.draft is not None and tune.draft.plan.space.size == 4, timeout=20_000)
+    qtbot.waitUntil(lambda: tune.draft is not None and tune.draft.plan.space.size == 6, timeout=20_000)
     tune.start_session()
     qtbot.waitUntil(lambda: tune.state is SessionState.DONE, timeout=60_000)
     qtbot.waitUntil(lambda: stand_in.settings() == before, timeout=20_000)

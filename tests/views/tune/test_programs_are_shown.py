@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,9 @@ import pytest
 from fixtures.lab import ready
 from pytestqt.qtbot import QtBot
 
+from app.base.errors import LockedOutside
 from app.base.paths import resources
+from app.engine.control.guard import DeviceGuard
 from app.sensors.select import open_gpu
 
 pytestmark = pytest.mark.skipif(not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="needs a C compiler")
@@ -64,6 +66,28 @@ def test_what_was_to_be_started_starts_where_it_runs_only_when_that_is_pressed(
     window.boards.show(home.uuid)
     qtbot.waitUntil(lambda: not tune.summary.elsewhere.isHidden(), timeout=30_000)
     assert tune.summary.elsewhere.text() == "Set it up on this computer's processor"
+
+
+def test_a_clock_that_another_tool_locked_is_a_question_before_a_session_is_set_up(
+    qtbot: QtBot, open_program: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def seen(guard: DeviceGuard, names: Collection[str]) -> None:
+        if "graphics_clock_mhz" in names and not guard.over_locks:
+            raise LockedOutside("the graphics clock stands at 1200 MHz as if locked", guard.gpu.info.label)
+
+    monkeypatch.setattr(DeviceGuard, "require_unlocked", seen)
+    window = ready(qtbot, open_program())
+    tune = window.panels["tune"]
+    window.open_specification(resources() / "examples" / "gemm.toml")
+    qtbot.waitUntil(lambda: not tune.summary.elsewhere.isHidden(), timeout=30_000)
+    assert "stands at 1200 MHz as if locked" in tune.summary.space.text()
+    assert tune.summary.elsewhere.text() == "Set it up on this board all the same, and leave it unlocked"
+    assert not tune.start.isEnabled()
+    tune.summary.elsewhere.click()
+    qtbot.waitUntil(lambda: tune.draft is not None, timeout=30_000)
+    assert "graphics_clock_mhz" in tune.draft.plan.space.names
+    assert window.board.guard.over_locks
+    assert tune.summary.elsewhere.isHidden()
 
 
 def test_a_file_that_is_wrong_on_any_board_offers_no_other(

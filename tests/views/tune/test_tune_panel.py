@@ -107,7 +107,7 @@ def test_the_size_of_the_space_is_shown_before_the_start(window: Window, tmp_pat
     assert "60 measurements of 60 combinations" in window.panel.summary.space.text()
     assert window.panel.header.text.startswith("Set up to replay: small on Test GPU · recorded in small.json.gz")
     window.open(next(path for path in examples() if path.stem == "gemm"))
-    assert "valid of 2\u202f016 combinations" in window.panel.summary.space.text()
+    assert "valid of 2\u202f304 combinations" in window.panel.summary.space.text()
     assert window.store.sessions() == []
 
 
@@ -451,7 +451,7 @@ def test_steering_keeps_the_next_session_to_the_supported_clocks_in_the_range(wi
     clocks = dict(zip(panel.form.plan().space.names, panel.form.plan().space.parameters, strict=True))
     values = clocks["graphics_clock_mhz"].values
     supported = set(window.context.gpu.graphics_clocks_mhz())
-    assert set(values) == {clock for clock in supported if 950 <= clock <= 1100}
+    assert set(values) == {clock for clock in supported if 950 <= clock <= 1100} | {"untouched"}
     panel.summary.unsteer.click()
     window.qtbot.waitUntil(lambda: panel.start.isEnabled() and not panel.summary.steered.isVisible(), timeout=20_000)
     assert panel.form.plan().space.size == whole

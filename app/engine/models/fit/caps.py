@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ....base.records import Count, figure
+from ...metering.binding import LimitEffect, in_words, listed
 from ...results.measurement import FEWEST
 from ..arrays import Floats, Mask
 from .frequency import FrequencyFit
@@ -51,7 +52,7 @@ class AllSeries:
 class CapFit:
     """Power limits and what they did; arrays of shape (n,), ascending by limit."""
 
-    IN_JSON: ClassVar = ("energy", "points")
+    IN_JSON: ClassVar = ("energy", "points", "without_effect_from_w")
 
     gpu: str
     series: str
@@ -70,12 +71,18 @@ class CapFit:
     reasons: tuple[str, ...]
     simulated: bool = False
     observed_clock_mhz: Floats | None = None
+    effects: tuple[LimitEffect, ...] = ()  # of power limits, those too that were not measured; none if not known
     all_series: AllSeries | None = field(default=None, metadata=figure(absent=True))  # of which it is one
 
     @property
     def points(self) -> Count:
         """How many limits were measured."""
         return len(self.limit_w)
+
+    @property
+    def without_effect_from_w(self) -> float | None:
+        """The lowest limit that the load cannot reach; None if there is none, or that is not known."""
+        return min((effect.limit_w for effect in self.effects if effect.without_effect), default=None)
 
     @property
     def energy(self) -> Floats:
@@ -125,6 +132,7 @@ def fit_caps(
     series: str = "",
     observed_clock_mhz: npt.ArrayLike | None = None,
     simulated: bool = False,
+    effects: tuple[LimitEffect, ...] = (),
 ) -> CapFit | None:
     """Fit power, speed and energy over the power limit.
 
@@ -142,6 +150,8 @@ def fit_caps(
         Clocks in MHz; None if they were not observed.
     simulated : bool, optional
         Whether the board is simulated.
+    effects : tuple of LimitEffect, optional
+        What is known of the effects of power limits on the load, those that were not measured as well.
 
     Returns
     -------
@@ -163,7 +173,9 @@ def fit_caps(
     best = int(energy.argmin())
     quick = np.flatnonzero(speed >= 0.95 * speed.max())
     overshoot = float((power / limit - 1).max())
-    reasons = []
+    left_out = [effect for effect in effects if effect.limit_w not in limit]
+    spared = in_words([effect for effect in effects if effect.without_effect])
+    reasons = [f"{spared} (not measured: {listed(left_out)})" if left_out else spared]
     if not binds.any():
         reasons.append(f"no limit binds: {free_power:.0f} W are drawn at each")
     if best == 0:
@@ -186,9 +198,10 @@ def fit_caps(
         speed_exponent=exponent,
         speed_base_w=base,
         best_within_5_percent_w=float(limit[quick[energy[quick].argmin()]]),
-        reasons=tuple(reasons),
+        reasons=tuple(filter(None, reasons)),
         simulated=simulated,
         observed_clock_mhz=None if clock is None else clock[order],
+        effects=effects,
     )
 
 
@@ -233,6 +246,7 @@ class CapsAgainstClocks:
 
     clocks: Side
     caps: Side
+    without_effect_from_w: float | None  # the lowest power limit that the load cannot reach
     power_ratio: float | None  # at the same observed clocks: power with a locked clock over power under a limit
 
     @property
@@ -240,7 +254,9 @@ class CapsAgainstClocks:
         """Which is better, in a sentence."""
         better, other = ("clocks", "limits") if self.clocks.energy <= self.caps.energy else ("power limits", "clocks")
         low, high = sorted((self.clocks.energy, self.caps.energy))
-        return f"{better} reach {100 * (1 - low / high):.1f} % less energy than {other}"
+        from_w = self.without_effect_from_w
+        spared = "" if from_w is None else f"; limits from {from_w:.0f} W on are without effect on this load"
+        return f"{better} reach {100 * (1 - low / high):.1f} % less energy than {other}{spared}"
 
 
 def compare(fit: FrequencyFit, caps: CapFit) -> CapsAgainstClocks | None:
@@ -274,7 +290,7 @@ def compare(fit: FrequencyFit, caps: CapFit) -> CapsAgainstClocks | None:
     clock = caps.observed_clock_mhz
     lowest = None if clock is None or not np.isfinite(clock).any() else float(np.nanmin(clock))
     by_caps = Side(caps.best_limit_w, float(caps.energy[best]), float(caps.rate[best]) / full_speed, lowest)
-    return CapsAgainstClocks(by_clocks, by_caps, _power_ratio(fit, caps))
+    return CapsAgainstClocks(by_clocks, by_caps, caps.without_effect_from_w, _power_ratio(fit, caps))
 
 
 def _power_ratio(fit: FrequencyFit, caps: CapFit) -> float | None:

@@ -12,6 +12,7 @@ from ....base.processes import current_stop
 from ....sensors.channel import PowerSample, Reading
 from ....sensors.gpu import Execution, Gpu, Held, HoldsValues, Load
 from ....sensors.limits import DeviceLimits
+from ....sensors.throttling import CountsThrottling
 from ...metering.launching import require_here
 from .own_process import OwnProcess, OwnThread
 from .process import KernelFailed, RunnerProcess, RunnerProcesses
@@ -69,6 +70,10 @@ class ProcessGpu:
     def held(self, channel: str) -> Held | None:
         """As the sensors report."""
         return self.sensors.held(channel) if isinstance(self.sensors, HoldsValues) else None
+
+    def throttled_ns(self) -> Mapping[str, int]:
+        """As the sensors report."""
+        return self.sensors.throttled_ns() if isinstance(self.sensors, CountsThrottling) else {}
 
     def power_samples(self, since_ns: int) -> Sequence[PowerSample]:
         return self.sensors.power_samples(since_ns)

@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,6 +32,7 @@ from ....sensors.select import open_gpu
 from ...children.scratch import scratch_folder
 from ...children.supervised import GIVES_UP
 from ...control.guard import DeviceGuard
+from ...control.outside import UNLOCK, locks_in, look
 from ...control.serving import hello_of
 from ...metering.condition import Condition
 from ...results.measurement import Depth, Measurement
@@ -175,10 +176,12 @@ class BoardWork:
     def __init__(self, gpu: Gpu, guard: DeviceGuard, *, host: str, key: str = "") -> None:
         """Serve a board; `key` identifies it in its pool, its UUID by default."""
         self._gpu, self._guard = gpu, guard
+        hello, locked = hello_of(gpu), {} if guard.why_forbidden or not gpu.info.live else locks_in(gpu, look(gpu))
+        why = {name: f"it stands at {mhz:g} MHz as if locked: {UNLOCK[name]}" for name, mhz in locked.items()}
         self.board = PoolBoard(
             key=key or gpu.info.uuid,
             host=host,
-            hello=hello_of(gpu),
+            hello=replace(hello, cannot_set={**hello.cannot_set, **why}),
             limits=limits_on(gpu),
             read_only=guard.why_forbidden,
         )
