@@ -45,6 +45,8 @@ CALLS: tuple[tuple[str, ...], ...] = (
     ("analyse", "1"),
     ("analyse", SESSION, "--power", "600", "--price", "0.3", "--carbon", "300"),
     ("analyse", LOG),
+    ("analyse", "1", "--evidence", "1", "2", "3"),
+    ("analyse", "4", "--evidence", "1", "--out", "{}/samples.csv"),
     ("compare", "1", "2"),
     ("compare", SESSION, "1"),
     ("counters", "1", "--best", "2"),

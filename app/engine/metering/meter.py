@@ -569,8 +569,9 @@ class Meter:
 
     def _evidence(self, run: Run, energy: Energy, stretches: Sequence[Stretch]) -> Evidence:
         windows_ns = [(stretch.start_ns, stretch.end_ns) for stretch in stretches]
-        of_all = [reading for part in run.runs for reading in part.readings]
-        readings = [(reading.time_ns, *(self._value(reading, name) for name in EVIDENT)) for reading in of_all]
+        readings = [
+            (r.time_ns, *(self._value(r, name) for name in EVIDENT)) for part in run.runs for r in part.readings
+        ]
         return Evidence.of(windows_ns, energy.times_s, energy.power_w, readings)
 
     def _reasons(self, readings: Sequence[Reading]) -> int:

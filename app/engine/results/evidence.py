@@ -1,7 +1,8 @@
 """`Evidence`: what a board's sensor reported while one configuration was measured, as it is kept with the measurement.
 
 It is packed as integers (µs, mW, kHz and bits), delta-coded, byte by byte of the same weight, and compressed: about
-110 bytes for a window of 0.2 s, and never more than `MOST_BYTE`, for which faster samples become means.
+110 bytes for a window of 0.2 s, and never more than 4096 for each 0.2 s that has begun, for which faster samples become
+means.
 """
 
 from __future__ import annotations
@@ -26,8 +27,7 @@ Reported = Sequence[float]  # a reading: ns, MHz and event reasons
 
 EVIDENT: Final = ("graphics_clock_mhz", "event_reasons")  # the channels that are kept beside the power
 WINDOW_S: Final = 0.2
-MOST_BYTE: Final = 4096  # packed, for each WINDOW_S that has begun
-_MOST_SAMPLES: Final = 64  # of power, and readings of the clock, for each WINDOW_S
+_MOST_SAMPLES: Final = 64  # of power, and readings of the clock, for each WINDOW_S that has begun
 _HEAD: Final = struct.Struct("<BIII")  # version; windows, samples, readings
 _VERSION: Final = 1
 _LONGEST: Final = 1 << 26  # bytes unpacked
@@ -86,9 +86,8 @@ class Evidence:
 
     def reasons_s(self) -> Mapping[str, float]:
         """How long each event reason was set, by its name, as far as the readings show it."""
-        names = [reason_names(bits) for bits in self.event_reasons.tolist()]
-        shown = dict.fromkeys(name for of_reading in names for name in of_reading)
-        return {name: self.seconds * sum(name in of_reading for of_reading in names) / len(names) for name in shown}
+        seen = [name for bits in self.event_reasons.tolist() for name in reason_names(bits)]
+        return {name: self.seconds * seen.count(name) / len(self.event_reasons) for name in dict.fromkeys(seen)}
 
     def pack(self) -> bytes:
         """As bytes, which `unpack` reads."""
@@ -119,7 +118,7 @@ def unpack(packed: bytes) -> Evidence:
         planes = inflating.decompress(packed[_HEAD.size :], min(length, _LONGEST) + 1)
     except (struct.error, zlib.error) as error:
         raise ValueError(f"they are damaged ({error})") from None
-    if version != _VERSION or not windows or len(planes) != length or not inflating.eof:
+    if version != _VERSION or not windows or not samples or len(planes) != length or not inflating.eof:
         raise ValueError("they are damaged, or of a form that this program does not know")
     numbers = np.frombuffer(planes, dtype=np.uint8).reshape(8, -1).T.copy().view("<i8").ravel().cumsum(dtype=np.int64)
     times, values, reasons = np.split(numbers, np.cumsum([2 * windows + samples + readings, samples + readings]))
@@ -149,9 +148,7 @@ def _means(values: Floats, most: int) -> Floats:
 
 
 def _whole(values: Floats, scale: float) -> Integers:
-    finite = np.isfinite(values)
-    units = np.clip(np.round(np.where(finite, values, 0.0) * scale), _UNKNOWN + 1, -_UNKNOWN)
-    return np.where(finite, units, _UNKNOWN).astype(np.int64)
+    return np.clip(np.round(np.nan_to_num(values * scale, nan=_UNKNOWN)), _UNKNOWN, -_UNKNOWN).astype(np.int64)
 
 
 def _real(units: Integers, scale: float) -> Floats:

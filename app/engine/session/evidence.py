@@ -45,8 +45,7 @@ def evidence_of(store: Store, session: int, measurement: Measurement) -> Evidenc
     most_byte = store.session(session).evidence_byte
     if packed := store.evidence(session, measurement.row):
         try:
-            if len((evidence := unpack(packed)).times_s):
-                return evidence
+            return unpack(packed)
         except ValueError as error:
             return f"No samples: {error}."
     if not most_byte:
@@ -94,8 +93,6 @@ def _figures(evidence: Evidence) -> Iterator[Figure]:
     yield Figure("window", evidence.seconds, "s", meaning="repeats together")
     yield Figure("energy", evidence.energy_j, "J", meaning="integral of the samples over the window")
     yield Figure("mean power", evidence.mean_power_w, "W", digits=5, meaning="as sampled, nothing taken out")
-    yield Figure("lowest sample", float(evidence.power_w.min()), "W")
-    yield Figure("highest sample", float(evidence.power_w.max()), "W")
     clock_mhz = evidence.clock_mhz[evidence.clock_mhz == evidence.clock_mhz]
     yield Figure("graphics clock", float(clock_mhz.mean()) if len(clock_mhz) else None, "MHz", meaning="observed, mean")
     for name, seconds in evidence.reasons_s().items():

