@@ -191,7 +191,7 @@ class OwnTracePlot(QWidget, InParts):
         entries = [(colours.orange, "━━", f"power as reported ({reported})")]
         if self._other is not None:
             words = self._other if isinstance(self._other, str) else f"mean {format_number(self._other.mean_w)} W"
-            entries.append((colours.purple, "━━", f"{self.others.currentText()}: {words}"))
+            entries.append((colours.purple, "━━", f"{self.others.currentText()}, {words}"))
         if not math.isnan(trace.mean_w):
             bounds = trace.interval_w
             spread = f" ({format_number(bounds[0])}–{format_number(bounds[1])}, 95\u00a0%)" if bounds else ""

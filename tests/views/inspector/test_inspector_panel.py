@@ -464,7 +464,7 @@ def test_two_stored_measurements_are_laid_over_one_another(
     panel.tabs.setCurrentWidget(plot)
     qtbot.waitUntil(lambda: plot.others.isVisible() and plot.note.isHidden(), timeout=5_000)
     assert laid_over(plot) == 0
-    assert plot.others.itemText(1) == "A · #2"
+    assert plot.others.itemText(1) == "Over it: A · #2"
     plot.others.setCurrentIndex(1)
     plot.others.activated.emit(1)
     qtbot.waitUntil(lambda: laid_over(plot) > 0, timeout=5_000)
@@ -472,7 +472,7 @@ def test_two_stored_measurements_are_laid_over_one_another(
     assert plot.plots.power.getData()[1].mean() == pytest.approx(300.0)
     low, high = plot.plots.power_plot.viewRange()[1]
     assert low < 296 < 354 < high, "both are in sight"
-    assert "A · #2: mean 350 W" in plot.legend.text()
+    assert "Over it: A · #2, mean 350 W" in plot.legend.text()
     lab.result.select(1)
     qtbot.waitUntil(lambda: plot.plots.power.getData()[1].mean() == pytest.approx(350.0), timeout=5_000)
     assert laid_over(plot) == 0, "it is not laid over itself"
