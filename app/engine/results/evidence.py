@@ -139,12 +139,13 @@ def joined(parts: Sequence[tuple[Evidence, int]]) -> Evidence:
 
 def _groups(count: int, most: int) -> Integers:
     """The first of each group of neighbours, as equal as can be, of which there are at most so many."""
-    return np.flatnonzero(np.diff(np.arange(count) * most // max(1, count), prepend=-1)).astype(np.int64)
+    places = np.arange(count)
+    return places if count <= most else np.flatnonzero(np.diff(places * most // count, prepend=-1)).astype(np.int64)
 
 
 def _means(values: Floats, most: int) -> Floats:
-    first = _groups(len(values), most)
-    return np.add.reduceat(values, first) / np.diff(first, append=len(values)) if len(first) else values
+    first, count = _groups(len(values), most), len(values)
+    return values if len(first) == count else np.add.reduceat(values, first) / np.diff(first, append=count)
 
 
 def _whole(values: Floats, scale: float) -> Integers:

@@ -54,8 +54,8 @@ def evidence_of(store: Store, session: int, measurement: Measurement) -> Evidenc
     if math.isnan(measurement.values.get("power_w", math.nan)):
         return "No samples: its power is not known."
     return (
-        f"No samples: beyond {most_byte / (1 << 20):g} MB a session keeps those of the front, the best, the chosen and"
-        " the newest measurements."
+        "No samples: it was measured before they were kept, or they gave way: beyond"
+        f" {most_byte / (1 << 20):g} MB those of the front, the best, the chosen and the newest measurements are kept."
     )
 
 
@@ -71,17 +71,14 @@ def evidence_of_session(store: Store, session: int, numbers: Sequence[int]) -> E
         seen = evidence_of(store, session, measurement)
         samples, unknown = (None, seen) if isinstance(seen, str) else (seen, "")
         shown.append(EvidenceOfMeasurement(number, measurement.configuration, samples, unknown))
-    counts = len(loaded.table), len(store.evident(session))
-    return EvidenceOfSession(session, loaded.record.board, *counts, tuple(shown))
+    board, measured, kept = loaded.record.board, len(loaded.table), len(store.evident(session))
+    return EvidenceOfSession(session, board, measured, kept, tuple(shown))
 
 
 def describe_evidence(of_session: EvidenceOfSession) -> Description:
     """The samples of measurements side by side, and remarks on what has none."""
-    described = [
-        Description(f"measurement {one.measurement}", "", tuple(_figures(one.samples)))
-        for one in of_session.evidence
-        if one.samples is not None
-    ]
+    seen = [(one.measurement, one.samples) for one in of_session.evidence if one.samples is not None]
+    described = [Description(f"measurement {number}", "", tuple(_figures(samples))) for number, samples in seen]
     remarks = [f"measurement {one.measurement}: {one.unknown}" for one in of_session.evidence if one.unknown]
     remarks.append(f"{of_session.kept} of {of_session.measured} measurements keep their samples")
     listings = [side_by_side(described)] if described else []

@@ -556,9 +556,7 @@ class InspectorPanel(PanelInParts):
         result = self._context.result
         named = [*zip(PIN_NAMES, result.pins, strict=False), ("best so far", result.best)]
         others = {index: name for name, index in reversed(named) if index not in (None, result.chosen)}
-        self.trace.offer(
-            [(f"Over it: {name} · #{index + 1}", index) for index, name in others.items() if index is not None]
-        )
+        self.trace.offer([(f"Over it: {name} · #{i + 1}", i) for i, name in others.items() if i is not None])
 
     def _lay_samples(self, measurement: Measurement, shown: OwnTrace | str) -> None:
         """Show what the trace of this run has, else the samples kept in the store; another measurement's over it."""
