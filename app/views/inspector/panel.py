@@ -61,11 +61,11 @@ from .differences import PinnedView
 from .facts import facts_as_html, title_as_html
 
 if TYPE_CHECKING:
-    from ...engine.results.evidence import Evidence
     from ...engine.specification.model import Specification
     from ...engine.store.database import Store
     from ...engine.workloads.command import Command
 
+Sampled = tuple[OwnTrace | str, ...]  # what was sampled of measurements, or why nothing was
 _PLAIN, _IN_COMMENT = 0, 1
 _WORDS = (
     "alignas|auto|bool|break|case|char|class|const|constexpr|continue|default|delete|do|double|else|enum|extern|false"
@@ -298,11 +298,12 @@ def read_kernel_text(origin: Mapping[str, str], _stop: threading.Event | None = 
     return KernelText(title=title, spec=spec, source="\n\n".join(texts) + "\n", changed_s=changed_s)
 
 
-def _samples_of(store: Store, session: int, measurements: Iterable[Measurement]) -> tuple[Evidence | str, ...]:
+def _samples_of(store: Store, session: int, measurements: Iterable[Measurement]) -> Sampled:
     """The samples of each measurement, or why there are none."""
     from ...engine.session.evidence import evidence_of
 
-    return tuple(evidence_of(store, session, measurement) for measurement in measurements)
+    both = ((evidence_of(store, session, measurement), measurement) for measurement in measurements)
+    return tuple(seen if isinstance(seen, str) else sampled_trace(seen, of) for seen, of in both)
 
 
 _LEAST_WIDTH, _MOST_WIDTH, _LEAST_HEIGHT = 280, 420, 260  # pixels
@@ -340,7 +341,7 @@ class InspectorPanel(PanelInParts):
         self._kernel_of: SessionPlan | None = None  # whose source is read or being read
         self._reader = LatestTask(self, self._source_read, self._source_not_read)
         self._again = timer(self, self._show_trace, _LOOK_AGAIN_MS, once=True)
-        self._sampled: tuple[object, tuple[Evidence | str, ...]] = None, ()  # which measurements, and their samples
+        self._sampled: tuple[object, Sampled] = None, ()  # which measurements, and their samples
         self._sampler = LatestTask(self, self._samples_read)
         context, settings = self._context, Settings()
         self.trace = OwnTracePlot(at_once=False)
@@ -569,16 +570,14 @@ class InspectorPanel(PanelInParts):
         pair = [measurement, *([] if over is None or result.table is None else [result.table.measurement(over)])]
         wanted, (read, samples) = (session, *(item.row for item in pair)), self._sampled
         if wanted == read:
-            both = zip(samples, pair, strict=True)
-            traces = [seen if isinstance(seen, str) else sampled_trace(seen, of) for seen, of in both]
-            self.trace.show_trace(traces[0] if isinstance(shown, str) else shown, *traces[1:])
+            self.trace.show_trace(samples[0] if isinstance(shown, str) else shown, *samples[1:])
             return
         self.trace.show_trace(shown)
         if len(pair) > 1 or isinstance(shown, str):
             self._sampler.run(lambda _stop: (wanted, _samples_of(store, session, pair)))
 
     @Slot(object)
-    def _samples_read(self, sampled: tuple[object, tuple[Evidence | str, ...]]) -> None:
+    def _samples_read(self, sampled: tuple[object, Sampled]) -> None:
         self._sampled = sampled
         self._show_trace()
 

@@ -64,9 +64,11 @@ def sampled_trace(evidence: Evidence, measurement: Measurement) -> OwnTrace:
         places = np.searchsorted(times_s, starts_s[1:])
         return Curve(np.insert(times_s, places, starts_s[1:]), np.insert(values, places, np.nan).astype(np.float32))
 
-    began_s = starts_s[evidence.window_at(evidence.read_s)]
-    since_s = np.maximum(began_s, np.concatenate(([0.0], evidence.read_s[:-1]))[: len(began_s)])
-    spans = zip(evidence.event_reasons.tolist(), since_s.tolist(), evidence.read_s.tolist(), strict=True)
+    read_s, bits, window = evidence.read_s, evidence.event_reasons, evidence.window_at(evidence.read_s)
+    since_s = np.maximum(starts_s[window], np.concatenate(([0.0], read_s[:-1]))[: len(window)])
+    first = np.flatnonzero((np.diff(bits, prepend=-1) != 0) | (np.diff(window, prepend=-1) != 0))
+    last = np.append(first, len(bits))[1:] - 1
+    spans = zip(bits[first].tolist(), since_s[first].tolist(), read_s[last].tolist(), strict=True)
     return replace(
         _NOTHING,
         window_s=length_s,
