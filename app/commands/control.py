@@ -128,7 +128,7 @@ def apply(arguments: Namespace) -> int:
 
 
 def _apply(arguments: Namespace, gpu: Gpu, guard: DeviceGuard, chosen: BoardSettings) -> int:
-    from ..engine.metering import binding
+    from ..engine.metering import limit_effect
 
     for name in chosen:
         if why := guard.why_not(name):
@@ -143,9 +143,9 @@ def _apply(arguments: Namespace, gpu: Gpu, guard: DeviceGuard, chosen: BoardSett
         if not arguments.json:
             _print(gpu, prior, applied, seen)
         limit_w = applied.get("power_limit_w")
-        effect = binding.look_at_effect(gpu, limit_w, stop) if limit_w is not None and gpu.info.live else None
+        effect = limit_effect.look_at_effect(gpu, limit_w, stop) if limit_w is not None and gpu.info.live else None
         if effect is not None and effect.without_effect:
-            say(f"As the board runs now, {binding.in_words([effect])}.")
+            say(f"As the board runs now, {limit_effect.in_words([effect])}.")
         kept = arguments.keep or (not stop.is_set() and _confirmed(arguments.countdown, stop, arguments.json))
     if kept:
         guard.confirm()
