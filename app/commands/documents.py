@@ -22,6 +22,7 @@ from ..engine.models.compare_methods import Methods
 from ..engine.models.fit.caps import CapFit, CapsAgainstClocks
 from ..engine.models.fit.frequency import FrequencyFit
 from ..engine.models.roofline.roofline_document import RooflineDocument
+from ..engine.report.receipt import Receipt
 from ..engine.session.summary import SessionSummary
 from ..engine.strategies.scoring import Floats, Interval, MeanCurve
 from ..engine.workloads.hardware_counters import Counter
@@ -41,6 +42,7 @@ class FilesOfSession(Files):
 
 class Exported(FilesOfSession):
     remarks: list[str]
+    receipt: Receipt | None  # None of a specification, of which nothing is chosen
 
 
 class DesktopEntry(Files):
