@@ -95,7 +95,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Place:
     with Store(folder / "data" / "wattridge.sqlite") as store:
         result = run_session(plan, store, lambda _: None, threading.Event())
     gpu.close()
-    [cache] = export_session(plan, result.table, result.session, None, folder, ["cache"])
+    cache, _ = export_session(plan, result.table, result.session, None, folder, ["cache"])
     (folder / "sweep.csv").write_text(SWEEP)
     return Place(folder, folder / "data", spec, cache, folder / "sweep.csv")
 

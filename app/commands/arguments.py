@@ -100,7 +100,7 @@ def add_force(parser: ArgumentParser) -> None:
 
 def existing_of(arguments: Namespace) -> Existing:
     """What becomes of files that lie where these options have new ones written."""
-    return "beside" if not arguments.out else "replace" if arguments.force else "refuse"
+    return "new" if not arguments.out else "replace" if arguments.force else "refuse"
 
 
 def add_out(parser: ArgumentParser) -> None:

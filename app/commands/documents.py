@@ -22,6 +22,7 @@ from ..engine.models.compare_methods import Methods
 from ..engine.models.fit.caps import CapFit, CapsAgainstClocks
 from ..engine.models.fit.frequency import FrequencyFit
 from ..engine.models.roofline.roofline_document import RooflineDocument
+from ..engine.report.receipt import Receipt
 from ..engine.session.evidence import EvidenceOfSession
 from ..engine.session.summary import SessionSummary
 from ..engine.strategies.scoring import Floats, Interval, MeanCurve
@@ -42,6 +43,7 @@ class FilesOfSession(Files):
 
 class Exported(FilesOfSession):
     remarks: list[str]
+    receipt: Receipt | None  # None of a specification, of which nothing is chosen
 
 
 class DesktopEntry(Files):

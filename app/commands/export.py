@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
 from ..base.errors import InputError
-from ..base.files import title_of
 from ..base.paths import data_folder
 from .arguments import add_force, add_table, columns_of, existing_of, session_number
 from .sources import chosen_index, is_specification, newest_session, recording_path, specification_path
@@ -27,7 +28,7 @@ def export_arguments(parser: ArgumentParser) -> None:
     kinds = ("json", "header", "source", "code", "script", "csv", "cache", "t4", "t1")
     parser.add_argument("--kind", action="append", choices=kinds, help="only these files")
     parser.add_argument("--gpu", metavar="GPU", help="the board that sets the limits in a specification's T1")
-    parser.add_argument("--out", metavar="FOLDER", help="where to write (default: the data folder)")
+    parser.add_argument("--out", metavar="FOLDER", help="where to write (default: a new folder in the data folder)")
     add_force(parser)
     add_table(parser)
 
@@ -60,13 +61,12 @@ def _export_stored(number: int | None, arguments: Namespace) -> dict[str, Any]:
         loaded = store.load(session)
     plan = plan_of(loaded)
     index = chosen_index(arguments.configuration, loaded.table)
-    folder = Path(arguments.out) if arguments.out else data_folder() / "exports" / f"session-{session}"
     remarks = [loaded.space.notes[-1]] if loaded.left_out else []
-    existing = existing_of(arguments)
+    folder, existing, state = _folder(arguments), existing_of(arguments), loaded.record.state
     files = export_session(
-        plan, loaded.table, session, index, folder, arguments.kind, remarks.append, existing=existing
+        plan, loaded.table, session, index, folder, arguments.kind, remarks.append, existing=existing, state=state
     )
-    return {"session": session, "files": [str(file) for file in files], "remarks": remarks}
+    return _document(session, files, remarks)
 
 
 def _export_file(path: Path, arguments: Namespace) -> dict[str, Any]:
@@ -77,15 +77,24 @@ def _export_file(path: Path, arguments: Namespace) -> dict[str, Any]:
     from ..engine.session.planning import plan_replay
     from ..sensors.select import open_gpu
 
-    folder = Path(arguments.out) if arguments.out else data_folder() / "exports" / title_of(path)
+    folder = _folder(arguments)
     if not describes(path):
         recording = read_recording(path, columns_of(arguments))
         plan, table = plan_replay(path, read=recording), recording.table()
         index = chosen_index(arguments.configuration, table)
         files = export_session(plan, table, None, index, folder, arguments.kind, existing=existing_of(arguments))
-        return {"session": None, "files": [str(file) for file in files], "remarks": list(recording.notes)}
+        return _document(None, files, recording.notes)
     if set(arguments.kind or ["t1"]) != {"t1"}:
         raise InputError("a specification holds no measurements", str(path), "export it as --kind t1")
     with nullcontext() if arguments.gpu is None else closing(open_gpu(arguments.gpu)) as gpu:
         files = [export_specification(load_specification(path), folder, gpu, existing=existing_of(arguments))]
-        return {"session": None, "files": [str(file) for file in files], "remarks": []}
+        return {"session": None, "files": [str(file) for file in files], "remarks": [], "receipt": None}
+
+
+def _folder(arguments: Namespace) -> Path:
+    return Path(arguments.out) if arguments.out else data_folder() / "exports"
+
+
+def _document(session: int | None, files: Sequence[Path], remarks: Sequence[str]) -> dict[str, Any]:
+    receipt = json.loads(files[-1].read_text(encoding="utf-8"))
+    return {"session": session, "files": [str(file) for file in files], "remarks": [*remarks], "receipt": receipt}

@@ -225,9 +225,8 @@ def _run(plan: ReadyPlan, store: Store, arguments: Namespace) -> int:
     result = watch_session(plan, store, quiet=arguments.json)
     document = _summary(result)
     if arguments.out and document["best"] is not None:
-        files = export_session(
-            plan, result.table, result.session, None, Path(arguments.out), on_remark=say, existing=existing
-        )
+        table, number, folder = result.table, result.session, Path(arguments.out)
+        files = export_session(plan, table, number, None, folder, on_remark=say, existing=existing, state=result.state)
         document["files"] = [str(file) for file in files]
     if arguments.json:
         print_json(document)
@@ -246,12 +245,12 @@ def _run(plan: ReadyPlan, store: Store, arguments: Namespace) -> int:
 
 def _refuse_taken(plan: ReadyPlan, arguments: Namespace) -> Existing:
     """What becomes of files of an earlier export at the session's end. Raises WattridgeError before it begins."""
-    from ..engine.report.export import KINDS, file_stem, stem_in
+    from ..engine.report.export import KINDS, refuse_files
 
     existing = existing_of(arguments)
     if arguments.out:
-        stem_in(Path(arguments.out), file_stem(plan.title), KINDS, existing)
-    return "replace" if existing == "replace" else "beside"  # what is measured is exported, whatever came meanwhile
+        refuse_files(Path(arguments.out), plan.title, KINDS, existing)
+    return "beside" if existing == "refuse" else existing  # what is measured is exported, whatever came meanwhile
 
 
 def _most_frequent(document: SessionSummary) -> str:
@@ -376,8 +375,10 @@ def demo(arguments: Namespace) -> int:
             document = _summary(result)
             if document["best"] is None:
                 raise WattridgeError("no configuration worked", "demo", "raise --max-evaluations")
-            folder = Path(arguments.out) if arguments.out else data_folder() / "exports" / f"demo-{result.session}"
-            files = export_session(plan, result.table, result.session, None, folder, existing=existing)
+            folder = Path(arguments.out) if arguments.out else data_folder() / "exports"
+            files = export_session(
+                plan, result.table, result.session, None, folder, existing=existing, state=result.state
+            )
             fit, source = fit_of_sweep(gpu)
             save_fit(store, fit, source, result.session, uuid=gpu.info.uuid)
     document["files"] = [str(file) for file in files]

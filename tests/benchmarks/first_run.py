@@ -76,8 +76,8 @@ def reach(user: User, start: str, by: str) -> None:
         time.sleep(0.5)
         user.picture("ended")
         _press(user, "Export", by, shortcut="ctrl+shift+e")
-        exports = user.folder / "data" / "exports" / "session-1"
-        user.until("the exported files", lambda: len(list(exports.glob("*"))) == len(KINDS), 60)
+        exports = user.folder / "data" / "exports"
+        user.until("the exported files", lambda: len(list(exports.glob("sgemm-a100-1-*/*"))) == len(KINDS) + 1, 60)
         user.until("where they went", lambda: user.sees("Exported"), 30)
         user.picture("exported")
         _focus_is_in_sight(user)
@@ -156,12 +156,14 @@ def walk(user: User) -> list[str]:
         across = str(top + height // 2)
         user.hands("mousemove", begin, across, "mousedown", "1", "mousemove", end, across, "mouseup", "1", "click", "4")
         user.picture("traces are marked")
-        user.key("F7", "Home", "Right")  # along the front
+        user.key("F7", "Home", "Right", "Return")  # along the front
         time.sleep(1.0)
         user.picture("a point is chosen")
         user.key("ctrl+shift+e")
-        exports = user.folder / "data" / "exports" / "session-1"
-        user.until("the configuration is exported", lambda: len(list(exports.glob("*"))) == len(KINDS))
+        exports = user.folder / "data" / "exports"
+        user.until(
+            "the configuration is exported", lambda: len(list(exports.glob("sgemm-a100-1-*/*"))) == len(KINDS) + 1
+        )
         user.key("ctrl+r")
         user.until("the dialog asks where the report goes", lambda: any(s.name == "Report" for s in user.look()))
         time.sleep(0.5)
@@ -185,7 +187,7 @@ def compare(user: User) -> list[str]:
     _command(user, "tune", "gemm.toml", "--gpu", "simulated:a100", "--json", data="headless")
     _command(user, "export", "1", "--out", str(user.folder / "taken"), *kinds, data="headless")
     _command(user, "report", "1", "--out", str(user.folder / "headless.html"), data="headless")
-    window, headless = user.folder / "data" / "exports" / "session-1", user.folder / "taken"
+    window, headless = next((user.folder / "data" / "exports").glob("sgemm-a100-1-*")), user.folder / "taken"
     amiss = []
     names = [sorted(path.name for path in folder.iterdir()) for folder in (window, headless)]
     if names[0] != names[1]:

@@ -66,6 +66,8 @@ def test_without_a_name_a_second_export_stands_beside_the_first(
     capsys.readouterr()
     first, second, third = (run(capsys, "export", "1")[1]["files"] for _ in range(3))
     assert len({*first, *second, *third}) == 3 * len(first)  # type: ignore[misc]
+    folders = [Path(files[0]).parent.name for files in (first, second, third)]  # type: ignore[index]
+    assert [re.sub(r"-\d{8}-", "-DATE-", name) for name in folders] == [f"sgemm-a100-1-DATE-{n}" for n in (1, 2, 3)]
     assert all(Path(file).is_file() for file in (*first, *second, *third))  # type: ignore[misc]
     reports = [run(capsys, "report", "1")[1]["files"] for _ in range(3)]
     assert [Path(files[0]).name for files in reports] == [  # type: ignore[index]
@@ -95,23 +97,42 @@ def test_exported_files_say_by_which_rule_which_measurement_was_chosen(
     best = document["best"]["configuration"]  # type: ignore[index]
     assert run(capsys, "export", "1", "--out", "best")[0] == 0
     chosen = json.loads((tmp_path / "best" / "sgemm.json").read_text())["choice"]
-    assert (chosen["rule"], chosen["place"]) == ("the best", [1, 6])
+    assert (chosen["rule"], chosen["place"]) == ("max:GFLOPS/W", [1, 6])
     csv = (tmp_path / "best" / "sgemm-session.csv").read_text().splitlines()
     heads = csv[0].split(",")
     number = 1 + next(
         i for i, line in enumerate(csv[1:]) if all(line.split(",")[heads.index(n)] == str(best[n]) for n in best)
     )
     assert chosen["measurement"] == number
-    words = f"measurement {number}, session 1, the best, place 1 of 6 for max:GFLOPS/W"
+    words = f"measurement {number}, session 1, chosen for max:GFLOPS/W, rank 1 of 6 for max:GFLOPS/W"
     for name in ("sgemm.h", "sgemm.cu", "sgemm-clocks.sh"):
         assert words in re.sub(r"\s+", " ", (tmp_path / "best" / name).read_text()), name
     other = next(line.split(",") for i, line in enumerate(csv[1:]) if i + 1 != number)
     named = ",".join(f"{name}={other[heads.index(name)]}" for name in best)
     assert run(capsys, "export", "1", "--configuration", named, "--out", "other")[0] == 0
     text = (tmp_path / "other" / "sgemm.h").read_text()
-    assert "session 1, selected by hand, place " in text
-    assert "place 1 of 6" not in text
-    assert "the best" not in text
+    assert "session 1, chosen by hand, rank " in text
+    assert "rank 1 of 6" not in text
+
+
+def test_a_folder_that_is_named_holds_one_export_and_its_receipt(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(TUNE) == 0
+    capsys.readouterr()
+    status, document = run(capsys, "export", "1", "--kind", "header", "--out", "chosen")
+    assert status == 0
+    receipt = json.loads((tmp_path / "chosen" / "receipt.json").read_text())
+    assert document["receipt"] == receipt
+    assert [receipt[key] for key in ("rule", "session", "session_state", "measured")] == ["max:GFLOPS/W", 1, "done", 6]
+    assert receipt["inputs"].keys() == {"gemm.toml", "the kernel's sources"}
+    status, document = run(capsys, "export", "1", "--kind", "csv", "--out", "chosen")
+    assert (status, document["error"]["where"]) == (1, "chosen/receipt.json"), "another export is none of its files"  # type: ignore[index]
+    assert run(capsys, "export", "1", "--kind", "csv", "--out", "chosen", "--force")[0] == 0
+    again = json.loads((tmp_path / "chosen" / "receipt.json").read_text())
+    assert [*again["files"]] == ["sgemm-session.csv"]
+    assert again["standing"] == receipt["standing"]
 
 
 @pytest.mark.parametrize("gpu", ["simulated:a100", "recorded:h200-gemm"])

@@ -59,10 +59,9 @@ def _exported(text: str, folder: Path, board: str) -> Exported:
     plan = plan_specification(load_specification(path), gpu, options)
     with Store() as store:
         result = run_session(plan, store, lambda event: None, threading.Event())
-    source, header, document = sorted(
-        export_session(result.plan, result.table, result.session, None, folder / "out", ["source", "header", "json"]),
-        key=lambda file: [".cu", ".h", ".json"].index(file.suffix),
-    )
+    kinds = ["source", "header", "json"]
+    files = export_session(result.plan, result.table, result.session, None, folder / "out", kinds)[:-1]
+    source, header, document = sorted(files, key=lambda file: [".cu", ".h", ".json"].index(file.suffix))
     return source, header, json.loads(document.read_text()), gpu
 
 

@@ -4,7 +4,8 @@ A cell of words that a spreadsheet would take for a formula has an apostrophe be
 
 Columns: the parameters, `state`, `error`, where and how it was measured, what the session is, then every value, the
 ends of its 95 % interval, and figures as they were measured where others are stated, which are not read back. The
-columns before `state` are the configuration; `depth` is `time` where it was only timed.
+columns before `state` are the configuration; `depth` is `time` where it was only timed, and `receipt`, in the first
+row alone, that of the export as JSON.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ SIGNATURE = ",".join(_STATE)  # in the header of every file written here
 _FACTS = (
     *_STATE,
     *("timestamp_s", "cost_s", "message", "window_start_ns", "window_end_ns", "measured_clock_mhz"),
-    *("gpu", "kernel", "problem_size", "objective", "depth", "board"),
+    *("gpu", "kernel", "problem_size", "objective", "depth", "board", "receipt"),
 )
 _LOW, _HIGH, _MEASURED = " (95 % low)", " (95 % high)", " (as measured)"
 _REMEDY = "pass a session that this program wrote"
@@ -65,7 +66,11 @@ def _lines(table: ResultTable, about: About) -> Iterator[str]:
                 *(_figure(m.timestamp_s), _figure(m.cost_s), text_cell(m.message), start_ns, end_ns),
                 _figure(m.observed_clock_mhz),
                 *session,
-                *(m.depth.value, text_cell(m.board)),
+                *(
+                    m.depth.value,
+                    text_cell(m.board),
+                    "" if index or about.receipt is None else json.dumps(about.receipt),
+                ),
                 *(_figure(m.values.get(name, math.nan)) for name in names),
                 *(_figure(end) for name in bounded for end in m.intervals.get(name, (math.nan, math.nan))),
                 *(_figure(m.as_measured.get(name, math.nan)) for name in otherwise),

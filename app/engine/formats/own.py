@@ -30,6 +30,7 @@ class About:
     problem_size: str = ""
     units: Mapping[str, str] = field(default_factory=dict)  # where they do not follow from the names
     known_as: str | None = None  # the device to Kernel Tuner, where it has another name for it
+    receipt: Mapping[str, Any] | None = None  # of the export that the file belongs to
 
 
 def own_header(table: ResultTable, about: About, **more: object) -> dict[str, Any]:
@@ -41,6 +42,7 @@ def own_header(table: ResultTable, about: About, **more: object) -> dict[str, An
         "parameters": list(table.space.names),
         "objective": about.objective.to_list(),
         "units": dict(about.units),
+        **({} if about.receipt is None else {"receipt": about.receipt}),
         **more,
     }
 

@@ -248,9 +248,15 @@ def _typed(value: Value, kind: str) -> Value:
 
 
 def write_t1(
-    spec: Specification, space: SearchSpace, limits: DeviceLimits, path: Path, *, overwrite: bool = False
+    spec: Specification,
+    space: SearchSpace,
+    limits: DeviceLimits,
+    path: Path,
+    *,
+    overwrite: bool = False,
+    receipt: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write a specification whose space was built with these limits; returns the path.
+    """Write a specification whose space was built with these limits, with the receipt of its export; returns the path.
 
     Raises InputError for a specification of a command, WattridgeError as `write_text` does.
     """
@@ -260,6 +266,7 @@ def write_t1(
         )
     document = _Writing(spec, space, limits, path.parent).document()
     extension = {"version": __version__, "digest": digest(document), "specification": document_of(spec, path.parent)}
+    extension |= {} if receipt is None else {"receipt": receipt}
     text = json.dumps(document | {OWN: extension}, indent=2, ensure_ascii=False)
     return write_text(path, f"{text}\n", overwrite=overwrite)
 

@@ -6,17 +6,18 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Collection, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import count
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Literal
+
+import numpy as np
 
 from ... import __version__
 from ...base.errors import InputError, WattridgeError
-from ...base.files import digest_of, is_input, is_there, open_input, refuse_taken, write_text
+from ...base.files import digest_of, free_name, is_input, is_there, open_input, refuse_taken, write_text
 from ...base.formatting import finite_or_none
 from ...base.records import as_json
 from ...sensors.event_reasons import names as reason_names
@@ -24,6 +25,7 @@ from ...sensors.gpu import Gpu
 from ...sensors.limits import DeviceLimits, limits_of
 from ..analysis.costs import costs_of
 from ..analysis.own_state import OwnState, own_state
+from ..analysis.standing import standing
 from ..formats.c_header import c_header
 from ..formats.csv_table import SIGNATURE, write_csv
 from ..formats.kernel_tuner import write_cache
@@ -34,6 +36,8 @@ from ..formats.t1 import write_t1
 from ..formats.t4 import write_t4
 from ..metering.window import PEAK_POWER, THROTTLED_SHARE
 from ..results.measurement import MEASURED, Measurement, Value
+from ..results.objectives import BY_HAND
+from ..results.state import SessionState
 from ..runner.cuda.measured_code import ByNvcc, MeasuredCode, by_nvcc, capability_of, measured_code
 from ..session.load import load_specification
 from ..session.sources import are_as_measured
@@ -45,6 +49,7 @@ from ..specification.model import Specification
 from ..specification.plan import SessionPlan
 from ..workloads.source_kernel import KernelRefused
 from .cuda_export import CudaFile, code_source
+from .receipt import NAME, Receipt, document_of, new_folder, receipt_of, write_receipt
 
 # kind -> how its file's name ends: a configuration's first, then those of the whole session
 KINDS = {
@@ -58,9 +63,7 @@ KINDS = {
     "t4": "-t4.json",
     "t1": "-t1.json",
 }
-Existing = Literal["refuse", "replace", "beside"]  # what becomes of files that lie where an export goes
-BEST: Final = "the best"
-BY_HAND: Final = "selected by hand"
+Existing = Literal["refuse", "replace", "beside", "new"]  # what becomes of an export that lies where one goes
 _OURS = ("Wattridge", '"wattridge"', SIGNATURE)  # one of these stands in every file written here
 
 
@@ -72,12 +75,11 @@ class Choice:
     plan: SessionPlan
     session: int | None
     settings: tuple[str, ...]  # which parameters are device settings
+    receipt: Receipt  # which one it is, how it was chosen, its rank
     kernel: CudaFile | None = None  # where the session's specification is there and has a CUDA source
     code: MeasuredCode | None = None  # of that kernel, where it is kept or can be made again
     by_nvcc: ByNvcc | None = None  # of its source, where nvcc is here
-    rule: str = BEST  # by which it was chosen
     number: int | None = None  # of the measurement, from 1; None for a mean over repeats
-    place: tuple[int, int] | None = None  # by the objective, and of how many; None if it is not among them
     own_state: OwnState | None = None  # against the board's own state; None where no setting of it was varied
 
     @property
@@ -99,24 +101,12 @@ class Choice:
     @property
     def provenance(self) -> str:
         """One line: where the figures come from."""
-        gpu, driver = self.plan.gpu, self.plan.driver
-        board = f"{gpu}, driver {driver}" if driver else gpu
-        how = {
-            "nvml": f"measured on {board}",
-            "amd": f"measured on {board}",
-            "unmetered": f"measured on {board}, which reports no energy",
-            "simulated": f"SIMULATED: from a model of {gpu}, not measured on a board",
-            "recorded": f"replayed from a recording made on {gpu}",
-        }
-        return how.get(self.source, f"{self.source}: {board}")
+        return _provenance(self.plan, self.source)
 
     @property
     def how(self) -> str:
-        """Which measurement it is, of which session, by which rule it was chosen, and its place by the objective."""
-        which = "the mean over its repeats" if self.number is None else f"measurement {self.number}"
-        goal = self.plan.objective.goal
-        place = f"place {self.place[0]} of {self.place[1]} for {goal}" if self.place else f"with no place for {goal}"
-        return ", ".join([which, *([f"session {self.session}"] if self.session else []), self.rule, place])
+        """Which measurement it is, of which session, by which rule it was chosen, and its rank by the objective."""
+        return self.receipt.how if self.number is not None else f"the mean over its repeats, {self.receipt.how}"
 
     @property
     def of_figures(self) -> str:
@@ -125,40 +115,70 @@ class Choice:
 
 
 def choose(
-    plan: SessionPlan, table: ResultTable, session: int | None, index: int | None, rule: str | None = None
+    plan: SessionPlan,
+    table: ResultTable,
+    session: int | None,
+    index: int | None,
+    rule: str | None = None,
+    state: SessionState | None = None,
 ) -> Choice:
     """The measurement at `index`; None: the best by the session's objective, WattridgeError if none succeeded.
 
     Where a parameter only repeats the configurations, the mean over the repeats of the chosen one. `rule` says how the
-    index was chosen; None: by hand, or as the best.
+    index was chosen; None: by hand, or for the objective. `state` is that of the session.
     """
-    rule = rule or (BEST if index is None else BY_HAND)
-    repeats = fold(table)
-    if repeats is not None:
-        table, index = repeats.table, None if index is None else int(repeats.index_of[index])
-    order = by_goal(table, plan.objective.goal, plan.objective.limits)
+    rule = rule or (str(plan.objective.goal) if index is None else BY_HAND)
+    folded = fold(table)
+    compared = table if folded is None else folded.table
     if index is None:
-        index = next(iter(order), None)
-    if index is None:
-        if nearest(table, plan.objective.limits) is not None:
-            limits = "; ".join(map(str, plan.objective.limits))
-            raise WattridgeError(f"no configuration keeps the limits ({limits})", plan.title, "name one, or widen them")
-        raise WattridgeError("no configuration succeeded", plan.title, "let the session measure something first")
-    measurement = table.measurement(index)
-    if repeats is not None and repeats.single:
+        best = next(iter(by_goal(compared, plan.objective.goal, plan.objective.limits)), None)
+        if best is None:
+            raise _nothing(plan, compared)
+        index = best if folded is None else int(np.flatnonzero(folded.index_of == best)[0])
+    place = index if folded is None else int(folded.index_of[index])
+    measurement = compared.measurement(place)
+    if folded is not None and folded.single:
         measurement = replace(measurement, configuration={})
-    settings = tuple(p.name for p in table.space.parameters if p.device_setting)
+    receipt = receipt_of(
+        plan,
+        session,
+        len(table),
+        state,
+        _provenance(plan, measurement.source or plan.source),
+        standing=standing(table, plan.objective, index),
+        rule=rule,
+        configuration=dict(measurement.configuration),
+        values=dict(measurement.values),
+    )
     choice = Choice(
         measurement,
         plan,
         session or None,  # a recording that is shown has number 0
-        settings,
-        rule=rule,
-        number=index + 1 if repeats is None else None,
-        place=(order.index(index) + 1, len(order)) if index in order else None,
-        own_state=own_state(table, costs_of(table), index),
+        tuple(p.name for p in compared.space.parameters if p.device_setting),
+        receipt,
+        number=index + 1 if folded is None else None,
+        own_state=own_state(compared, costs_of(compared), place),
     )
     return replace(choice, kernel=_kernel_of(choice)) if _has_t1(plan) else choice
+
+
+def _nothing(plan: SessionPlan, table: ResultTable) -> WattridgeError:
+    if nearest(table, plan.objective.limits) is not None:
+        limits = "; ".join(map(str, plan.objective.limits))
+        return WattridgeError(f"no configuration keeps the limits ({limits})", plan.title, "name one, or widen them")
+    return WattridgeError("no configuration succeeded", plan.title, "let the session measure something first")
+
+
+def _provenance(plan: SessionPlan, source: str) -> str:
+    board = f"{plan.gpu}, driver {plan.driver}" if plan.driver else plan.gpu
+    how = {
+        "nvml": f"measured on {board}",
+        "amd": f"measured on {board}",
+        "unmetered": f"measured on {board}, which reports no energy",
+        "simulated": f"SIMULATED: from a model of {plan.gpu}, not measured on a board",
+        "recorded": f"replayed from a recording made on {plan.gpu}",
+    }
+    return how.get(source, f"{source}: {board}")
 
 
 def _possible(plan: SessionPlan, choice: Choice | None, asked: Sequence[str], *, named: bool) -> list[str]:
@@ -185,57 +205,69 @@ def export_session(
     kinds: Sequence[str] | None = None,
     on_remark: Callable[[str], None] = lambda line: None,
     *,
-    existing: Existing = "beside",
+    existing: Existing = "refuse",
     rule: str | None = None,
+    state: SessionState | None = None,
 ) -> list[Path]:
     """Write the chosen configuration (None: the best one) and the session in the kinds asked for (None: all).
 
     `on_remark` gets, in a line, what a user of the files should know of them. Each file is written whole or not at
-    all. Where files of these names lie there already, `existing` says whether to refuse, to replace those that this
-    program wrote, or to number the new ones; a file of another origin is never replaced. `rule` as for `choose`.
-    Raises InputError for an unknown kind, and for T1, source or machine code if there is none; WattridgeError where
-    nothing succeeded, where a file is in the way, or where the folder refuses.
+    all, and the last of them is the receipt. `existing`: 'new' makes a folder for this export in `folder`; 'refuse' and
+    'replace' write into `folder` itself, where an export that lies there is in the way, or is replaced; 'beside' is
+    'refuse', but 'new' where one lies there. A file of another origin is never replaced. `rule` and `state` as for
+    `choose`. Raises InputError for an unknown kind, and for T1, source or machine code if there is none; WattridgeError
+    where nothing succeeded, where a file is in the way, or where the folder refuses.
     """
     unknown = set(kinds or ()) - set(KINDS)
     if unknown:
         raise InputError(f"unknown kind '{sorted(unknown)[0]}'", "export", f"one of {', '.join(KINDS)}")
-    asked = KINDS if kinds is None else kinds
-    choice = choose(plan, table, session, index, rule) if set(asked) & set(_CHOICES) else None
-    if choice is not None:
+    asked, table, choice = KINDS if kinds is None else kinds, table.so_far(), None
+    with nullcontext() if set(asked) & set(_CHOICES) else suppress(WattridgeError):  # a session may have none to choose
+        choice = choose(plan, table, session, index, rule, state)
         choice = _with_code(choice, beside_nvcc=bool({"source", "code"} & set(asked)))
     wanted = _possible(plan, choice, [kind for kind in KINDS if kind in asked], named=kinds is not None)
-    stem = stem_in(folder, file_stem(plan.title), wanted, existing)
+    without = receipt_of(plan, session, len(table), state, _provenance(plan, plan.source))
+    receipt = without if choice is None else choice.receipt
+    folder, stem = _claimed(plan, session, folder, wanted, existing), file_stem(plan.title)
     paths = {kind: folder / f"{stem}{KINDS[kind]}" for kind in wanted}
-    size = plan.origin.get("problem_size", "")
-    about = About(plan.gpu, plan.title, plan.objective, plan.source, size, plan.units, plan.origin.get("known_as"))
+    size, known_as = plan.origin.get("problem_size", ""), plan.origin.get("known_as")
+    about = About(plan.gpu, plan.title, plan.objective, plan.source, size, plan.units, known_as, document_of(receipt))
     for kind, path in paths.items():
         if choice is not None and kind in _CHOICES:
             write_text(path, _CHOICES[kind](choice), overwrite=True, executable=kind == "script")
         elif kind == "t1":
-            _write_plan_as_t1(plan, path)
+            _write_plan_as_t1(plan, path, about.receipt)
         else:
             _SESSIONS[kind](table, path, about, overwrite=True)
-    remarks = _of_the_code(choice) if choice is not None and "source" in wanted else []
+    files = list(paths.values())
+    files.append(write_receipt(receipt, files, folder))
+    remarks = [*filter(None, [receipt.running]), *(_of_the_code(choice) if "source" in wanted else [])]
     if kinds is None and existing == "replace":
         remarks += _left_there(folder, stem, [kind for kind in KINDS if kind not in wanted])
     for line in remarks:
         on_remark(line)
-    return list(paths.values())
+    return files
 
 
-def stem_in(folder: Path, stem: str, kinds: Collection[str], existing: Existing) -> str:
-    """How the names of new files of these kinds begin. Raises WattridgeError if a file is in the way."""
-    for number in count(1):
-        numbered = stem if number == 1 else f"{stem}-{number}"
-        taken = [path for kind in kinds if is_there(path := folder / f"{numbered}{KINDS[kind]}")]
+def _claimed(plan: SessionPlan, session: int | None, folder: Path, kinds: Collection[str], existing: Existing) -> Path:
+    """The folder that the files go into, as `export_session` says."""
+    try:
+        if existing != "new":
+            refuse_files(folder, plan.title, kinds, existing)
+            return folder
+    except WattridgeError:
+        if existing != "beside":
+            raise
+    return new_folder(plan, session, folder)
+
+
+def refuse_files(folder: Path, title: str, kinds: Collection[str], existing: Existing) -> None:
+    """Raises WattridgeError if an export that is not to be replaced lies in a folder, or a file of another origin."""
+    for name in (*(f"{file_stem(title)}{KINDS[kind]}" for kind in kinds), NAME):
         if existing == "replace":
-            for path in taken:
-                refuse_foreign(path)
-        elif taken and existing == "refuse":
-            refuse_taken(taken[0])
-        if not taken or existing == "replace":
-            return numbered
-    raise AssertionError("the numbers do not end")
+            refuse_foreign(folder / name)
+        else:
+            refuse_taken(folder / name)
 
 
 def _left_there(folder: Path, stem: str, kinds: Sequence[str]) -> list[str]:
@@ -246,14 +278,19 @@ def _left_there(folder: Path, stem: str, kinds: Sequence[str]) -> list[str]:
 
 
 def export_specification(
-    spec: Specification, folder: Path, gpu: Gpu | None = None, *, existing: Existing = "beside"
+    spec: Specification, folder: Path, gpu: Gpu | None = None, *, existing: Existing = "refuse"
 ) -> Path:
     """Write a specification as T1, its device limits those of the board, else of compute capability 8.0.
 
-    Raises InputError and WattridgeError as `export_session` does.
+    A file of that name that lies there stays where `existing` is 'new'. Raises InputError and WattridgeError as
+    `export_session` does.
     """
-    stem = stem_in(folder, file_stem(spec.name), ["t1"], existing)
-    return _write_as_t1(spec, folder / f"{stem}{KINDS['t1']}", gpu)
+    path = folder / f"{file_stem(spec.name)}{KINDS['t1']}"
+    if existing == "new":
+        path = free_name(path)
+    else:
+        refuse_files(folder, spec.name, ["t1"], existing)
+    return _write_as_t1(spec, path, gpu)
 
 
 def _has_t1(plan: SessionPlan) -> bool:
@@ -267,7 +304,7 @@ def _has_t1(plan: SessionPlan) -> bool:
     return spec.command is None and spec.service is None
 
 
-def _write_plan_as_t1(plan: SessionPlan, path: Path) -> None:
+def _write_plan_as_t1(plan: SessionPlan, path: Path, receipt: Mapping[str, Any] | None) -> None:
     from ...sensors.select import open_gpu
 
     if not _has_t1(plan):
@@ -277,22 +314,23 @@ def _write_plan_as_t1(plan: SessionPlan, path: Path) -> None:
     with suppress(WattridgeError):  # a board that is gone only leaves its limits unknown
         gpu = open_gpu(plan.origin.get("gpu"), speed=math.inf)
     try:
-        _write_as_t1(load_specification(Path(plan.origin["file"])), path, gpu)
+        _write_as_t1(load_specification(Path(plan.origin["file"])), path, gpu, receipt)
     finally:
         if gpu is not None:
             gpu.close()
 
 
-def _write_as_t1(spec: Specification, path: Path, gpu: Gpu | None) -> Path:
+def _write_as_t1(spec: Specification, path: Path, gpu: Gpu | None, receipt: Mapping[str, Any] | None = None) -> Path:
     from ..session.on_board import limits_on
     from ..session.planning import space_of
 
-    return write_t1(spec, space_of(spec, gpu), limits_on(gpu), path, overwrite=True)
+    return write_t1(spec, space_of(spec, gpu), limits_on(gpu), path, overwrite=True, receipt=receipt)
 
 
 def export_json(choice: Choice) -> str:
     """Everything known of the choice: each figure with its unit and source. Figures that are not known are null."""
-    m, plan = choice.measurement, choice.plan
+    m, plan, stands = choice.measurement, choice.plan, choice.receipt.standing
+    place = [stands.rank, stands.of] if stands is not None and stands.rank is not None else None
     document = {
         "wattridge": {"version": __version__, "written": datetime.now(UTC).isoformat(timespec="seconds")},
         "provenance": choice.provenance,
@@ -304,7 +342,8 @@ def export_json(choice: Choice) -> str:
         "board": m.board or None,
         "origin": dict(plan.origin),
         "objective": str(plan.objective),
-        "choice": {"rule": choice.rule, "measurement": choice.number, "place": choice.place and list(choice.place)},
+        "choice": {"rule": choice.receipt.rule, "measurement": choice.number, "place": place},
+        "receipt": document_of(choice.receipt),
         "own_state": as_json(choice.own_state),
         "strategy": plan.strategy,
         "seed": plan.seed,
@@ -355,6 +394,7 @@ def export_script(choice: Choice) -> str:
     remarks = [
         f"Written by Wattridge {__version__}: clocks of {choice.plan.title}, {choice.how}.",
         choice.of_figures,
+        *choice.receipt.lines,
     ]
     if choice.source == "amd":
         remarks.append("nvidia-smi does not set this board; wattridge apply does:")
@@ -378,10 +418,18 @@ def _remarks(choice: Choice) -> list[str]:
             else []
         ),
         *_of_the_code(choice),
-        *(choice.own_state.sentences if choice.own_state is not None else ()),
+        *_against(choice),
+        *choice.receipt.lines,
         *(f"Device setting: {text}" for text in settings),
         *figures,
     ]
+
+
+def _against(choice: Choice) -> tuple[str, ...]:
+    """What it costs and saves, and what locks of clocks cost by themselves."""
+    locks = choice.own_state.remarks if choice.own_state is not None else ()
+    stands = choice.receipt.standing.sentences if choice.receipt.standing is not None else ()
+    return (*stands, *(f"{words[:1].upper()}{words[1:]}." for words in locks))
 
 
 def _kernel_of(choice: Choice) -> CudaFile | None:
@@ -408,8 +456,10 @@ def _with_code(choice: Choice, *, beside_nvcc: bool) -> Choice:
     return replace(choice, code=code, by_nvcc=by_nvcc(export_source(choice), options, code))
 
 
-def _of_the_code(choice: Choice) -> list[str]:
+def _of_the_code(choice: Choice | None) -> list[str]:
     """Whether who builds the source has what was measured."""
+    if choice is None:
+        return []
     stem, code, other = file_stem(choice.plan.title), choice.code, choice.by_nvcc
     lines = []
     if other is not None and other.same:

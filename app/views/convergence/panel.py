@@ -29,7 +29,7 @@ from ..plots.plot import DENSE, Box, FigureAxis, PlotNote, dress
 from ..plots.scatter import PointCloud
 from ..shared import theme
 from ..shared.context import Context
-from ..shared.current_result import ResultCaption
+from ..shared.current_result import CHOOSE, ResultCaption
 from ..shared.label import PlainLabel
 from ..shared.panel import Panel
 from ..shared.turns import OwnTurn
@@ -147,7 +147,10 @@ _SECONDS = "Time spent on measuring (s)"
 
 
 class ConvergencePlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
-    """Over the evaluations, or over the time that was spent on them. The mouse, or Left and Right, point at one."""
+    """Over the evaluations, or over the time that was spent on them.
+
+    The mouse, or Left and Right, point at one; a click, Enter or Space choose it.
+    """
 
     pointed = Signal(object)  # an Improvement; None: at none
     chosen = Signal(int)  # index into the table
@@ -170,7 +173,8 @@ class ConvergencePlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no 
         self._curve = pg.PlotCurveItem(name="best so far")
         self._marks = pg.ScatterPlotItem(size=8, name="improvements")
         self._choice = pg.ScatterPlotItem(size=15, brush=None)
-        for item in (self._curve, self._marks, self._choice):
+        self._cursor = pg.ScatterPlotItem(size=19, brush=None)
+        for item in (self._curve, self._marks, self._choice, self._cursor):
             self.addItem(item)
         self.note = PlotNote(self)
         self.scene().sigMouseMoved.connect(self._mouse_moved)
@@ -219,6 +223,7 @@ class ConvergencePlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no 
         self._draw_steps(history)
         self._fit(history)
         self._show_choice()
+        self._show_cursor()
 
     def _draw_steps(self, history: History) -> None:
         places = self._places()
@@ -288,20 +293,33 @@ class ConvergencePlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no 
             self.chosen.emit(int(finite[place]))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Left and Right select the improvement before and after."""
+        """Left and Right move the cursor to the improvement before and after; Enter and Space choose it."""
+        if event.key() in CHOOSE and self._pointed is not None:
+            self.chosen.emit(self._pointed.index)
+            return
         step = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()))
         if step is None or self._history is None or not self._history.improvements:
             super().keyPressEvent(event)
             return
         improvements = self._history.improvements
-        places, selected = [match.place for match in improvements], self._history.place(self._selected)
-        index = int(np.searchsorted(places, selected, side="left" if step < 0 else "right")) + min(step, 0)
-        self.chosen.emit(improvements[min(max(index, 0), len(improvements) - 1)].index)
+        places = [match.place for match in improvements]
+        begun = self._history.place(self._selected) if self._pointed is None else self._pointed.place
+        index = int(np.searchsorted(places, begun, side="left" if step < 0 else "right")) + min(step, 0)
+        self._point_at(improvements[min(max(index, 0), len(improvements) - 1)])
 
     def _point_at(self, improvement: Improvement | None) -> None:
         if improvement is not self._pointed:
             self._pointed = improvement
+            self._show_cursor()
             self.pointed.emit(improvement)
+
+    def _show_cursor(self) -> None:
+        """Ring the improvement that is pointed at."""
+        place = None if self._pointed is None else self._pointed.place
+        if place is None or self._pointed is None:
+            self._cursor.setData([], [])
+        else:
+            self._cursor.setData([self._places()[place]], [self._pointed.value])
 
     @Slot()
     def recolour(self) -> None:
@@ -312,11 +330,12 @@ class ConvergencePlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no 
         self._marks.setBrush(pg.mkBrush(colours.accent))
         self._marks.setPen(pg.mkPen(colours.base))
         self._choice.setPen(pg.mkPen(QColor(colours.text), width=2))
+        self._cursor.setPen(pg.mkPen(QColor(colours.muted), width=1))
 
 
 _UNTIMED = "What the evaluations took is not known"
 _TIMED = "Draw over the time that was spent on measuring, on the board's own clock"
-_HOW = "Point at a mark to see where that improvement came from; a click, Left and Right select it."
+_HOW = "Point at a mark, or press Left and Right, to see where that improvement came from; a click or Enter chooses it."
 
 
 class ConvergencePanel(Panel):

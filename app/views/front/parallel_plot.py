@@ -207,7 +207,7 @@ class ParallelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no typ
     A click picks the line below it, with Ctrl it pins. Escape removes the mark.
     """
 
-    picked = Signal(int)  # index into the result table; -1 where no line is
+    picked = Signal(int)  # index into the result table
     pinned = Signal(int)
     brushed = Signal(object)  # indices into the result table
 
@@ -415,7 +415,8 @@ class ParallelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no typ
             return
         index = self.index_at(event.scenePos())  # type: ignore[attr-defined]
         pins = event.modifiers() & Qt.KeyboardModifier.ControlModifier  # type: ignore[attr-defined]
-        (self.pinned if pins else self.picked).emit(-1 if index is None else index)
+        if index is not None:
+            (self.pinned if pins else self.picked).emit(index)
 
     @Slot(QRectF, bool, bool)
     def _dragged(self, box: QRectF, begins: bool, _adds: bool) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QHideEvent, QKeyEvent, QResizeEvent
+from PySide6.QtGui import QColor, QFocusEvent, QHideEvent, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from ...engine.analysis.quantities import Quantity, is_efficiency, is_speed
@@ -21,7 +21,7 @@ from ..plots.markers import COLOURS, DIM, SHAPES, Styles, colour_scale, dim_colo
 from ..plots.plot import DENSE, FigureAxis, dress
 from ..plots.scatter import PointCloud
 from ..shared import theme
-from ..shared.current_result import PIN_NAMES
+from ..shared.current_result import CHOOSE, PIN_NAMES
 from ..shared.label import PlainLabel
 from ..shared.turns import InParts
 from .hover_card import HoverCard
@@ -244,10 +244,10 @@ class FrontPlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has 
     """Shows one `FrontPoints`. Click picks, with Ctrl it pins; hovering shows what `describe` returns (rich text).
 
     A drag marks a rectangle: `brushed` carries the measurements in it, and those given to `mark` stand out. Left and
-    right walk along the front, Escape removes the mark.
+    right move the cursor along the front, as hovering does; Enter and Space pick its point. Escape removes the mark.
     """
 
-    picked = Signal(int)  # index into the result table; -1 where no point is
+    picked = Signal(int)  # index into the result table
     pinned = Signal(int)  # index into the result table
     brushed = Signal(object)  # indices into the result table
 
@@ -258,7 +258,7 @@ class FrontPlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has 
         self._points: FrontPoints | None = None
         self._titles: tuple[Quantity, Quantity] | None = None
         self._follow: Callable[[], None] | None = self.show_all  # new points; None: the user has zoomed
-        self._hovered: int | None = None  # a point
+        self._hovered: int | None = None  # the point of the cursor, which mouse and arrow keys move
         self._selected = -1  # a measurement
         self._styles: Styles = np.empty(0, dtype=np.uint16)  # as if nothing were marked
         self._marked = self._marked_before = np.empty(0, dtype=np.int64)  # measurements; before the drag began
@@ -290,7 +290,7 @@ class FrontPlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has 
         self.note.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setAccessibleName("Scatter of the measurements; left and right walk along the front")
+        self.setAccessibleName("Scatter of the measurements; left and right walk along the front, Enter chooses")
         self.scene().sigMouseMoved.connect(self.hover)
         self.scene().sigMouseClicked.connect(self._mouse_clicked)
         view.brushed.connect(self._box_dragged)
@@ -304,8 +304,7 @@ class FrontPlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has 
     def show_points(self, points: FrontPoints | None, styles: Styles, titles: tuple[Quantity, Quantity] | None) -> None:
         """Show other points, or none."""
         self._points, self._titles, self._styles = points, titles, styles
-        self._hovered = None
-        self.card.hide()
+        self._leave_point()
         self.references.show_points(points)
         empty = np.empty(0)
         x, y = (points.plot_x, points.plot_y) if points else (empty, empty)
@@ -471,15 +470,20 @@ class FrontPlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has 
             self.card.show_at(self.mapToGlobal(self.mapFromScene(scene)))
             return
         point = self.point_at(scene)
-        if point != self._hovered:
-            self._hovered = point
-            self._put_ring(self._hover_ring, point)
-            if point is not None and self._points is not None:
-                self.card.show_text(self._describe(int(self._points.index[point])))
         if point is None:
             self._leave_point()
         else:
-            self.card.show_at(self.mapToGlobal(self.mapFromScene(scene)))
+            self._look_at(point, scene)
+
+    def _look_at(self, point: int, scene: QPointF) -> None:
+        """Put the cursor on a point, and its card beside a place of the scene."""
+        if point != self._hovered and self._points is not None:
+            self._hovered = point
+            self._put_ring(self._hover_ring, point)
+            index = int(self._points.index[point])
+            self.card.show_text(self._describe(index))
+            self.setAccessibleDescription(f"Measurement {index + 1}")
+        self.card.show_at(self.mapToGlobal(self.mapFromScene(scene)))
 
     @Slot(object)
     def _mouse_clicked(self, event: object) -> None:
@@ -489,9 +493,9 @@ class FrontPlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has 
             self.show_all()
             return
         point = self.point_at(event.scenePos())  # type: ignore[attr-defined]
-        index = int(self._points.index[point]) if point is not None and self._points is not None else -1
         pins = event.modifiers() & Qt.KeyboardModifier.ControlModifier  # type: ignore[attr-defined]
-        (self.pinned if pins else self.picked).emit(index)
+        if point is not None and self._points is not None:
+            (self.pinned if pins else self.picked).emit(int(self._points.index[point]))
 
     @Slot(QRectF, bool, bool)
     def _box_dragged(self, box: QRectF, begins: bool, adds: bool) -> None:
@@ -505,27 +509,37 @@ class FrontPlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has 
         self.brushed.emit(np.union1d(self._marked_before, inside) if adds else inside)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Left and right walk along the front, Home and End to its ends; P pins; F zooms to the front,
-        A to everything."""
-        key, points = event.key(), self._points
+        """Left and right move the cursor along the front, Home and End to its ends; Enter and Space pick; P pins;
+        F zooms to the front, A to everything."""
+        key, points, cursor = event.key(), self._points, self._hovered
         if key == Qt.Key.Key_Escape and len(self._marked):
             self.brushed.emit(np.empty(0, dtype=np.int64))
         elif key == Qt.Key.Key_P:
-            self.pinned.emit(self._selected)
+            self.pinned.emit(self._selected if cursor is None or points is None else int(points.index[cursor]))
+        elif key in CHOOSE:
+            if cursor is not None and points is not None:
+                self.picked.emit(int(points.index[cursor]))
         elif key == Qt.Key.Key_F:
             self.show_front()
         elif key == Qt.Key.Key_A:
             self.show_all()
         elif points is not None and len(points.front) and key in _WALK:
             walk = points.front[np.argsort(points.plot_x[points.front], kind="stable")]
-            indices = np.flatnonzero(points.index[walk] == self._selected)
+            begun = points.point_of(self._selected) if cursor is None and self._selected >= 0 else cursor
+            indices = np.flatnonzero(walk == begun) if begun is not None else walk[:0]
             place = _WALK[key](int(indices[0]) if len(indices) else None, len(walk))
-            self.picked.emit(int(points.index[walk[min(max(place, 0), len(walk) - 1)]]))
+            point = int(walk[min(max(place, 0), len(walk) - 1)])
+            at = QPointF(float(points.plot_x[point]), float(points.plot_y[point]))
+            self._look_at(point, self.getViewBox().mapViewToScene(at))
         else:
             super().keyPressEvent(event)
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
+        self._leave_point()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
         self._leave_point()
 
     def hideEvent(self, event: QHideEvent) -> None:
@@ -535,6 +549,7 @@ class FrontPlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has 
     def _leave_point(self) -> None:
         self._hovered = None
         self._put_ring(self._hover_ring, None)
+        self.setAccessibleDescription("")
         self.card.leave()
 
     @Slot()

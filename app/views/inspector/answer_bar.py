@@ -13,7 +13,6 @@ from PySide6.QtCore import Qt, QUrl, Signal, Slot
 from PySide6.QtGui import QAction, QDesktopServices, QKeyEvent
 from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
-from ...base.files import title_of
 from ...base.paths import data_folder
 from ...engine.results.measurement import State
 from ...engine.results.settings import UNTOUCHED, WORDS
@@ -76,9 +75,10 @@ class ExportButton(QToolButton):
             action.setToolTip(tip)
         menu.addSeparator()
         self.choose = menu.addAction("&Folder …", self._ask_folder)
-        self.own = menu.addAction("Session's &own folder", self._take_own_folder)
+        self.own = menu.addAction("&Data folder", self._take_own_folder)
         self.own.setCheckable(True)
-        self.own.setToolTip("In the data folder, one for each session")
+        for action in (self.choose, self.own):
+            action.setToolTip("Each export makes a new folder in it, named by kernel, board, session and date")
         menu.triggered.connect(self._chosen)
         self.setMenu(menu)
         self.clicked.connect(self.export)
@@ -96,18 +96,12 @@ class ExportButton(QToolButton):
 
     @property
     def folder(self) -> Path:
-        """Where the files go."""
+        """In which each export makes a folder of its own."""
         chosen = self._settings.export[1]
-        if chosen:
-            return Path(chosen).expanduser()
-        session, plan = self._result.session, self._result.plan
-        if session or plan is None:
-            return data_folder() / "exports" / f"session-{session}"
-        file = Path(plan.origin.get("file", ""))  # of one that has no number: a file that is looked at
-        return data_folder() / "exports" / (title_of(file) or "followed")
+        return Path(chosen).expanduser() if chosen else data_folder() / "exports"
 
     def export_into(self, folder: Path | None) -> None:
-        """Choose the folder, now and from now on; None: the session's own."""
+        """Choose the folder, now and from now on; None: the data folder."""
         self._last = []
         self._settings.export = (self._settings.export[0], str(folder) if folder is not None else "")
         self._look()
@@ -125,19 +119,21 @@ class ExportButton(QToolButton):
     def export_as(self, kind: str) -> None:
         """Write one kind, or all, off Qt's thread; `written` or `failed` follows."""
         shown, index, folder = self._result, self._result.chosen, self.folder
-        by_hand, way = shown.index >= 0, shown.way
+        rule, state = shown.rule, shown.state if shown.session else None
         table, plan, session = shown.table, shown.plan, shown.session
         if self.why_not or self._task.busy or table is None or plan is None:
             return
         self._settings.export = (kind, self._settings.export[1])
 
         def write(_stop: object) -> tuple[list[Path], list[str]]:
-            from ...engine.report.export import BEST, BY_HAND, export_session  # most sessions export at their end
+            from ...engine.report.export import export_session  # most sessions export at their end
 
             remarks: list[str] = []
             kinds = [kind] if kind else None
-            rule = (f"chosen as {way}" if way else BY_HAND) if by_hand else BEST
-            return export_session(plan, table, session, index, folder, kinds, remarks.append, rule=rule), remarks
+            files = export_session(
+                plan, table, session, index, folder, kinds, remarks.append, existing="new", rule=rule, state=state
+            )
+            return files, remarks
 
         self.started.emit()
         self._task.run(write)
@@ -182,11 +178,9 @@ class ExportButton(QToolButton):
         self.setEnabled(not self.why_not)
         kind = self._kind
         what = self.kinds[kind].text().replace("&", "") if kind else "all formats"
-        target = f"{what}, into {self.folder.name}"
+        target = f"{what}, in {self.folder.name}"
         self.again.setText(f"Export &again: {target}" if self._last else f"E&xport {target}")
-        tip = (
-            f"Write {what} into {self.folder}, beside what lies there. The arrow offers each format and another folder."
-        )
+        tip = f"Write {what} into a new folder in {self.folder}. The arrow offers each format and another place."
         self.setToolTip(plain_tip(self.why_not or tip))
         self.setAccessibleDescription(self.why_not or tip)
         self.changed.emit()
@@ -316,7 +310,7 @@ class AnswerBar(QWidget):
 
     @Slot(object, object)
     def _exported(self, files: Sequence[Path], remarks: Sequence[str]) -> None:
-        what = _link(files[0], files[0].name) if len(files) == 1 else f"{len(files)} files"
+        what = _link(files[0], files[0].name) if len(files) == 2 else f"{len(files)} files"  # the last is the receipt
         folder = files[0].parent
         lines = (f"Exported {what} to {_link(folder, folder.name)}.", *map(html.escape, remarks))
         self._tell(" ".join(lines), "\n".join((*map(str, files), *remarks)))

@@ -10,14 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Slot
 from PySide6.QtGui import QAction, QActionGroup, QShowEvent
 from PySide6.QtWidgets import QMenu, QPushButton, QSlider, QWidget
 
 from ...engine.analysis import choosers
 from ...engine.analysis.costs import Costs, costs_of, values_of
-from ...engine.analysis.own_state import own_state
-from ...engine.analysis.tradeoff import Load, Tradeoff, Yearly
+from ...engine.analysis.standing import standing
+from ...engine.analysis.tradeoff import Load
 from ...engine.models.arrays import Floats
 from ...engine.results.objectives import Objective
 from ...engine.session import events
@@ -41,7 +41,6 @@ class Candidates:
 
     costs: Costs
     goal: Floats  # of the session's objective, less is better
-    measured: Costs  # of all, hidden or not
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,39 +111,18 @@ def candidates_of(table: ResultTable, objective: Objective, shown: RowFilter) ->
         np.where(hidden, np.nan, column) for column in (costs.time_s, costs.energy_j, costs.power_w, values)
     )
     kept = replace(costs, time_s=time_s, energy_j=energy_j, power_w=power_w)
-    return Candidates(kept, -values if goal.maximise else values, costs)
+    return Candidates(kept, -values if goal.maximise else values)
 
 
-def comparison(candidates: Candidates, index: int, load: Load) -> str:
-    """What a choice costs and gains against the fastest, as sentences."""
-    costs = candidates.costs
-    fastest = choosers.fastest(costs.time_s, costs.energy_j)
-    if fastest is None:
-        return "No time is known, so there is no comparison with the fastest."
-    if fastest == index:
-        return "This is the fastest."
-    change, year = choosers.against(costs, fastest, index, load)
-    return _trade_text(change, year, load)
-
-
-def place(candidates: Candidates, index: int) -> tuple[int, int] | None:
-    """Its place by the session's objective, 1 is the best, and of how many; None if it has none."""
-    goal = candidates.goal
-    if not 0 <= index < len(goal) or not np.isfinite(goal[index]):
-        return None
-    return 1 + int((goal < goal[index]).sum()), int(np.isfinite(goal).sum())
-
-
-def _trade_text(change: Tradeoff | None, year: Yearly | None, load: Load) -> str:
-    """'18 % less energy for 4 % more time than the fastest; 312 kWh, … less per year at 4000 h'."""
-    if change is None or np.isnan([change.time_change, change.energy_change]).all():
-        return "What it costs and gains against the fastest is not known."
-    text = f"{_first_upper(change.words)} per run than the fastest."
-    if year is not None:
-        runs = f"{signed(load.hours_per_year, 0)} h a year"
-        boards = f" on {load.boards} boards" if load.boards > 1 else ""
-        text += f" {_first_upper(year.words)}, where the fastest runs {runs}{boards}."
-    return text.replace("CO2", "CO₂")
+def per_year(candidates: Candidates, index: int, load: Load) -> str:
+    """What a choice saves in a year against the fastest, as a sentence; empty if that is not known."""
+    fastest = choosers.fastest(candidates.costs.time_s, candidates.costs.energy_j)
+    _, year = choosers.against(candidates.costs, fastest, index, load)
+    if year is None or fastest == index:
+        return ""
+    boards = f" on {load.boards} boards" if load.boards > 1 else ""
+    runs = f"{signed(load.hours_per_year, 0)} h a year{boards}"
+    return f"{_first_upper(year.words)}, where the fastest runs {runs}.".replace("CO2", "CO₂")
 
 
 def _first_upper(words: str) -> str:
@@ -164,8 +142,6 @@ _LINES = 3  # room for the comparison, whether there is one or not
 class ChooserBar(QWidget):
     """Chooses among what the result shows. Follows a table that grows while it is in sight."""
 
-    refreshed = Signal()  # the measurements to choose among may be others
-
     def __init__(self, context: Context, settings: Settings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._result, self._settings = context.result, settings
@@ -173,7 +149,6 @@ class ChooserBar(QWidget):
         self.choose_button = QPushButton("&Choose")
         self.menu = QMenu(self.choose_button)
         self._actions: dict[str, QAction] = {}
-        self.current = PlainLabel(wrap=True)
         self.limit = NumberBox()
         self.weight = QSlider(Qt.Orientation.Horizontal)
         self._weight_words = PlainLabel()
@@ -228,7 +203,7 @@ class ChooserBar(QWidget):
         self.words.setMinimumHeight(_LINES * self.words.fontMetrics().lineSpacing())
         vbox(
             hbox(self.choose_button, 1, self.per_year),
-            hbox((self.current, 1), self.limit, (self.weight, 1), self._weight_words),
+            hbox(self.limit, (self.weight, 1), self._weight_words, 1),
             self.words,
             of=self,
             margins=0,
@@ -246,22 +221,26 @@ class ChooserBar(QWidget):
         """Choose in one of the ways, by its name."""
         self._actions[name].trigger()
 
-    def place(self, index: int) -> tuple[int, int] | None:
-        """The place of a measurement by the session's objective, and of how many."""
-        candidates = self._candidates(index)
-        return place(candidates, index) if candidates is not None else None
-
     @Slot()
     def choose(self) -> None:
         """Choose again in the current way."""
         way, candidates = self.way, self._candidates()
         if candidates is None or way.name == BY_HAND:
             return
-        index = way.choose(candidates, self.weight.value() / _STEPS if way.name == WEIGHTED else self.limit.value())
-        short = way.short
+        number = self.weight.value() / _STEPS if way.name == WEIGHTED else self.limit.value()
+        index = way.choose(candidates, number)
+        self._result.select(-1 if index is None else index, self._rule(way, number), way.name, number)
+
+    def _rule(self, way: Way, number: float) -> str:
+        """The rule in words: beside the point, on the chip and in what is exported."""
+        words = way.short
         if way.limit is not None:
-            short = f"at most {self.limit.text().replace(' ', ' ')}" + (" slower" if "%" in way.limit.unit else "")
-        self._result.select(-1 if index is None else index, short)
+            words = f"at most {number:g}{way.limit.unit}" + (" slower" if "%" in way.limit.unit else "")
+        elif way.name == WEIGHTED:
+            words = f"least a t + (1 − a) e, a = {number:.2f}"
+        elif way.name == "objective" and self._result.plan is not None:
+            words = str(self._result.plan.objective.goal)
+        return f"{words}, of what is shown" if self._result.shown else words
 
     @Slot()
     def refresh(self) -> None:
@@ -270,14 +249,12 @@ class ChooserBar(QWidget):
         self._known = None
         self.choose()
         self._show_comparison()
-        self.refreshed.emit()
         self._slowly.setInterval(max(_SLOW_MS, int(7000 * (time.perf_counter() - began))))
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self._known = None
         self._show_comparison()
-        self.refreshed.emit()
 
     def _candidates(self, index: int = -1) -> Candidates | None:
         """None before there is a session. `index` is among them: it may have been measured since the last look."""
@@ -322,10 +299,16 @@ class ChooserBar(QWidget):
 
     @Slot()
     def _follow(self, *_: object) -> None:
-        """A measurement was selected anywhere in the window."""
-        if not self._result.way:
-            self._actions[BY_HAND].setChecked(True)
+        """A measurement was selected anywhere in the window, or an earlier choice is made again."""
+        choice = self._result.choice
+        self._actions[choice.name or BY_HAND].setChecked(True)
         self._show_limit()
+        with QSignalBlocker(self.weight), QSignalBlocker(self.limit):
+            if self.way.name == WEIGHTED:
+                self.weight.setValue(round(choice.number * _STEPS))
+            elif self.way.limit is not None:
+                self.limit.setValue(choice.number)
+        self._show_weight()
         self._show_comparison()
 
     # --- what is seen ------------------------------------------------------------------------------------------------
@@ -358,28 +341,15 @@ class ChooserBar(QWidget):
 
     @Slot()
     def _show_comparison(self) -> None:
-        """Which choice is current, and what it costs and gains against the fastest."""
+        """What the choice costs and gains against the fastest and the untouched board, and in a year."""
         self.load.look_again()
-        self.current.setText(self._current())
-        chosen = self._result.chosen
+        result, chosen = self._result, self._result.chosen
         candidates = self._candidates(-1 if chosen is None else chosen)
-        if candidates is None or chosen is None:
+        if candidates is None or chosen is None or result.table is None or result.plan is None:
             self.words.setText("")
-        elif self._result.index < 0 and self._result.way:
+        elif result.index < 0 and result.way:
             self.words.setText(_NOTHING_FITS)
         else:
-            table = self._result.table
-            state = None if table is None else own_state(table, candidates.measured, chosen, with_locks=False)
-            texts = (comparison(candidates, chosen, self._settings.load), *(state.sentences if state else ()))
-            self.words.setText(" ".join(texts))
-
-    def _current(self) -> str:
-        if self._result.table is None:
-            return "No session yet"
-        if self._result.index >= 0:
-            return self.way.label if self._result.way else "Selected by hand"
-        if self._result.way:
-            return f"{self.way.label}: none"
-        if self._result.best is None:
-            return "Nothing selected"
-        return "Best by the session's objective; nothing selected"
+            stands = standing(result.table, result.plan.objective, chosen)
+            texts = (*stands.sentences, per_year(candidates, chosen, self._settings.load))
+            self.words.setText(" ".join(filter(None, texts)))

@@ -36,17 +36,14 @@ _SHOWN_ELSEWHERE = {
 }
 
 
-def title_as_html(measurement: Measurement, index: int, place: tuple[int, int] | None = None) -> str:
-    """Which measurement, how it ended, its place of how many by the objective, whether it is simulated or replayed."""
+def title_as_html(measurement: Measurement, index: int) -> str:
+    """Which measurement, how it ended, whether it is simulated or replayed."""
     colours = theme.colours()
     good = measurement.state is State.OK
     words = "ok" if good else f"failed: {measurement.state.value}"
     state = f"<span style='color:{colours.green if good else colours.vermillion}'><b>{words}</b></span>"
-    rank = ""
-    if place is not None:
-        rank = f"best of {place[1]}" if place[0] == 1 else f"place {place[0]} of {place[1]}"
     provenance = {"simulated": "simulated", "recorded": "replayed"}.get(measurement.source, "")
-    return " · ".join(filter(None, (f"<b>Measurement {index + 1}</b>", state, rank, provenance)))
+    return " · ".join(filter(None, (f"<b>Measurement {index + 1}</b>", state, provenance)))
 
 
 def facts_as_html(measurement: Measurement, plan: SessionPlan, *, program: bool) -> str:

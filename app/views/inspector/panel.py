@@ -361,7 +361,6 @@ class InspectorPanel(PanelInParts):
         yield
         self.pin.clicked.connect(self._pin_chosen)
         self.answer.report_asked.connect(self.report_asked)
-        self.chooser.refreshed.connect(self._show_title)
         result = context.result
         result.changed.connect(self._chosen_changed)
         self._soon = OwnTurn(self, self._chosen_changed)
@@ -370,7 +369,6 @@ class InspectorPanel(PanelInParts):
 
     def _lay_out(self) -> None:
         self.title.setTextFormat(Qt.TextFormat.RichText)
-        self.title.setToolTip("The place is that by the session's objective, among what is shown")
         self.pin.setCheckable(True)
         self.pin.setToolTip("Compare this configuration with others that you pin (P in the plot, or Ctrl and a click)")
         self.pin.setAccessibleName("Pin this configuration for comparison")
@@ -473,12 +471,11 @@ class InspectorPanel(PanelInParts):
         self._show_outcome(measurement)
         self._show_source()
 
-    @Slot()
     def _show_title(self) -> None:
         measurement, index = self.measurement, self._context.result.chosen
         self.title.setVisible(measurement is not None)
         if measurement is not None and index is not None:
-            self.title.setText(title_as_html(measurement, index, self.chooser.place(index)))
+            self.title.setText(title_as_html(measurement, index))
 
     @Slot()
     def _pins_changed(self) -> None:

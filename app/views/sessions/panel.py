@@ -665,4 +665,6 @@ def _export(store: Store, session: int, folder: Path) -> list[Path]:
     from ...engine.session.planning import plan_of
 
     loaded = store.load(session)
-    return export_session(plan_of(loaded), loaded.table, session, None, folder)
+    return export_session(
+        plan_of(loaded), loaded.table, session, None, folder, existing="new", state=loaded.record.state
+    )

@@ -1,5 +1,7 @@
 """`CurrentResult`: the one result that is shown and exported, and which of its measurements are chosen and marked.
 
+`Choice`: which measurement is chosen, and how.
+
 `RowFilter`: which values of each parameter are looked at.
 
 `ResultCaption`: whose figures a view shows.
@@ -7,17 +9,18 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
-from ...base.files import title_of
+from ...engine.results.objectives import BY_HAND
+from ...engine.results.state import SessionState
 from ...engine.session import events
 from ...sensors.simulated.twin import not_shown
 from .bridge import EngineBridge
@@ -64,9 +67,23 @@ class RowFilter:
 EVERYTHING = RowFilter()
 
 
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A measurement that was chosen, by hand or by a rule."""
+
+    index: int = -1  # into the table; -1: none, so that the best so far is exported
+    way: str = ""  # the rule in the words of the chip, of a receipt, and beside the point; '': by hand
+    name: str = ""  # of the rule, among the ways of the chooser
+    number: float = 0.0  # its limit or weight
+
+
+_NOTHING = Choice()
+_UNDONE_AT_MOST = 100  # choices
+
 Indices = npt.NDArray[np.int64]
 _NONE: Indices = np.empty(0, dtype=np.int64)
 PIN_NAMES = "ABC"  # of the configurations that may be pinned at a time
+CHOOSE = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)  # the point or row of a cursor
 
 
 class Board(Protocol):
@@ -99,8 +116,9 @@ class CurrentResult(QObject):
         self.plan: SessionPlan | None = None
         self.session: int | None = None
         self.best: int | None = None  # index of the best by the session's objective, so far
-        self.index = -1
-        self.way = ""  # in which it was chosen, in the words beside its point; '': by hand
+        self.state: SessionState | None = None
+        self.choice = _NOTHING
+        self._before: deque[Choice] = deque(maxlen=_UNDONE_AT_MOST)
         self.shown: RowFilter = EVERYTHING  # the values that are looked at, and chosen among
         self.rows = _NONE  # of `table`, ascending: what the user has marked; empty: nothing
         self.pins: tuple[int, ...] = ()  # indices into `table`, to be compared: A, B and C
@@ -128,30 +146,58 @@ class CurrentResult(QObject):
         return "\n".join(filter(None, (not_shown(self.plan.origin.get("gpu", "")), self.plan.mixed_kernels)))
 
     @property
-    def short_name(self) -> str:
-        """'session-12', or the name of the file that it is of; for a folder of its own."""
-        if self.session or self.plan is None:
-            return f"session-{self.session}"
-        return title_of(Path(self.plan.origin.get("file", self.plan.title)))
+    def index(self) -> int:
+        """Of the measurement that is chosen, by hand or by a rule; -1: none is."""
+        return self.choice.index
+
+    @property
+    def way(self) -> str:
+        """By which rule it was chosen; empty: by hand."""
+        return self.choice.way
 
     @property
     def chosen(self) -> int | None:
         """The measurement that is exported and reported: the selected one, else the best so far."""
         return self.index if self.index >= 0 else self.best
 
+    @property
+    def rule(self) -> str:
+        """By which that one was chosen: 'fastest', 'by hand'; of the best so far the objective, 'max:GFLOPS/W'."""
+        if self.index >= 0:
+            return self.way or BY_HAND
+        return str(self.plan.objective.goal) if self.plan is not None else ""
+
     @Slot(int)
-    def select(self, index: int, way: str | None = None) -> None:
+    def select(self, index: int, way: str | None = None, name: str = "", number: float = 0.0) -> None:
         """Choose the measurement of that index, -1 for none. An index out of the table's range means none.
 
-        Without a way it is by hand, unless it is chosen already: views that follow say again what they heard.
+        Without a way it is by hand, unless it is chosen already: views that follow say again what they heard. What the
+        same rule of the chooser (`name`) chooses in turn, as its `number` or the table changes, is one choice to undo.
         """
         if self.table is None or not 0 <= index < len(self.table):
             index = -1
-        if way is None:
-            way = self.way if index == self.index else ""
-        if (index, way) != (self.index, self.way):
-            self.index, self.way = index, way
-            self.changed.emit(index)
+        if way is None and index == self.index:
+            return
+        choice, before = Choice(index, way or "", name, number), self.choice
+        if choice != before:
+            if not name or name != before.name:
+                self._before.append(before)
+            self._choose(choice)
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether there was another choice before."""
+        return bool(self._before)
+
+    @Slot()
+    def undo(self) -> None:
+        """Choose what was chosen before, in the same way; nothing where there was no other choice."""
+        if self._before:
+            self._choose(self._before.pop())
+
+    def _choose(self, choice: Choice) -> None:
+        self.choice = choice
+        self.changed.emit(choice.index)
 
     @Slot(object)
     def show_only(self, shown: RowFilter) -> None:
@@ -207,8 +253,10 @@ class CurrentResult(QObject):
     def _session_started(self, event: events.SessionStarted) -> None:
         followed = self.plan is not None and self.plan.follow is not None and event.plan.follow is None
         if not followed:  # a growing file's session is kept at its end, in the same order
-            self.index, self.way = -1, ""
+            self.choice = _NOTHING
+            self._before.clear()
         self.shown = EVERYTHING
+        self.state = SessionState.RUNNING if event.running else None
         self.table, self.plan, self.session = event.table, event.plan, event.session
         self.best = None
         self.brush(_NONE)
@@ -227,7 +275,10 @@ class CurrentResult(QObject):
 
     @Slot(object)
     def _note_best(self, event: events.MeasurementsAdded | events.SessionChanged) -> None:
-        if event.progress.session == self.session and event.progress.best_index != self.best:
+        if event.progress.session != self.session:
+            return
+        self.state = event.progress.state
+        if event.progress.best_index != self.best:
             self.best = event.progress.best_index
             self.best_changed.emit()
 

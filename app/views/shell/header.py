@@ -6,7 +6,8 @@
 
 `HeldLabel`: how often the sensors of the shown board are read, and how much its trace holds.
 
-`ResultBar`: whose results the window shows and, beside it, how far whatever runs is; over every view.
+`ResultBar`: whose results the window shows, which of them is chosen and, beside it, how far whatever runs is; over
+every view.
 """
 
 from __future__ import annotations
@@ -32,9 +33,10 @@ from ..shared.label import ElidedLabel, PlainLabel, plain_tip
 from ..shared.turns import timer
 from ..shared.watched_boards import SPEEDS, WatchedBoard, WatchedBoards, beat, shown_reading, speed_words
 from ..shared.widgets import ProgressBar, button, hbox, look_pressed
+from .choice_chip import ChoiceChip
 
 _NONE = "No result yet: start a session in Tune, or open one in Library"
-_BAR_PX, _TITLE_PX = 180, 240
+_BAR_PX, _TITLE_PX, _CAPTION_PX = 180, 240, 160
 _STOP_TIP = "End it; what was measured stays, and a session can be resumed later"
 
 
@@ -46,6 +48,7 @@ class ResultBar(QToolBar):
         result: CurrentResult,
         bridge: EngineBridge,
         show_queue: Callable[[], object],
+        show_choice: Callable[[], object],
         parent: QWidget | None = None,
     ) -> None:
         super().__init__("Result and progress", parent)
@@ -60,6 +63,8 @@ class ResultBar(QToolBar):
         bold.setBold(True)
         self.caption.setFont(bold)
         self.caption.setAccessibleName("The result that is shown")
+        self.caption.setMinimumWidth(_CAPTION_PX)
+        self.chip = ChoiceChip(result, bridge, show_choice)
         self.what, self.left = PlainLabel(), PlainLabel(muted=True)
         self.bar = ProgressBar()
         self.bar.setAccessibleName("How far what runs is")
@@ -71,7 +76,7 @@ class ResultBar(QToolBar):
         self._running = (self.what, self.bar, self.left, self.pause, self.stop)
         self.waiting = button("", "", show_queue)  # how many runs wait
         self.waiting.setFlat(True)
-        row = hbox((self.caption, 1), *self._running, self.waiting, of=shown)
+        row = hbox((self.caption, 1), self.chip, self.chip.undo, *self._running, self.waiting, of=shown)
         row.setContentsMargins(8, 2, 6, 2)
         self.addWidget(shown)
         policy = self.stop.sizePolicy()

@@ -208,7 +208,10 @@ class MainWindow(QMainWindow, InParts):
     def _put_together(self) -> None:
         self.header = Header(self.boards, self.bridge)
         self.badge, self.control_switch = self.header.badge, self.header.control_switch
-        self.result_bar = ResultBar(self.result, self.bridge, lambda: self.workspaces.bring("queue"))
+        places = self.workspaces
+        self.result_bar = ResultBar(
+            self.result, self.bridge, lambda: places.bring("queue"), lambda: places.go_to(INSPECTOR)
+        )
         self.addToolBar(self.header)
         self.addToolBarBreak()
         self.addToolBar(self.result_bar)

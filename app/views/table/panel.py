@@ -29,7 +29,7 @@ from ...engine.space.within_limits import broken, broken_in_words
 from ...engine.specification.plan import SessionPlan
 from ..shared import theme
 from ..shared.context import Context
-from ..shared.current_result import CurrentResult, ResultCaption
+from ..shared.current_result import CHOOSE, CurrentResult, ResultCaption
 from ..shared.label import PlainLabel, plain_tip
 from ..shared.panel import Panel
 from ..shared.record_model import NO_PARENT, AnyIndex
@@ -284,7 +284,6 @@ class ResultsModel(QAbstractTableModel):
 
 _MOST_FOLLOWED = 200  # selected rows
 _PADDING = 14  # pixels around a cell's text
-_CHOOSE = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
 _MOVES = {
     Qt.Key.Key_Up: QTableView.CursorAction.MoveUp,
     Qt.Key.Key_Down: QTableView.CursorAction.MoveDown,
@@ -406,13 +405,24 @@ class ResultsView(QTableView):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Enter and Space choose the row of the cursor, which arrows move."""
         key, marks = event.key(), event.modifiers() & _MARKS
-        if key in _CHOOSE and not marks:
+        if key in CHOOSE and not marks:
             self._choose(self.currentIndex())
         elif key in _MOVES and not marks:
             index = self.moveCursor(_MOVES[Qt.Key(key)], Qt.KeyboardModifier.NoModifier)
             self.selectionModel().setCurrentIndex(index, QItemSelectionModel.SelectionFlag.NoUpdate)
         else:
             super().keyPressEvent(event)
+
+    def keyboardSearch(self, typed: str) -> None:
+        """What is typed moves the cursor alone, to the row that begins like that: Qt selects it as well."""
+        self._choosing_rows = True
+        super().keyboardSearch(typed)
+        chosen = self.results.row_of(self._result.index) if self._result.index >= 0 else None
+        flags = QItemSelectionModel.SelectionFlag
+        self.clearSelection()
+        if chosen is not None:
+            self.selectionModel().select(self.results.index(chosen, 0), flags.Select | flags.Rows)
+        self._choosing_rows = False
 
     @Slot(int)
     def _follow(self, index: int) -> None:

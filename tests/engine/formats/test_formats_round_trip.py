@@ -176,7 +176,7 @@ def test_a_session_goes_on_from_any_format(kind: str, tmp_path: Path) -> None:
     spec = load_specification(resources() / "examples" / "gemm.toml")
     plan, gpu = gemm_plan(30)
     first = run(plan, tmp_path)
-    (file,) = export_session(plan, first.table, 1, None, tmp_path, [kind])
+    file, _ = export_session(plan, first.table, 1, None, tmp_path, [kind])
     assert plan_replay(file).objective == plan.objective
     recording = read_recording(file)
     assert [facts_of(m) for m in recording.in_file_order()] == [
@@ -201,7 +201,7 @@ def test_what_is_not_in_the_space_is_said_in_one_line(tmp_path: Path) -> None:
     spec = load_specification(resources() / "examples" / "gemm.toml")
     plan, gpu = gemm_plan(12)
     result = run(plan, tmp_path)
-    (file,) = export_session(plan, result.table, 1, None, tmp_path, ["cache"])
+    file, _ = export_session(plan, result.table, 1, None, tmp_path, ["cache"])
     clocks = gpu.graphics_clocks_mhz()
     narrow = plan_specification(spec, gpu, SearchOptions(device_settings={"graphics_clock_mhz": (1005, min(clocks))}))
     taken = with_recording(narrow, spec, read_recording(file))
@@ -217,7 +217,7 @@ def test_what_is_not_in_the_space_is_said_in_one_line(tmp_path: Path) -> None:
 def test_a_file_of_another_board_is_refused(tmp_path: Path) -> None:
     spec = load_specification(resources() / "examples" / "gemm.toml")
     plan, gpu = gemm_plan(5)
-    (file,) = export_session(plan, run(plan, tmp_path).table, 1, None, tmp_path, ["cache"])
+    file, _ = export_session(plan, run(plan, tmp_path).table, 1, None, tmp_path, ["cache"])
     other = dataclasses.replace(plan, gpu="NVIDIA RTX A4000")
     with pytest.raises(InputError, match="another board, NVIDIA A100"):
         with_recording(other, spec, read_recording(file))

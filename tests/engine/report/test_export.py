@@ -306,6 +306,7 @@ def test_every_kind_is_written_and_written_again(tmp_path: Path) -> None:
             "my-kernel-4096-session.csv",
             "my-kernel-4096-cache.json",
             "my-kernel-4096-t4.json",
+            "receipt.json",
         ]
         assert all(f.stat().st_size > 0 for f in files)
     assert len(list((tmp_path / "new" / "folder").iterdir())) == len(files), "nothing temporary stays"
@@ -313,8 +314,8 @@ def test_every_kind_is_written_and_written_again(tmp_path: Path) -> None:
 
 def test_only_the_kinds_asked_for(tmp_path: Path) -> None:
     table = session()
-    (file,) = export_session(plan(table), table, 1, None, tmp_path, ["csv"])
-    assert file.suffix == ".csv"
+    files = export_session(plan(table), table, 1, None, tmp_path, ["csv"])
+    assert [file.name for file in files] == ["my-kernel-4096-session.csv", "receipt.json"]
     with pytest.raises(InputError, match="unknown kind 'pdf'"):
         export_session(plan(table), table, 1, None, tmp_path, ["pdf"])
 

@@ -77,7 +77,7 @@ def test_a_session_whose_source_was_changed_is_not_resumed_and_not_exported_with
         assert str(source) in str(refused.value)
         with pytest.raises(InputError, match="as it was"):
             export_session(plan_of(loaded), loaded.table, result.session, None, tmp_path / "changed", ["source"])
-        (header,) = export_session(plan_of(loaded), loaded.table, result.session, None, tmp_path / "h", ["header"])
+        header, _ = export_session(plan_of(loaded), loaded.table, result.session, None, tmp_path / "h", ["header"])
         assert "#define" in header.read_text()
 
         source.write_text(before)

@@ -97,7 +97,7 @@ def test_an_exported_session_comes_back_by_import(store: Store, tmp_path: Path) 
     session = stored(store, (5, 3, 8, 1))
     loaded = store.load(session)
     files = export_session(plan_of(loaded), loaded.table, session, None, tmp_path, ["csv", "cache", "t4"])
-    for file in files:
+    for file in files[:-1]:
         taken = store.load(import_recording(store, read_recording(file)))
         assert taken.record.state is SessionState.DONE, file
         assert len(taken.table) == 4, file
@@ -110,7 +110,7 @@ def test_an_exported_session_comes_back_by_import(store: Store, tmp_path: Path) 
 def test_a_replay_of_simulated_figures_says_that_they_are(store: Store, tmp_path: Path, kind: str) -> None:
     """The simulated board has the name of a real one, so that nothing else would tell."""
     loaded = store.load(stored(store, (5, 1)))
-    (file,) = export_session(plan_of(loaded), loaded.table, None, None, tmp_path, [kind])
+    file, _ = export_session(plan_of(loaded), loaded.table, None, None, tmp_path, [kind])
     replayed = plan_replay(file)
     assert replayed.source == "simulated"
     assert provenance(replayed) == f"simulated, recorded in {file.name}"

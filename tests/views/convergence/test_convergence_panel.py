@@ -116,16 +116,21 @@ def test_each_improvement_says_where_it_came_from(lab: Lab, panel: ConvergencePa
     assert panel.words.text().endswith("the first that succeeded")
 
 
-def test_clicks_and_arrow_keys_select_improvements(lab: Lab, panel: ConvergencePanel, qtbot: QtBot) -> None:
+def test_arrow_keys_point_at_improvements_and_clicks_and_enter_choose_them(
+    lab: Lab, panel: ConvergencePanel, qtbot: QtBot
+) -> None:
     searched(lab)
     assert panel.history is not None
     indices = [improvement.index for improvement in panel.history.improvements]
     panel.plot.setFocus()
-    walked = []
+    pointed = []
+    panel.plot.pointed.connect(lambda improvement: pointed.append(improvement.index))
     for key in (Qt.Key.Key_Right, Qt.Key.Key_Right, Qt.Key.Key_Left, Qt.Key.Key_Left):
         qtbot.keyClick(panel.plot, key)
-        walked.append(lab.result.index)
-    assert walked == [indices[0], indices[1], indices[0], indices[0]]
+    assert pointed == [indices[0], indices[1], indices[0]]
+    assert lab.result.index == -1
+    qtbot.keyClick(panel.plot, Qt.Key.Key_Return)
+    assert lab.result.index == indices[0]
     last = panel.history.improvements[-1]
     at = panel.plot.getViewBox().mapViewToScene(QPointF(last.index + 1, last.value))
     qtbot.mouseClick(panel.plot.viewport(), Qt.MouseButton.LeftButton, pos=panel.plot.mapFromScene(at))

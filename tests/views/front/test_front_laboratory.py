@@ -153,11 +153,14 @@ def test_left_and_right_walk_along_the_front(lab: Lab, panel: FrontPanel, qtbot:
     assert points is not None
     walk = points.index[points.front[np.argsort(points.x[points.front])]]
     panel.plot.setFocus()
-    qtbot.keyClick(panel.plot, Qt.Key.Key_Home)
-    assert lab.result.index == walk[0]
-    qtbot.keyClick(panel.plot, Qt.Key.Key_Right)
-    assert lab.result.index == walk[min(1, len(walk) - 1)]
-    qtbot.keyClick(panel.plot, Qt.Key.Key_End)
+    for key, place in ((Qt.Key.Key_Home, 0), (Qt.Key.Key_Right, min(1, len(walk) - 1)), (Qt.Key.Key_End, -1)):
+        qtbot.keyClick(panel.plot, key)
+        assert panel.plot.card.isVisible()
+        assert f"Measurement {walk[place] + 1}<" in panel.plot.card.text()
+    qtbot.keyClick(panel.plot, Qt.Key.Key_P)
+    assert lab.result.pins == (walk[-1],), "what the cursor is on"
+    qtbot.keyClick(panel.plot, Qt.Key.Key_Return)
+    qtbot.keyClick(panel.plot, Qt.Key.Key_Left)
     assert lab.result.index == walk[-1]
     lab.result.brush([1, 2])
     qtbot.keyClick(panel.plot, Qt.Key.Key_Escape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -94,15 +95,15 @@ def test_one_click_exports_a_finished_session(lab: Lab, bar: AnswerBar, qtbot: Q
     finished(lab)
     with qtbot.waitSignal(bar.export.written, timeout=10_000):
         qtbot.mouseClick(bar.export, Qt.MouseButton.LeftButton)
-    folder = own_data_folder / "exports" / "session-1"
-    assert (folder / "gemm.h").is_file()
-    assert said(bar).endswith("files to session-1.")
+    (folder,) = (own_data_folder / "exports").iterdir()
+    assert re.fullmatch(r"gemm-fake-a100-1-\d{8}-1", folder.name)
+    assert said(bar).endswith(f"files to {folder.name}.")
     first = (folder / "gemm.h").read_text()
-    assert "measurement 10, session 1, the best" in " ".join(first.split())
+    assert "measurement 10, session 1, chosen for max:GFLOPS/W" in " ".join(first.split())
     with qtbot.waitSignal(bar.export.written, timeout=10_000):
         qtbot.mouseClick(bar.export, Qt.MouseButton.LeftButton)
     assert (folder / "gemm.h").read_text() == first
-    assert (folder / "gemm-2.h").is_file(), "beside the first"
+    assert (folder.with_name(f"{folder.name[:-1]}2") / "gemm.h").is_file(), "in a folder of its own"
 
 
 def test_where_nothing_is_chosen_it_says_so(lab: Lab, bar: AnswerBar) -> None:
@@ -152,9 +153,10 @@ def test_what_was_exported_is_linked_until_another_configuration_is_chosen(
     bar.export.export_into(tmp_path / "<away>")
     with qtbot.waitSignal(bar.export.written, timeout=10_000):
         bar.export.kinds["header"].trigger()
-    assert said(bar) == "Exported gemm.h to <away>."
+    (folder,) = (tmp_path / "<away>").iterdir()
+    assert said(bar) == f"Exported gemm.h to {folder.name}."
     assert bar.said.text().count("<a href=") == 2
-    assert str(tmp_path / "<away>" / "gemm.h") in bar.said.toolTip().replace("&lt;", "<").replace("&gt;", ">")
+    assert str(folder / "gemm.h") in bar.said.toolTip().replace("&lt;", "<").replace("&gt;", ">")
     lab.result.select(3)
     assert "Exported" not in said(bar)
 
@@ -200,5 +202,5 @@ def test_by_the_keyboard_alone_from_a_finished_session_to_an_exported_file(
     assert panel.focusWidget() is panel.answer.export
     with qtbot.waitSignal(panel.answer.export.written, timeout=10_000):
         qtbot.keyClick(panel.answer.export, Qt.Key.Key_Space)
-    assert len(list((own_data_folder / "exports" / "session-1").iterdir())) == 6
+    assert len(list((own_data_folder / "exports").glob("*/*"))) == 7
     panel.shutdown()

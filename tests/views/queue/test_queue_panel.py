@@ -173,7 +173,7 @@ def test_finished_sessions_are_opened_once_nothing_runs_and_compared_at_any_time
 
 def test_the_bar_over_every_view_says_how_many_wait_and_leads_to_the_queue(queued: Queued, qtbot: QtBot) -> None:
     asked: list[bool] = []
-    bar = ResultBar(queued.lab.result, queued.lab.bridge, lambda: asked.append(True))
+    bar = ResultBar(queued.lab.result, queued.lab.bridge, lambda: asked.append(True), lambda: None)
     qtbot.addWidget(bar)
     bar.show()
     assert not bar.waiting.isVisible()

@@ -273,7 +273,7 @@ def test_a_session_is_exported_and_comes_back(qtbot: QtBot, panel: SessionsPanel
     choose(panel, 1)
     panel.export_chosen(tmp_path / "out")
     settled(qtbot, panel)
-    cache = next((tmp_path / "out").glob("*-cache.json"))
+    cache = next((tmp_path / "out").glob("*/*-cache.json"))
     assert str(tmp_path / "out") in panel.message.text()
     with qtbot.waitSignal(panel.open_asked, timeout=5000) as opened:
         panel.import_files([cache])
@@ -308,7 +308,7 @@ def test_dropped_files_become_a_session_and_a_draft(qtbot: QtBot, open_program: 
     from app.engine.report.export import export_session
 
     table = filled(SPACE)
-    [cache] = export_session(plan_for(SPACE, OBJECTIVE), table, None, None, tmp_path, ["cache"])
+    cache, _ = export_session(plan_for(SPACE, OBJECTIVE), table, None, None, tmp_path, ["cache"])
     window = ready(qtbot, open_program())
     with qtbot.waitSignal(window.bridge.signal(events.SessionChanged), timeout=20_000) as changed:
         drop(window, cache)
@@ -338,7 +338,7 @@ def test_what_is_opened_while_dropped_files_are_read_is_not_replaced_by_them(
     caches = []
     for name in ("first", "second"):
         plan = plan_for(SPACE, OBJECTIVE, title=name)
-        caches += export_session(plan, filled(SPACE), None, None, tmp_path / name, ["cache"])
+        caches += export_session(plan, filled(SPACE), None, None, tmp_path / name, ["cache"])[:1]
     drop(window, *caches, resources() / "examples" / "stencil.toml")
     with qtbot.waitSignal(tune.file_opened, timeout=20_000):
         window.open_specification(resources() / "examples" / "copy.toml")

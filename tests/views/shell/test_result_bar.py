@@ -26,7 +26,7 @@ Open = Callable[..., Program]
 
 @pytest.fixture
 def bar(lab: Lab, qtbot: QtBot) -> ResultBar:
-    made = ResultBar(lab.result, lab.bridge, lambda: None)
+    made = ResultBar(lab.result, lab.bridge, lambda: None, lambda: None)
     qtbot.addWidget(made)
     made.resize(1000, 40)
     made.show()

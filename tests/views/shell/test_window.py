@@ -257,7 +257,7 @@ def test_a_session_is_tuned_fitted_and_exported(qtbot: QtBot, open_program: Open
     export.export_into(tmp_path / "taken")
     with qtbot.waitSignal(export.written, timeout=10_000):
         window.actions_by_name["export"].trigger()
-    taken = json.loads(next((tmp_path / "taken").glob("*.json")).read_text())
+    taken = json.loads(next((tmp_path / "taken").glob("*/sgemm.json")).read_text())
     assert "simulated" in json.dumps(taken)
     configuration = table.measurement(best).configuration
     for name in ("block_size_x", "block_size_y", "graphics_clock_mhz"):

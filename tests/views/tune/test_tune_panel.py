@@ -138,7 +138,7 @@ def test_a_complete_cache_is_a_result_at_once_and_replaying_it_another_step(wind
 @pytest.mark.parametrize("kind", ["t4", "csv", "cache"])
 def test_whatever_its_format_a_complete_recording_is_shown_whole(window: Window, tmp_path: Path, kind: str) -> None:
     table = filled(grid_space())
-    [path] = export_session(plan_for(table.space, OBJECTIVE), table, None, None, tmp_path, [kind])
+    path, _ = export_session(plan_for(table.space, OBJECTIVE), table, None, None, tmp_path, [kind])
     with window.qtbot.waitSignal(window.bridge.signal(events.SessionChanged), timeout=20_000):
         window.panel.open(path)
     assert len(window.result.table or ()) == len(table)
@@ -373,7 +373,7 @@ def test_a_finished_session_that_is_opened_can_be_continued_or_started_again(win
 
 def test_a_stopped_session_that_is_opened_is_continued_by_one_button(window: Window, tmp_path: Path) -> None:
     table = filled(grid_space(), 12)
-    [cache] = export_session(plan_for(table.space, OBJECTIVE), filled(grid_space()), None, None, tmp_path, ["cache"])
+    cache, _ = export_session(plan_for(table.space, OBJECTIVE), filled(grid_space()), None, None, tmp_path, ["cache"])
     window.open(cache)
     stopped = window.store.create_session(window.panel.form.plan())
     window.store.append(stopped, [table.measurement(index) for index in range(12)])
@@ -406,7 +406,7 @@ def test_a_session_of_a_board_that_is_not_there_is_looked_at_exported_and_says_w
     assert not panel.form.evaluations.isEnabled()
     assert panel.form.evaluations.toolTip()
     files = export_session(window.result.plan, window.result.table, 1, window.result.chosen, tmp_path, ["json", "csv"])
-    assert len(files) == 2
+    assert [file.name for file in files] == ["sgemm.json", "sgemm-session.csv", "receipt.json"]
     assert window.faults == [], "nothing was asked that failed"
     panel.open_session(1)
     window.qtbot.waitUntil(lambda: bool(window.faults), timeout=10_000)
@@ -611,7 +611,7 @@ def test_what_a_file_holds_counts_in_the_specification_that_is_open(window: Wind
     plan, table = window.result.plan, window.result.table
     assert plan is not None
     assert table is not None
-    (cache,) = export_session(plan, table, 1, None, tmp_path, ["cache"])
+    cache, _ = export_session(plan, table, 1, None, tmp_path, ["cache"])
     window.panel.take_over(cache)
     window.qtbot.waitUntil(lambda: window.panel.start.isEnabled(), timeout=20_000)
     assert "6 of 6 measurements taken over" in window.panel.summary.details.text()
