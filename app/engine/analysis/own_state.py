@@ -27,6 +27,7 @@ from ..results.settings import HIGHEST_CLOCK, OWN_STATE, PROFILE, UNTOUCHED, WOR
 from ..space.repeats import repeat_names
 from ..space.result_table import ResultTable
 from .costs import Costs
+from .difference import relative_half_width
 from .tradeoff import Tradeoff, percent_words, tradeoff
 
 _REPEATS_WITHIN: Final = 0.01  # 95 %, of a time per launch whose own interval is not known: one window in two sessions
@@ -85,7 +86,7 @@ class OwnState:
         """'18 % less energy for 4 % more time, against the board's own state'."""
         if self.gain is not None:
             return f"{self.gain.words}, against {self.baseline}"
-        return f"{'not ' if self.index is None else ''}measured at {self.baseline}"
+        return f"measured at {self.baseline}" if self.index is not None else f"{self.baseline} was not measured with it"
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -254,7 +255,5 @@ def _locks(
 
 def _half_width(table: ResultTable, index: int) -> float:
     """Of the 95 % interval of a time per launch, relative."""
-    measurement = table.measurement(index)
-    low, high = measurement.intervals.get("time_s", (math.nan, math.nan))
-    half = (high - low) / 2 / measurement.values.get("time_s", math.nan)
+    half = relative_half_width(table.measurement(index), "time_s")
     return half if math.isfinite(half) else _REPEATS_WITHIN

@@ -11,6 +11,7 @@ from typing import Any, Final
 from ...base.errors import InputError
 
 _BOUND: Final = re.compile(r"\s*(<=|>=)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*")
+BY_HAND: Final = "by hand"  # the rule of a choice that no rule made
 _SHOWN: Final = ["shown"]
 _LIMIT: Final = re.compile(r"(.*?)\s*((?:<=|>=).*)")
 

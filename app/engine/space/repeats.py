@@ -118,6 +118,23 @@ def fold(table: ResultTable) -> Folded | None:
     return folded
 
 
+def readings_beside(table: ResultTable, index: int) -> Indices:
+    """The indices of all readings of one configuration, ascending; of one alone where no parameter only repeats."""
+    names = repeat_names(table)
+    if not names:
+        return np.array([index])
+    kept = [place for place, parameter in enumerate(table.space.parameters) if parameter.name not in names]
+    codes = table.space.codes[table.rows()[: len(table)]][:, kept]
+    return np.flatnonzero((codes == codes[index]).all(axis=1))
+
+
+def mean_of_readings(table: ResultTable, indices: Indices) -> Measurement:
+    """One measurement with the means of those readings that succeeded, and the 95 % intervals of these means."""
+    readings = [table.measurement(int(index)) for index in indices]
+    succeeded = [m for m in readings if m.state is State.OK] or readings[:1]
+    return _mean_of(succeeded, succeeded[0].row, succeeded[0].configuration) if len(readings) > 1 else readings[0]
+
+
 def of_each_reading(table: ResultTable, column: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """A column in which every successful reading has the mean over the repeats of its configuration.
 
