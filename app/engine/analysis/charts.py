@@ -199,6 +199,39 @@ def splits(session: Analysed) -> list[tuple[str, str]]:
     return [(one.name, ("◆ " if one.name in movers else "") + session.described(one.name).label) for one in ordered]
 
 
+def year_bars(session: Analysed) -> Chart | str:
+    """Draw the energy of the same work over a year with each choice, and with the board's own state.
+
+    Parameters
+    ----------
+    session : Analysed
+        The session with its analysis.
+
+    Returns
+    -------
+    Chart or str
+        The chart, in kWh, or the reason why there is none.
+    """
+    analysis, costs = session.analysis, session.analysis.costs
+    shown = [(one.label, one.index) for one in analysis.choices if one.index is not None]
+    year = next((one.yearly for one in analysis.choices if one.yearly is not None), None)
+    if year is None or not costs.energy_known:
+        return "A year needs the time and the energy of a launch, in s and J."
+    kwh = year.energy_kwh * costs.energy_j / float(costs.energy_j[shown[0][1]])  # of the fastest, which is the first
+    if analysis.best is not None:
+        shown.append((f"Best for {analysis.objective.goal}", analysis.best))
+    if analysis.own_state is not None and analysis.own_state.index is not None:
+        shown.append(("Untouched" if analysis.own_state.untouched else "Highest settings", analysis.own_state.index))
+    return Chart(
+        x_title="Energy of a year (kWh)",
+        y_title="",
+        series=(Series("the same work", "blue", kwh[[index for _, index in shown]]),),
+        caption="The work that the fastest does in the hours of a year that are stated, half of them where none are; "
+        "only the boards, while they work: idle time, host and cooling are not in it.",
+        names=tuple(label for label, _ in shown),
+    )
+
+
 # --- parameters -------------------------------------------------------------------------------------------------------
 
 
@@ -684,6 +717,7 @@ CHARTS: tuple[AnalysisChart, ...] = (
     AnalysisChart("correlations", "Correlations with speed and efficiency", correlation_bars, (correlated,)),
     AnalysisChart("split", "Cloud split at a mean", split_cloud, (splits,)),
     AnalysisChart("importance", "Importance of parameters", importance_bars, (effect_goals,)),
+    AnalysisChart("year", "Energy of a year", year_bars),
     AnalysisChart("effect", "Main effect of a parameter", main_effect, (effect_goals, effect_parameters)),
     AnalysisChart("counters", "Energy model: what hardware counters add", counter_gain),
     AnalysisChart("over_load", "Front over the load of a service", load_curves),
