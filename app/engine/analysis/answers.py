@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, Final
 
 from ...base.errors import InputError
 from ...base.formatting import counted, number, percent
-from ..models.clock_fits import ClockFit, fit_of_table
-from ..models.fit.caps import most_telling
+from ..models.arrays import Floats
+from ..models.clock_fits import ClockFit, clock_fit
 from ..models.roofline.operator_floor import known_sweeps
 from ..models.roofline.points import PlacedKernel, Sweep, kernel_of, precision_words
-from ..models.series import caps_of_table
+from ..results.chart import Chart, Series
 from ..results.measurement import Measurement, speed_of
 from ..space.repeats import mean_of_readings, readings_beside
 from ..space.result_table import ResultTable
 from ..specification.plan import SessionFacts, SessionPlan
-from .choosers import against, fastest
 from .describe_analysis import why_none
 from .difference import Versus, difference, relative_half_width
 from .iso_lines import Role, role_of
@@ -32,6 +31,7 @@ from .tradeoff import Load, change_words, percent_words
 
 if TYPE_CHECKING:
     from ..store.database import Store
+    from .charts import Analysed
 
 FRONT: Final = "front"  # figures that are no chart of the analysis
 MODEL: Final = "model"
@@ -76,13 +76,9 @@ def models_of(table: ResultTable, plan: SessionFacts, store: Store | None = None
     -------
     Models
     """
-    clocks, why_not, simulated = None, "", plan.source == "simulated"
+    clocks, why_not = None, ""
     try:
-        fit, origin = fit_of_table(table, plan.title, plan.gpu, plan.source)
-        caps = caps_of_table(table, plan.gpu, simulated=simulated)
-        clocks = ClockFit(fit, most_telling(caps) if caps else None, origin)
-        if not fit.identifiable:
-            why_not = fit.reasons[0] if fit.reasons else "the points do not determine it"
+        clocks = clock_fit(table, plan)
     except InputError as error:
         why_not = error.what
     precision = plan.origin.get("precision", "")
@@ -125,6 +121,37 @@ def answers(analysis: Analysis, plan: SessionPlan, models: Models, load: Load | 
     ]
 
 
+def year_bars(session: Analysed) -> Chart | str:
+    """Draw the energy of the same work over a year with each choice, and with the board's own state.
+
+    Parameters
+    ----------
+    session : Analysed
+        The session with its analysis.
+
+    Returns
+    -------
+    Chart or str
+        The chart, in kWh, or the reason why there is none.
+    """
+    analysis, kwh = session.analysis, _kwh_of_year(session.analysis)
+    if kwh is None:
+        return "A year needs the time and the energy of a launch, in s and J."
+    shown = [(one.label, one.index) for one in analysis.choices if one.index is not None]
+    if analysis.best is not None:
+        shown.append((f"Best for {analysis.objective.goal}", analysis.best))
+    if analysis.own_state is not None and analysis.own_state.index is not None:
+        shown.append(("Untouched" if analysis.own_state.untouched else "Highest settings", analysis.own_state.index))
+    return Chart(
+        x_title="Energy of a year (kWh)",
+        y_title="",
+        series=(Series("the same work", "blue", kwh[[index for _, index in shown]]),),
+        caption="The work that the fastest does in the hours of a year that are stated, half of them where none are; "
+        "only the boards, while they work: idle time, host and cooling are not in it.",
+        names=tuple(label for label, _ in shown),
+    )
+
+
 # --- inside -----------------------------------------------------------------------------------------------------------
 
 
@@ -144,7 +171,7 @@ def _gained(analysis: Analysis, stands: Standing) -> Iterator[Answer]:
     elif stands.against_own_state is not None:
         yield _compared(the_best, state.baseline, best, stands.against_own_state)
     elif state.index is not None:
-        yield Answer(f"{_capital(the_best)} is {state.baseline} itself.", "", FRONT, (best,))
+        yield Answer(f"Nothing is gained on {state.baseline}: it is {the_best}.", "", FRONT, (best,))
     else:
         sentence = "What is gained on the untouched board is not known: it was not measured with these parameters."
         yield Answer(sentence, "the level 'untouched' of a setting measures it", FRONT, (best,))
@@ -156,7 +183,7 @@ def _compared(what: str, reference: str, best: int, versus: Versus) -> Answer:
     known = [name for name, item in pairs.items() if item.interval is not None]
     words = versus.words.replace("energy unknown, ", "")
     if all(item.distinguishable is False for item in pairs.values()):
-        words = f"{_capital(what)} cannot be told apart from {reference}: {words}."
+        words = f"From {reference} {what} cannot be told apart: {words}."
     else:
         words = f"Against {reference}, {what} takes {words}."
     confidence = f"95 % interval of the difference in {' and '.join(known)}" if known else _NO_INTERVAL
@@ -165,33 +192,25 @@ def _compared(what: str, reference: str, best: int, versus: Versus) -> Answer:
 
 def _matters(analysis: Analysis, plan: SessionPlan) -> Iterator[Answer]:
     """The parameters and clocks that set the objective, else the time."""
-    named = {effects.goal.name: effects for effects in analysis.effects}
+    by_goal = {effects.goal.name: effects for effects in analysis.effects}
     role = role_of(analysis.objective.goal.name)
     stands_for = "energy_j" if role in (Role.ENERGY, Role.EFFICIENCY, Role.EDP) else "time_s"
-    effects = named.get(analysis.objective.goal.name) or named.get(stands_for)
+    effects = by_goal.get(analysis.objective.goal.name) or by_goal.get(stands_for)
     if effects is None or not effects.importances:
         return
     what = quantity(effects.goal.name, units=plan.units).label.lower()
-    count = max(sum(level.count for level in one.levels) for one in effects.importances)
-    measured = counted(count, "measurement")
+    measured = counted(max(sum(level.count for level in one.levels) for one in effects.importances), "measurement")
     known = [one for one in effects.importances if one.over_all == one.over_all]
-    if not known:
-        yield Answer(
-            f"Which parameters matter for {what} cannot be said: too few were measured.", measured, "importance"
-        )
-        return
-    named_over_all = [one for one in known if one.over_all >= _MATTERS][:_MOST_NAMED]
-    near = max(known, key=lambda one: one.near_best)
     labels = {one.name: quantity(one.name, units=plan.units).label for one in known}
-    if not named_over_all:
+    named = [f"{labels[one.name]} ({percent(one.over_all, 0)})" for one in known if one.over_all >= _MATTERS]
+    words = f"What matters for {what}, by its share of the variance: {', '.join(named[:_MOST_NAMED])}"
+    if not known:
+        words = f"Which parameters matter for {what} cannot be said: too few were measured"
+    elif not named:
         words = f"No parameter alone sets {what}: none explains {percent(_MATTERS, 0)} of its variance"
-    else:
-        shares = ", ".join(f"{labels[one.name]} ({percent(one.over_all, 0)})" for one in named_over_all)
-        words = f"What matters for {what}, by its share of the variance: {shares}"
-    if near.near_best > 0:
+    near = max(known, key=lambda one: one.near_best, default=None)
+    if near is not None and near.near_best > 0:
         words += f"; among the best tenth {labels[near.name]} ({percent(near.near_best, 0)})"
-    if rest := [labels[one.name] for one in known if max(one.over_all, one.near_best) < _MATTERS / 5]:
-        words += f"; next to nothing: {', '.join(rest[:_MOST_NAMED])}"
     yield Answer(f"{words}.", f"analysis of variance over {measured}", "importance")
 
 
@@ -201,32 +220,22 @@ def _front(analysis: Analysis, table: ResultTable) -> Iterator[Answer]:
     if plane is None or len(plane.front) < 2:
         return
     points = [mean_of_readings(table, readings_beside(table, index)) for index in plane.front.tolist()]
-    same, unknown = [], 0
-    for place, pair in enumerate(pairwise(zip(points, plane.values[plane.front].tolist(), strict=True))):
-        verdicts = [_apart(goal.name, axis, *pair) for axis, goal in enumerate(plane.goals)]
-        unknown += None in verdicts and not any(verdicts)
-        if not any(verdicts) and None not in verdicts:
-            same.append(place)
-    runs: list[list[int]] = []
-    for place in same:
-        if runs and runs[-1][-1] == place:
-            runs[-1].append(place + 1)
-        else:
-            runs.append([place, place + 1])
-    x, y = (goal.name for goal in plane.goals)
-    count = len(points)
-    if runs:
-        names = [f"{run[0] + 1} {'and' if len(run) == 2 else 'to'} {run[-1] + 1}" for run in runs]
-        listed = "; ".join(names[:_MOST_NAMED]) + (f"; {len(names) - _MOST_NAMED} more" * (len(names) > _MOST_NAMED))
-        words = f"Of the {count} points of the front, counted from the worst {x} on, neighbours cannot be told apart"
-        words += f": {listed}"
-    elif unknown == count - 1:
-        words = f"Which of the {count} points of the front can be told apart is not known"
+    along = pairwise(zip(points, plane.values[plane.front].tolist(), strict=True))
+    verdicts = [[_apart(goal.name, axis, *pair) for axis, goal in enumerate(plane.goals)] for pair in along]
+    same = [place for place, verdict in enumerate(verdicts) if not any(verdict) and None not in verdict]
+    unknown = sum(None in verdict and not any(verdict) for verdict in verdicts)
+    (x, y), front = (goal.name for goal in plane.goals), plane.front.tolist()
+    if same:
+        listed = ", ".join(f"{place + 1} and {place + 2}" for place in same[:_MOST_NAMED])
+        listed += f" and {counted(len(same) - _MOST_NAMED, 'more pair')}" if len(same) > _MOST_NAMED else ""
+        words = f"Of {len(points)} points of the front, counted from the worst {x} on, cannot be told apart: {listed}"
+    elif unknown == len(verdicts):
+        words = f"Which of the {len(points)} points of the front can be told apart is not known"
     else:
-        words = f"All neighbours among the {count} points of the front can be told apart"
+        words = f"All neighbours among the {len(points)} points of the front can be told apart"
         words = f"{words}, as far as intervals are known" if unknown else words
     left = f"; of {counted(unknown, 'pair')} an interval is not known" if unknown else ""
-    marked = sorted({int(plane.front[place]) for run in runs for place in run}) or plane.front.tolist()
+    marked = sorted({front[place + step] for place in same for step in (0, 1)}) or front
     yield Answer(f"{words}.", f"95 % intervals of the difference in {x} and {y}{left}", FRONT, tuple(marked))
 
 
@@ -242,7 +251,8 @@ def _clocks(models: Models) -> Answer:
     """Whether a model of the clocks could be fitted, and where the optimum lies."""
     fit = models.clocks.fit if models.clocks is not None else None
     if fit is None or not fit.identifiable or fit.recommended_clock_mhz is None:
-        return Answer(f"No model of the clocks could be fitted: {models.no_clocks}.", "", MODEL)
+        why_not = models.no_clocks or next(iter(fit.reasons if fit is not None else ()), "the points do not tell")
+        return Answer(f"No model of the clocks could be fitted: {why_not}.", "", MODEL)
     confidence = f"{counted(fit.points, 'point')}, R² {fit.r2:.3f}" if fit.r2 is not None else ""
     clock = f"{fit.recommended_clock_mhz:.0f} MHz"
     if not fit.optimum_bracketed or fit.optimum_interval_mhz is None:
@@ -262,21 +272,17 @@ def _in_roofline(best: Measurement, plan: SessionPlan, sweep: Sweep | None) -> A
     if not speed > 0:
         return Answer(f"{unknown}: it takes metrics of the work and the traffic, GFLOP/s and GB/s.", "", ROOFLINE)
     if sweep is None or model is None:
-        words = precision_words(precision) if precision else ""
-        needs = f"no roofline of {plan.gpu} in {words} was measured" if words else "the precision of its work is not"
-        return Answer(f"{unknown}: {needs}{'' if words else ' stated'}.", "", ROOFLINE)
-    confidence = f"by the roofline of {sweep.label}, {sweep.origin}"
+        lacks = f"no roofline of {plan.gpu} in {precision_words(precision)} was measured"
+        return Answer(f"{unknown}: {lacks if precision else 'the precision of its work is not stated'}.", "", ROOFLINE)
     if kernel is None:
         reached = f"{number(speed / model.peak_flops, 3)} times the highest speed of the roofline's kernels"
-        words = f"The best runs at {reached}, {number(model.peak_flops / 1e12, 3)} TFLOP/s; what binds it takes a"
-        return Answer(f"{words} metric of its traffic, GB/s.", confidence, ROOFLINE)
-    bound = "the arithmetic" if kernel.intensity >= model.time_balance else "the traffic"
-    return Answer(
-        f"At {number(kernel.intensity, 3)} flop/B {bound} binds the best; it takes {_times(kernel, sweep)} of the "
-        "roofline there.",
-        confidence,
-        ROOFLINE,
-    )
+        words = f"The best runs at {reached}, {number(model.peak_flops / 1e12, 3)} TFLOP/s; what binds it takes a "
+        words += "metric of its traffic, GB/s"
+    else:
+        bound = "the arithmetic" if kernel.intensity >= model.time_balance else "the traffic"
+        words = f"At {number(kernel.intensity, 3)} flop/B {bound} binds the best; it takes {_times(kernel, sweep)} of "
+        words += "the roofline there"
+    return Answer(f"{words}.", f"by the roofline of {sweep.label}, {sweep.origin}", ROOFLINE)
 
 
 def _times(kernel: PlacedKernel, sweep: Sweep) -> str:
@@ -288,28 +294,31 @@ def _times(kernel: PlacedKernel, sweep: Sweep) -> str:
 
 def _year(analysis: Analysis, stands: Standing, load: Load) -> Answer:
     """Energy of the same work over a year, with the best and with what it is compared with."""
-    costs, best = analysis.costs, stands.measurement - 1
-    own = stands.own_state
-    versus, reference, before = stands.against_fastest, "the fastest", fastest(costs.time_s, costs.energy_j)
-    if own is not None and own.index is not None and stands.against_own_state is not None:
-        versus, reference, before = stands.against_own_state, own.baseline, own.index
-    _, year = against(costs, before, best, load)
-    if year is None or not costs.energy_known:
-        needs = "energy" if costs.time_known else "time and energy in units that are known"
-        return Answer(f"What a year of it costs is not known: it takes {needs}.", "", "year")
-    hours = f"{load.hours_per_year:.0f} h on {counted(load.boards, 'board')}, while it works"
-    words = f"A year of the work takes {number(year.energy_kwh - year.saved_kwh, 3)} kWh with the best"
-    if load.price_per_kwh is not None:
-        price = (year.energy_kwh - year.saved_kwh) * load.price_per_kwh
-        words += f", {number(price, 3)} {load.currency}".rstrip()
-    if versus is not None and versus.energy.distinguishable is False:
-        words += f"; as much as with {reference}, as far as can be told apart"
-    elif versus is not None:
-        words += f", {year.words.removesuffix(' per year')} than with {reference}"
-    half = None if versus is None or versus.energy.interval is None else versus.energy.half_width
-    within = f"; saving ± {percent_words(half)} of the energy with {reference}" if half is not None else ""
-    return Answer(f"{words}.", f"{hours}{within}", "year", (best,))
+    best, own, kwh = stands.measurement - 1, stands.own_state, _kwh_of_year(analysis)
+    if kwh is None or kwh[best] != kwh[best]:
+        return Answer("What a year of it costs is not known: it takes the time and energy of a launch.", "", "year")
+    words = f"A year of the work takes {_cost(kwh[best], load)} with the best"
+    versus, reference = stands.against_fastest, "the fastest"
+    if own is not None and stands.against_own_state is not None:
+        versus, reference = stands.against_own_state, own.baseline
+    confidence = f"as much work as the fastest does in {load.hours_per_year:.0f} h on {counted(load.boards, 'board')}"
+    if versus is not None:
+        saved, energy = kwh[versus.measurement - 1] - kwh[best], versus.energy
+        more = f"{_cost(abs(saved), load)} {'less' if saved > 0 else 'more'} than with {reference}"
+        same = f", as with {reference} as far as can be told apart"
+        words += same if energy.distinguishable is False else f", {more}"
+        confidence += f"; ± {percent_words(energy.half_width)} of the energy" if energy.interval is not None else ""
+    return Answer(f"{words}.", confidence, "year", (best,))
 
 
-def _capital(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}"
+def _cost(kwh: float, load: Load) -> str:
+    price = "" if load.price_per_kwh is None else f" ({number(kwh * load.price_per_kwh, 3)} {load.currency})"
+    return f"{number(kwh, 3)} kWh{price}"
+
+
+def _kwh_of_year(analysis: Analysis) -> Floats | None:
+    """Of each measurement: of the work that the fastest does in the hours that are stated."""
+    energy_j, first = analysis.costs.energy_j, next(iter(analysis.choices), None)
+    if first is None or first.index is None or first.yearly is None or not analysis.costs.energy_known:
+        return None
+    return first.yearly.energy_kwh * energy_j / float(energy_j[first.index])

@@ -15,6 +15,7 @@ from ..results.settings import in_words
 from ..specification.plan import SessionPlan
 from ..strategies.energy_log import EnergyLog
 from ..workloads.hardware_counters import COUNTERS
+from .answers import year_bars
 from .convergence import corners, near_the_end, steps
 from .correlations import above_mean
 from .costs import values_of
@@ -197,39 +198,6 @@ def splits(session: Analysed) -> list[tuple[str, str]]:
     movers = {one.name for one in session.analysis.correlations if one.mover}
     ordered = sorted(session.analysis.splits, key=lambda one: one.name not in movers)
     return [(one.name, ("◆ " if one.name in movers else "") + session.described(one.name).label) for one in ordered]
-
-
-def year_bars(session: Analysed) -> Chart | str:
-    """Draw the energy of the same work over a year with each choice, and with the board's own state.
-
-    Parameters
-    ----------
-    session : Analysed
-        The session with its analysis.
-
-    Returns
-    -------
-    Chart or str
-        The chart, in kWh, or the reason why there is none.
-    """
-    analysis, costs = session.analysis, session.analysis.costs
-    shown = [(one.label, one.index) for one in analysis.choices if one.index is not None]
-    year = next((one.yearly for one in analysis.choices if one.yearly is not None), None)
-    if year is None or not costs.energy_known:
-        return "A year needs the time and the energy of a launch, in s and J."
-    kwh = year.energy_kwh * costs.energy_j / float(costs.energy_j[shown[0][1]])  # of the fastest, which is the first
-    if analysis.best is not None:
-        shown.append((f"Best for {analysis.objective.goal}", analysis.best))
-    if analysis.own_state is not None and analysis.own_state.index is not None:
-        shown.append(("Untouched" if analysis.own_state.untouched else "Highest settings", analysis.own_state.index))
-    return Chart(
-        x_title="Energy of a year (kWh)",
-        y_title="",
-        series=(Series("the same work", "blue", kwh[[index for _, index in shown]]),),
-        caption="The work that the fastest does in the hours of a year that are stated, half of them where none are; "
-        "only the boards, while they work: idle time, host and cooling are not in it.",
-        names=tuple(label for label, _ in shown),
-    )
 
 
 # --- parameters -------------------------------------------------------------------------------------------------------

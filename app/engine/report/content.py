@@ -85,8 +85,9 @@ def gather(
     uuid = plan.origin.get("gpu", "")  # none where it was measured elsewhere
     models = models_of(analysis.table, plan, store)
     own = models.clocks
-    fit = (own.fit, own.origin) if own and not models.no_clocks else None
-    fit = fit or latest_fit(store, plan.gpu, simulated=simulated, uuid=uuid)
+    fit = latest_fit(store, plan.gpu, simulated=simulated, uuid=uuid)
+    if own is not None and own.fit is not None and own.fit.identifiable:
+        fit = own.fit, own.origin
     of_board = [sweep for sweep in sweeps_on_file(store) if sweep.points.gpu == plan.gpu]
     sweeps = tuple(sweep for sweep in of_board if (sweep.source == "simulated") == simulated)
     kernel = kernel_of(analysis.table.measurement(index), plan.title, plan.gpu) if index is not None else None

@@ -19,7 +19,7 @@ from ...base.formatting import number
 from ...sensors.event_reasons import LIMITING
 from ...sensors.event_reasons import names as reason_names
 from ..analysis import charts
-from ..analysis.answers import FRONT, MODEL, ROOFLINE
+from ..analysis.answers import FRONT, MODEL, ROOFLINE, year_bars
 from ..analysis.charts import Analysed
 from ..analysis.choosers import against, fastest
 from ..analysis.costs import values_of
@@ -325,7 +325,7 @@ def _answer(content: ReportContent, letters: dict[int, str]) -> str:
         )
     body += table(("figure", "value", "95 % interval", "unit"), _figures(content, chosen), "Everything measured of it")
     body += titled(describe_choices(content.analysis, letters))
-    body += _chart(charts.year_bars(Analysed(content.analysis, content.plan)))
+    body += _chart(year_bars(Analysed(content.analysis, content.plan)))
     return section("The answer", body)
 
 
