@@ -11,7 +11,6 @@ from ...base.formatting import counted
 from ...engine.analysis.answers import Answer
 from ...engine.session import events
 from ..shared.context import Context
-from ..shared.current_result import ResultCaption
 from ..shared.label import PlainLabel
 from ..shared.needs import Needs
 from ..shared.panel import Panel
@@ -41,7 +40,7 @@ class AnswersPanel(Panel):
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.needs = Needs(_NONE, "Set up a &session", self.session_asked.emit)
         self.state = PlainLabel(wrap=True, muted=True)
-        vbox(ResultCaption(context.result), (self.list, 1), (self.needs, 1), self.state, of=self, margins=6)
+        vbox((self.list, 1), (self.needs, 1), self.state, of=self, margins=6)
         self._task = LatestTask(self, self._answered, self._failed)
         self.list.itemClicked.connect(self._open)
         self.list.itemActivated.connect(self._open)
