@@ -31,7 +31,6 @@ from .tradeoff import Load, change_words, percent_words
 
 if TYPE_CHECKING:
     from ..store.database import Store
-    from .charts import Analysed
 
 FRONT: Final = "front"  # figures that are no chart of the analysis
 MODEL: Final = "model"
@@ -121,20 +120,20 @@ def answers(analysis: Analysis, plan: SessionPlan, models: Models, load: Load | 
     ]
 
 
-def year_bars(session: Analysed) -> Chart | str:
+def year_bars(analysis: Analysis) -> Chart | str:
     """Draw the energy of the same work over a year with each choice, and with the board's own state.
 
     Parameters
     ----------
-    session : Analysed
-        The session with its analysis.
+    analysis : Analysis
+        The analysis of a session.
 
     Returns
     -------
     Chart or str
         The chart, in kWh, or the reason why there is none.
     """
-    analysis, kwh = session.analysis, _kwh_of_year(session.analysis)
+    kwh = _kwh_of_year(analysis)
     if kwh is None:
         return "A year needs the time and the energy of a launch, in s and J."
     shown = [(one.label, one.index) for one in analysis.choices if one.index is not None]

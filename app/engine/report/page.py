@@ -325,7 +325,7 @@ def _answer(content: ReportContent, letters: dict[int, str]) -> str:
         )
     body += table(("figure", "value", "95 % interval", "unit"), _figures(content, chosen), "Everything measured of it")
     body += titled(describe_choices(content.analysis, letters))
-    body += _chart(year_bars(Analysed(content.analysis, content.plan)))
+    body += _chart(year_bars(content.analysis))
     return section("The answer", body)
 
 

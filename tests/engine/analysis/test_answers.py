@@ -11,7 +11,7 @@ from fixtures.lab import plan_for
 
 from app.base.paths import resources
 from app.engine.analysis.answers import FRONT, MODEL, ROOFLINE, Answer, Models, answers, models_of, year_bars
-from app.engine.analysis.charts import CHARTS, Analysed
+from app.engine.analysis.charts import CHARTS
 from app.engine.analysis.session_analysis import analyse
 from app.engine.analysis.tradeoff import Load
 from app.engine.formats.read import read_recording
@@ -176,7 +176,7 @@ def test_a_year_has_the_energy_of_its_hours_and_its_price() -> None:
     assert "takes 200 kWh (100 EUR) with the best, 200 kWh (100 EUR) less than" in year.sentence
     assert "1000 h on 2 boards" in year.confidence
     assert "± 0.7 % of the energy" in year.confidence
-    drawn = year_bars(Analysed(analyse(table, LEAST_ENERGY, load=load), plan_for(table.space, LEAST_ENERGY)))
+    drawn = year_bars(analyse(table, LEAST_ENERGY, load=load))
     assert not isinstance(drawn, str)
     assert drawn.series[0].y[drawn.names.index("Untouched")] == pytest.approx(400)
     timed = table_of(space(CLOCK), {0: {"time_s": 1.0}, 1: {"time_s": 2.0}})
