@@ -15,8 +15,8 @@ from ..engine.analysis.session_analysis import Counted
 from ..engine.control.left_over import LeftOver
 from ..engine.control.outside import Held
 from ..engine.doctor.examine import Findings
-from ..engine.metering.binding import LimitEffect
 from ..engine.metering.characterisation.sensor_figures import Characterisation
+from ..engine.metering.limit_effect import LimitEffect
 from ..engine.metering.over_runs import ProgramEnergy
 from ..engine.models.compare_methods import Methods
 from ..engine.models.fit.caps import CapFit, CapsAgainstClocks

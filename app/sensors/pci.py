@@ -45,8 +45,7 @@ def pci_boards(source: Source, sysfs: Path | None = None) -> list[PciBoard]:
 
 def asleep(*sources: Source) -> list[PciBoard]:
     """The boards that sleep and are to be left so, of these makers or of both."""
-    boards = [board for source in sources or tuple(_VENDORS) for board in pci_boards(source)]
-    return [board for board in boards if board.asleep and board.address not in _woken]
+    return [b for source in sources or _VENDORS for b in pci_boards(source) if b.asleep and b.address not in _woken]
 
 
 def wake(*boards: PciBoard) -> None:

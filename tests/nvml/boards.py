@@ -156,7 +156,7 @@ KINDS: dict[str, dict[str, Any]] = {
         profiles=0b1101111, conflicts=0b11, requested=1 << 5,
     ),
     "rtx5090": _kind(
-        "NVIDIA GeForce RTX 5090", range(180, 3091, 15), (405, 7001, 14001), (400, 600, 600),
+        "NVIDIA GeForce RTX 5090", range(180, 3091, 15), (405, 7001, 14001), (400, 600, 575),
         major=12, cores=21760, idle_mw=30_000, load_mw=500_000, has_buffer=1, has_application_clocks=0,
     ),
     "mig": _kind(

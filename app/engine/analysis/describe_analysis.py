@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from ...base.formatting import change, finite_or_none, number, percent
-from ..metering.binding import in_words
+from ..metering.limit_effect import in_words
 from ..models.arrays import Indices
 from ..results.description import NOT_IDENTIFIABLE, Cell, Description, Figure, Listing
 from ..results.measurement import FEWEST, State

@@ -15,7 +15,7 @@ import numpy as np
 from ...base.records import figure
 from ...sensors.power_profiles import NO_PROFILE
 from ..formats.names import DEVICE_SETTINGS
-from ..metering.binding import LimitEffect
+from ..metering.limit_effect import LimitEffect
 from ..models.arrays import Floats, Indices, Mask
 from ..models.fit.frequency import FrequencyFit, fit_points
 from ..models.fit.points import CLOCK_SETTINGS, LIMIT_SETTINGS

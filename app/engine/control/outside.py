@@ -7,6 +7,7 @@ clock then stands where no board without a lock has it, for longer than an idle 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,7 +15,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from ...base.processes import current_stop
 from ...sensors.event_reasons import LIMITING, EventReason
 from ...sensors.gpu import Gpu, ListsProcesses, SensorError
 from ..results.settings import WORDS, has_locks, supported_clocks
@@ -95,27 +95,27 @@ def locks_in(gpu: Gpu, readings: Sequence[Values]) -> dict[str, float]:
     return {name: mhz for name, mhz in looks.items() if mhz is not None}
 
 
-def look(gpu: Gpu) -> list[Values]:
+def look(gpu: Gpu, stop: threading.Event | None = None) -> list[Values]:
     """Readings for `locks_in`: of `LOOK_S` while each of them may be of a locked clock, else of less."""
     until_ns = gpu.clock.now_ns() + round(LOOK_S * 1e9)
     readings: list[Values] = [channels_now(gpu)]
-    while locks_in(gpu, readings) and gpu.clock.now_ns() < until_ns and not gpu.clock.wait(_STEP_S, current_stop()):
+    while locks_in(gpu, readings) and gpu.clock.now_ns() < until_ns and not gpu.clock.wait(_STEP_S, stop):
         readings.append(channels_now(gpu))
     return readings
 
 
-def held_elsewhere(gpu: Gpu) -> list[Held]:
+def held_elsewhere(gpu: Gpu, stop: threading.Event | None = None) -> list[Held]:
     """What other tools have set or hold of a board of this machine; takes as long as `look`."""
     held: list[Held] = []
     if gpu.info.live and gpu.info.here:
         with suppress(SensorError):  # a board that is lost
-            held += [Held(what, f"{gpu.info.label}: {text}") for what, text in _set_elsewhere(gpu)]
+            held += [Held(what, f"{gpu.info.label}: {text}") for what, text in _set_elsewhere(gpu, stop)]
         held += monitors()
     return held
 
 
-def _set_elsewhere(gpu: Gpu) -> Iterator[tuple[str, str]]:
-    readings, own, default_w = look(gpu), _made_here(gpu), gpu.info.power_limit.default_w
+def _set_elsewhere(gpu: Gpu, stop: threading.Event | None) -> Iterator[tuple[str, str]]:
+    readings, own, default_w = look(gpu, stop), _made_here(gpu), gpu.info.power_limit.default_w
     limit_w = readings[-1].get("power_limit_w")
     if limit_w and default_w and abs(limit_w - default_w) > 1.0 and "power_limit_w" not in own:
         yield "power_limit_w", f"power limit {limit_w:g} W, by default {default_w:g} W: it holds for what is measured"

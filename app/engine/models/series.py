@@ -17,7 +17,7 @@ from ...sensors.event_reasons import LIMITING
 from ...sensors.gpu import LIVE
 from ..formats.columns import Columns
 from ..formats.read import is_recording, read_recording
-from ..metering.binding import THROTTLED, LimitEffect, effects_of
+from ..metering.limit_effect import THROTTLED, LimitEffect, effects_of
 from ..metering.window import PEAK_POWER, THROTTLED_SHARE
 from ..results.measurement import State
 from ..space.repeats import repeat_names

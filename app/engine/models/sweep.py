@@ -19,8 +19,8 @@ from ...base.formatting import percent
 from ...sensors.event_reasons import LIMITING
 from ...sensors.gpu import Gpu, Load
 from ..control.guard import DeviceGuard
-from ..metering.binding import LimitEffect, effects_of
 from ..metering.launching import require_launching
+from ..metering.limit_effect import LimitEffect, effects_of
 from ..metering.meter import Meter
 from ..metering.thermal import BoardLearning
 from ..metering.window import Window

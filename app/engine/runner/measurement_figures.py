@@ -21,7 +21,7 @@ Figures = dict[str, float]
 Intervals = dict[str, Interval]
 _OF_THE_WORK: Final = ("time_s", "energy_j", "power_w")  # and what a program reports: every repeat has them
 _OF_THE_BOARD: Final = {*MEASURED, "settled", "aftereffect_w", PEAK_POWER, THROTTLED_SHARE} - {*_OF_THE_WORK}
-_OVER_REPEATS: Final = {"settled": min, PEAK_POWER: max, THROTTLED_SHARE: max}  # of others the mean
+_OVER_REPEATS: Final = {"settled": min, PEAK_POWER: max}  # of others the mean
 
 
 def measurement_of(

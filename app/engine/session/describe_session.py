@@ -16,8 +16,8 @@ from ..analysis.peak_share import peak_share
 from ..analysis.quantities import quantity
 from ..analysis.tradeoff import change_words, relative_change
 from ..formats.names import unit_of
-from ..metering.binding import in_words
 from ..metering.external_meters import BOARD
+from ..metering.limit_effect import in_words
 from ..models.roofline.operator_floor import OperatorFloor
 from ..models.series import limit_effects
 from ..results.description import Cell, Description, Figure, Listing

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...base.errors import InputError, WattridgeError
 from ..analysis.failures import missing_figure
-from ..metering.binding import in_words
+from ..metering.limit_effect import in_words
 from ..models.energy_cost import keep_model, kept_model
 from ..models.series import limit_effects
 from ..results.measurement import FEWEST, Depth, Measurement, State, same, stated_otherwise

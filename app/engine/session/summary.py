@@ -12,8 +12,8 @@ from ..analysis.costs import costs_of
 from ..analysis.failures import most_frequent
 from ..analysis.own_state import OwnState, own_state
 from ..analysis.peak_share import PeakShare, peak_share
-from ..metering.binding import LimitEffect
 from ..metering.gain import Gain
+from ..metering.limit_effect import LimitEffect
 from ..models.roofline.operator_floor import OperatorFloor
 from ..models.series import limit_effects
 from ..results.measurement import Configuration, State

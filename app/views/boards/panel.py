@@ -154,6 +154,7 @@ class BoardsPanel(Panel):
         self._lay_out()
         self._tasks = TaskQueue(self, context.bridge.report)
         self._asking = LatestTask(self, self._show_processes, self._processes_failed)
+        self._looking = LatestTask(self, self._show_held)
         self._timer = timer(self, self._tick, _TICK_MS)
         beat().struck.connect(self._show_present)
         self._tasks.run(gpu_selectors, self._selectors.extend)
@@ -263,11 +264,12 @@ class BoardsPanel(Panel):
         if self._ticks % _PROCESSES_EVERY == 0 and not self._asking.busy:
             boards = list(self._boards.all)
             self._asking.run(lambda _: processes_of(boards))
-        if self._ticks % _HELD_EVERY == 0:
+        if self._ticks % _HELD_EVERY == 0 and not self._looking.busy:
             gpus = [board.gpu for board in self._boards.all]
-            self._tasks.run(lambda: [held.text for gpu in gpus for held in held_elsewhere(gpu)], self._show_held)
+            self._looking.run(lambda stop: [held.text for gpu in gpus for held in held_elsewhere(gpu, stop)])
         self._ticks += 1
 
+    @Slot(object)
     def _show_held(self, lines: list[str]) -> None:
         self.held.setText("\n".join(dict.fromkeys(lines)))
         self.held.setVisible(bool(lines))

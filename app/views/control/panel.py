@@ -30,7 +30,7 @@ from ...engine.control import installing
 from ...engine.control.client import Asking, read_only
 from ...engine.control.device_log import BY_HAND, Change, changes_of
 from ...engine.control.profiles import delete_profile, profiles_of, save_profile
-from ...engine.metering.binding import effect_now
+from ...engine.metering.limit_effect import effect_now
 from ...engine.results.settings import PROFILE, Setting, in_words, requested_profiles, unit
 from ...engine.results.state import Purpose, SessionState
 from ...engine.session import events

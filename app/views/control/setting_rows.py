@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from ...base.formatting import UNKNOWN
-from ...engine.metering.binding import LimitEffect, in_words
+from ...engine.metering.limit_effect import LimitEffect, in_words
 from ...engine.results.settings import (
     PROFILE,
     WORDS,

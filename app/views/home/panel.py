@@ -36,7 +36,6 @@ from ...engine.results.state import Purpose, SessionState
 from ...engine.session import events
 from ...engine.store.record import SessionRecord
 from ...sensors.gpu import Gpu, GpuInfo
-from ...sensors.pci import PCI
 from ...sensors.select import DEFAULT_TWIN, gpu_selectors
 from ..shared import theme
 from ..shared.captions import provenance
@@ -353,7 +352,7 @@ class Facts:
 def find_facts(store: Store, gpu: Gpu) -> Facts:
     """`gpu` is the board that is shown. Raises WattridgeError if the store cannot be read."""
     selectors = gpu_selectors()
-    real = [label.partition(": ")[2] for selector, label in selectors if is_real(selector) or selector.startswith(PCI)]
+    real = [label.partition(": ")[2] for selector, label in selectors if is_real(selector) or "(asleep)" in label]
     return Facts(store.sessions(SESSIONS_SHOWN), Settings().recent[:FILES_SHOWN], real, example_on(gpu, selectors))
 
 

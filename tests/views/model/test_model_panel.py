@@ -17,7 +17,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QTextDocumentFragment
 from pytestqt.qtbot import QtBot
 
-from app.engine.metering.binding import LimitEffect
+from app.engine.metering.limit_effect import LimitEffect
 from app.engine.models.clock_fits import ClockFit, caps_of_sweep, fit_of_sweep
 from app.engine.models.compare_methods import methods_of_table
 from app.engine.models.fit.frequency import FrequencyFit, fit_frequency_model

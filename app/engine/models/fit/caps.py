@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ....base.records import Count, figure
-from ...metering.binding import LimitEffect, in_words, listed
+from ...metering.limit_effect import LimitEffect, in_words, listed
 from ...results.measurement import FEWEST
 from ..arrays import Floats, Mask
 from .frequency import FrequencyFit

@@ -11,7 +11,7 @@ from fixtures.simulated import board
 
 from app.base.records import as_json
 from app.engine.control.guard import DeviceGuard
-from app.engine.metering.binding import (
+from app.engine.metering.limit_effect import (
     SENSOR_ERROR,
     LimitEffect,
     effect_now,
