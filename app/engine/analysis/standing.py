@@ -60,11 +60,12 @@ class Standing:
         parts = ["fastest"] if self.is_fastest else []
         if self.against_fastest is not None:
             parts.append(f"vs fastest: {self.against_fastest.words}")
-        if self.own_state is not None and self.against_own_state is not None:
+        if self.own_state is not None:
             state = "untouched" if self.own_state.untouched else "highest settings"
-            parts.append(f"vs {state}: {self.against_own_state.words}")
-        elif self.own_state is not None and self.own_state.index is not None:
-            parts.append("untouched" if self.own_state.untouched else "highest settings")
+            versus = self.against_own_state.words if self.against_own_state is not None else "not measured"
+            parts.append(
+                state if versus == "not measured" and self.own_state.index is not None else f"vs {state}: {versus}"
+            )
         return tuple(parts)
 
     @property

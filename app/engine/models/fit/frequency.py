@@ -500,7 +500,7 @@ class _Readings:
 
     def without_model(self, reason: str) -> FrequencyFit:
         """The measured energies still give a clock, where speed was measured."""
-        fit, reasons = self.blank(), (*self.reasons, reason)
+        fit, reasons = self.blank(), (reason, *self.reasons)
         if self.points.rate is None or _distinct(self.points.clock_mhz) < 2:
             return replace(fit, reasons=reasons)
         what = "the recommended clock is the one with the least measured energy"
