@@ -27,9 +27,12 @@ from .arguments import (
 )
 from .side_by_side import measured_sessions, show_comparison
 from .sources import is_specification, newest_session, open_session, recording_path
-from .terminal import print_description, print_json, show
+from .terminal import print_description, print_json, print_wrapped, show
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..engine.analysis.answers import Answer
     from ..engine.analysis.choosers import Preferences
     from ..engine.analysis.over_load import ModelAtLoad
     from ..engine.analysis.session_analysis import Analysis
@@ -112,9 +115,10 @@ def analyse(arguments: Namespace) -> int:
     Of a log of power over time, energy and sampling.
     """
     from ..engine.analysis.analysis_document import document_of
+    from ..engine.analysis.answers import answers, models_of
     from ..engine.analysis.peak_share import peak_share
     from ..engine.analysis.session_analysis import analyse as analyse_table
-    from ..engine.session.summary import by_goal
+    from ..engine.store.database import Store
 
     if arguments.evidence:
         return _show_evidence(arguments)
@@ -133,15 +137,23 @@ def analyse(arguments: Namespace) -> int:
     for part in (opened, *parts) if arguments.json else (parts or [opened]):
         objective = objective_of(part, arguments)
         analysis = analyse_table(part.table, objective, preferences=preferences_of(arguments), load=load_of(arguments))
-        best = next(iter(by_goal(analysis.table, objective.goal, objective.limits)), None)
+        with Store() as store:
+            said = answers(analysis, part.plan, models_of(part.table, part.plan, store), load_of(arguments))
+        best = analysis.best
         if arguments.json:
             share = peak_share(part.plan, analysis.table.measurement(best)) if best is not None else None
             models = _models(part, analysis)
             documents.append(
-                {**_heading(part), **document_of(analysis), "models_over_load": models, "share_of_peak": share}
+                {
+                    **_heading(part),
+                    "answers": said,
+                    **document_of(analysis),
+                    "models_over_load": models,
+                    "share_of_peak": share,
+                }
             )
         else:
-            _print(part, analysis, best)
+            _print(part, analysis, said)
     if arguments.json:
         print_json({**documents[0], "kernels": documents[1:]})
     return 0
@@ -167,8 +179,8 @@ def _show_evidence(arguments: Namespace) -> int:
     return 0
 
 
-def _print(opened: Opened, analysis: Analysis, best: int | None) -> None:
-    """Every finding; `best` is the index of the best by the objective."""
+def _print(opened: Opened, analysis: Analysis, said: Sequence[Answer]) -> None:
+    """The answers, then every finding."""
     from ..engine.analysis.describe_analysis import MOST_POINTS, describe_analysis, describe_models_over_load
     from ..engine.analysis.peak_share import peak_share
     from ..engine.results.description import Description, Figure
@@ -181,11 +193,17 @@ def _print(opened: Opened, analysis: Analysis, best: int | None) -> None:
         Figure("measured", f"{len(table) - timed} of {plan.space.size} configurations{also}"),
         Figure("failed", failed),
     ]
-    share = peak_share(plan, table.measurement(best)) if best is not None else None
+    share = peak_share(plan, table.measurement(analysis.best)) if analysis.best is not None else None
     if share is not None:
         figures.append(Figure(f"the best by {analysis.objective.goal} reaches", share.words))
     board = f"{plan.gpu} ({plan.source})"
-    print_description(Description(f"{opened.name}, {plan.title}", board, figures, remarks=plan.space.notes))
+    show(f"{opened.name}, {plan.title}: {board}")
+    for answer in said:
+        print_wrapped("  ", answer.sentence)
+        if answer.confidence:
+            print_wrapped("      ", answer.confidence)
+    show()
+    print_description(Description("What was measured", "", figures, remarks=plan.space.notes))
     for value in (*describe_analysis(analysis), *describe_models_over_load(_models(opened, analysis))):
         show()
         print_description(value)

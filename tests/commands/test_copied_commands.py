@@ -273,14 +273,14 @@ def test_a_fit_and_a_roofline_come_back_from_their_files(capsys: pytest.CaptureF
 
 
 def test_a_sweep_is_made_again_as_it_was_asked_for() -> None:
-    asked = Fit(sweep=True, board=GPU.info.uuid, points=12, memory_clocks=True, power_limits=True)
+    asked = Fit(board=GPU.info.uuid, points=12, memory_clocks=True, power_limits=True)
     arguments = make_parser().parse_args(["fit", *sweep_words(asked, GPU)])
     assert (arguments.gpu, arguments.sim_seed, arguments.points) == ("simulated:a100", 3, 12)
     assert arguments.memory_clocks
     assert arguments.caps
     assert not arguments.allow_control
-    assert sweep_words(Fit(sweep=True), GPU) == ("--gpu", "simulated:a100", "--sim-seed", "3")
-    assert make_parser().parse_args(["fit", "--gpu", "0"]).points == Fit(sweep=True).points
+    assert sweep_words(Fit(), GPU) == ("--gpu", "simulated:a100", "--sim-seed", "3")
+    assert make_parser().parse_args(["fit", "--gpu", "0"]).points == Fit().points
 
 
 def test_a_session_without_a_number_has_no_command_yet() -> None:

@@ -11,6 +11,7 @@ from ...base.records import Count, Source, Values
 from ..models.arrays import Floats
 from ..results.measurement import Configuration
 from ..space.result_table import ResultTable
+from .answers import Answer
 from .choosers import Choice, WeightRange, weight_ranges
 from .convergence import steps, thinned
 from .correlations import Correlation, Split
@@ -150,6 +151,7 @@ class AnalysisOfSession(AnalysisDocument):
     valid: Count
     notes: list[str]
     repeats: RepeatsOfConfigurations | None
+    answers: Sequence[Answer]  # what the session says, with what each sentence rests on
     models_over_load: Sequence[ModelAtLoad]
     share_of_peak: PeakShare | None
     kernels: NotRequired[list[AnalysisDocument]]  # where a table names several, a document like this one of each

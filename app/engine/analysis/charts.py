@@ -15,6 +15,7 @@ from ..results.settings import in_words
 from ..specification.plan import SessionPlan
 from ..strategies.energy_log import EnergyLog
 from ..workloads.hardware_counters import COUNTERS
+from .answers import year_bars
 from .convergence import corners, near_the_end, steps
 from .correlations import above_mean
 from .costs import values_of
@@ -684,6 +685,7 @@ CHARTS: tuple[AnalysisChart, ...] = (
     AnalysisChart("correlations", "Correlations with speed and efficiency", correlation_bars, (correlated,)),
     AnalysisChart("split", "Cloud split at a mean", split_cloud, (splits,)),
     AnalysisChart("importance", "Importance of parameters", importance_bars, (effect_goals,)),
+    AnalysisChart("year", "Energy of a year", lambda session: year_bars(session.analysis)),
     AnalysisChart("effect", "Main effect of a parameter", main_effect, (effect_goals, effect_parameters)),
     AnalysisChart("counters", "Energy model: what hardware counters add", counter_gain),
     AnalysisChart("over_load", "Front over the load of a service", load_curves),

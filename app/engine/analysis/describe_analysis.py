@@ -87,17 +87,11 @@ def describe_choices(analysis: Analysis, letters: Letters | None = None) -> Iter
         figures = [float(column[index]) for column in measured.values()]
         row = [*_letter(index, letters), choice.label, *figures, in_words]
         rows.append([*row, *(configuration[name] for name in names)])
-    yearly = [
-        f"least energy, the same work over a year: {choice.yearly.words} (while the kernel runs)"
-        for choice, _ in chosen
-        if choice.name == "least_energy" and choice.yearly is not None and choice.yearly.saved_kwh > 0
-    ]
     rates = [name for name in analysis.table.value_names if role_of(name) is Role.SPEED and not costs.time_known]
-    yearly += [f"time and energy are known as ratios only, of the same work by {rate}" for rate in rates[:1]]
+    remarks = [f"time and energy are known as ratios only, of the same work by {rate}" for rate in rates[:1]]
     listing = Listing("", (*_letter_head(letters), "choice", *measured, "in words", *names), rows)
-    own = analysis.own_state
-    remarks = [] if own is None else [f"the best for {analysis.objective.goal}: {own.words}", *own.remarks]
-    yield Description("Choices, against the fastest", remarks=[*remarks, *yearly], listings=[listing])
+    remarks += [] if analysis.own_state is None else analysis.own_state.remarks
+    yield Description("Choices, against the fastest", remarks=remarks, listings=[listing])
 
 
 def why_none(analysis: Analysis) -> str:

@@ -86,7 +86,7 @@ class OwnState:
         """'18 % less energy for 4 % more time, against the board's own state'."""
         if self.gain is not None:
             return f"{self.gain.words}, against {self.baseline}"
-        return f"{'not ' if self.index is None else ''}measured at {self.baseline}"
+        return f"measured at {self.baseline}" if self.index is not None else f"{self.baseline} was not measured with it"
 
     @property
     def remarks(self) -> tuple[str, ...]:

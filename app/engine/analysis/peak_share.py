@@ -3,13 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from ...base.formatting import percent
 from ...base.records import figure
 from ..models.roofline.energy_roofline import board_named
 from ..results.measurement import Measurement, State, speed_of
 from ..specification.plan import SessionPlan
+
+AT_LIMIT: Final = "peak speed over the power limit"
+
+
+def share_words(share: float, whole: str, exceeded: str) -> str:
+    """Describe a share of something that is published.
+
+    Parameters
+    ----------
+    share : float
+        The share, 0.88 for 88 %.
+    whole : str
+        What it is of, 'the peak speed'.
+    exceeded : str
+        What is to be said of the whole where the share is above 1.
+
+    Returns
+    -------
+    str
+        '88.0 % of the peak speed', or '1.18 times the peak speed, ' and `exceeded`.
+    """
+    return f"{percent(share)} of {whole}" if share <= 1 else f"{share:.2f} times {whole}, {exceeded}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +54,15 @@ class PeakShare:
 
     @property
     def words(self) -> str:
-        """'88.2 % of the theoretical peak efficiency, 60.6 % of the peak speed (fp64: ...)'.
+        """'88.2 % of peak speed over the power limit, 60.6 % of the peak speed (fp64: ...)'.
 
         A share above 1 is none: what it was taken of is then no peak, which is said in its place.
         """
-        shares = [f"{percent(self.speed)} of the peak speed"]
-        if self.speed > 1:
-            shares = [f"{self.speed:.2f} times the published peak speed, which does not hold for what was measured"]
-        if self.efficiency is not None and self.efficiency > 1:
-            what = "peak speed over the power limit, which is no peak of the efficiency at lower clocks"
-            shares.insert(0, f"{self.efficiency:.2f} times {what}")
-        elif self.efficiency is not None:
-            shares.insert(0, f"{percent(self.efficiency)} of the theoretical peak efficiency")
+        shares = [share_words(self.speed, "the peak speed", "which does not hold for what was measured")]
+        if self.efficiency is not None:
+            shares.insert(
+                0, share_words(self.efficiency, AT_LIMIT, "which is no peak of the efficiency at lower clocks")
+            )
         peak = f"{self.peak_gflops:.0f} GFLOP/s / {self.tdp_w:.0f} W = {self.peak_gflops_per_w:.2f} GFLOPS/W"
         return f"{', '.join(shares)} ({self.precision}: {peak} at the power limit; {self.source})"
 

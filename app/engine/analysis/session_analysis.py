@@ -10,7 +10,7 @@ measuring its energy.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
@@ -46,6 +46,7 @@ from .tradeoff import Load
 FEWEST_PROFILED: Final = 16  # profiled configurations, of which a model is tested on parts
 _MOST: Final = 1000  # that it is tested on
 _SPLITS: Final = 4  # random partitions: which configurations a model has not seen matters
+_ROUNDED: Final = 1e-3  # of a figure in a file, relative
 _CHANCE: Final = 2.0  # standard deviations of a fair coin's count
 
 
@@ -160,6 +161,7 @@ class Analysis:
     within: Costs  # the same, NaN if a limit of the objective is broken
     broken: Mask  # the measurements that worked and break a limit
     nearest: int | None  # the one that breaks its limits least, where all do
+    best: int | None  # by the objective, of those that keep the limits
     plane: Plane | None  # None: the session has no two goals
     choices: tuple[Choice, ...]
     own_state: OwnState | None  # against it, the best for the objective; None: no setting of the board was varied
@@ -219,7 +221,8 @@ def analyse(
     allowed = within_limits(costs, within)
     goal_values = np.where(within, values_of(table, objective.goal.name), np.nan)
     speed, efficiency = 1 / costs.time_s, 1 / costs.energy_j
-    observed = observed_in(table)
+    best = _best(goal_values, maximise=objective.goal.maximise)
+    observed = other_than(observed_in(table), costs)
     return Analysis(
         table=growing,
         objective=objective,
@@ -227,9 +230,10 @@ def analyse(
         within=allowed,
         broken=broken(table, objective.limits),
         nearest=nearest(table, objective.limits),
+        best=best,
         plane=plane,
         choices=tuple(choices(allowed, preferences, load)),
-        own_state=own_state(table, costs, _best(goal_values, maximise=objective.goal.maximise)),
+        own_state=own_state(table, costs, best),
         correlations=tuple(correlations(observed, speed, efficiency)),
         splits=tuple(split for value in observed if (split := split_by_mean(value, speed, efficiency)) is not None),
         effects=tuple(_effects(table, costs, objective.goal)),
@@ -291,16 +295,39 @@ def observed_in(table: ResultTable) -> list[Observed]:
     return results
 
 
-def _proportional(values: Floats, other: Floats) -> bool:
+def _proportional(values: Floats, other: Floats, rtol: float = 1e-9) -> bool:
     """Whether one is the other in another unit: a file may hold a time in ms besides s."""
     finite = np.isfinite(values)
     indices = np.flatnonzero(finite & (other != 0))
     if not len(indices) or not np.array_equal(finite, np.isfinite(other)):
         return False
     factor = values[indices[0]] / other[indices[0]]
-    return bool(np.allclose(values[indices[:100]], factor * other[indices[:100]], rtol=1e-9)) and bool(
-        np.allclose(values[finite], factor * other[finite], rtol=1e-9)
+    return bool(np.allclose(values[indices[:100]], factor * other[indices[:100]], rtol=rtol)) and bool(
+        np.allclose(values[finite], factor * other[finite], rtol=rtol)
     )
+
+
+def other_than(observed: Iterable[Observed], costs: Costs) -> list[Observed]:
+    """Leave out time, energy, and what is a multiple or an inverse of one: they go with themselves.
+
+    Parameters
+    ----------
+    observed : iterable of Observed
+        The quantities, columns of shape (n,).
+    costs : Costs
+        Time and energy of the measurements.
+
+    Returns
+    -------
+    list of Observed
+        Those that a correlation with speed and efficiency says something of.
+    """
+    themselves = [column for cost in (costs.time_s, costs.energy_j) for column in (cost, 1 / cost)]
+    return [
+        item
+        for item in observed
+        if item.parameter or not any(_proportional(item.values, column, _ROUNDED) for column in themselves)
+    ]
 
 
 def difficulties(table: ResultTable, costs: Costs, goal: Goal) -> dict[str, Difficulty]:

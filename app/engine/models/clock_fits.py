@@ -22,6 +22,7 @@ from .series import caps_of_table, read_caps, read_series, series_of_table
 from .sweep import sweep_clocks, sweep_limits
 
 if TYPE_CHECKING:
+    from ..specification.plan import SessionFacts
     from ..store.database import Store
 
 _MOST = 6  # series of a file that are fitted one by one; of more, the best of each board
@@ -122,6 +123,35 @@ def fits_of_table(table: ResultTable, gpu: str, origin: str, *, simulated: bool)
     """
     caps = caps_of_table(table, gpu, simulated=simulated)
     return _found(lambda: series_of_table(table, gpu=gpu, simulated=simulated), caps, origin)
+
+
+def clock_fit(table: ResultTable, plan: SessionFacts, words: tuple[str, ...] = ()) -> ClockFit:
+    """Fit the configuration of a session that was measured at the most clocks, and its power limits.
+
+    Parameters
+    ----------
+    table : ResultTable
+        The measurements.
+    plan : SessionFacts
+        The session's board and title.
+    words : tuple of str, optional
+        Those of the command `fit` that give the same.
+
+    Returns
+    -------
+    ClockFit
+        With power limits, where it was measured under three or more.
+
+    Raises
+    ------
+    InputError
+        If they determine no model, and hold no power limits.
+    """
+    fit, origin = fit_of_table(table, plan.title, plan.gpu, plan.source)
+    caps = caps_of_table(table, plan.gpu, simulated=plan.source == "simulated")
+    if not fit.identifiable and not caps:
+        raise InputError(fit.reasons[0] if fit.reasons else "the points do not determine it", origin)
+    return ClockFit(fit, most_telling(caps) if caps else None, origin, words)
 
 
 def fits_of_store(store: Store, session: int) -> list[ClockFit]:

@@ -43,6 +43,7 @@ from .tables import (
 )
 
 _LEAST_CLOCKS = 5  # of which the model can be fitted
+_LEAST_S = 1e-50  # a shorter time is no measurement
 _BOARD = ("index", "uuid", "gpu_uuid", "pci.bus_id", "name", *DEVICE_COLUMNS)
 _REMEDY = (
     "hold the load and lock one clock after the other (nvidia-smi -lgc) for 5 s each or longer, at 5 clocks or more; "
@@ -359,7 +360,7 @@ def _points_of_table(table: ResultTable, setting: str | None, named: Named) -> P
     arrays = {
         "clock_mhz": table.values(named.clock or "observed_clock_mhz"),
         "power_w": table.values(named.power or "power_w"),
-        "rate": table.values(named.rate) if named.rate else 1.0 / np.where(time_s > 0, time_s, np.nan),
+        "rate": table.values(named.rate) if named.rate else 1.0 / np.where(time_s > _LEAST_S, time_s, np.nan),
         "voltage_mv": table.values("core_voltage_mv"),
         "temperature_c": table.values("temperature_c"),
     }

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...base.errors import InputError, WattridgeError
 from ...base.files import digest_of, read_text
+from ..analysis.answers import Answer, answers, models_of
 from ..analysis.compare import Comparison
 from ..analysis.costs import values_of
 from ..analysis.session_analysis import Analysis
@@ -21,7 +22,6 @@ from ..metering.characterisation.store import latest_characterisation
 from ..models.fit.frequency import FrequencyFit
 from ..models.fit_documents import latest_fit
 from ..models.roofline.points import PlacedKernel, Sweep, kernel_of, sweeps_on_file
-from ..results.pareto import best
 from ..session.references import with_floor
 from ..space.result_table import ResultTable
 from ..space.within_limits import feasible
@@ -50,6 +50,7 @@ class ReportContent:
     rooflines: tuple[Sweep, ...] = ()
     kernel: PlacedKernel | None = None
     comparison: Comparison | None = None  # with other sessions
+    answers: tuple[Answer, ...] = ()
     specification: str = ""  # the text that was tuned, where it still is as it was
 
     @property
@@ -82,7 +83,11 @@ def gather(
     index, why = _choice(analysis, chosen, chooser, rule)
     simulated = plan.source == "simulated"  # a simulated board has the name of a real one
     uuid = plan.origin.get("gpu", "")  # none where it was measured elsewhere
+    models = models_of(analysis.table, plan, store)
+    own = models.clocks
     fit = latest_fit(store, plan.gpu, simulated=simulated, uuid=uuid)
+    if own is not None and own.fit is not None and own.fit.identifiable:
+        fit = own.fit, own.origin
     of_board = [sweep for sweep in sweeps_on_file(store) if sweep.points.gpu == plan.gpu]
     sweeps = tuple(sweep for sweep in of_board if (sweep.source == "simulated") == simulated)
     kernel = kernel_of(analysis.table.measurement(index), plan.title, plan.gpu) if index is not None else None
@@ -99,6 +104,7 @@ def gather(
         rooflines=sweeps,
         kernel=kernel,
         comparison=comparison,
+        answers=tuple(answers(analysis, plan, models, load)),
         specification=_specification(plan),
     )
 
@@ -118,7 +124,7 @@ def _choice(analysis: Analysis, chosen: int | None, chooser: str | None, rule: s
     goal = analysis.objective.goal
     table = analysis.table.so_far()
     values = np.where(feasible(table, analysis.objective.limits), values_of(table, goal.name), np.nan)
-    index = best(values, goal.maximise)
+    index = analysis.best
     words = "largest" if goal.maximise else "smallest"
     worked = int(np.isfinite(values).sum())
     which = "keep the limits" if analysis.objective.limits else "worked"

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 from ... import __version__
 from ...base.errors import InputError
@@ -18,6 +19,7 @@ from ...base.formatting import number
 from ...sensors.event_reasons import LIMITING
 from ...sensors.event_reasons import names as reason_names
 from ..analysis import charts
+from ..analysis.answers import FRONT, MODEL, ROOFLINE, year_bars
 from ..analysis.charts import Analysed
 from ..analysis.choosers import against, fastest
 from ..analysis.costs import values_of
@@ -134,11 +136,8 @@ def report_html(content: ReportContent) -> str:
         element("span", esc(badge), class_="badge") if badge else "",
         paragraph(name, class_="soft") if name and name != plan.title else "",
     )
-    body = element(
-        "body",
-        header,
-        element(
-            "main",
+    sections = "".join(
+        (
             _question(content),
             _answer(content, letters),
             _over_load(content),
@@ -152,6 +151,15 @@ def report_html(content: ReportContent) -> str:
             _failures(content),
             _results(content),
             _reproduce(content),
+        )
+    )
+    body = element(
+        "body",
+        header,
+        element(
+            "main",
+            _in_short(content, sections),
+            sections,
         ),
     )
     return f'<!DOCTYPE html>\n<html lang="en">{head}{body}</html>\n'
@@ -166,6 +174,27 @@ def write_report(content: ReportContent, path: Path) -> Path:
         raise InputError("a report is an HTML file", str(path), "write .html, and print it to PDF from a browser")
     refuse_foreign(path, (_MARK,), "choose another name, or move the file")
     return write_text(path, report_html(content), overwrite=True)
+
+
+_SHOWN_IN: Final = {  # the figure of an answer: its section
+    FRONT: "speed-against-energy",
+    MODEL: "model-of-the-board",
+    ROOFLINE: "model-of-the-board",
+    "importance": "what-matters",
+    "year": "the-answer",
+    "failures": "failures",
+}
+
+
+def _in_short(content: ReportContent, sections: str) -> str:
+    """What the session says, each sentence with what it rests on, and a link to its figure where there is one."""
+    lines = []
+    for answer in content.answers:
+        name, text = _SHOWN_IN[answer.figure], esc(answer.sentence)
+        text = element("a", text, href=f"#{name}") if f' id="{name}"' in sections else text
+        rests_on = element("span", esc(f" ({answer.confidence})"), class_="soft") if answer.confidence else ""
+        lines.append(element("li", text, rests_on))
+    return section("In short", element("ul", *lines) if lines else "")
 
 
 def _question(content: ReportContent) -> str:
@@ -296,6 +325,7 @@ def _answer(content: ReportContent, letters: dict[int, str]) -> str:
         )
     body += table(("figure", "value", "95 % interval", "unit"), _figures(content, chosen), "Everything measured of it")
     body += titled(describe_choices(content.analysis, letters))
+    body += _chart(year_bars(content.analysis))
     return section("The answer", body)
 
 

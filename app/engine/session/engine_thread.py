@@ -15,7 +15,7 @@ from ...base.errors import WattridgeError
 from ..control.client import Asking
 from ..control.guard import DeviceGuard
 from ..control.left_over import left_over
-from ..models.clock_fits import caps_of_sweep, fit_of_sweep, fit_of_table
+from ..models.clock_fits import caps_of_sweep, fit_of_sweep
 from ..models.fit.caps import CapFit
 from ..models.fit_documents import save_fit
 from ..results.settings import in_words
@@ -322,13 +322,12 @@ class Tuner:
 
     def _fit_during(self, run: LiveSession, command: Fit, paused: bool) -> bool:
         """Fit while a session waits; whether a sweep was stopped."""
-        pausing = command.sweep and not paused
-        if pausing:
+        if not paused:
             run.pause("clock sweep")
         self._guarded(lambda: self._fit(command))
-        if pausing:
+        if not paused:
             run.resume()
-        return command.sweep and self._abort.is_set()
+        return self._abort.is_set()
 
     def _open(self, session: int) -> None:
         from .stored import open_session  # imported late: planning imports much, and a window may only watch
@@ -352,17 +351,17 @@ class Tuner:
             self._last = (plan, table, session)
 
     def _fit(self, command: Fit) -> None:
-        self._on_event(FitProgress(0, command.points if command.sweep else 0))
+        self._on_event(FitProgress(0, command.points))
         try:
-            finished, session, uuid = self._swept(command) if command.sweep else self._fitted()
-            save_fit(self._store, finished.fit, finished.source, session, uuid=uuid)
+            guard = self._control(command.board).guard
+            finished = self._swept(command, guard)
+            save_fit(self._store, finished.fit, finished.source, uuid=guard.gpu.info.uuid)
         except BaseException:
             self._on_event(FitFailed())
             raise
         self._on_event(finished)
 
-    def _swept(self, command: Fit) -> tuple[FitFinished, None, str]:
-        guard = self._control(command.board).guard
+    def _swept(self, command: Fit, guard: DeviceGuard) -> FitFinished:
         fit, source = fit_of_sweep(
             guard.gpu,
             points=command.points,
@@ -380,15 +379,7 @@ class Tuner:
                 stop=self._abort,
                 guard=guard,
             )
-        return FitFinished(fit, source, caps), None, guard.gpu.info.uuid
-
-    def _fitted(self) -> tuple[FitFinished, int | None, str]:
-        if self._last is None:
-            raise WattridgeError("there is nothing to fit yet", remedy="run a session, or fit a clock sweep")
-        plan, table, session = self._last
-        fit, source = fit_of_table(table, plan.title, plan.gpu, plan.source)
-        number = session or None  # one that is followed has none yet
-        return FitFinished(fit, source), number, plan.origin.get("gpu", "")
+        return FitFinished(fit, source, caps)
 
     def _profile(self, command: Profile) -> None:
         from .profiling import profile_session  # imported late: few windows profile

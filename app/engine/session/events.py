@@ -62,13 +62,12 @@ class Show:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Fit the frequency model: to the running or last session's measurements, or to a clock sweep of about `points`.
+    """Fit the frequency model to a sweep of about `points` clocks of a board; a running session waits.
 
-    A sweep is one of `board`. It may be made at each memory clock, and the same load be measured under power limits.
+    It may be made at each memory clock, and the same load be measured under power limits.
     """
 
-    sweep: bool
-    board: str = ""  # UUID; a session's measurements are of its own
+    board: str = ""  # UUID
     points: int = 10
     memory_clocks: bool = False
     power_limits: bool = False
@@ -208,7 +207,7 @@ class FitProgress:
 
 @dataclass(frozen=True, slots=True)
 class FitFinished:
-    """A fit, of a session or a sweep."""
+    """The fit of a sweep."""
 
     fit: FrequencyFit
     source: str  # what it was fitted to, in words, with 'simulated' or 'recorded' where that applies
@@ -217,7 +216,7 @@ class FitFinished:
 
 @dataclass(frozen=True, slots=True)
 class FitFailed:
-    """A fit or its sweep ended without a result; an `EngineFault` gives the reason."""
+    """A sweep or its fit ended without a result; an `EngineFault` gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)

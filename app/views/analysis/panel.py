@@ -9,7 +9,7 @@ import threading
 from itertools import islice, zip_longest
 from typing import Final
 
-from PySide6.QtCore import QSignalBlocker, Slot
+from PySide6.QtCore import QSignalBlocker, Signal, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
 
@@ -25,7 +25,9 @@ from ..plots.chart_plot import ChartPlot
 from ..shared.context import Context
 from ..shared.current_result import ResultCaption
 from ..shared.label import PlainLabel
+from ..shared.needs import Needs
 from ..shared.panel import Panel
+from ..shared.settings import Settings
 from ..shared.tasks import LatestTask
 from ..shared.turns import timer
 from ..shared.widgets import WholeBox, button, hbox, vbox
@@ -125,13 +127,15 @@ class CountersBar(QWidget):
         self.message.setVisible(bool(text))
 
 
-_EMPTY = "No session yet.\nStart one in Tune, or open one in Library;\nits analysis is then drawn here."
+_EMPTY = "No session yet: run one, or open one in Library, and its analysis is drawn here."
 _COUNTERS = "&Hardware counters"
 _AGAIN_MS = 2000  # between two analyses of a session that grows
 
 
 class AnalysisPanel(Panel):
     """Follows the running session while it is visible. Usable without a window: `AnalysisPanel(context)`."""
+
+    session_asked = Signal()
 
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -144,6 +148,7 @@ class AnalysisPanel(Panel):
         for figure in CHARTS:
             self.which.addItem(figure.label, figure.name)
         self.caption = ResultCaption(context.result)
+        self.needs = Needs(_EMPTY, "Set up a &session", self.session_asked.emit)
         self.state = PlainLabel(wrap=True)
         self.counters = CountersBar(context)
         self.counters.hide()
@@ -175,7 +180,7 @@ class AnalysisPanel(Panel):
             choice.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         row = hbox(label, self.which, self.first, self.second)
         head = hbox((self.caption, 1), self.show_counters)
-        vbox(head, row, self.counters, (self.figure, 1), self.state, of=self, margins=6)
+        vbox(head, row, self.counters, (self.figure, 1), (self.needs, 1), self.state, of=self, margins=6)
         self.setMinimumSize(360, 240)
 
     @Slot()
@@ -224,10 +229,12 @@ class AnalysisPanel(Panel):
         self._analysed = len(table)
         self.state.setText(f"Analysing {counted(len(table), 'measurement')} …")
 
+        load = Settings().load
+
         def work(_stop: threading.Event) -> Analysed:
             from ...engine.analysis.session_analysis import analyse  # imported late: SciPy loads slowly
 
-            return Analysed(analyse(table, plan.objective), plan)
+            return Analysed(analyse(table, plan.objective, load=load), plan)
 
         self._background.run(work)
         if self.session is None:
@@ -258,6 +265,10 @@ class AnalysisPanel(Panel):
         """The figure of the list that is shown."""
         return CHARTS[self.which.currentIndex()]
 
+    def show_figure(self, name: str) -> None:
+        """Choose a figure of the list."""
+        self.which.setCurrentIndex(self.which.findData(name))
+
     @Slot()
     def _offer(self) -> None:
         """Offer what the figure can be of, keeping what is chosen, and draw it."""
@@ -274,9 +285,10 @@ class AnalysisPanel(Panel):
 
     @Slot()
     def _draw(self) -> None:
+        self.needs.setVisible(self._table is None)
+        self.figure.setVisible(self._table is not None)
         if self.session is None:
-            waiting = "Waiting for the first measurements." if self._table is not None else _EMPTY
-            self.figure.say("Analysing …" if self._background.busy else waiting)
+            self.figure.say("Analysing …" if self._background.busy else "Waiting for the first measurements.")
             return
         chosen = (choice.currentData() or "" for choice in (self.first, self.second))
         made = self.chosen.draw(self.session, *islice(chosen, len(self.chosen.choices)))

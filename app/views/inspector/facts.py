@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable
 
 from ...base.formatting import duration
-from ...engine.analysis.peak_share import peak_share
+from ...engine.analysis.peak_share import AT_LIMIT, peak_share
 from ...engine.analysis.quantities import format_number, parameter_text, quantities_of, quantity
 from ...engine.results.measurement import SPREADS, THERMAL_CORRECTION, Measurement, State, scattered, spreads
 from ...engine.runner.stating import UNCERTAINTY
@@ -121,10 +121,10 @@ def _measured(measurement: Measurement, plan: SessionPlan) -> Rows:
     share = peak_share(plan, measurement)
     if share is not None:
         if max(share.speed, share.efficiency or 0.0) > 1:
-            return [*rows, ("Against the theoretical peak", share.words)]
+            return [*rows, ("Against the published peak", share.words)]
         if share.efficiency is not None:
-            rows.append(("Of the theoretical peak efficiency, at the power limit", f"{100 * share.efficiency:.1f} %"))
-        rows.append((f"Of the theoretical peak speed, {share.precision}", f"{100 * share.speed:.1f} %"))
+            rows.append((f"Of {AT_LIMIT}", f"{100 * share.efficiency:.1f} %"))
+        rows.append((f"Of the peak speed, {share.precision}", f"{100 * share.speed:.1f} %"))
     return rows or [("nothing", "")]
 
 

@@ -2,8 +2,6 @@
 
 `FitSources`: the button that adds fits to the picture, from files and past sessions.
 
-`FirstWays`: if there is no model yet, the ways to one, each a button with what it does beside it.
-
 Power limits drawn: their effect on power and speed, beside locked clocks [Schoonhoven2024, figures 6.6, 6.7].
 
 `LateTabs`: tabs whose pages are made when they are first shown or asked for, each in a turn of its own.
@@ -12,7 +10,6 @@ Power limits drawn: their effect on power and speed, beside locked clocks [Schoo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
@@ -21,7 +18,6 @@ import pyqtgraph as pg
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QAction, QColor, QResizeEvent
 from PySide6.QtWidgets import (
-    QGridLayout,
     QHBoxLayout,
     QMenu,
     QPushButton,
@@ -33,7 +29,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from ...engine.models.clock_fits import ClockFit, fits_of_file, fits_of_store, newest_fit
+from ...engine.models.clock_fits import ClockFit, clock_fit, fits_of_file, fits_of_store, newest_fit
 from ...engine.models.describe_fits import describe_load
 from ...engine.models.fit.frequency import FrequencyFit
 from ...engine.report.reproduce import sweep_words
@@ -45,10 +41,11 @@ from ..plots.plot import Box, dress, set_up_axes
 from ..shared import theme
 from ..shared.context import Context
 from ..shared.label import PlainLabel
+from ..shared.needs import Needs
 from ..shared.panel import PanelInParts
 from ..shared.past_sessions import PAST_SHOWN, PastSession, PastSessions
 from ..shared.tasks import LatestTask
-from ..shared.widgets import ProgressBar, button, hbox, open_file, vbox
+from ..shared.widgets import ProgressBar, open_file, vbox
 from .methods import MethodsView
 from .plot import ModelPlot, caps_legend, explained_as_html, power_legend, voltage_legend
 from .voltage import VoltagePlot
@@ -255,42 +252,10 @@ class FitSources(QToolButton):
             self._reader.run(lambda _stop: fits_of_store(store, session))
 
 
-_WIDEST_PX = 560
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """`text` is on the button, `sentence` beside it."""
-
-    text: str
-    sentence: str
-    go: Callable[[], object]
-
-
-class FirstWays(QWidget):
-    """In the middle of an empty plot."""
-
-    def __init__(self, ways: Sequence[Way], parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.buttons: list[QPushButton] = []
-        grid = QGridLayout()
-        grid.setColumnStretch(1, 1)
-        grid.setHorizontalSpacing(12)
-        for row, way in enumerate(ways):
-            made = button(way.text, way.sentence, way.go)
-            self.buttons.append(made)
-            grid.addWidget(made, row, 0)
-            grid.addWidget(PlainLabel(way.sentence, wrap=True, muted=True), row, 1)
-        inside = QWidget()
-        inside.setMaximumWidth(_WIDEST_PX)
-        title = PlainLabel("No model yet")
-        title.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        vbox(title, grid, of=inside, margins=0, spacing=10)
-        vbox(1, hbox(1, (inside, 50), 1), 2, of=self, margins=16)
-
-
 _POWER, _VOLTAGE, _CAPS, _METHODS = range(4)  # tabs
 _SWEEP_POINTS = 10
+_NO_SESSION = "No model of this board yet: it takes a session over the clocks, or a sweep of them."
+_RUNS = "The session runs: its clocks are modelled when it has ended."
 _WIDE = 700  # pixels from which the words fit beside the plot
 _ROOM_FOR_EXPLANATION = 420  # pixels of height
 
@@ -306,7 +271,9 @@ class ModelPanel(PanelInParts):
         self.plot = ModelPlot(at_once=False)
         yield
         yield from self.plot.make_parts()
-        self.sweep, self.session = QToolButton(), QPushButton("Fit the sess&ion")
+        self.sweep = QToolButton()
+        self._own: ClockFit | None = None  # of the session that is shown
+        self._fitter = LatestTask(self, self._session_fitted, self._not_fitted)
         self.add, self.remove, self.steer = FitSources(context), QPushButton("&Remove"), QPushButton("S&teer")
         self.apply = ApplyButton(context)
         self.progress, self.message = ProgressBar(), PlainLabel()
@@ -316,19 +283,12 @@ class ModelPanel(PanelInParts):
         self.facts, self.legend, self.steering = QTextBrowser(), PlainLabel(), PlainLabel()
         self.explanation = PlainLabel(wrap=True, selectable=True)
         self.why_not = PlainLabel(wrap=True, muted=True)  # the recommended clock is not applied
-        self.ways = FirstWays(
-            (
-                Way("Fit a clock sweep", "Runs a fully loading kernel at about ten clocks", self.fit_sweep),
-                Way("Fit the session", "Uses the measurements of the session that is shown", self.fit_session),
-                Way("Add a sweep …", "From a file or a past session", self.add.open_menu),
-            )
-        )
+        self.needs = Needs(_NO_SESSION, "Fit a clock &sweep", self.fit_sweep)
         self._fill_controls()
         yield
         self._lay_out()
         yield
         self.sweep.clicked.connect(self.fit_sweep)
-        self.session.clicked.connect(self.fit_session)
         self.remove.clicked.connect(self.list.remove_chosen)
         self.steer.clicked.connect(self.steer_session)
         self.apply.changed.connect(self._show_why_not)
@@ -336,13 +296,16 @@ class ModelPanel(PanelInParts):
         self.tabs.currentChanged.connect(self._tab_changed)
         self.add.found.connect(self.show_fits)
         self.add.failed.connect(self._complain)
-        self.subscribe(events.SessionStarted | events.FiguresRestated | events.MeasurementsAdded, self._session_moved)
+        self.subscribe(events.SessionStarted, self._session_started)
+        self.subscribe(events.SessionChanged | events.FiguresRestated, self._session_changed)
         self.subscribe(events.FitProgress, self._fit_progress)
         self.subscribe(events.FitFinished, self._fit_finished)
         self.subscribe(events.EngineFault, self._fault)
         context.result.steered.connect(self._steered)
         self._draw()
         self.add.open_on_file()
+        if not context.bridge.activity.busy:
+            self.fit_session()
 
     def _fill_controls(self) -> None:
         self.sweep.setText("Fit a clock &sweep")
@@ -353,7 +316,6 @@ class ModelPanel(PanelInParts):
         self.with_limits = _checkable(menu, "Power &limits too", "The same load under ten power limits, to compare")
         self.with_memory = _checkable(menu, "At each &memory clock", "A sweep for each memory clock the board can take")
         self.sweep.setMenu(menu)
-        self.session.setToolTip("Fit to the configuration that was measured at the most clocks")
         self.remove.setToolTip("Take the chosen fit out of the picture; sessions and files stay")
         self.steer.setToolTip(
             "Keep the next session to the clocks within ±10 % of the optimum, once the points bracket it"
@@ -363,7 +325,7 @@ class ModelPanel(PanelInParts):
 
     def _lay_out(self) -> None:
         buttons = QHBoxLayout()
-        for widget in (self.sweep, self.session, self.steer, self.apply):
+        for widget in (self.sweep, self.steer, self.apply):
             buttons.addWidget(widget)
         buttons.addStretch(1)
         buttons.addWidget(self.add)
@@ -452,7 +414,6 @@ class ModelPanel(PanelInParts):
         """Sweep the clocks under full load and fit."""
         self._ask(
             events.Fit(
-                sweep=True,
                 board=self._context.gpu.info.uuid,
                 points=_SWEEP_POINTS,
                 memory_clocks=self.with_memory.isChecked(),
@@ -460,10 +421,36 @@ class ModelPanel(PanelInParts):
             )
         )
 
-    @Slot()
     def fit_session(self) -> None:
-        """Fit to the session's measurements."""
-        self._ask(events.Fit(sweep=False))
+        """Fit the configuration of the session that was measured at the most clocks, off Qt's thread."""
+        table, plan, session = self._context.result.table, self._context.result.plan, self._context.result.session
+        if table is None or plan is None or not len(table):
+            return
+        words = (str(session),) if session else ()
+        self._fitter.run(lambda _stop: clock_fit(table, plan, words))
+
+    @Slot(object)
+    def _session_started(self, _event: events.SessionStarted) -> None:
+        self._fitter.cancel()
+        if self._own is not None:
+            self.list.choose(self._own)
+            self.list.remove_chosen()
+        self._own = None
+        self.needs.words.setText(_RUNS)
+
+    @Slot(object)
+    def _session_changed(self, event: events.SessionChanged | events.FiguresRestated) -> None:
+        if event.progress.session == self._context.result.session and not event.progress.state.alive:
+            self.fit_session()
+
+    @Slot(object)
+    def _session_fitted(self, fit: ClockFit) -> None:
+        self._own = fit
+        self.show_fits([fit])
+
+    @Slot(str, str)
+    def _not_fitted(self, what: str, _remedy: str) -> None:
+        self.needs.words.setText(f"The session gives no model of the clocks: {what}.")
 
     @Slot()
     def steer_session(self) -> None:
@@ -477,14 +464,11 @@ class ModelPanel(PanelInParts):
     def _ask(self, command: events.Fit) -> None:
         if self._fitting:
             return
-        session = self._context.result.session
-        swept = sweep_words(command, self._context.gpu) if command.sweep else ()
-        self._asked = swept or ((str(session),) if session else ())
+        self._asked = sweep_words(command, self._context.gpu)
         self._fitting = True
         self._complain("", "")
-        if command.sweep:
-            self.progress.setRange(0, 0)
-            self.progress.show()
+        self.progress.setRange(0, 0)
+        self.progress.show()
         self._context.bridge.submit(command)
         self._set_buttons()
 
@@ -518,10 +502,6 @@ class ModelPanel(PanelInParts):
             self._end_fitting()
 
     @Slot(object)
-    def _session_moved(self, _event: object) -> None:
-        self._set_buttons()
-
-    @Slot(object)
     def _steered(self, clocks: tuple[float, float] | None) -> None:
         self.steer.setText("S&teer" if clocks is None else "Stop s&teering")
         self.steering.setVisible(clocks is not None)
@@ -544,11 +524,9 @@ class ModelPanel(PanelInParts):
     # --- what is shown -----------------------------------------------------------------------------------------------
 
     def _set_buttons(self) -> None:
-        table, fit = self._context.result.table, self.fit
+        fit = self.fit
         self.sweep.setEnabled(not self._fitting)
-        self.session.setEnabled(not self._fitting and table is not None and len(table) > 0)
-        for way, same in zip(self.ways.buttons, (self.sweep, self.session, self.add), strict=True):
-            way.setEnabled(same.isEnabled())
+        self.needs.button.setEnabled(not self._fitting)
         self.remove.setEnabled(bool(self.list.entries))
         bracketed = fit is not None and fit.range_mhz is not None and fit.optimum_bracketed
         self.steer.setEnabled(bracketed or self._context.result.clocks_mhz is not None)
@@ -565,7 +543,7 @@ class ModelPanel(PanelInParts):
             self.voltage.show_fits(models, fit)
         if self.tabs.is_made(_CAPS):
             self.caps.show_fits(shown)
-        self.plot.offer(None if self.list.entries else self.ways)
+        self.plot.offer(None if self.list.entries else self.needs)
         self.plot.say("" if models or not self.list.entries else "Nothing ticked knows the clocks.")
         self._offer_clock()
         self._show_words()

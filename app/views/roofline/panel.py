@@ -29,6 +29,7 @@ from PySide6.QtWidgets import (
 from ...base.formatting import number
 from ...engine.analysis.quantities import Quantity
 from ...engine.models.roofline.describe_sweeps import describe_kernel, describe_sweep, verdict
+from ...engine.models.roofline.operator_floor import known_sweeps
 from ...engine.models.roofline.points import (
     PRECISIONS,
     TENSOR,
@@ -58,6 +59,7 @@ from ..shared import theme
 from ..shared.captions import source_words
 from ..shared.context import Context
 from ..shared.label import PlainLabel, plain_tip
+from ..shared.needs import Needs
 from ..shared.panel import Ending, PanelInParts
 from ..shared.past_sessions import PastSession, PastSessions
 from ..shared.tasks import LatestTask
@@ -280,7 +282,10 @@ class KernelPlacer(QWidget):
 
     def offer(self, kernel: PlacedKernel | None) -> None:
         """Offer the kernel of the selected configuration, where its work and traffic are known."""
+        followed = self._kernel is self._offered  # else the user has entered another one
         self._offered = kernel
+        if followed and kernel is not None and kernel != self._kernel:
+            self.take_offered()
         self.take.setEnabled(kernel is not None)
         self.take.setToolTip(
             "Take work and traffic from the selected configuration's GFLOP/s, GB/s and time"
@@ -337,12 +342,7 @@ def _positive(text: str) -> float | None:
 
 _WIDE = 760  # pixels from which the table fits beside the plots
 _FILES = "Sweeps (*.csv *.csv.gz *.json *.json.gz);;All files (*)"
-_EMPTY = (
-    "No roofline yet.\n"
-    "'Measure this board' runs microbenchmarks from copying to pure arithmetic and\n"
-    "finds what a flop, a byte and a second cost;\n"
-    "'Add' takes a sweep from a file, a past session, the session shown,\nor the lines that others have published."
-)
+_EMPTY = "No roofline of this board is known: it takes microbenchmarks from copying to arithmetic, some minutes."
 _LEGEND = (
     "━ fitted at full occupancy \u2003 ╍ within the power limit \u2003 ● measured \u2003 "
     "○ at a limit or below the peak clock: not fitted \u2003 ╌·╌ published by others"
@@ -368,6 +368,8 @@ class RooflinePanel(PanelInParts):
         self.measuring = RooflineMeasuring(context, self)
         self._reader = LatestTask(self, self._read, self._complain)
         self._filed = LatestTask(self, self._read, self._complain)
+        self._known = LatestTask(self, self._read, self._complain)
+        self.needs = Needs(_EMPTY, "Measure this board", self.start_measuring)
         self.precisions = QComboBox()
         self.measure, self.stop = QPushButton("&Measure this board"), QPushButton("Stop")
         self.add = menu_button("&Add", "Overlay another sweep", self._fill_sources, self._source_chosen)
@@ -398,11 +400,13 @@ class RooflinePanel(PanelInParts):
         self.measuring.changed.connect(self._show_measuring)
         self.measuring.failed.connect(self._complain)
         context.result.changed.connect(self._selected)
+        self.subscribe(events.SessionChanged, self._session_changed)
         context.boards.board_changed.connect(self._name_board)
         self._selected()
         self._show_measuring()
         self._draw()
         self.open_on_file()
+        self.place_session()
 
     def _fill_controls(self) -> None:
         self.precisions.addItem(" + ".join(map(precision_words, PRECISIONS)), PRECISIONS)
@@ -458,7 +462,9 @@ class RooflinePanel(PanelInParts):
         self._splitter.addWidget(self._side)
         self._splitter.setStretchFactor(0, 3)
         self._splitter.setStretchFactor(1, 2)
-        vbox(buttons, self.progress, self.message, self.legend, (self._splitter, 1), of=self, margins=6)
+        vbox(
+            buttons, self.progress, self.message, self.legend, (self._splitter, 1), (self.needs, 1), of=self, margins=6
+        )
         self.setMinimumHeight(260)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -603,20 +609,35 @@ class RooflinePanel(PanelInParts):
     @Slot()
     def _selected(self, _index: int = -1) -> None:
         result = self._context.result
-        chosen = result.table is not None and 0 <= result.index < len(result.table)
-        kernel = None
-        if chosen and result.table is not None and result.plan is not None:
-            kernel = kernel_of(result.table.measurement(result.index), result.plan.title, result.plan.gpu)
+        index, kernel = result.chosen, None
+        if result.table is not None and result.plan is not None and index is not None and index < len(result.table):
+            kernel = kernel_of(result.table.measurement(index), result.plan.title, result.plan.gpu)
         self.placer.offer(kernel)
+
+    @Slot(object)
+    def _session_changed(self, event: events.SessionChanged) -> None:
+        """At the end of a session its best kernel is placed on the best roofline that is known of its board."""
+        if event.progress.session == self._context.result.session and not event.progress.state.alive:
+            self.place_session()
+
+    def place_session(self) -> None:
+        """Place the kernel of the session that is shown."""
+        self._selected()
+        plan, store = self._context.result.plan, self._context.store
+        precision = plan.origin.get("precision", "") if plan is not None else ""
+        if plan is not None and precision:
+            known = ([sweep] for sweep in known_sweeps(plan, precision, store) if sweep.model is not None)
+            self._known.run(lambda _stop: next(known, []))
 
     @Slot()
     def _draw(self) -> None:
         shown, focus = self.list.shown, self.list.focus
         empty = not self.list.entries
-        for widget in (self._side, self.legend):
+        for widget in (self._splitter, self.legend):
             widget.setVisible(not empty)
+        self.needs.setVisible(empty)
         self.remove.setEnabled(not empty)
-        self.plot.say(_EMPTY if empty else "" if shown else "Nothing is ticked in the list.")
+        self.plot.say("" if shown or empty else "Nothing is ticked in the list.")
         self.plot.show_sweeps(shown, focus, self.placer.kernel)
         coding = self.plot.coding
         self.key.show_coding(coding, _THREADS if coding is not None else None)

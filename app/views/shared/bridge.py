@@ -60,7 +60,7 @@ class Activity(QObject):
     def title(self) -> str:
         """What runs, in words; empty while nothing does."""
         if self.fit is not None:
-            return f"Sweep of {self.fit.what}" if self.fit.total else "Fit of the frequency model"
+            return f"Sweep of {self.fit.what}"
         if self.profiling is not None:
             return f"Hardware counters of session {self.profiling.session}"
         if self.plan is None:

@@ -123,6 +123,7 @@ PANELS: tuple[PanelSpec, ...] = (
         Place.LEFT,
         below=True,
     ),
+    PanelSpec("answers", "Ans&wers", "AnswersPanel", "", "What the session says, in sentences", "understand"),
     PanelSpec("analysis", "&Analysis", "AnalysisPanel", "Shift+F7", "What the measurements show", "understand"),
     PanelSpec("model", "&Model", "ModelPanel", "F8", "The frequency model", "understand"),
     PanelSpec(
@@ -151,7 +152,14 @@ _WORKSPACES = (
     WorkspaceSpec("home", "&Home", "Ctrl+1", "What to do first, and the last sessions"),
     WorkspaceSpec("watch", "&Watch", "Ctrl+2", "The traces at full width, every channel and board"),
     WorkspaceSpec("tune", "&Tune", "Ctrl+3", "Set up and run a session, choose a configuration", True, True),
-    WorkspaceSpec("understand", "&Understand", "Ctrl+4", "Analysis, model, roofline and comparison", True, True),
+    WorkspaceSpec(
+        "understand",
+        "&Understand",
+        "Ctrl+4",
+        "Answers, analysis, model, roofline, comparison",
+        True,
+        True,
+    ),
     WorkspaceSpec("control", "&Control", "Ctrl+5", "Set clocks and the power limit by hand", True),
     WorkspaceSpec("library", "&Library", "Ctrl+6", "Stored sessions and files"),
 )

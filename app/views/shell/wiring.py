@@ -13,6 +13,8 @@ from .host import Host
 from .panels import INSPECTOR, PANELS
 
 if TYPE_CHECKING:
+    from ..analysis.panel import AnalysisPanel
+    from ..answers.panel import AnswersPanel
     from ..front.panel import FrontPanel
     from ..home.panel import HomePanel
     from ..inspector.panel import InspectorPanel
@@ -49,6 +51,8 @@ class Wiring(QObject):
             "roofline": self._connect_roofline,
             "front": self._connect_front,
             "model": self._connect_model,
+            "answers": self._connect_answers,
+            "analysis": self._connect_analysis,
         }
         if name in connections:
             connections[name](panel)
@@ -119,6 +123,26 @@ class Wiring(QObject):
 
     def _connect_model(self, model: ModelPanel) -> None:
         model.tabs.made.connect(self.adopt_plots)
+
+    def _connect_answers(self, answers: AnswersPanel) -> None:
+        answers.figure_asked.connect(self._open_figure)
+        answers.session_asked.connect(self._set_up_session)
+        self._host.panels[INSPECTOR].chooser.load.changed.connect(answers.answer)
+
+    def _connect_analysis(self, analysis: AnalysisPanel) -> None:
+        analysis.session_asked.connect(self._set_up_session)
+
+    @Slot()
+    def _set_up_session(self) -> None:
+        self._host.workspaces.go_to("tune")
+
+    @Slot(str)
+    def _open_figure(self, name: str) -> None:
+        """The panel of that name, else the chart of the analysis."""
+        panels, panel = self._host.panels, name if name in self._titles else "analysis"
+        self._host.workspaces.go_to(panel)
+        if panel == "analysis":
+            panels[panel].show_figure(name)
 
     @Slot()
     def _bring_pool(self) -> None:

@@ -315,7 +315,7 @@ def test_the_engine_thread_fits_and_sets_between_sessions(specification: Specifi
             applied = heard.wait_for(SettingApplied)
             assert applied.applied == {"power_limit_w": 200.0, "graphics_clock_mhz": 1005}
             assert applied.obeyed
-            tuner.submit(Fit(sweep=True, board=gpu.info.uuid))
+            tuner.submit(Fit(board=gpu.info.uuid))
             finished = heard.wait_for(FitFinished, timeout=30)
             assert heard.of(FitProgress)[-1] == FitProgress(10, 10)
             kept = latest_fit(store, gpu.info.name)
@@ -327,7 +327,7 @@ def test_the_engine_thread_fits_and_sets_between_sessions(specification: Specifi
             heard.wait_for(SettingApplied, lambda e: e.applied == {})
             tuner.submit(Start(plan_specification(specification, gpu, SearchOptions(max_evaluations=60))))
             session = heard.wait_for(SessionStarted).session
-            tuner.submit(Fit(sweep=True, board=gpu.info.uuid))
+            tuner.submit(Fit(board=gpu.info.uuid))
             heard.wait_for(FitFinished, lambda e: e is not finished, timeout=30)
             ended = heard.wait_for(SessionChanged, lambda e: e.progress.state is SessionState.DONE, timeout=30)
             assert ended.progress.evaluated == 60
@@ -355,7 +355,7 @@ def test_stopping_a_sweep_leaves_the_session_that_waits_for_it(specification: Sp
         try:
             tuner.submit(Start(plan_specification(specification, gpu, SearchOptions(max_evaluations=20))))
             heard.wait_for(SessionStarted)
-            tuner.submit(Fit(sweep=True, board=gpu.info.uuid))
+            tuner.submit(Fit(board=gpu.info.uuid))
             heard.wait_for(FitProgress)
             tuner.submit(Stop())
             heard.wait_for(FitFailed)
@@ -372,7 +372,7 @@ def test_a_sweep_can_be_stopped(tmp_path: Path) -> None:
         gpu = SimulatedGpu(load_twin("h200"), clock=SlowClock())
         tuner = Tuner(store, heard, guard_of=lambda _: DeviceGuard(gpu))
         tuner.start()
-        tuner.submit(Fit(sweep=True, board=gpu.info.uuid))
+        tuner.submit(Fit(board=gpu.info.uuid))
         heard.wait_for(FitProgress)
         tuner.submit(Stop())
         assert "stopped" in heard.wait_for(EngineFault).what

@@ -44,10 +44,15 @@ def choose(panel: AnalysisPanel, name: str) -> None:
 
 
 def test_before_a_session_it_says_what_to_do_first(panel: AnalysisPanel) -> None:
+    asked: list[None] = []
+    panel.session_asked.connect(lambda: asked.append(None))
     for place in range(panel.which.count()):
         panel.which.setCurrentIndex(place)
-        assert "Start one in Tune" in panel.figure.note
+        assert panel.needs.isVisible()
+        assert "run one, or open one in Library" in panel.needs.words.text()
         assert not panel.first.isVisible()
+    panel.needs.button.click()
+    assert asked == [None]
 
 
 def test_every_figure_of_a_real_session_is_drawn_with_units_or_says_why_not(

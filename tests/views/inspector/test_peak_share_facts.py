@@ -18,9 +18,9 @@ def test_the_facts_of_a_configuration_tell_its_shares_of_the_peak() -> None:
     plan = plan_specification(load_specification(resources() / "examples" / "dgemm.toml"), gpu)
     values = {"GFLOP/s": 904.0, "power_w": 904 / 4.49}
     shown = facts_as_html(Measurement(0, {}, State.OK, values), plan, program=False)
-    assert "Of the theoretical peak efficiency" in shown
+    assert "Of peak speed over the power limit" in shown
     assert "73.8 %" in shown
-    assert "Of the theoretical peak speed, fp64" in shown
+    assert "Of the peak speed, fp64" in shown
     assert "63.2 %" in shown
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pyqtgraph as pg
 import pytest
-from fixtures.lab import OBJECTIVE, Lab, filled, grid_space, plan_for
+from fixtures.lab import OBJECTIVE, Lab, filled, grid_space, plan_for, progress
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QTextDocumentFragment
 from pytestqt.qtbot import QtBot
@@ -23,7 +23,9 @@ from app.engine.models.compare_methods import methods_of_table
 from app.engine.models.fit.frequency import FrequencyFit, fit_frequency_model
 from app.engine.models.fit.points import Points
 from app.engine.models.fit_documents import save_fit
+from app.engine.results.state import SessionState
 from app.engine.session import events
+from app.engine.space.result_table import ResultTable
 from app.engine.store.database import Store
 from app.sensors.select import open_gpu
 from app.views.model.panel import ModelPanel
@@ -68,42 +70,59 @@ def finish(lab: Lab, fit: FrequencyFit, source: str = "sweep of 14 clocks") -> N
     lab.engine.tell(events.FitFinished(fit, source))
 
 
-def test_before_a_fit_it_offers_the_ways_to_one_and_cannot_steer(
-    lab: Lab, panel: ModelPanel, h200: FrequencyFit
-) -> None:
-    assert [way.text() for way in panel.ways.buttons] == ["Fit a clock sweep", "Fit the session", "Add a sweep …"]
-    assert [way.isEnabled() for way in panel.ways.buttons] == [True, False, True]
-    assert all(way.isVisible() for way in panel.ways.buttons)
+def test_before_a_fit_it_states_what_it_takes_and_cannot_steer(lab: Lab, panel: ModelPanel, h200: FrequencyFit) -> None:
+    assert panel.needs.isVisible()
+    assert "it takes a session over the clocks, or a sweep of them" in panel.needs.words.text()
+    sweep = panel.needs.button
+    assert sweep.isEnabled()
     assert panel.sweep.isEnabled()
-    assert not panel.session.isEnabled()
     assert not panel.steer.isEnabled()
-    sweep, _, add = panel.ways.buttons
-    add.click()
-    assert panel.add.menu().isVisible()
-    panel.add.menu().close()
     sweep.click()
-    assert lab.engine.commands == [events.Fit(sweep=True, board=lab.context.gpu.info.uuid, points=10)]
+    assert lab.engine.commands == [events.Fit(board=lab.context.gpu.info.uuid, points=10)]
     assert not sweep.isEnabled(), "one is under way"
     finish(lab, h200)
-    assert not panel.ways.isVisible()
+    assert not panel.needs.isVisible()
     panel.list.remove_chosen()
-    assert panel.ways.isVisible()
+    assert panel.needs.isVisible()
 
 
 def test_a_sweep_is_asked_for_and_its_progress_shown(lab: Lab, panel: ModelPanel) -> None:
     panel.sweep.click()
-    assert lab.engine.commands == [events.Fit(sweep=True, board=lab.context.gpu.info.uuid, points=10)]
+    assert lab.engine.commands == [events.Fit(board=lab.context.gpu.info.uuid, points=10)]
     assert not panel.sweep.isEnabled()
     lab.engine.tell(events.FitProgress(4, 10))
     assert (panel.progress.value(), panel.progress.maximum()) == (4, 10)
     assert panel.progress.isVisible()
 
 
-def test_the_session_s_measurements_can_be_fitted_once_there_are_some(lab: Lab, panel: ModelPanel) -> None:
+def over(lab: Lab, table: ResultTable, state: SessionState = SessionState.DONE) -> None:
+    """The session ends."""
+    lab.engine.tell(events.SessionChanged(progress(table, state)))
+
+
+def test_a_session_over_the_clocks_is_fitted_at_its_end_without_a_button(
+    lab: Lab, panel: ModelPanel, qtbot: QtBot
+) -> None:
     table = filled(grid_space())
     lab.session(table, plan_for(table.space, OBJECTIVE))
-    panel.session.click()
-    assert lab.engine.commands == [events.Fit(sweep=False)]
+    assert "has ended" in panel.needs.words.text()
+    over(lab, table)
+    qtbot.waitUntil(lambda: panel.fit is not None, timeout=20_000)
+    assert panel.fit is not None
+    assert panel.fit.identifiable
+    assert panel.list.entries[0].words == ("1",), "the command that gives the same"
+    assert lab.engine.commands == []
+    lab.session(table, plan_for(table.space, OBJECTIVE, title="another"))
+    assert panel.list.entries == (), "the model of another session is not shown as this one's"
+
+
+def test_a_session_at_one_clock_states_what_a_model_takes(lab: Lab, panel: ModelPanel, qtbot: QtBot) -> None:
+    table = filled(grid_space(clocks=1))
+    lab.session(table, plan_for(table.space, OBJECTIVE))
+    over(lab, table)
+    qtbot.waitUntil(lambda: "at least 5" in panel.needs.words.text(), timeout=20_000)
+    assert panel.needs.isVisible()
+    assert panel.needs.button.isEnabled()
 
 
 def test_a_fit_is_drawn_with_its_points_ridge_range_and_recommended_clock(
@@ -293,9 +312,7 @@ def test_without_power_limits_the_panel_says_how_to_get_them(lab: Lab, panel: Mo
     assert "Power limits too" in panel.legend.text()
     panel.with_limits.setChecked(True)
     panel.sweep.click()
-    assert lab.engine.commands == [
-        events.Fit(sweep=True, board=lab.context.gpu.info.uuid, points=10, power_limits=True)
-    ]
+    assert lab.engine.commands == [events.Fit(board=lab.context.gpu.info.uuid, points=10, power_limits=True)]
 
 
 def test_the_newest_fit_of_the_board_is_there_the_next_time(lab: Lab, h200: FrequencyFit, qtbot: QtBot) -> None:

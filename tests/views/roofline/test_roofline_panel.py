@@ -17,7 +17,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
 
-from app.base.formatting import number
+from app.base.formatting import percent
 from app.base.paths import resources
 from app.cli import main
 from app.engine.models.roofline.fit import RooflinePoints
@@ -115,7 +115,9 @@ def curves(panel: RooflinePanel, at: int) -> list[tuple[np.ndarray, np.ndarray]]
 
 
 def test_before_a_sweep_it_says_what_to_do(panel: RooflinePanel) -> None:
-    assert "Measure this board" in panel.plot.note
+    assert panel.needs.isVisible()
+    assert "it takes microbenchmarks" in panel.needs.words.text()
+    assert panel.needs.button.text() == "Measure this board"
     assert panel.measure.isEnabled()
     assert not panel.remove.isEnabled()
     assert not panel.table.isVisible()
@@ -314,8 +316,8 @@ def test_the_table_lists_powers_words_and_shares_of_the_theoretical_peak(panel: 
     fit = panel.list.entries[0].fit
     assert fit is not None
     assert figure(panel, "π_mem") == f"{fit.model.pi_mem_w:.4g}"
-    assert figure(panel, "Of bandwidth, copy") == number(100 * fit.highest["copy"][1] / 4.8e12)
-    assert figure(panel, "Of peak, flop kernel") == number(100 * fit.highest["flop"][0] / 34e12)
+    assert figure(panel, "Of bandwidth, copy") == percent(fit.highest["copy"][1] / 4.8e12)
+    assert figure(panel, "Of peak, flop kernel") == percent(fit.highest["flop"][0] / 34e12)
     assert float(figure(panel, "R², throttled points")) == pytest.approx(fit.r2_with_throttled, abs=1e-5)
 
 
@@ -332,7 +334,7 @@ def test_sweeps_are_hidden_shown_and_removed(panel: RooflinePanel, public: Path,
     for _ in range(10):
         panel.remove.click()
     assert panel.list.entries == ()
-    assert "No roofline yet" in panel.plot.note
+    assert panel.needs.isVisible()
 
 
 def test_a_kernel_of_known_work_is_placed_and_expected_on_each_board(

@@ -65,7 +65,7 @@ def test_an_event_arrives_in_qts_thread_by_the_signal_of_its_kind(qtbot: QtBot) 
     bridge = EngineBridge(lambda on_event: Engine(on_event, lambda _: FIT_STEP))
     listener = Listener()
     bridge.subscribe(events.FitProgress | events.EngineFault, listener.hear)
-    bridge.submit(events.Fit(sweep=True))
+    bridge.submit(events.Fit())
     qtbot.waitUntil(lambda: bool(listener.heard), timeout=3000)
     assert listener.heard == [("FitProgress", threading.get_ident())]
     bridge.close()
@@ -94,7 +94,7 @@ def test_nothing_arrives_after_the_end(qtbot: QtBot) -> None:
     bridge = EngineBridge(lambda on_event: Engine(on_event, lambda _: FIT_STEP))
     listener = Listener()
     bridge.subscribe(events.FitProgress, listener.hear)
-    bridge.submit(events.Fit(sweep=True))
+    bridge.submit(events.Fit())
     bridge.close()
     qtbot.wait(50)
     assert listener.heard == []

@@ -16,6 +16,7 @@ from typing import ClassVar, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
+from ....base.formatting import counted
 from ....base.records import Count, figure
 from ...results.settings import HIGHEST_CLOCK, OWN_STATE
 from ..arrays import Floats, Mask
@@ -387,7 +388,7 @@ def fit_frequency_model(points: Points) -> FrequencyFit:
     readings = _Readings.of(points.usable())
     clocks = _distinct(readings.clock_mhz[readings.used])
     if clocks < MINIMUM_CLOCKS:
-        what = f"{clocks} different clocks below any limit; the model needs at least {MINIMUM_CLOCKS}"
+        what = f"{counted(clocks, 'different clock')} below any limit; the model needs at least {MINIMUM_CLOCKS}"
         return readings.without_model(what)
     readings = readings.checked()
     points, duration = readings.fitted, readings.duration
@@ -499,7 +500,7 @@ class _Readings:
 
     def without_model(self, reason: str) -> FrequencyFit:
         """The measured energies still give a clock, where speed was measured."""
-        fit, reasons = self.blank(), (*self.reasons, reason)
+        fit, reasons = self.blank(), (reason, *self.reasons)
         if self.points.rate is None or _distinct(self.points.clock_mhz) < 2:
             return replace(fit, reasons=reasons)
         what = "the recommended clock is the one with the least measured energy"

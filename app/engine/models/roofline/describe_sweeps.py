@@ -157,8 +157,8 @@ def _of_fit(fit: RooflineFit) -> Iterator[Figure]:
     shares = shares_of_peak(fit)
     for name, label, meaning in _SHARES:
         if name in shares:
-            exceeded = "; the published peak does not hold for this board or clock" if shares[name] > 1 else ""
-            yield Figure(label, 100 * shares[name], "%", meaning=meaning + exceeded)
+            exceeded = f"{shares[name]:.3f} times what is published, which does not hold here"
+            yield Figure(label, percent(shares[name]) if shares[name] <= 1 else exceeded, meaning=meaning)
     yield Figure("R² of power", fit.r2, digits=5, meaning="of the fitted points, not of energy per flop")
     yield Figure("R², throttled points fitted too", fit.r2_with_throttled, digits=5)
     for label, share, meaning in (

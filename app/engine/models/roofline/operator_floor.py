@@ -84,7 +84,7 @@ def floor_on(operator: Operator, facts: SessionFacts, store: Store) -> OperatorF
         Without values, and with `why_not`, if no roofline of the board in that precision is known.
     """
     precision = operator.arithmetic
-    named = ((sweep.model, sweep) for sweep in _sweeps(facts, precision, store))
+    named = ((sweep.model, sweep) for sweep in known_sweeps(facts, precision, store))
     model, sweep = next(((model, sweep) for model, sweep in named if model is not None), (None, None))
     if model is None or sweep is None:
         what = f"no energy roofline of {facts.gpu} in {precision_words(precision)} is known"
@@ -125,15 +125,30 @@ def floor_of(operator: Operator, model: EnergyRoofline, gpu: str, roofline: str 
     return OperatorFloor(values, bound_by, roofline)
 
 
-def _sweeps(facts: SessionFacts, precision: str, store: Store) -> Iterator[Sweep]:
-    """Of that board and precision, the best source first. Those of a simulated board count for no real one."""
+def known_sweeps(facts: SessionFacts, precision: str, store: Store | None) -> Iterator[Sweep]:
+    """Find the rooflines of a session's board. Those of a simulated board count for no real one.
+
+    Parameters
+    ----------
+    facts : SessionFacts
+        The board's name and the source of its measurements.
+    precision : str
+        The precision of the rooflines.
+    store : Store or None
+        The stored sessions; None for no more than what comes with the program.
+
+    Yields
+    ------
+    Sweep
+        The best source first: measured here, coming with the program, published.
+    """
     stored = [
         record
-        for record in store.sessions()
+        for record in (store.sessions() if store is not None else ())
         if (record.title, record.gpu, record.source) == (KERNEL + precision, facts.gpu, facts.source)
     ]
     for record in stored:
-        if record.evaluated:
+        if record.evaluated and store is not None:
             try:
                 yield from sweeps_of_store(store, record.id)
             except InputError:  # nothing in it succeeded, or it is damaged

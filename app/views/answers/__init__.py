@@ -1,0 +1,1 @@
+"""The analysis of a session's measurements, one figure at a time."""

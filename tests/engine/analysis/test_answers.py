@@ -1,0 +1,229 @@
+"""What a session says in sentences, on tables whose truth is known, and on a recorded session."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from fixtures.lab import plan_for
+
+from app.base.paths import resources
+from app.engine.analysis.answers import FRONT, MODEL, ROOFLINE, Answer, Models, answers, models_of, year_bars
+from app.engine.analysis.charts import CHARTS
+from app.engine.analysis.session_analysis import analyse
+from app.engine.analysis.tradeoff import Load
+from app.engine.formats.read import read_recording
+from app.engine.models.roofline.points import recorded_sweeps
+from app.engine.results.measurement import Measurement, State
+from app.engine.results.objectives import Goal, Objective
+from app.engine.session.planning import plan_replay
+from app.engine.space.result_table import ResultTable
+from app.engine.space.search_space import Parameter, SearchSpace
+
+LEAST_ENERGY = Objective(Goal("energy_j", False), (Goal("time_s", False), Goal("energy_j", False)))
+NO_MODELS = Models(None, "it was not looked for", None)
+CLOCKS = (600, 900, 1200, 1500, 1800)
+
+
+def space(*parameters: Parameter) -> SearchSpace:
+    codes = np.array(list(itertools.product(*(range(len(p.values)) for p in parameters))), dtype=np.uint16)
+    return SearchSpace(parameters, codes, cartesian=len(codes))
+
+
+def table_of(space: SearchSpace, figures: dict[int, dict[str, float]], within: float | None = 0.01) -> ResultTable:
+    """Each row with its figures, whose 95 % intervals are that share wide on each side."""
+    table = ResultTable(space)
+    for row, values in figures.items():
+        ends = {} if within is None else {k: (v * (1 - within), v * (1 + within)) for k, v in values.items()}
+        clock = space.configuration(row).get("graphics_clock_mhz", 1500)
+        observed = float(clock) if clock != "untouched" else 2000.0
+        table.append(Measurement(row, space.configuration(row), State.OK, values, ends, observed_clock_mhz=observed))
+    return table
+
+
+def said(table: ResultTable, models: Models = NO_MODELS, load: Load | None = None, **plan: object) -> list[Answer]:
+    objective = LEAST_ENERGY
+    return answers(analyse(table, objective, load=load), plan_for(table.space, objective, **plan), models, load)
+
+
+def about(items: list[Answer], words: str) -> Answer:
+    [one] = [item for item in items if words in item.sentence]
+    return one
+
+
+CLOCK = Parameter("graphics_clock_mhz", ("untouched", 900), device_setting=True)
+
+
+def test_what_was_gained_has_its_interval_against_the_fastest_and_the_untouched_board() -> None:
+    tile = Parameter("tile", (1, 2))
+    three = {0: (0.9, 1.3), 2: (1.0, 1.0), 3: (2.0, 0.8)}  # of tile, and of the clock inside: time, energy
+    table = table_of(space(tile, CLOCK), {row: {"time_s": t, "energy_j": e} for row, (t, e) in three.items()})
+    items = said(table)
+    fastest, untouched = about(items, "Against the fastest"), about(items, "the board's own state, the best")
+    assert "38 ± 0.9 % less energy" in fastest.sentence  # 0.8 / 1.3 is 0.615, times the root of two hundredths
+    assert "122 ± 3.1 % more time" in fastest.sentence
+    assert fastest.points == (2, 0)
+    assert "20 ± 1.1 % less energy" in untouched.sentence
+    assert untouched.points == (2, 1)
+    assert {fastest.confidence, untouched.confidence} == {"95 % interval of the difference in energy and time"}
+    assert fastest.figure == FRONT
+
+
+def test_a_difference_whose_interval_holds_zero_is_none() -> None:
+    figures = {0: {"time_s": 1.0, "energy_j": 1.0}, 1: {"time_s": 1.01, "energy_j": 0.99}}
+    items = said(table_of(space(CLOCK), figures, within=0.02))
+    assert "From the fastest the best for min:energy_j cannot be told apart" in items[0].sentence
+    assert "From the board's own state the best for min:energy_j cannot be told apart" in items[1].sentence
+    assert "as far as can be told apart" in about(items, "A year").sentence
+    front = about(items, "points of the front")
+    assert front.sentence.startswith("Of 2 points of the front, counted from the worst time_s on, ")
+    assert front.sentence.endswith("cannot be told apart: 1 and 2.")
+    assert front.points == (0, 1)
+
+
+def test_neighbours_on_the_front_are_the_same_only_where_both_figures_are() -> None:
+    tile = Parameter("tile", (1, 2, 3, 4))
+    cloud = [(1.0, 4.0), (1.01, 3.0), (1.5, 2.99), (1.51, 2.98)]  # the last two alone are alike in both
+    table = table_of(space(tile), {row: {"time_s": t, "energy_j": e} for row, (t, e) in enumerate(cloud)})
+    front = about(said(table), "points of the front")
+    assert front.sentence.endswith("cannot be told apart: 1 and 2.")
+    assert front.points == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("within", "words"),
+    [(1e-4, "All neighbours among the 2 points of the front can be told apart."), (None, "is not known.")],
+)
+def test_whether_points_can_be_told_apart_takes_intervals(within: float | None, words: str) -> None:
+    figures = {0: {"time_s": 1.0, "energy_j": 1.0}, 1: {"time_s": 1.01, "energy_j": 0.99}}
+    items = said(table_of(space(CLOCK), figures, within=within))
+    assert about(items, "points of the front").sentence.endswith(words)
+
+
+def test_the_parameter_that_matters_is_named_with_the_number_of_measurements() -> None:
+    tile, other = Parameter("tile", tuple(range(1, 7))), Parameter("other", tuple(range(5)))
+    rng = np.random.default_rng(1)
+    rows = {
+        row: {"time_s": 1.0 + 0.001 * rng.random(), "energy_j": 1.0 + (row // 5) + 0.01 * rng.random()}
+        for row in range(30)
+    }
+    matters = about(said(table_of(space(tile, other), rows)), "What matters")
+    assert "What matters for energy, by its share of the variance: tile (100 %)" in matters.sentence
+    assert "other" not in matters.sentence
+    assert matters.confidence == "analysis of variance over 30 measurements"
+    assert matters.figure == "importance"
+    few = about(said(table_of(space(tile, other), dict(itertools.islice(rows.items(), 9)))), "Which parameters")
+    assert "too few" in few.sentence
+    assert "9 measurements" in few.confidence
+
+
+def over_clocks(clocks: tuple[int, ...] = CLOCKS) -> ResultTable:
+    """P = 50 W + 0.05 W/MHz f up to 1200 MHz, and the square of the voltage above it; the speed is the clock's."""
+
+    def power(clock: float) -> float:
+        return 50 + 0.05 * clock * (1 + 0.002 * max(0.0, clock - 1200)) ** 2
+
+    setting = Parameter("graphics_clock_mhz", clocks, device_setting=True)
+    rows = {
+        row: {"time_s": 1e3 / clock, "energy_j": 1e3 / clock * power(clock), "power_w": power(clock)}
+        for row, clock in enumerate(clocks)
+    }
+    return table_of(space(setting), rows, within=0.001)
+
+
+def test_the_optimum_of_the_clocks_is_that_of_the_board() -> None:
+    table = over_clocks(tuple(range(600, 2001, 100)))
+    models = models_of(table, plan_for(table.space, LEAST_ENERGY))
+    clocks = about(said(table, models), "A model of the clocks could be fitted")
+    assert "the least energy per work is at 1200 MHz" in clocks.sentence
+    assert "15 points" in clocks.confidence
+    assert clocks.figure == MODEL
+    few = over_clocks((1200, 1500))
+    why_not = about(said(few, models_of(few, plan_for(few.space, LEAST_ENERGY))), "No model of the clocks")
+    assert "at least 5" in why_not.sentence
+
+
+def test_an_optimum_at_an_end_of_the_clocks_may_lie_beyond() -> None:
+    table = over_clocks((1300, 1400, 1500, 1600, 1700, 1800, 1900))
+    models = models_of(table, plan_for(table.space, LEAST_ENERGY))
+    assert "it may lie beyond" in about(said(table, models), "A model of the clocks").sentence
+
+
+def test_a_kernel_stands_beside_the_roofline_that_is_named() -> None:
+    [sweep] = recorded_sweeps("fp32")
+    assert sweep.model is not None
+    time_s, energy_j, _ = sweep.model.predict(1e12, 1e12)
+    figures = {"time_s": 2 * time_s, "energy_j": 3 * energy_j, "GFLOP/s": 500 / time_s, "GB/s": 500 / time_s}
+    models, origin = Models(None, "no", sweep), {"precision": "fp32"}
+    tile = Parameter("tile", (1,))
+    stands = about(said(table_of(space(tile), {0: figures}), models, origin=origin), "flop/B")
+    assert stands.sentence.startswith("At 1 flop/B the traffic binds the best; it takes 2 times the time and 3 times ")
+    assert "H200" in stands.confidence
+    assert stands.figure == ROOFLINE
+    figures.pop("GB/s")
+    without = about(said(table_of(space(tile), {0: figures}), models, origin=origin), "metric of its traffic")
+    assert "%" not in without.sentence, "a ratio to what was measured is no share of a peak"
+    unknown = about(said(table_of(space(tile), {0: figures}), origin=origin), "in the roofline is not known")
+    assert "no roofline of Test GPU in FP32" in unknown.sentence
+
+
+def test_a_year_has_the_energy_of_its_hours_and_its_price() -> None:
+    figures = {0: {"time_s": 1.0, "energy_j": 200.0}, 1: {"time_s": 1.25, "energy_j": 100.0}}
+    table, load = table_of(space(CLOCK), figures), Load(1000.0, 2, price_per_kwh=0.5)
+    year = about(said(table, load=load), "A year")
+    assert "takes 200 kWh (100 EUR) with the best, 200 kWh (100 EUR) less than" in year.sentence
+    assert "1000 h on 2 boards" in year.confidence
+    assert "± 0.7 % of the energy" in year.confidence
+    drawn = year_bars(analyse(table, LEAST_ENERGY, load=load))
+    assert not isinstance(drawn, str)
+    assert drawn.series[0].y[drawn.names.index("Untouched")] == pytest.approx(400)
+    timed = table_of(space(CLOCK), {0: {"time_s": 1.0}, 1: {"time_s": 2.0}})
+    fastest = Objective(Goal("time_s", False))
+    items = answers(analyse(timed, fastest), plan_for(timed.space, fastest), NO_MODELS)
+    assert about(items, "What a year").sentence.endswith("the time and energy of a launch.")
+
+
+def test_a_session_in_which_nothing_worked_says_so() -> None:
+    table = ResultTable(space(CLOCK))
+    table.append(Measurement(0, table.space.configuration(0), State.COMPILE, error="too many registers"))
+    [only] = said(table)
+    assert only.sentence == "No configuration worked."
+    assert only.figure == "failures"
+
+
+def test_a_recorded_session_answers_every_question_or_says_what_is_missing() -> None:
+    path = resources() / "recordings" / "h200-sgemm-session.json.gz"
+    recording = read_recording(path)
+    table, plan = recording.table(), replace(plan_replay(path, read=recording), origin={"precision": "fp32"})
+    analysis = analyse(table, plan.objective, with_difficulty=False)
+    items = answers(analysis, plan, models_of(table, plan))
+    assert [item.figure for item in items] == [FRONT, FRONT, "importance", MODEL, ROOFLINE, "year"]
+    assert all(item.sentence.endswith(".") for item in items)
+    assert "of 204 measurements" in items[0].confidence
+    assert "204 measurements" in items[2].confidence
+    assert "at least 5" in items[3].sentence, "no clock was varied"
+    assert "times the highest speed of the roofline's kernels" in items[4].sentence
+    figures = {chart.name for chart in CHARTS} | {FRONT, MODEL, ROOFLINE}
+    assert {item.figure for item in items} <= figures
+
+
+def test_what_is_time_or_energy_itself_is_correlated_with_neither() -> None:
+    rng = np.random.default_rng(2)
+    tile = Parameter("tile", tuple(range(1, 13)))
+    rows = {}
+    for row in range(12):
+        time_s, energy_j, noise = rng.random() + 0.5, rng.random() + 0.5, rng.random()
+        rows[row] = {
+            "time_s": time_s,
+            "time (ms)": round(1e3 * time_s, 2),
+            "GFLOP/s": round(12 / time_s, 4),
+            "energy_j": energy_j,
+            "GFLOPS/W": round(12 / energy_j, 4),
+            "power_w": energy_j / time_s,
+            "temperature_c": 40 + noise,
+        }
+    analysis = analyse(table_of(space(tile), rows), LEAST_ENERGY)
+    assert {one.name for one in analysis.correlations} == {"tile", "power_w", "temperature_c"}
+    assert {one.name for one in analysis.splits} == {"tile", "power_w", "temperature_c"}
