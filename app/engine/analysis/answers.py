@@ -170,7 +170,7 @@ def _gained(analysis: Analysis, stands: Standing) -> Iterator[Answer]:
     elif stands.against_own_state is not None:
         yield _compared(the_best, state.baseline, best, stands.against_own_state)
     elif state.index is not None:
-        yield Answer(f"Nothing is gained on {state.baseline}: it is {the_best}.", "", FRONT, (best,))
+        yield Answer(f"Nothing is gained over {state.baseline}: it is {the_best}.", "", FRONT, (best,))
     else:
         sentence = "What is gained on the untouched board is not known: it was not measured with these parameters."
         yield Answer(sentence, "the level 'untouched' of a setting measures it", FRONT, (best,))

@@ -186,7 +186,7 @@ def _clocks(fit: FrequencyFit) -> Iterator[Figure]:
     meaning = "" if chosen is None else f"{how_settable(chosen)}; least expected energy"
     yield _clock("Recommended clock", fit.recommended_clock_mhz, meaning=meaning, important=True)
     if fit.energy_change is not None:
-        yield Figure("Energy there", change(1 + fit.energy_change), meaning=f"against {fit.baseline}")
+        yield Figure("Energy there", change(1 + fit.energy_change), note=f"against {fit.baseline}")
     if fit.expected_loss is not None:
         yield Figure("Expected loss there", 100 * fit.expected_loss, "%", "above the unknown best", digits=2)
     interval = fit.optimum_interval_mhz
