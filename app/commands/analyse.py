@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..base.errors import InputError
+from ..base.errors import InputError, WattridgeError
 from ..base.files import is_input, write_text
 from .arguments import (
     add_board,
@@ -137,8 +137,12 @@ def analyse(arguments: Namespace) -> int:
     for part in (opened, *parts) if arguments.json else (parts or [opened]):
         objective = objective_of(part, arguments)
         analysis = analyse_table(part.table, objective, preferences=preferences_of(arguments), load=load_of(arguments))
-        with Store() as store:
-            said = answers(analysis, part.plan, models_of(part.table, part.plan, store), load_of(arguments))
+        try:
+            with Store() as store:
+                models_there = models_of(part.table, part.plan, store)
+        except WattridgeError:  # of a file: a session would not have come so far
+            models_there = models_of(part.table, part.plan)
+        said = answers(analysis, part.plan, models_there, load_of(arguments))
         best = analysis.best
         if arguments.json:
             share = peak_share(part.plan, analysis.table.measurement(best)) if best is not None else None

@@ -67,7 +67,7 @@ def test_a_session_states_them_and_so_do_its_exports_its_report_and_the_inspecto
     assert held.event_reasons & EventReason.POWER_CAP
     assert free.values[POWER] == free.values[THERMAL] == held.values[THERMAL] == 0.0
     index = next(i for i in range(len(table)) if table.measurement(i).values == held.values)
-    document, *tables = export_session(plan, table, session, index, tmp_path / "out", ["json", "csv", "t4"])
+    document, *tables, _receipt = export_session(plan, table, session, index, tmp_path / "out", ["json", "csv", "t4"])
     figure = json.loads(document.read_text())["values"][POWER]
     assert figure["value"] == held.values[POWER]
     assert figure["source"] == "simulated, measured by the board"

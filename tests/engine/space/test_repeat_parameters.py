@@ -194,10 +194,11 @@ def test_what_is_exported_is_a_configuration_and_every_reading(
     assert len(json.loads(files["k-cache.json"])["cache"]) == 15, "nothing is lost"
     folder = str(tmp_path / "other")
     words = ("export", str(path), "--out", folder, "--kind", "json", "--configuration", "block_size_x=128")
-    [chosen] = run(capsys, *words)["files"]
+    chosen, receipt = run(capsys, *words)["files"]
+    assert Path(receipt).name == "receipt.json"
     assert json.loads(Path(chosen).read_text())["parameters"] == {"block_size_x": 128}
     alone = cache(tmp_path / "alone.json", table(("REPEAT",)))
-    [header] = run(capsys, "export", str(alone), "--out", str(tmp_path / "alone"), "--kind", "header")["files"]
+    header, _ = run(capsys, "export", str(alone), "--out", str(tmp_path / "alone"), "--kind", "header")["files"]
     assert Path(header).read_text().count("#define") == 1, "the include guard: there is nothing to choose"
 
 
