@@ -13,7 +13,6 @@ from typing import ClassVar, Final
 import numpy as np
 
 from ...base.records import figure
-from ...sensors.power_profiles import NO_PROFILE
 from ..formats.names import DEVICE_SETTINGS
 from ..metering.limit_effect import LimitEffect
 from ..models.arrays import Floats, Indices, Mask
@@ -25,7 +24,7 @@ from ..results.settings import OWN_STATE, PROFILE, SETTINGS, UNTOUCHED, in_words
 from ..space.result_table import ResultTable
 from .choosers import against
 from .costs import Costs, costs_of
-from .own_state import at_level, baseline_words, own_levels
+from .own_state import at_level, baseline_words, nothing_held, own_levels
 from .tradeoff import Load, Tradeoff, Yearly, tradeoff
 
 # How parameters that are a load are called; the first that a table has is its load.
@@ -272,7 +271,7 @@ def _at_load(
     own = _all([at_level(table, name, level, len(here)) for name, level in board_values.items()], len(here))
     default = _like(table, np.flatnonzero(here & own), best, board_values, costs)
     # locking and capping are compared with what holds nothing back, whether untouched or at the highest value
-    open_ = {name: _nothing_held(table, name, len(here)) for name in board_values}
+    open_ = {name: nothing_held(table, name, len(here)) for name in board_values}
     clocks = _all([mask for name, mask in open_.items() if name not in (*LIMIT_SETTINGS, PROFILE)], len(here))
     limits = _all([mask for name, mask in open_.items() if name in LIMIT_SETTINGS], len(here))
     plain = _all([mask for name, mask in open_.items() if name == PROFILE], len(here))
@@ -296,14 +295,6 @@ def _settings(table: ResultTable, index: int, names: tuple[str, ...]) -> Setting
     configuration = table.measurement(index).configuration
     values = (value if isinstance(value := configuration[name], str) else float(value) for name in names)
     return tuple(zip((DEVICE_SETTINGS.get(name, name) for name in names), values, strict=True))
-
-
-def _nothing_held(table: ResultTable, name: str, length: int) -> Mask:
-    """Where a setting is untouched, or a clock or limit at its highest value, or there is no profile."""
-    numbers = table.values(name)[:length]
-    unset = np.isnan(numbers)
-    highest = NO_PROFILE if name == PROFILE else np.nanmax(numbers, initial=-np.inf)
-    return np.asarray(unset | (numbers == highest))
 
 
 def _like(

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...base.records import figure
+from ...sensors.event_reasons import LIMITING
 from ...sensors.power_profiles import NO_PROFILE
 from ..formats.names import DEVICE_SETTINGS
 from ..models.arrays import Mask
@@ -30,7 +31,12 @@ from .costs import Costs
 from .difference import relative_half_width
 from .tradeoff import Tradeoff, percent_words, tradeoff
 
-_REPEATS_WITHIN: Final = 0.01  # 95 %, of a time per launch whose own interval is not known: one window in two sessions
+_REPEATS_WITHIN: Final = 0.01  # 95 %, of a time per launch whose own interval is not known (benchmarks/reference.txt)
+_SAME_CLOCK: Final = 0.01  # relative; observed clocks are means over a window
+_OBSERVED: Final = {
+    "graphics_clock_mhz": "observed_clock_mhz",
+    "memory_clock_mhz": "observed_memory_clock_mhz",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +92,7 @@ class OwnState:
         """'18 % less energy for 4 % more time, against the board's own state'."""
         if self.gain is not None:
             return f"{self.gain.words}, against {self.baseline}"
-        return f"measured at {self.baseline}" if self.index is not None else f"{self.baseline} was not measured with it"
+        return f"{'not ' if self.index is None else ''}measured at {self.baseline}"
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -170,6 +176,27 @@ def at_level(table: ResultTable, name: str, level: Value, length: int) -> Mask:
     return np.isnan(numbers) if level == UNTOUCHED else np.asarray(numbers == level)
 
 
+def nothing_held(table: ResultTable, name: str, length: int) -> Mask:
+    """Find where a setting is untouched, or a clock or limit at the highest value measured, or there is no profile.
+
+    Parameters
+    ----------
+    table : ResultTable
+        The measurements.
+    name : str
+        A device setting of the space.
+    length : int
+        How many measurements.
+
+    Returns
+    -------
+    array of bool, shape (length,)
+    """
+    numbers = table.values(name)[:length]
+    highest = NO_PROFILE if name == PROFILE else np.nanmax(numbers, initial=-np.inf)
+    return np.asarray(np.isnan(numbers) | (numbers == highest))
+
+
 def own_state(table: ResultTable, costs: Costs, index: int | None, *, with_locks: bool = True) -> OwnState | None:
     """Compare a choice with the board's own state.
 
@@ -189,7 +216,7 @@ def own_state(table: ResultTable, costs: Costs, index: int | None, *, with_locks
     OwnState or None
         None if no device setting has several levels, or nothing worked.
     """
-    measured = np.isfinite(costs.energy_j) & np.isfinite(costs.time_s)
+    measured = np.isfinite(costs.energy_j) & np.isfinite(costs.time_s) & table.comparable[: len(costs.energy_j)]
     levels = own_levels(table, measured)
     if not any(len(p.values) > 1 for p in table.space.parameters if p.name in levels):
         return None
@@ -198,7 +225,7 @@ def own_state(table: ResultTable, costs: Costs, index: int | None, *, with_locks
     kernels = _kernels(table, len(measured), levels)
     if with_locks and state.untouched:
         state = replace(state, locks=tuple(_locks(table, costs, levels, own & measured, kernels)))
-    if index is None:
+    if index is None or not measured[index]:
         return state
     rows = np.flatnonzero(own & measured & (kernels == kernels[index]).all(axis=1))
     baseline = None if not len(rows) else int(rows[-1])
@@ -228,18 +255,21 @@ def _locks(
     own: Mask,
     kernels: npt.NDArray[np.unsignedinteger],
 ) -> Iterator[LockCost]:
-    """What locks at the highest clocks change, of one clock first, where the interval of the change leaves out zero."""
+    """What locks at the highest clocks change, of one clock first, where the interval of the change leaves out zero.
+
+    Only where the board ran as fast as by itself: what a lower clock or a power limit costs is no cost of a lock.
+    """
     length, own_of = len(own), {kernels[row].tobytes(): row for row in np.flatnonzero(own).tolist()}
     numbers = {name: table.values(name)[:length] for name in levels}
     clocks = [name for name in levels if DEVICE_SETTINGS.get(name, name).endswith("_clock_mhz")]
     for locked in (chosen for count in range(1, len(clocks) + 1) for chosen in combinations(clocks, count)):
-        highest = {name: float(np.nanmax(numbers[name], initial=-math.inf)) for name in levels}
+        highest = {name: float(np.nanmax(numbers[name], initial=-math.inf)) for name in locked}
         at_highest = [numbers[name] == highest[name] for name in locked]
-        # another setting is as the board has it, or at the upper end of what was measured
-        others = [np.isnan(numbers[n]) | (numbers[n] == highest[n]) for n in levels if n not in clocks]
+        others = [nothing_held(table, name, length) for name in levels if name not in clocks]
         free = [np.isnan(numbers[name]) for name in clocks if name not in locked]
-        rows = np.flatnonzero(np.logical_and.reduce([*at_highest, *others, *free]) & np.isfinite(costs.energy_j))
-        pairs = [(own_of[key], row) for row in rows.tolist() if (key := kernels[row].tobytes()) in own_of]
+        rows = np.flatnonzero(np.logical_and.reduce([*at_highest, *others, *free, np.isfinite(costs.energy_j)]))
+        of_rows = ((own_of.get(kernels[row].tobytes()), row) for row in rows.tolist())
+        pairs = [(own, row) for own, row in of_rows if own is not None and _as_fast(table, levels, locked, own, row)]
         if not pairs:
             continue
         changes = [
@@ -251,6 +281,15 @@ def _locks(
             energy = float(np.mean([change.energy_change for _, change in changes]))
             named = tuple((DEVICE_SETTINGS.get(name, name), highest[name]) for name in locked)
             yield LockCost(named, speed, (speed - half, speed + half), energy, len(pairs))
+
+
+def _as_fast(table: ResultTable, levels: Collection[str], locked: Collection[str], before: int, after: int) -> bool:
+    """Whether the clocks that are locked were seen as high as the board's own, and no limit that was set acted."""
+    limited = bool(table.measurement(after).event_reasons & LIMITING)
+    if limited and any(np.isfinite(table.values(name)[after]) for name in levels if name in LIMIT_SETTINGS):
+        return False
+    seen = [table.values(_OBSERVED[DEVICE_SETTINGS.get(name, name)]) for name in locked]
+    return all(mhz[after] >= (1 - _SAME_CLOCK) * mhz[before] for mhz in seen)  # never where one is not known
 
 
 def _half_width(table: ResultTable, index: int) -> float:
