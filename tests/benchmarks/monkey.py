@@ -73,12 +73,12 @@ from PySide6.QtWidgets import (  # noqa: E402
 )
 
 from app.base.paths import resources  # noqa: E402
-from app.views.home.panel import SESSIONS_SHOWN  # noqa: E402
-from app.views.monitor.lane_view import LaneView  # noqa: E402
+from app.views.library.home_panel import SESSIONS_SHOWN  # noqa: E402
 from app.views.shared.tasks import TaskQueue  # noqa: E402
 from app.views.shared.watched_boards import watched_gpu  # noqa: E402
 from app.views.shell.app import Program, application  # noqa: E402
 from app.views.shell.window_actions import every_action  # noqa: E402
+from app.views.watch.lane_view import LaneView  # noqa: E402
 
 HOME = "simulated:a100"
 STEPS = 120  # in a round

@@ -29,10 +29,10 @@ from app.engine.results.measurement import Measurement, State  # noqa: E402
 from app.engine.space.result_table import ResultTable  # noqa: E402
 from app.engine.space.search_space import Parameter, SearchSpace  # noqa: E402
 from app.engine.store.database import Store  # noqa: E402
-from app.views.front.panel import FrontPanel  # noqa: E402
+from app.views.front.front_panel import FrontPanel  # noqa: E402
+from app.views.front.table_panel import ResultsView  # noqa: E402
 from app.views.inspector.chooser_bar import ChooserBar  # noqa: E402
 from app.views.shared.settings import Settings  # noqa: E402
-from app.views.table.panel import ResultsView  # noqa: E402
 
 POINTS = 122_304
 BATCH = 10

@@ -209,9 +209,9 @@ def frames(recorded_s: float, shown_s: float, name: str) -> list[Row]:
     """Whole frames: traces copied out of the trace, everything painted, for a window that was moved by a column."""
     from fixtures.fakes import FakeGpu, filled_trace, working
 
-    from app.views.monitor.panel import MonitorPanel
-    from app.views.monitor.readout import Readout
     from app.views.shell.app import application
+    from app.views.watch.monitor_panel import MonitorPanel
+    from app.views.watch.readout import Readout
 
     application()
     gpu = FakeGpu(working)

@@ -1,1 +1,1 @@
-"""Clocks and power limit by hand, and the switch that allows it."""
+"""The page Control: clocks and power limit by hand, and the switch that allows it."""

@@ -1,1 +1,1 @@
-"""The Pareto laboratory: speed against energy, and ways to choose."""
+"""The result of a session to choose from: front, slices, table, convergence."""

@@ -1,1 +1,1 @@
-"""The selected configuration: its trace, figures, messages and source."""
+"""The configuration at the cursor and the chosen one: costs, evidence, apply, export."""

@@ -36,7 +36,7 @@ from .services import Services
 from .window import EXAMPLE, MainWindow
 
 if TYPE_CHECKING:
-    from ..doctor.window import FirstLook, Found
+    from .doctor_window import FirstLook, Found
     from .script import Run
 
 _OPENING_MS = 5_000  # within which a window opens
@@ -164,7 +164,7 @@ class Program(QObject):
         """Look at the machine once, at the first start, and offer to show what is missing or wrong."""
         if not self.window.settings.said("doctor"):
             self.window.settings.note_said("doctor")
-            from ..doctor.window import FirstLook  # imported late: the window's first picture does not need it
+            from .doctor_window import FirstLook  # imported late: the window's first picture does not need it
 
             self.first_look = FirstLook(self)
             self.first_look.amiss.connect(self._offer_findings)

@@ -17,7 +17,6 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QStatusBar, QToo
 from ...engine.results.state import Purpose, SessionState
 from ...engine.session.events import Apply, EngineFault, SessionStarted, SettingApplied
 from ...sensors.gpu import Gpu
-from ..queue.panel import named
 from ..shared import theme
 from ..shared.bridge import EngineBridge
 from ..shared.captions import measured_words
@@ -25,6 +24,7 @@ from ..shared.label import PlainLabel
 from ..shared.settings import Settings
 from ..shared.turns import timer
 from ..shared.widgets import button, hbox
+from ..tune.queue_panel import named
 from .log import LOG
 
 if TYPE_CHECKING:

@@ -22,10 +22,8 @@ from PySide6.QtWidgets import QComboBox, QMenu, QSizePolicy, QToolBar, QToolButt
 from ...base.formatting import duration
 from ...sensors.channel import CHANNELS
 from ...sensors.simulated.twin import not_shown
-from ..boards.board_row import Spark
 from ..control.arming import ControlSwitch
 from ..plots.figures import value_text
-from ..queue.panel import waiting_in_words
 from ..shared import theme
 from ..shared.bridge import Activity, EngineBridge
 from ..shared.current_result import CurrentResult
@@ -33,6 +31,8 @@ from ..shared.label import ElidedLabel, PlainLabel, plain_tip
 from ..shared.turns import timer
 from ..shared.watched_boards import SPEEDS, WatchedBoard, WatchedBoards, beat, shown_reading, speed_words
 from ..shared.widgets import ProgressBar, button, hbox, look_pressed
+from ..tune.queue_panel import waiting_in_words
+from ..watch.board_row import Spark
 from .choice_chip import ChoiceChip
 
 _NONE = "No result yet: start a session in Tune, or open one in Library"

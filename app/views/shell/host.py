@@ -9,11 +9,11 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QWidget
 
 if TYPE_CHECKING:
-    from ..monitor.panel import MonitorPanel
     from ..shared.bridge import EngineBridge
     from ..shared.current_result import CurrentResult
     from ..shared.settings import Settings
     from ..shared.watched_boards import WatchedBoard
+    from ..watch.monitor_panel import MonitorPanel
     from .banner import Banner
     from .copying import Copying
     from .file_menus import FileOpener

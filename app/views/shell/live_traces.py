@@ -8,17 +8,17 @@ from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtGui import QPainter
 
 from ...engine.session import events
-from ..meters.board_meters import BoardMeters
-from ..monitor.live_strip import LiveStrip, WindowMarks, paint_alarms
-from ..monitor.panel import MonitorPanel
-from ..monitor.readout import Readout
 from ..shared import theme
 from ..shared.bridge import EngineBridge
 from ..shared.current_result import CurrentResult
 from ..shared.watched_boards import WatchedBoard, WatchedBoards
+from ..watch.board_meters import BoardMeters
+from ..watch.live_strip import LiveStrip, WindowMarks, paint_alarms
+from ..watch.monitor_panel import MonitorPanel
+from ..watch.readout import Readout
 
 if TYPE_CHECKING:
-    from ..monitor.lanes import Layout
+    from ..watch.lanes import Layout
 
 
 class LiveTraces(QObject):

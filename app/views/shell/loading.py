@@ -194,8 +194,8 @@ def load_panels(services: Services) -> Loaded:
     sessions = store.sessions()
     for beside in (
         "...engine.session.engine_thread",
-        "...views.editor.window",
-        "...views.editor.wizard",
+        "...views.tune.editor_window",
+        "...views.tune.wizard",
         "...views.plots.plot_export",
         "scipy.stats",  # for the first analysis
     ):

@@ -39,7 +39,7 @@ class WorkspaceSpec:
 
 @dataclass(frozen=True, slots=True)
 class PanelSpec:
-    """One panel. Its widget is `Panel(context)`: the class `panel` of `views.<module>`, by default `<name>.panel`."""
+    """One panel. Its widget is `Panel(context)`: the class `panel` of `views.<package>.<name>_panel`."""
 
     name: str
     text: str  # in the menu; '&' marks the mnemonic
@@ -50,7 +50,7 @@ class PanelSpec:
     place: Place = Place.CENTRE
     below: bool = False  # a dock that has a stack of its own, below the others, where the screen is tall
     early: bool = False  # made as soon as it is loaded, whatever is in sight: it keeps what happens
-    module: str = ""
+    package: str = ""  # by default called as the workspace
 
     @property
     def title(self) -> str:
@@ -64,12 +64,20 @@ class PanelSpec:
 
     def load(self) -> Any:
         """Import the panel's class; may take long."""
-        module = importlib.import_module(f"...views.{self.module or f'{self.name}.panel'}", __package__)
+        module = importlib.import_module(f"...views.{self.package or self.workspace}.{self.name}_panel", __package__)
         return getattr(module, self.panel)
 
 
 PANELS: tuple[PanelSpec, ...] = (
-    PanelSpec("home", "&Home", "HomePanel", "Alt+Home", "What can be done first, and what was done last", "home"),
+    PanelSpec(
+        "home",
+        "&Home",
+        "HomePanel",
+        "Alt+Home",
+        "What can be done first, and what was done last",
+        "home",
+        package="library",
+    ),
     PanelSpec(TRACES, "&Traces", "", "Ctrl+T", "Power, clocks, voltage and temperature over time", "watch"),
     PanelSpec(CHANNELS, "&Channels", "", "F5", "Every channel's value", "watch", Place.RIGHT),
     PanelSpec(
@@ -82,7 +90,7 @@ PANELS: tuple[PanelSpec, ...] = (
         Place.RIGHT,
         below=True,
     ),
-    PanelSpec("front", "&Front", "FrontPanel", "F7", "Speed against energy efficiency", "tune"),
+    PanelSpec("front", "&Front", "FrontPanel", "F7", "Speed against energy efficiency", "tune", package="front"),
     PanelSpec("tune", "&Session", "TunePanel", "F6", "Set up a session and run it", "tune", Place.LEFT, early=True),
     PanelSpec(
         "queue",
@@ -102,6 +110,7 @@ PANELS: tuple[PanelSpec, ...] = (
         "tune",
         Place.LEFT,
         below=True,
+        package="front",
     ),
     PanelSpec(
         "convergence",
@@ -112,6 +121,7 @@ PANELS: tuple[PanelSpec, ...] = (
         "tune",
         Place.LEFT,
         below=True,
+        package="front",
     ),
     PanelSpec(
         "pool",
@@ -146,6 +156,7 @@ PANELS: tuple[PanelSpec, ...] = (
         "Choose a configuration, apply and export it",
         "",
         Place.BESIDE,
+        package="inspector",
     ),
 )
 _WORKSPACES = (

@@ -6,12 +6,12 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..meters.board_meters import BoardMeters
 from ..shared.bridge import Engine, EngineBridge
 from ..shared.context import Context
 from ..shared.current_result import CurrentResult
 from ..shared.settings import Settings
 from ..shared.watched_boards import WatchedBoards, is_real
+from ..watch.board_meters import BoardMeters
 
 if TYPE_CHECKING:
     from ...engine.control.device_log import Change

@@ -15,8 +15,8 @@ from ..shared.turns import OwnTurn
 from ..shared.watched_boards import WatchedBoard
 
 if TYPE_CHECKING:
-    from ..doctor.window import Found
-    from ..editor.window import SpecificationEditor
+    from ..tune.editor_window import SpecificationEditor
+    from .doctor_window import Found
     from .services import Services
 
 _W = TypeVar("_W", bound=QWidget)
@@ -52,7 +52,7 @@ class SideWindows(QObject):
 
     def show_sensors(self) -> None:
         """How fast and how sharp each power source is."""
-        from ..monitor.sensor_panel import SensorWindow
+        from ..watch.sensor_panel import SensorWindow
 
         made = self._made("sensors", lambda: SensorWindow(self._boards.current.gpu.info, self._window))
         made.look_again()
@@ -60,7 +60,7 @@ class SideWindows(QObject):
 
     def show_alarms(self) -> None:
         """What raises an alarm, and what did."""
-        from ..monitor.alarm_window import AlarmWindow
+        from ..watch.alarm_window import AlarmWindow
 
         board = self._boards.current
         made = self._made("alarms", lambda: AlarmWindow(board.alarms, board.gpu, self._window))
@@ -69,14 +69,14 @@ class SideWindows(QObject):
 
     def show_meters(self) -> None:
         """Which power meters there are, what they report, and which are assigned to the shown board."""
-        from ..meters.window import MeterWindow
+        from ..watch.meters_window import MeterWindow
 
         made = self._made("meters", lambda: MeterWindow(self._boards.current, self._meters, self._window))
         self._show(made)
 
     def show_editor(self) -> SpecificationEditor:
         """The editor of specifications; what a crash left unsaved is offered at the first time."""
-        from ..editor.window import SpecificationEditor
+        from ..tune.editor_window import SpecificationEditor
 
         def make() -> SpecificationEditor:
             made = SpecificationEditor(self._boards.current.gpu, self._window)
@@ -100,7 +100,7 @@ class SideWindows(QObject):
     @Slot(object)
     def show_log(self, path: Path) -> None:
         """A log of power over time, or a recording of a board's channels."""
-        from ..files.log_window import LogWindow
+        from ..library.log_window import LogWindow
 
         def make() -> LogWindow:
             made = LogWindow(self._window)
@@ -115,7 +115,7 @@ class SideWindows(QObject):
     @Slot(object)
     def show_table(self, path: Path) -> None:
         """Another tool's table of measurements."""
-        from ..files.table_window import TableWindow
+        from ..library.table_window import TableWindow
 
         def make() -> TableWindow:
             made = TableWindow(self._window)
@@ -144,7 +144,7 @@ class SideWindows(QObject):
 
     def show_doctor(self, findings: Found | None = None) -> None:
         """What is missing or wrong on this machine: what was found already, else looked at now."""
-        from ..doctor.window import DoctorWindow
+        from .doctor_window import DoctorWindow
 
         made = self._made("doctor", lambda: DoctorWindow(self._window))
         self._show(made)

@@ -44,7 +44,7 @@ from .wiring import Wiring
 from .workspaces import Placement, Workspaces
 
 if TYPE_CHECKING:
-    from ..monitor.strip import PowerStrip
+    from ..watch.strip import PowerStrip
     from .tour import Tour
 
 _NARROW, _WIDE = 0.30, 0.60  # parts of a workspace's width for its docks
@@ -529,7 +529,7 @@ class MainWindow(QMainWindow, InParts):
                 self.strip.close()
             return
         if self.strip is None:
-            from ..monitor.strip import PowerStrip  # imported late: few ask for it
+            from ..watch.strip import PowerStrip  # imported late: few ask for it
 
             self.strip = PowerStrip(self.board.gpu, self.board.trace, self.settings)
             self.strip.opened.connect(self.notifications.bring_window)

@@ -13,8 +13,8 @@ from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QAbstractButton, QMenu, QMenuBar, QToolBar, QWidget
 
-from ..monitor.time_window import LENGTHS_S
 from ..shared.widgets import look_pressed
+from ..watch.time_window import LENGTHS_S
 from .panels import INSPECTOR, PANELS, WORKSPACES
 
 Handler = Callable[[bool], object]  # is given the checked state

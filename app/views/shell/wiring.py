@@ -13,17 +13,17 @@ from .host import Host
 from .panels import INSPECTOR, PANELS
 
 if TYPE_CHECKING:
-    from ..analysis.panel import AnalysisPanel
-    from ..answers.panel import AnswersPanel
-    from ..front.panel import FrontPanel
-    from ..home.panel import HomePanel
-    from ..inspector.panel import InspectorPanel
-    from ..model.panel import ModelPanel
+    from ..front.front_panel import FrontPanel
+    from ..inspector.inspector_panel import InspectorPanel
+    from ..library.home_panel import HomePanel
+    from ..library.sessions_panel import SessionsPanel
     from ..plots.plot_export import PlotMenus
-    from ..queue.panel import QueuePanel
-    from ..roofline.panel import RooflinePanel
-    from ..sessions.panel import SessionsPanel
-    from ..tune.panel import TunePanel
+    from ..tune.queue_panel import QueuePanel
+    from ..tune.tune_panel import TunePanel
+    from ..understand.analysis_panel import AnalysisPanel
+    from ..understand.answers_panel import AnswersPanel
+    from ..understand.model_panel import ModelPanel
+    from ..understand.roofline_panel import RooflinePanel
 
 
 class Wiring(QObject):

@@ -1,1 +1,1 @@
-"""Setting up, running and exporting a tuning session; the table of its results."""
+"""The page Tune: a session is set up, edited, queued and run, here or on a pool."""

@@ -19,9 +19,9 @@ from app.engine.specification.document import document_of
 from app.engine.specification.plan import SessionPlan
 from app.engine.store.database import Store
 from app.sensors.select import open_gpu
-from app.views.editor.beside import measure, read
-from app.views.inspector.panel import read_kernel_text
+from app.views.inspector.inspector_panel import read_kernel_text
 from app.views.tune.draft import draft_of_file
+from app.views.tune.preview import measure, read
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the programs are shell scripts")
 KERNEL = """

@@ -29,7 +29,7 @@ from app.sensors.power_profiles import PowerProfile, PowerProfiles
 from app.sensors.trace.trace import Trace
 from app.views.control.arming import ControlSwitch
 from app.views.control.confirm_bar import ConfirmBar
-from app.views.control.panel import COLUMNS, ControlPanel
+from app.views.control.control_panel import COLUMNS, ControlPanel
 from app.views.control.setting_rows import ClockBox
 from app.views.shared.watched_boards import beat
 from app.views.shell.banner import Banner

@@ -6,7 +6,7 @@ import pytest
 from fixtures.lab import Lab
 from pytestqt.qtbot import QtBot
 
-from app.views.front.panel import FrontPanel
+from app.views.front.front_panel import FrontPanel
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ from fixtures.lab import Lab, filled_session
 from PySide6.QtCore import QPoint, Qt
 from pytestqt.qtbot import QtBot
 
-from app.views.convergence.panel import ConvergencePanel
-from app.views.front.panel import FrontPanel
+from app.views.front.convergence_panel import ConvergencePanel
+from app.views.front.front_panel import FrontPanel
+from app.views.front.table_panel import TablePanel
 from app.views.inspector.answer_bar import ExportButton
 from app.views.shared.settings import Settings
-from app.views.table.panel import TablePanel
 
 ARROWS = (Qt.Key.Key_Home, Qt.Key.Key_Right, Qt.Key.Key_Right, Qt.Key.Key_End, Qt.Key.Key_Left)
 

@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 from app.engine.results.measurement import State
 from app.engine.results.objectives import Goal
 from app.engine.space.result_table import ResultTable
-from app.views.front.panel import FrontPanel
+from app.views.front.front_panel import FrontPanel
 from app.views.front.parallel_plot import ParallelPlot
 from app.views.front.slice_view import SliceView, slice_through
 

@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.results.objectives import Goal, Objective
 from app.engine.space.result_table import ResultTable
-from app.views.front.panel import FrontPanel
+from app.views.front.front_panel import FrontPanel
 from app.views.plots.markers import COLOURS, DIM, SHAPES, ShapeCoding, dimmed, with_shapes
 from app.views.plots.plot_export import curves_of
 from app.views.shared.current_result import EVERYTHING, RowFilter

@@ -18,8 +18,8 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.results.objectives import Goal, Objective
 from app.engine.space.result_table import ResultTable
+from app.views.front.front_panel import FrontPanel
 from app.views.front.hover_card import card_place
-from app.views.front.panel import FrontPanel
 from app.views.shared import theme
 
 PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"

@@ -14,7 +14,7 @@ from app.engine.models.roofline.operator_floor import OperatorFloor
 from app.engine.results.objectives import Goal, Objective
 from app.engine.runner.kernels.reference import Baseline
 from app.engine.specification.plan import SessionPlan
-from app.views.front.panel import FrontPanel
+from app.views.front.front_panel import FrontPanel
 from app.views.shared import theme
 
 LIBRARY = Baseline(

@@ -10,10 +10,10 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.results.measurement import Depth, Measurement
 from app.engine.space.result_table import ResultTable
-from app.views.analysis.panel import AnalysisPanel
-from app.views.convergence.panel import ConvergencePanel
-from app.views.front.panel import FrontPanel
-from app.views.table.panel import TablePanel
+from app.views.front.convergence_panel import ConvergencePanel
+from app.views.front.front_panel import FrontPanel
+from app.views.front.table_panel import TablePanel
+from app.views.understand.analysis_panel import AnalysisPanel
 
 AT_TIME = ("time_s", "GFLOP/s")
 

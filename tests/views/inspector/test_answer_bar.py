@@ -20,7 +20,7 @@ from app.engine.session import events
 from app.engine.space.result_table import ResultTable
 from app.engine.space.search_space import SearchSpace
 from app.views.inspector.answer_bar import AnswerBar
-from app.views.inspector.panel import InspectorPanel
+from app.views.inspector.inspector_panel import InspectorPanel
 from app.views.shared.panel import end_all
 from app.views.shared.settings import Settings
 

@@ -31,9 +31,9 @@ from app.engine.workloads.source_kernel import SourceKernel
 from app.sensors.event_reasons import EventReason
 from app.sensors.limits import limits_of
 from app.sensors.trace.trace import Trace
-from app.views.inspector.panel import InspectorPanel, SourceView
-from app.views.monitor.own_trace_plot import OwnTracePlot
+from app.views.inspector.inspector_panel import InspectorPanel, SourceView
 from app.views.shared import theme
+from app.views.watch.own_trace_plot import OwnTracePlot
 
 SPACE = grid_space()
 COMPILED = {"registers_per_thread": 40.0, "shared_memory_byte": 8192.0, "local_memory_byte": 16.0, "occupancy": 0.75}

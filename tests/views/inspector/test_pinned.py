@@ -18,7 +18,7 @@ from app.engine.results.measurement import Measurement, State
 from app.engine.space.result_table import ResultTable
 from app.sensors.event_reasons import EventReason
 from app.views.inspector.differences import describe_pinned, in_words
-from app.views.inspector.panel import InspectorPanel
+from app.views.inspector.inspector_panel import InspectorPanel
 
 SPACE = grid_space()
 PLAN = plan_for(SPACE, OBJECTIVE)

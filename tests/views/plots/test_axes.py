@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.base.formatting import duration, round_ticks
-from app.views.monitor.time_window import LENGTHS_S, SHORTEST_S, TimeWindow
 from app.views.plots.figures import ago_text, energy_text, round_up, time_ticks, value_text
+from app.views.watch.time_window import LENGTHS_S, SHORTEST_S, TimeWindow
 
 SECOND = 1_000_000_000
 

@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from app.views.model.panel import LateTabs
+from app.views.understand.model_panel import LateTabs
 
 
 def test_a_page_is_made_once_when_it_is_first_shown_or_asked_for(qtbot: QtBot) -> None:

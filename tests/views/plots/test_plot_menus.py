@@ -18,7 +18,7 @@ from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QImage
 from PySide6.QtWidgets import QMainWindow, QMenu
 from pytestqt.qtbot import QtBot
 
-from app.views.front.panel import FrontPanel
+from app.views.front.front_panel import FrontPanel
 from app.views.plots.plot import LogAxis
 from app.views.plots.plot_export import PlotMenus, as_csv, curves_of
 from app.views.shared.panel import end_all

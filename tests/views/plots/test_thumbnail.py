@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 from app.engine.results.measurement import Measurement, State
 from app.engine.results.state import SessionState
 from app.engine.store.database import Store
-from app.views.sessions.panel import SessionsPanel
+from app.views.library.sessions_panel import SessionsPanel
 from app.views.shared import theme
 from app.views.shared.thumbnail import SmallFront, SmallFronts, Thumbnail, paint_small_front, read_small_front
 

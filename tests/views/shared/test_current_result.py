@@ -21,18 +21,18 @@ from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
 from app.sensors.trace.trace import Trace
-from app.views.analysis.panel import AnalysisPanel
-from app.views.convergence.panel import ConvergencePanel
-from app.views.front.panel import FrontPanel
-from app.views.inspector.panel import InspectorPanel
-from app.views.roofline.panel import RooflinePanel
+from app.views.front.convergence_panel import ConvergencePanel
+from app.views.front.front_panel import FrontPanel
+from app.views.front.table_panel import TablePanel
+from app.views.inspector.inspector_panel import InspectorPanel
 from app.views.shared.bridge import EngineBridge
 from app.views.shared.context import Context
 from app.views.shared.current_result import CurrentResult, ResultCaption
 from app.views.shell.header import ResultBar
-from app.views.table.panel import TablePanel
 from app.views.tune.draft import examples
-from app.views.tune.panel import TunePanel
+from app.views.tune.tune_panel import TunePanel
+from app.views.understand.analysis_panel import AnalysisPanel
+from app.views.understand.roofline_panel import RooflinePanel
 
 
 def specification(folder: Path) -> Path:

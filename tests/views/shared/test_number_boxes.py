@@ -17,20 +17,20 @@ from pytestqt.qtbot import QtBot
 import app.views
 from app.base.paths import resources
 from app.sensors.select import open_gpu
-from app.views.analysis.panel import CountersBar
 from app.views.control.setting_rows import SettingRows, choices_of
-from app.views.files.log_window import LogWindow
 from app.views.inspector.chooser_bar import ChooserBar
 from app.views.inspector.load_form import LoadForm
-from app.views.monitor.alarm_window import AlarmWindow
-from app.views.monitor.panel import LanesWindow
-from app.views.pool.runs_on import BoardsDialog
+from app.views.library.log_window import LogWindow
 from app.views.shared.settings import Settings
 from app.views.shared.watched_boards import WatchedBoard
 from app.views.shared.widgets import ShortNumberBox, WholeBox
 from app.views.tune.add_to_queue import VariantsWindow
 from app.views.tune.draft import draft_of_file
+from app.views.tune.runs_on import BoardsDialog
 from app.views.tune.session_form import SessionForm
+from app.views.understand.analysis_panel import CountersBar
+from app.views.watch.alarm_window import AlarmWindow
+from app.views.watch.monitor_panel import LanesWindow
 
 
 def setting_rows() -> QWidget:

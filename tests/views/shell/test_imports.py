@@ -11,7 +11,7 @@ _AFTER = """
 import linecache
 import app.views.shell.app
 import scipy.optimize
-import app.views.front.panel
+import app.views.front.front_panel
 print(sum(path.endswith("optimize/_optimize.py") or "front" in path for path in linecache.cache))
 """
 

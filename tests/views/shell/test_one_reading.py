@@ -9,10 +9,10 @@ from fixtures.lab import ready
 from pytestqt.qtbot import QtBot
 
 from app.sensors.select import open_gpu
-from app.views.boards.board_row import BoardRow
-from app.views.monitor.readout import NOW, Readout
 from app.views.shared.watched_boards import beat, shown_reading
 from app.views.shell.app import Program
+from app.views.watch.board_row import BoardRow
+from app.views.watch.readout import NOW, Readout
 
 Open = Callable[..., Program]
 POWER, CLOCK = "power_samples_w", "graphics_clock_mhz"

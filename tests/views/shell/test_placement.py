@@ -21,8 +21,8 @@ _CLEAN = multiprocessing.get_context("spawn" if sys.platform == "win32" else "fo
 _LOADED = (
     "app.views.shell.app",
     "app.engine.session.engine_thread",
-    "app.views.editor.window",
-    "app.views.editor.wizard",
+    "app.views.tune.editor_window",
+    "app.views.tune.wizard",
 )
 
 

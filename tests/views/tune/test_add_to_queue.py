@@ -21,7 +21,7 @@ from app.sensors.simulated.twin import load_twin
 from app.views.shell.app import Program
 from app.views.shell.window import MainWindow
 from app.views.tune.add_to_queue import VariantsWindow
-from app.views.tune.panel import TunePanel
+from app.views.tune.tune_panel import TunePanel
 
 Open = Callable[..., Program]
 EXAMPLE = resources() / "examples" / "vector_add.toml"

@@ -18,9 +18,9 @@ from app.engine.store.record import Label
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
-from app.views.sessions.panel import SessionsPanel
+from app.views.library.sessions_panel import SessionsPanel
 from app.views.tune.draft import examples
-from app.views.tune.panel import TunePanel
+from app.views.tune.tune_panel import TunePanel
 
 Places = dict[QWidget, QRect]
 _CONTROLS = (QAbstractButton, QComboBox, QAbstractSpinBox)

@@ -25,7 +25,7 @@ from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
 from app.views.tune.draft import examples
-from app.views.tune.panel import TunePanel
+from app.views.tune.tune_panel import TunePanel
 
 
 def small_cache(folder: Path, count: int = 60) -> Path:

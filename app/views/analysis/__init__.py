@@ -1,1 +1,0 @@
-"""The analysis of a session's measurements, one figure at a time."""

@@ -1,1 +1,0 @@
-"""Every board at a glance, and the processes on it."""

@@ -1,1 +1,0 @@
-"""Several sessions and boards over one another."""

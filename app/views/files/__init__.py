@@ -1,1 +1,0 @@
-"""Windows on files of other tools."""

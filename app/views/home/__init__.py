@@ -1,1 +1,0 @@
-"""Home: what can be done first, and what was done last."""

@@ -1,1 +1,0 @@
-"""What a board draws without work."""

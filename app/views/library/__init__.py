@@ -1,0 +1,1 @@
+"""Home, the stored sessions, and files of the user."""

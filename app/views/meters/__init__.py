@@ -1,1 +1,0 @@
-"""The wizard of power meters, and which are assigned to which board."""

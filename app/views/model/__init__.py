@@ -1,1 +1,0 @@
-"""The frequency model, fitted and drawn; the ways to tune as bars."""

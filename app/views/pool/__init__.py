@@ -1,1 +1,0 @@
-"""The boards that share a session: which, and what each of them does."""

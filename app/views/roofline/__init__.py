@@ -1,1 +1,0 @@
-"""The energy roofline of boards, measured, overlaid, and kernels placed on it."""

@@ -1,1 +1,0 @@
-"""Stored sessions: found, named, opened, exported."""

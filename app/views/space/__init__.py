@@ -1,1 +1,0 @@
-"""The search space: its table and what each restriction removes."""

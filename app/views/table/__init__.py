@@ -1,1 +1,0 @@
-"""The measurements of the current result as a table at full width."""

@@ -1,0 +1,1 @@
+"""The page Understand: answers, analysis, model, roofline, comparison, idle power."""

@@ -1,0 +1,1 @@
+"""The page Watch: live traces, channels, boards, meters."""
