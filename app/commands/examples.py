@@ -6,6 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Final
 
+from ..engine.specification.examples import about
 from .sources import examples as by_name
 from .terminal import print_json, print_table, show
 
@@ -14,7 +15,7 @@ def examples(arguments: Namespace) -> int:
     """Every example by its name, with the first sentence of its own description."""
     paths = by_name()
     rows = [
-        {"name": name, "kind": _kind(paths[name]), "about": _about(paths[name]), "file": str(paths[name])}
+        {"name": name, "kind": _kind(paths[name]), "about": about(paths[name]), "file": str(paths[name])}
         for name in sorted(paths, key=lambda name: (_KINDS.index(_kind(paths[name])), name))
     ]
     if arguments.json:
@@ -33,13 +34,3 @@ def _kind(path: Path) -> str:
     if path.suffix == ".py":
         return "Python"
     return "service" if path.parent.name == "services" else "specification"
-
-
-def _about(path: Path) -> str:
-    """The first sentence of the file's comment or docstring."""
-    comment: list[str] = []
-    for line in path.read_text(encoding="utf-8").splitlines():
-        if not line.startswith(("#", '"""')):
-            break
-        comment += line.strip('#" ').split()
-    return " ".join(comment).partition(". ")[0].rstrip(".")

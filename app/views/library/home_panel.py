@@ -1,6 +1,6 @@
-"""Home: what this is, what can be done first, and what was done last.
+"""Home: what can be made efficient, and what was done last.
 
-`Facts`: what Home has to find out first, off Qt's thread: sessions, files, boards, and where the example can run.
+`Facts`: what Home has to find out first, off Qt's thread: sessions, files, boards, and where each aim is tried.
 
 `LastSession`, large, and `RecentSessions`, a grid of small cards: stored sessions with their fronts.
 
@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -30,13 +31,11 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractButton, QBoxLayout, QFrame, QGridLayout, QSizePolicy, QToolButton, QWidget
 
-from ...base.errors import WattridgeError
-from ...base.formatting import duration
 from ...engine.results.state import Purpose, SessionState
 from ...engine.session import events
 from ...engine.store.record import SessionRecord
 from ...sensors.gpu import Gpu, GpuInfo
-from ...sensors.select import DEFAULT_TWIN, gpu_selectors
+from ...sensors.select import gpu_selectors
 from ..shared import theme
 from ..shared.captions import provenance
 from ..shared.context import Context
@@ -48,6 +47,7 @@ from ..shared.thumbnail import SmallFronts, Thumbnail
 from ..shared.turns import timer
 from ..shared.watched_boards import WatchedBoard, is_real
 from ..shared.widgets import button, hbox, local_time, vbox
+from .aims import AIMS, Aim, Place, expected_s, places_of, words_of
 
 if TYPE_CHECKING:
     from ...engine.store.database import Store
@@ -89,21 +89,21 @@ class Card(QAbstractButton):
         self.update()
 
 
-class OfferCard(Card):
-    """What can be done: `text` with its mnemonic, and what happens then."""
+class AimCard(Card):
+    """One aim: a press tries it; the button at its right begins with the user's own."""
 
-    def __init__(self, text: str, parent: QWidget | None = None) -> None:
+    def __init__(self, aim: Aim, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-
-        self.setText(text)
-        self.setAccessibleName(text.replace("&", ""))
-        self.title, self.sentence = words(size=2.0), words(wrap=True, muted=True)
+        self.aim = aim
+        self.setText(aim.text)
+        self.setAccessibleName(aim.text.replace("&", ""))
+        self.title, self.sentence = words(size=1.5), words(wrap=True, muted=True)
         self.title.setTextFormat(Qt.TextFormat.RichText)
-        self.title.setText(f"<b>{_underlined(text)}</b>")
-        vbox(self.title, (self.sentence, 1), of=self, margins=14, spacing=6)
+        self.title.setText(f"<b>{_underlined(aim.text)}</b>")
+        self.own = button(aim.own)
+        hbox((vbox(self.title, self.sentence, margins=0, spacing=2), 1), self.own, of=self, margins=10, spacing=12)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
 
-    @Slot(str)
     def say(self, sentence: str) -> None:
         """What happens when it is pressed."""
         self.sentence.setText(sentence)
@@ -326,17 +326,8 @@ def when_text(seconds: float) -> str:
     return f"today, {text[-5:]}" if text.startswith(datetime.now().astimezone().strftime("%Y-%m-%d")) else text
 
 
-SESSIONS_SHOWN = 13  # the last one, and those in the grid
+SESSIONS_SHOWN = 7  # the last one, and those in the grid
 FILES_SHOWN = 4
-_SIMULATED = " (simulated)"
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """Where the example is tuned."""
-
-    selector: str | None  # of the simulated board that is shown first; None: on the board that is shown already
-    why: str = ""  # not on the board that is shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,82 +337,59 @@ class Facts:
     sessions: list[SessionRecord]  # newest first
     files: list[Path]  # opened last, newest first
     real: list[str]  # names of the real boards
-    example: Example
+    places: dict[str, Place]  # where each example is tried
 
 
 def find_facts(store: Store, gpu: Gpu) -> Facts:
     """`gpu` is the board that is shown. Raises WattridgeError if the store cannot be read."""
     selectors = gpu_selectors()
     real = [label.partition(": ")[2] for selector, label in selectors if is_real(selector) or "(asleep)" in label]
-    return Facts(store.sessions(SESSIONS_SHOWN), Settings().recent[:FILES_SHOWN], real, example_on(gpu, selectors))
+    return Facts(store.sessions(SESSIONS_SHOWN), Settings().recent[:FILES_SHOWN], real, places_of(gpu, selectors))
 
 
-def example_on(gpu: Gpu, selectors: list[tuple[str, str]]) -> Example:
-    """On a simulated board, and on a real one where CUDA kernels can run; else on the simulated board of that name."""
-    if gpu.info.source == "simulated":
-        return Example(None)
-    if gpu.info.source == "nvml":
-        from ...engine.runner.cuda.language import require_cuda  # imported late: few windows need it
-
-        try:
-            require_cuda(gpu)
-        except WattridgeError as error:
-            why = error.what
-        else:
-            return Example(None)
-    elif gpu.info.source == "amd":
-        why = "kernels on AMD boards were not yet tried on a real one"
-    else:
-        why = "a recording runs no kernels" if gpu.info.source == "recorded" else "it runs no CUDA kernels"
-    twins = {label.removesuffix(_SIMULATED): selector for selector, label in selectors if label.endswith(_SIMULATED)}
-    return Example(twins.get(gpu.info.name, f"simulated:{DEFAULT_TWIN}"), why)
-
-
-_WHAT = (
-    "Wattridge shows what a GPU draws while it works, and finds the kernel configurations, clocks and power caps at "
-    "which it does the most work per joule."
-)
+_QUESTION = "What do you want to make efficient?"
+_WAYS = "Try it on a simulated board, or begin with your own."
 _FILES = (
     "A specification to tune; a Kernel Tuner cache, T4 results or a session as CSV to look at; a log of clocks and "
     "power to fit a model to. Or drop it anywhere on this window."
 )
-# Of the example on the clock of a simulated board, measured: 320 to 430 s, but for those below; right within a half.
-_EXAMPLE_S = 360.0
-_EXAMPLES_S = {"simulated:h200": 105.0, "simulated:k20x": 1150.0, "simulated:mi210": 200.0}
-_FEW_S = 10.0  # below that this computer's own work counts
-_NARROW_PX, _WIDEST_PX = 620, 1240
+_NARROW_PX, _COLUMN_PX, _WIDEST_PX = 1000, 640, 1320
 _REFRESH_MS = 300  # after an event of the engine: several may come at once
 
 
 class HomePanel(Panel):
     """Emits requests that the window carries out. Its contents are loaded off Qt's thread."""
 
-    watch_asked = Signal()
-    example_asked = Signal()  # on the board that is shown now
-    file_asked = Signal()
+    example_asked = Signal(object)  # Path of a specification to be run on the board that is shown now
+    action_asked = Signal(str)  # the name of an action of the window
     recent_file_asked = Signal(object)  # a Path
     session_asked = Signal(int)  # to be opened
     resume_asked = Signal(int)
 
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
-        self._facts = Facts([], [], [], Example(None))
-        self._waits_for = ""  # the selector of the board that the example is to be tuned on
+        self._facts = Facts([], [], [], {})
+        self._waits_for: tuple[str, Path] | None = None  # the board that an example is to be tried on, and the example
+        self._expected_s: dict[tuple[str, str], float] = {}  # by example and board
         self._finder = LatestTask(self, self._show, self._not_found)
-        self.watch, self.example = OfferCard("&Watch my GPU"), OfferCard("T&une the example")
-        self.file = OfferCard("O&pen a file")
-        self.file.say(_FILES)
+        self._trials = LatestTask(self, self._expected, self._context.bridge.report)
+        self.aims = {aim.example: AimCard(aim) for aim in AIMS}
+        self.watch, self.open = button("&Watch a board"), button("Open a f&ile …", _FILES)
+        self.library = button("All sessions", "Every stored session, in the Library")
         self.last = LastSession(context.fronts)
         self.recent = RecentSessions(context.fronts)
-        self._recent_title = PlainLabel("Recent sessions")
+        self._watched = PlainLabel(wrap=True, muted=True)
         self._files = QWidget()
         self._file_row = hbox(of=self._files, margins=0)
         self.files: list[QToolButton] = []
         self._lay_out()
         self._soon = timer(self, self.refresh, _REFRESH_MS, once=True)
-        self.watch.clicked.connect(self.watch_asked)
-        self.example.clicked.connect(self._tune_example)
-        self.file.clicked.connect(self.file_asked)
+        asking = [(card.own, card.aim.action) for card in self.aims.values()]
+        asking += [(self.watch, "go_traces"), (self.open, "open"), (self.library, "go_sessions")]
+        for pressed, action in asking:
+            pressed.clicked.connect(lambda _=False, action=action: self.action_asked.emit(action))
+        for card in self.aims.values():
+            card.clicked.connect(lambda _=False, aim=card.aim: self.try_it(aim))
         self.last.chosen.connect(self.session_asked)
         self.last.resume_asked.connect(self.resume_asked)
         self.recent.chosen.connect(self.session_asked)
@@ -436,34 +404,34 @@ class HomePanel(Panel):
         self.refresh()
 
     def _lay_out(self) -> None:
-        what = words(_WHAT, size=2.0, wrap=True)
-        self._content = QWidget()
-        self._content.setMaximumWidth(_WIDEST_PX)
-        self._offers = hbox((self.watch, 1), (self.example, 1), (self.file, 1), spacing=12)
+        question = words(_QUESTION, size=6.0, wrap=True)
+        self._recent_title = words("Recent sessions", size=1.0)
+        self._past, aims = QWidget(), QWidget()
+        head = hbox(self._recent_title, 1, self.library, margins=0)
+        vbox(self.last, head, self.recent, 1, of=self._past, margins=0, spacing=12)
         vbox(
-            what,
-            self.last,
-            self._offers,
+            question,
+            words(_WAYS, muted=True),
+            *self.aims.values(),
+            hbox(self.watch, self.open, 1, margins=0),
+            self._watched,
             self._files,
-            self._recent_title,
-            self.recent,
             1,
-            of=self._content,
+            of=aims,
             margins=0,
-            spacing=14,
+            spacing=8,
         )
-        bold = self._recent_title.font()
-        bold.setBold(True)
-        self._recent_title.setFont(bold)
-        hbox(self._content, of=self, margins=18)
+        self._content = QWidget()
+        self._columns = hbox((aims, 1), (self._past, 1), of=self._content, margins=0, spacing=28)
+        hbox(1, (self._content, 100), 1, of=self, margins=18)
         self._content.hide()  # until it is known what was done last: nothing moves under the pointer
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """In a narrow dock the cards stand below one another."""
+        """In a narrow window what was done last stands below."""
         super().resizeEvent(event)
-        narrow = self.width() < _NARROW_PX
         directions = QBoxLayout.Direction
-        self._offers.setDirection(directions.TopToBottom if narrow else directions.LeftToRight)
+        narrow = self.width() < _NARROW_PX
+        self._columns.setDirection(directions.TopToBottom if narrow else directions.LeftToRight)
 
     def shutdown(self) -> None:
         super().shutdown()
@@ -474,7 +442,7 @@ class HomePanel(Panel):
     @property
     def busy(self) -> bool:
         """Something is being found out, or is about to be."""
-        return self._finder.busy or self._soon.isActive()
+        return self._finder.busy or self._soon.isActive() or self._trials.busy
 
     @Slot()
     def refresh(self) -> None:
@@ -498,13 +466,14 @@ class HomePanel(Panel):
         newest, others = facts.sessions[:1], facts.sessions[1:]
         for record in newest:
             self.last.show_record(record, self._context.gpu.info.name)
-        self.last.setVisible(bool(newest))
+        self._past.setVisible(bool(newest))
+        self._content.setMaximumWidth(_WIDEST_PX if newest else _COLUMN_PX)
         self.recent.show_records(others)
-        self.recent.setVisible(bool(others))
         self._recent_title.setVisible(bool(others))
         self._show_files(facts.files)
         self._say()
         self._content.show()
+        self._expect_next()
 
     @Slot(str, str)
     def _not_found(self, what: str, remedy: str) -> None:
@@ -534,40 +503,61 @@ class HomePanel(Panel):
     @Slot()
     def _say(self, *_: object) -> None:
         """What happens when a card is pressed."""
-        info = self._context.gpu.info
-        self.watch.say(watch_words(info, self._facts.real))
-        self.example.say(example_words(info, self._context.boards.example_speed, self._facts.example))
+        places, speed = self._facts.places, self._context.boards.example_speed
+        for example, card in self.aims.items():
+            selector = places[example][0] if example in places else ""
+            card.say(words_of(card.aim, places, self._expected_s.get((example, selector), math.nan), speed))
+        self._watched.setText(watch_words(self._context.gpu.info, self._facts.real))
         self._activity_changed()
 
-    # --- the example --------------------------------------------------------------------------------------------------
+    def _expect_next(self) -> None:
+        """Find out how long the next try takes, unless something else runs, which it would slow down."""
+        waiting = [key for key in self._keys() if key not in self._expected_s]
+        if waiting and not self._trials.busy and not self._context.bridge.activity.busy:
+            (example, selector), gpu = waiting[0], self._context.gpu
+            aim = self.aims[example].aim
+            self._trials.run(lambda stop: ((example, selector), expected_s(aim, selector, gpu, stop)))
 
-    @Slot()
-    def _tune_example(self) -> None:
-        """Where the shown board cannot run it, a simulated one is shown first."""
-        selector = self._facts.example.selector
-        if selector is None:
-            self.example_asked.emit()
-        else:
-            self._waits_for = selector
-            self._context.boards.show(selector)
+    def _keys(self) -> list[tuple[str, str]]:
+        return [(example, selector) for example, (selector, _) in self._facts.places.items()]
+
+    @Slot(object)
+    def _expected(self, found: tuple[tuple[str, str], float]) -> None:
+        key, taken_s = found
+        self._expected_s[key] = taken_s
+        self._say()
+        self._expect_next()
+
+    # --- tries --------------------------------------------------------------------------------------------------------
+
+    def try_it(self, aim: Aim) -> None:
+        """Run its example on a simulated board, which is shown first."""
+        boards = self._context.boards
+        selector, _ = self._facts.places.get(aim.example, ("", ""))
+        if boards.find(selector) is boards.current:
+            self.example_asked.emit(aim.path)
+        elif selector:
+            self._waits_for = selector, aim.path
+            boards.show(selector)
 
     @Slot(object)
     def _board_changed(self, board: WatchedBoard) -> None:
-        waited, self._waits_for = self._waits_for, ""
-        if waited and waited in (board.selector, board.uuid):
-            self.example_asked.emit()
+        waited, self._waits_for = self._waits_for, None
+        if waited is not None and waited[0] in (board.selector, board.uuid):
+            self.example_asked.emit(waited[1])
         self.refresh_soon()
 
     @Slot()
     def _board_failed(self, *_: object) -> None:
-        self._waits_for = ""
+        self._waits_for = None
 
     @Slot()
     def _activity_changed(self) -> None:
         """One session runs at a time."""
         title = self._context.bridge.activity.title
-        self.example.setEnabled(not title)
-        self.example.setToolTip(plain_tip(f"{title} runs: wait for it, or stop it above") if title else "")
+        for card in self.aims.values():
+            card.setEnabled(not title)
+            card.setToolTip(plain_tip(f"{title} runs: wait for it, or stop it above") if title else "")
 
 
 def watch_words(info: GpuInfo, real: Sequence[str]) -> str:
@@ -579,16 +569,3 @@ def watch_words(info: GpuInfo, real: Sequence[str]) -> str:
     if real:
         return f"{real[0]} is there; shown now is {shown}. Choose a board under Boards."
     return f"No NVIDIA GPU answers here: {shown} is shown in its place, live."
-
-
-def example_words(info: GpuInfo, speed: float, example: Example) -> str:
-    """What is tuned, where, and how long that takes."""
-    what = "A matrix product with 250 of its configurations"
-    if example.selector is not None:
-        twin = example.selector.removeprefix("simulated:").upper()
-        return f"{what}, on the simulated {twin}: {example.why}. Nothing is run on {info.label}."
-    if info.live:
-        return f"{what}, compiled and measured on {info.name} itself; while it is read-only, clocks stay as they are."
-    taken_s = _EXAMPLES_S.get(info.uuid.partition("#")[0], _EXAMPLE_S) / speed
-    about = "some seconds" if taken_s < _FEW_S else f"about {duration(round(taken_s)).replace('.0 s', ' s')}"
-    return f"{what}, on the simulated {info.name}: {about}."

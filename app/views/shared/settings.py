@@ -286,15 +286,6 @@ class Settings:
         """Forget what is ticked: as at the first start."""
         self._file.remove(f"shown/{what}")
 
-    @property
-    def workspace(self) -> str:
-        """The workspace that was in sight last; empty before the first end."""
-        return str(self._file.value("window/workspace", ""))
-
-    @workspace.setter
-    def workspace(self, name: str) -> None:
-        self._file.setValue("window/workspace", name)
-
     def said(self, what: str) -> str:
         """The note on something that is shown once; empty if there is none."""
         return str(self._file.value(f"said/{what}", ""))

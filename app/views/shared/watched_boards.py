@@ -317,11 +317,11 @@ class WatchedBoards(QObject):
     @property
     def example_speed(self) -> float:
         """At which an example that is started at once runs: faster than real time, unless another speed was chosen."""
-        return self.speed if self._speed_chosen or self.current.real else EXAMPLE_SPEED
+        return self.speed if self._speed_chosen else EXAMPLE_SPEED
 
     def speed_up_example(self) -> None:
         """Run at the speed of an example."""
-        if self.example_speed != self.speed:
+        if self.example_speed != self.speed and not self.current.real:
             self.set_speed(self.example_speed)
 
     def forget(self, board: WatchedBoard) -> None:

@@ -154,12 +154,6 @@ class Program(QObject):
         """Nothing is measured either: a reading of the sensors may be late by as much."""
         return in_the_background() and not self.window.bridge.activity.busy
 
-    def offer_tour(self) -> None:
-        """Show the first steps once the panels are there, if they were never shown."""
-        if not self.window.settings.said("tour"):
-            self.window.settings.note_said("tour")
-            self.window.panels_loaded.connect(self.window.begin_tour)
-
     def offer_doctor(self) -> None:
         """Look at the machine once, at the first start, and offer to show what is missing or wrong."""
         if not self.window.settings.said("doctor"):
@@ -217,13 +211,14 @@ def run(
     program = Program(gpu, seed=seed, speed=speed, others=tuple(other.strip() for other in others if other.strip()))
     log = Log(program.show_fault)
     running = None
+    if gpu.info.source == "recorded" or script is not None:  # what was asked for is there, and not at Home
+        program.window.workspaces.show_workspace("watch" if script is None else "tune")
     if script is not None:
         from .script import ScriptRun  # imported late: few windows have a script beside them
 
         running = ScriptRun(program.window.bridge, script)
         running.start()
-    elif not demo:  # which shows by itself what the tour would
-        program.offer_tour()
+    elif not demo:
         program.offer_doctor()
     if demo and specification is None:
         specification = resources() / "examples" / EXAMPLE

@@ -5,9 +5,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from textwrap import shorten
+from typing import Final
 
 from PySide6.QtCore import QObject, Signal, SignalInstance, Slot
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QWidget
 
 from ..shared.label import plain_tip
@@ -15,14 +19,20 @@ from ..shared.settings import Settings
 from ..shared.tasks import LatestTask
 from ..shared.widgets import choose_folder, open_file
 
+_LINE: Final = 90  # characters of an entry
+
 
 class FileMenus(QObject):
     """Fills the submenus when they are about to be shown."""
 
     chosen = Signal(object)  # a Path to be opened
 
-    def __init__(self, window: QWidget, settings: Settings, recent: QMenu, examples: QMenu) -> None:
+    def __init__(
+        self, window: QWidget, settings: Settings, recent: QMenu, examples: QMenu, beyond: Sequence[QAction]
+    ) -> None:
+        """`beyond` are the actions that lead to boards elsewhere, which stand below the examples."""
         super().__init__(window)
+        self._beyond = tuple(beyond)
         self._settings = settings
         self._recent, self._examples = recent, examples
         recent.aboutToShow.connect(self._fill_recent)
@@ -30,11 +40,18 @@ class FileMenus(QObject):
 
     @Slot()
     def _fill_examples(self) -> None:
-        from ..tune.draft import examples  # imported late: drafts come with the engine
+        from ...engine.specification.examples import about, examples, kind_of  # imported late: it is in no first frame
 
-        if self._examples.isEmpty():
-            for path in examples():
-                self._offer(self._examples, path, path.stem.replace("_", " "))
+        if not self._examples.isEmpty():
+            return
+        kind = ""
+        for path in examples():
+            if kind_of(path) != kind:
+                self._examples.addSection(kind := kind_of(path))
+            line = f"{path.stem.replace('_', ' ')}: {about(path)}"
+            self._offer(self._examples, path, shorten(line, _LINE, placeholder=" …").replace("&", "&&"))
+        self._examples.addSection("Other boards")
+        self._examples.addActions(self._beyond)
 
     @Slot()
     def _fill_recent(self) -> None:

@@ -37,7 +37,7 @@ class SideWindows(QObject):
         boards, self._keep_samples = services.boards, services.keep_samples
         self._window, self._boards, self._meters, self._settings = window, boards, services.meters, settings
         self.by_name: dict[str, QWidget] = {}  # those that were made
-        self._wizard = OwnTurn(self, self._ask_new)
+        self._wizard, self._begun = OwnTurn(self, self._ask_new), ("", "")
         boards.board_changed.connect(self._board_changed)
 
     @Slot(str)
@@ -88,14 +88,15 @@ class SideWindows(QObject):
         self._show(made)
         return made
 
-    def begin_specification(self) -> None:
-        """The editor, and then its wizard: each takes long enough to make."""
+    def begin_specification(self, way: str = "", example: str = "") -> None:
+        """The editor, and then its wizard, as of `NewWindow.begin`: each takes long enough to make."""
+        self._begun = way, example
         self.show_editor()
         self._wizard.start()
 
     @Slot()
     def _ask_new(self) -> None:
-        self.show_editor().ask_new()
+        self.show_editor().ask_new(*self._begun)
 
     @Slot(object)
     def show_log(self, path: Path) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +28,7 @@ from .banner import Banner, QuitBar, offer_left_over, offer_recovery
 from .copying import Copying
 from .file_menus import FileMenus, FileOpener
 from .header import BoardMenu, Header, HeldLabel, ResultBar
+from .hints import Hints
 from .host import Host
 from .live_traces import LiveTraces
 from .loading import Known, Loaded, Panels, QtTypes, load_panels
@@ -45,7 +45,6 @@ from .workspaces import Placement, Workspaces
 
 if TYPE_CHECKING:
     from ..watch.strip import PowerStrip
-    from .tour import Tour
 
 _NARROW, _WIDE = 0.30, 0.60  # parts of a workspace's width for its docks
 
@@ -57,6 +56,10 @@ def handlers_of(window: Host) -> dict[str, Handler]:
         "open": lambda _: window.file_opener.choose(),
         "open_folder": lambda _: window.file_opener.choose_folder(),
         "new_specification": lambda _: beside.begin_specification(),
+        "new_operator": lambda _: beside.begin_specification("example", "mm"),
+        "new_program": lambda _: beside.begin_specification("command"),
+        "new_service": lambda _: beside.begin_specification("example", "vllm"),
+        "other_machine": lambda _: window.ask_machine(),
         "edit_specification": lambda _: window.edit_specification(),
         "copy_command": lambda _: window.copying.copy_command(),
         "copy_python": lambda _: window.copying.copy_python(),
@@ -82,7 +85,6 @@ def handlers_of(window: Host) -> dict[str, Handler]:
         "sensors": lambda _: beside.show_sensors(),
         "palette": lambda _: window.find_action(),
         "shortcuts": lambda _: beside.show_help(),
-        "tour": lambda _: window.begin_tour(),
         "log_folder": lambda _: open_log_folder(),
         "diagnostics": lambda _: window.copy_diagnostics(),
         "doctor": lambda _: beside.show_doctor(),
@@ -158,8 +160,6 @@ class MainWindow(QMainWindow, InParts):
         self.boards, self.bridge, self.result = services.boards, services.bridge, services.result
         self._others = others
         self.settings = Settings()
-        self.tour: Tour | None = None
-        self._toured_from = ""  # the panel at which it was begun
         self.strip: PowerStrip | None = None  # once it was asked for
         self._to_open: tuple[Path, bool] | None = None  # a specification, and whether to start it
         self._loaded: Loaded | None = None  # until the panels are there: it holds the board that was first
@@ -195,6 +195,7 @@ class MainWindow(QMainWindow, InParts):
         yield
         self.news = BoardNews(self.services, self.banner, self.notifications, self.actions_by_name)
         self.wiring = Wiring(self, self)
+        self.hints = Hints(self, self)
         self.panels.add(TRACES, self.monitor)
         self._types = QtTypes(self)
         self._loader = LatestTask(self, self._panels_imported, self._panels_failed)
@@ -232,7 +233,8 @@ class MainWindow(QMainWindow, InParts):
             self.actions_by_name[name].setEnabled(False)  # until there is a form
         self.header.offer(self.actions_by_name["palette"], self.actions_by_name[INSPECTOR])
         submenus = self.actions_made.submenus
-        self.files = FileMenus(self, self.settings, submenus["recent"], submenus["examples"])
+        beyond = [self.actions_by_name[name] for name in ("other_machine", "pool_here", "pool_connect")]
+        self.files = FileMenus(self, self.settings, submenus["recent"], submenus["examples"], beyond)
 
     def _connect(self) -> None:
         self.bridge.subscribe(events.EngineFault, self.banner.show_fault)
@@ -394,15 +396,16 @@ class MainWindow(QMainWindow, InParts):
         if "sessions" in self.panels:
             self.panels["sessions"].import_files([path], columns=columns)
 
-    @Slot()
-    def tune_example(self) -> None:
-        """Tune the example on the shown board."""
-        self.open_specification(resources() / "examples" / EXAMPLE, start=True)
+    @Slot(object)
+    def tune_example(self, path: Path | None = None) -> None:
+        """Tune an example on the shown board, GEMM unless another one is named."""
+        self.open_specification(path or resources() / "examples" / EXAMPLE, start=True)
 
-    @Slot()
-    def watch(self) -> None:
-        """Show the traces."""
-        self.workspaces.go_to(TRACES)
+    def ask_machine(self) -> None:
+        """Ask for another machine, whose boards are then watched."""
+        self.workspaces.go_to("boards")
+        if "boards" in self.panels:
+            self.panels["boards"].hosts.ask()
 
     @Slot()
     def ask_report(self) -> None:
@@ -552,30 +555,6 @@ class MainWindow(QMainWindow, InParts):
         self.monitor.lanes_menu.look_again()
         if self.panels.has("front"):
             self.panels["front"].show_menu.look_again()
-
-    def begin_tour(self) -> None:
-        """Show the first steps, from the first one."""
-        from .tour import Tour, first_steps
-
-        if self.tour is None:
-            self.tour = Tour(self, first_steps(self, resources() / "examples" / EXAMPLE))
-            self.workspaces.changed.connect(self.tour.stay_in_sight, Qt.ConnectionType.QueuedConnection)
-            self.tour.skipped.connect(self._tour_skipped)
-        self._toured_from = self.workspaces.current.in_front()[0]
-        self.tour.begin()
-
-    @Slot()
-    def _tour_skipped(self) -> None:
-        """Return to the place where the tour began when it is skipped."""
-        self.workspaces.go_to(self._toured_from)
-
-    def bring_button(self, action: str) -> QWidget:
-        """Show the button that an action presses, and return it."""
-        panel, attribute = self.actions_made.button_of(action)
-        self.workspaces.bring(panel)
-        button: QWidget = attrgetter(attribute)(self.panels[panel])
-        self.workspaces.show_inside(panel, button)
-        return button
 
     def copy_diagnostics(self) -> None:
         """Versions, board and sensors onto the clipboard."""

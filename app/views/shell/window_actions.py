@@ -105,11 +105,6 @@ class Actions:
                 assert isinstance(button, QAbstractButton)
                 self._mirrors.append(_Mirror(self.by_name[spec.name], button, name, bring))
 
-    def button_of(self, name: str) -> tuple[str, str]:
-        """The panel of the button that an action presses, and the button's attributes in it."""
-        panel, _, attribute = next(spec.button for spec in self._specs if spec.name == name).partition(".")
-        return panel, attribute
-
     def disconnect_buttons(self) -> None:
         """Before the panels are deleted."""
         for mirror in self._mirrors:
@@ -195,6 +190,11 @@ _FILE = (
         "Ctrl+N",
         "Begin one from a kernel, a command or an example",
         separator=True,
+    ),
+    ActionSpec("new_operator", "Tune an op&erator…", "&File", "", "Tune a product or a convolution by its shape alone"),
+    ActionSpec("new_program", "Tune a pro&gram…", "&File", "", "Run a command with several values and measure each"),
+    ActionSpec(
+        "new_service", "Tune a served &model…", "&File", "", "Measure a server at several loads: joules for each token"
     ),
     ActionSpec(
         "edit_specification", "E&dit specification…", "&File", "Ctrl+Shift+O", "A form beside the TOML of what is open"
@@ -375,11 +375,15 @@ _VIEW = (
     ActionSpec("theme_light", "Li&ght", "&View", group="theme", tip="Light colours"),
     ActionSpec("theme_dark", "&Dark", "&View", group="theme", tip="Dark colours"),
 )
-_GPU = (ActionSpec("gpus", "&Open", "&GPU", submenu=True),)
+_GPU = (
+    ActionSpec("gpus", "&Open", "&GPU", submenu=True),
+    ActionSpec(
+        "other_machine", "Boards of another &machine…", "&GPU", "", "Watch the boards of another machine by your ssh"
+    ),
+)
 _HELP = (
     ActionSpec("palette", "&Find an action…", "&Help", "Ctrl+K", "Type a few letters of what you want"),
     ActionSpec("shortcuts", "&User guide and keys", "&Help", "F1", "The user guide, every key and what the mouse does"),
-    ActionSpec("tour", "First &steps", "&Help", tip="Three steps: what is where, and what to do first"),
     ActionSpec(
         "doctor", "Check this &machine", "&Help", tip="What is missing or wrong here, and the remedy", separator=True
     ),

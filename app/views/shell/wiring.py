@@ -68,9 +68,8 @@ class Wiring(QObject):
 
     def _connect_home(self, home: HomePanel) -> None:
         host = self._host
-        home.watch_asked.connect(host.watch)
         home.example_asked.connect(host.tune_example)
-        home.file_asked.connect(host.file_opener.choose)
+        home.action_asked.connect(lambda name: host.actions_by_name[name].trigger())
         home.recent_file_asked.connect(host.file_opener.open)
         home.session_asked.connect(self._keep_only)
         home.session_asked.connect(host.open_session)

@@ -76,11 +76,9 @@ class Placement:
         sides = _two_numbers(self._settings.kept(f"sides_{self._screens}"))
         if sides is not None and sides[0] < room.width() // 2 and sides[1] < room.height() // 2:
             self._workspaces.set_sides_px(*sides)
-        self._workspaces.show_workspace(self._settings.workspace)
 
     def keep(self) -> None:
         """For the next start, unless a screen came or went: the layout would be that of other screens."""
-        self._settings.workspace = self._workspaces.current.spec.name
         if _screens_now() != self._screens:
             return
         self._settings.keep(f"geometry_{self._screens}", self._window.saveGeometry())
@@ -357,10 +355,6 @@ class Workspaces(QWidget):
             self._panels[name]
         self._pages[name].activateWindow()  # it may float
         self._pages[name].focus_inside()
-
-    def show_inside(self, name: str, widget: QWidget) -> None:
-        """Scroll a panel to something in it."""
-        self._pages[name].ensureWidgetVisible(widget)
 
     @property
     def shows_inspector(self) -> bool:

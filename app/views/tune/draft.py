@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 from ...base.errors import InputError, LockedOutside, WattridgeError
 from ...base.formatting import counted, duration
-from ...base.paths import resources
 from ...engine.results.measurement import MEASURED
 from ...engine.results.state import Purpose
 from ...engine.runner.boards import ReadyPlan
@@ -216,8 +215,3 @@ def clocks_within(gpu: Gpu, clocks_mhz: Range) -> tuple[int, ...]:
             f"no supported graphics clock lies within {low:.0f}–{high:.0f} MHz", gpu.info.label, "fit the model again"
         )
     return result
-
-
-def examples() -> tuple[Path, ...]:
-    """The specifications that come with the program."""
-    return tuple(sorted((resources() / "examples").glob("*.toml")))

@@ -552,13 +552,15 @@ class SpecificationEditor(QWidget, Ending):
         open_file(self, "Edit a specification", _FILES, self.open)
 
     @Slot()
-    def ask_new(self) -> None:
-        """Begin a new one from a kernel, a command or an example."""
+    def ask_new(self, way: str = "", example: str = "") -> None:
+        """Begin a new one from a kernel, a command or an example: where it was left, or as of `NewWindow.begin`."""
         from .wizard import NewWindow
 
         if self.new_window is None:
             self.new_window = NewWindow(self)
             self.new_window.made.connect(self.begin)
+        if way:
+            self.new_window.begin(way, example)
         self.new_window.show()
         self.new_window.raise_()
         self.new_window.activateWindow()

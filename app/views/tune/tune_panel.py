@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QGridLayout, QPushButton, QSizePolicy, QWidget
 from ...base.errors import InputError, WattridgeError
 from ...engine.results.state import Purpose, SessionState
 from ...engine.session import events
+from ...engine.specification.examples import examples
 from ...sensors.gpu import LIVE
 from ..shared.captions import measured_words, provenance
 from ..shared.context import Context
@@ -24,7 +25,7 @@ from ..shared.tasks import LatestTask
 from ..shared.watched_boards import speed_words
 from ..shared.widgets import button, local_time, menu_button, open_file, vbox
 from .add_to_queue import AddToQueue
-from .draft import Draft, RunsElsewhere, Target, draft_of_session, examples, prepared_file
+from .draft import Draft, RunsElsewhere, Target, draft_of_session, prepared_file
 from .runs_on import RunsOn
 from .session_form import SessionForm
 from .setup_header import DraftSummary, SessionProgress, SetupHeader, SpeedChoice

@@ -35,6 +35,7 @@ from PySide6.QtWidgets import (
 
 from ...base.files import read_text
 from ...engine.results.measurement import Value
+from ...engine.specification.examples import about, examples
 from ...engine.specification.kernel_scan import Kernel, Scan
 from ...engine.specification.new_document import (
     NewSpecification,
@@ -51,7 +52,6 @@ from ..shared.label import PlainLabel, plain_tip
 from ..shared.panel import Ending
 from ..shared.tasks import LatestTask
 from ..shared.widgets import button, choose_folder, hbox, open_file, vbox
-from .draft import examples
 
 _FIRST = (1, 2, 4)  # values of a field of the command line, to begin with
 
@@ -134,6 +134,7 @@ class FromExample(QWidget):
         for path in examples():
             item = QListWidgetItem(path.stem.replace("_", " "), self.list)
             item.setData(Qt.ItemDataRole.UserRole, path)
+            item.setToolTip(plain_tip(about(path)))
         parts = QSplitter()
         parts.addWidget(self.list)
         parts.addWidget(self.text)
@@ -145,6 +146,10 @@ class FromExample(QWidget):
     @property
     def ready(self) -> bool:
         return self.list.currentItem() is not None
+
+    def choose(self, name: str) -> None:
+        """The example of that name."""
+        self.list.setCurrentItem(self.list.findItems(name, Qt.MatchFlag.MatchExactly)[0])
 
     def specification(self) -> tuple[NewSpecification, Path]:
         """A copy of the chosen example, for the home folder; `ready` comes first."""
@@ -396,6 +401,12 @@ class NewWindow(QDialog, Ending):
             specification, folder = way.specification()
             self.made.emit(specification, folder)
             self.accept()
+
+    def begin(self, way: str, example: str) -> None:
+        """Show the tab 'kernel', 'command' or 'example'; at an example where one is named."""
+        self.ways.setCurrentWidget(getattr(self, way))
+        if example:
+            self.example.choose(example)
 
     def choose_kernel(self, path: Path) -> None:
         """Begin with a kernel's source."""
