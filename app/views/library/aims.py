@@ -37,7 +37,13 @@ class Aim:
 AIMS: Final = (
     Aim("A &kernel", "Try 250 variants of a matrix product", "gemm.toml", "Your kernel …", "new_specification"),
     Aim("A&n operator", "Try 250 kernels for one matrix product", "mm.toml", "Your operator …", "new_operator"),
-    Aim("A &program", "Try a copy with dd in seven block sizes", "quick/program.toml", "Your program …", "new_program"),
+    Aim(
+        "A &program",
+        "Try dd, which runs on this computer, in seven block sizes",
+        "quick/program.toml",
+        "Your program …",
+        "new_program",
+    ),
     Aim(
         "A served &model",
         "Try a language model with 1 to 8 clients at four clocks",
@@ -91,9 +97,9 @@ def expected_s(aim: Aim, selector: str, gpu: Gpu, stop: Event) -> float:
 
 
 def words_of(aim: Aim, places: Mapping[str, Place], taken_s: float, speed: float) -> str:
-    """What is tried, where, and how long that takes at that speed of the board."""
-    place = places.get(aim.example)
-    on = f", on the simulated {place[1]}" if place is not None else ""
+    """What is tried, where if that is another board than for the first aim, and the time at that speed of the board."""
+    place, usual = (places.get(each.example) for each in (aim, AIMS[0]))
+    on = f" on the simulated {place[1]}" if place is not None and place != usual else ""
     if math.isnan(taken_s):
         return f"{aim.what}{on}."
     wall_s = taken_s / speed

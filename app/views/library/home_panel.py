@@ -90,7 +90,7 @@ class Card(QAbstractButton):
 
 
 class AimCard(Card):
-    """One aim: a press tries it; the button at its right begins with the user's own."""
+    """One aim: a press tries it; `own`, which stands beside it, begins with the user's own."""
 
     def __init__(self, aim: Aim, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -101,7 +101,7 @@ class AimCard(Card):
         self.title.setTextFormat(Qt.TextFormat.RichText)
         self.title.setText(f"<b>{_underlined(aim.text)}</b>")
         self.own = button(aim.own)
-        hbox((vbox(self.title, self.sentence, margins=0, spacing=2), 1), self.own, of=self, margins=10, spacing=12)
+        vbox(self.title, self.sentence, of=self, margins=10, spacing=2)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
 
     def say(self, sentence: str) -> None:
@@ -348,7 +348,7 @@ def find_facts(store: Store, gpu: Gpu) -> Facts:
 
 
 _QUESTION = "What do you want to make efficient?"
-_WAYS = "Try it on a simulated board, or begin with your own."
+_WAYS = "Press one to try it on {board}, or begin with your own."
 _FILES = (
     "A specification to tune; a Kernel Tuner cache, T4 results or a session as CSV to look at; a log of clocks and "
     "power to fit a model to. Or drop it anywhere on this window."
@@ -378,7 +378,7 @@ class HomePanel(Panel):
         self.library = button("All sessions", "Every stored session, in the Library")
         self.last = LastSession(context.fronts)
         self.recent = RecentSessions(context.fronts)
-        self._watched = PlainLabel(wrap=True, muted=True)
+        self._ways, self._watched = (PlainLabel(wrap=True, muted=True) for _ in range(2))
         self._files = QWidget()
         self._file_row = hbox(of=self._files, margins=0)
         self.files: list[QToolButton] = []
@@ -404,6 +404,10 @@ class HomePanel(Panel):
         self.refresh()
 
     def _lay_out(self) -> None:
+        widest = max(card.own.sizeHint().width() for card in self.aims.values())
+        rows = [hbox((card, 1), card.own, margins=0, spacing=12) for card in self.aims.values()]
+        for card in self.aims.values():
+            card.own.setMinimumWidth(widest)
         question = words(_QUESTION, size=6.0, wrap=True)
         self._recent_title = words("Recent sessions", size=1.0)
         self._past, aims = QWidget(), QWidget()
@@ -411,8 +415,8 @@ class HomePanel(Panel):
         vbox(self.last, head, self.recent, 1, of=self._past, margins=0, spacing=12)
         vbox(
             question,
-            words(_WAYS, muted=True),
-            *self.aims.values(),
+            self._ways,
+            *rows,
             hbox(self.watch, self.open, 1, margins=0),
             self._watched,
             self._files,
@@ -507,6 +511,8 @@ class HomePanel(Panel):
         for example, card in self.aims.items():
             selector = places[example][0] if example in places else ""
             card.say(words_of(card.aim, places, self._expected_s.get((example, selector), math.nan), speed))
+        board = f"the simulated {places[AIMS[0].example][1]}" if places else "a simulated board"
+        self._ways.setText(_WAYS.format(board=board))
         self._watched.setText(watch_words(self._context.gpu.info, self._facts.real))
         self._activity_changed()
 
@@ -558,6 +564,8 @@ class HomePanel(Panel):
         for card in self.aims.values():
             card.setEnabled(not title)
             card.setToolTip(plain_tip(f"{title} runs: wait for it, or stop it above") if title else "")
+        if title:
+            self._trials.cancel()
 
 
 def watch_words(info: GpuInfo, real: Sequence[str]) -> str:

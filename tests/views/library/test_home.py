@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,8 +11,9 @@ from typing import Any
 import pytest
 from fixtures.fakes import FakeGpu, working
 from fixtures.lab import OBJECTIVE, Lab, grid_space, measured, plan_for, ready
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
 from app.base.paths import resources
@@ -26,17 +28,10 @@ from app.sensors.clock import VirtualClock
 from app.sensors.gpu import Source
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin, twin_names
-from app.views.library.home_panel import (
-    SESSIONS_SHOWN,
-    Example,
-    Facts,
-    HomePanel,
-    example_on,
-    example_words,
-    watch_words,
-)
+from app.views.library.aims import AIMS, Aim, expected_s, places_of
+from app.views.library.home_panel import SESSIONS_SHOWN, HomePanel, watch_words
 from app.views.shared.settings import Settings
-from app.views.shell.window import EXAMPLE
+from app.views.shell.window import MainWindow
 
 OpenProgram = Callable[..., Any]
 SPACE = grid_space(4, 4)
@@ -72,69 +67,87 @@ def settled(qtbot: QtBot, panel: HomePanel) -> None:
     qtbot.waitUntil(lambda: not panel.busy, timeout=20_000)
 
 
-def test_at_the_very_first_start_there_are_three_cards_and_nothing_else(open_home: Callable[[], HomePanel]) -> None:
+def time_said(sentence: str) -> float:
+    """Seconds in 'about 1 min 10 s'."""
+    units = {"s": 1.0, "min": 60.0}
+    parts = sentence.rpartition("about ")[2].removesuffix(".").split()
+    return sum(float(number) * units[unit] for number, unit in zip(parts[::2], parts[1::2], strict=True))
+
+
+def test_at_the_very_first_start_there_are_the_aims_and_no_past(open_home: Callable[[], HomePanel]) -> None:
     home = open_home()
-    assert home.watch.isVisible()
-    assert home.example.isVisible()
-    assert home.file.isVisible()
+    assert [card.accessibleName() for card in home.aims.values()] == [
+        "A kernel",
+        "An operator",
+        "A program",
+        "A served model",
+        "A board",
+    ]
+    assert all(card.isVisible() for card in home.aims.values())
     assert not home.last.isVisible()
     assert not home.recent.isVisible()
     assert home.files == []
-    assert "simulated" in home.watch.sentence.text()
-    assert "about 6 min" in home.example.sentence.text(), "at real time"
-
-
-def test_the_example_s_time_is_that_at_the_speed_at_which_it_will_run(qtbot: QtBot, open_program: OpenProgram) -> None:
-    """Started at once it runs ten times as fast as real time, unless another speed was chosen, here or with --speed."""
-    window = ready(qtbot, open_program())
-    window.workspaces.show_workspace("home")
-    home = window.panels["home"]
-    qtbot.waitUntil(lambda: home.isVisible() and not home.busy, timeout=20_000)
-    assert window.board.gpu.clock.speed == 1.0
-    assert "about 36 s" in home.example.sentence.text()
-    for speed, said in ((1.0, "about 6 min"), (60.0, "some seconds"), (10.0, "about 36 s")):
-        window.boards.set_speed(speed)
-        assert said in home.example.sentence.text()
-    window.boards.speed_up_example()
-    assert window.board.gpu.clock.speed == 10.0
 
 
 @pytest.mark.parametrize("name", twin_names())
-def test_the_example_takes_what_is_promised_within_a_half(name: str) -> None:
-    """On the board's own clock; the speed divides it. Twice what is promised at most, on boards of 100 s to 20 min."""
+@pytest.mark.parametrize("aim", [aim for aim in AIMS if aim.example != "quick/program.toml"], ids=lambda aim: aim.text)
+def test_a_try_takes_what_is_promised_within_a_third_on_the_board_s_own_clock(aim: Aim, name: str) -> None:
+    """The speed divides it. A program is not promised: it takes the time of this computer."""
+    if aim.twin and aim.twin != name:
+        pytest.skip(f"{aim.text} is tried on {aim.twin} alone")
     gpu = SimulatedGpu(load_twin(name), clock=VirtualClock())
-    plan = plan_specification(load_specification(resources() / "examples" / EXAMPLE), gpu)
+    promised_s = expected_s(aim, gpu.info.uuid, gpu, threading.Event())
+    plan = plan_specification(load_specification(aim.path), gpu)
     began_ns = gpu.clock.now_ns()
     with Store() as store:
         result = run_session(plan, store, lambda _event: None, threading.Event())
     taken_s = (gpu.clock.now_ns() - began_ns) / 1e9
-    assert result.progress.evaluated == 250, "as the card says"
-    promised = example_words(gpu.info, 1.0, Example(None)).rpartition("about ")[2].removesuffix(".")
-    units = {"s": 1.0, "min": 60.0}
-    parts = promised.split()
-    promised_s = sum(float(number) * units[unit] for number, unit in zip(parts[::2], parts[1::2], strict=True))
-    assert promised_s / 1.5 < taken_s < promised_s * 1.5
+    assert result.progress.evaluated == plan.budget
+    assert promised_s / (4 / 3) < taken_s < promised_s * 4 / 3
 
 
-def test_each_card_is_pressed_by_mouse_by_space_and_by_its_mnemonic(
-    qtbot: QtBot, open_home: Callable[[], HomePanel]
+def test_a_promise_writes_nothing_and_is_not_made_for_a_program(own_data_folder: Path) -> None:
+    gpu = SimulatedGpu(load_twin("a100"), clock=VirtualClock())
+    promised = {aim.example: expected_s(aim, gpu.info.uuid, gpu, threading.Event()) for aim in AIMS if not aim.twin}
+    assert [name for name, taken_s in promised.items() if math.isnan(taken_s)] == ["quick/program.toml"]
+    assert not own_data_folder.exists() or not any(own_data_folder.rglob("*.*"))
+
+
+def test_a_promise_is_that_of_the_speed_at_which_the_board_will_run(qtbot: QtBot, open_program: OpenProgram) -> None:
+    """Started at once it runs ten times as fast as real time, unless another speed was chosen."""
+    window = ready(qtbot, open_program())
+    home = window.panels["home"]
+    gemm, program = home.aims["gemm.toml"], home.aims["quick/program.toml"]
+    qtbot.waitUntil(lambda: "about" in gemm.sentence.text(), timeout=60_000)
+    window.boards.set_speed(1.0)
+    own_s = time_said(gemm.sentence.text())
+    window.boards.set_speed(10.0)
+    assert time_said(gemm.sentence.text()) == pytest.approx(own_s / 10.0, abs=0.6)
+    window.boards.set_speed(200.0)
+    assert "some seconds" in gemm.sentence.text(), "it is this computer's work that counts"
+    assert "about" not in program.sentence.text()
+
+
+def test_each_aim_is_pressed_by_mouse_by_space_and_by_its_mnemonic(
+    qtbot: QtBot, open_home: Callable[[], HomePanel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = open_home()
-    for card, asked, key in (
-        (home.watch, home.watch_asked, Qt.Key.Key_W),
-        (home.example, home.example_asked, Qt.Key.Key_U),
-        (home.file, home.file_asked, Qt.Key.Key_P),
-    ):
-        assert card.accessibleName()
+    tried: list[Aim] = []
+    monkeypatch.setattr(home, "try_it", tried.append)
+    for card in home.aims.values():
+        key = getattr(Qt.Key, f"Key_{card.aim.text.partition('&')[2][0].upper()}")
         assert card.accessibleDescription() == card.sentence.text() != ""
-        assert card.height() >= 60
-        with qtbot.waitSignal(asked):
-            qtbot.mouseClick(home.childAt(card.mapTo(home, card.rect().center())), Qt.MouseButton.LeftButton)
+        centre = card.title.mapTo(home, card.title.rect().center())
+        qtbot.mouseClick(home.childAt(centre), Qt.MouseButton.LeftButton)
         card.setFocus()
-        with qtbot.waitSignal(asked):
-            qtbot.keyClick(card, Qt.Key.Key_Space)
-        with qtbot.waitSignal(asked):
-            QTest.keyClick(home, key, Qt.KeyboardModifier.AltModifier)
+        qtbot.keyClick(card, Qt.Key.Key_Space)
+        QTest.keyClick(home, key, Qt.KeyboardModifier.AltModifier)
+        qtbot.waitUntil(lambda card=card: tried == [card.aim] * 3, timeout=5_000)  # Qt shows the button pressed
+        tried.clear()
+        with qtbot.waitSignal(home.action_asked) as asked:
+            qtbot.mouseClick(card.own, Qt.MouseButton.LeftButton)
+        assert asked.args == [card.aim.action]
+        assert not tried, "the button for one's own tries nothing"
 
 
 def test_the_last_session_comes_first_and_the_others_follow_newest_first(
@@ -205,16 +218,17 @@ def test_of_a_long_history_only_the_newest_are_listed(store: Store, open_home: C
     assert [card.session for card in home.recent.cards] == sessions[-2 : -SESSIONS_SHOWN - 1 : -1]
 
 
-def test_what_runs_keeps_the_example_from_being_started(qtbot: QtBot, store: Store) -> None:
+def test_what_runs_keeps_a_try_from_being_started(qtbot: QtBot, store: Store) -> None:
     lab = Lab(FakeGpu(working), store)
     home = HomePanel(lab.context)
     qtbot.addWidget(home)
-    assert home.example.isEnabled()
+    assert all(card.isEnabled() for card in home.aims.values())
     from app.engine.space.result_table import ResultTable
 
     lab.session(ResultTable(SPACE), plan_for(SPACE, OBJECTIVE))
-    qtbot.waitUntil(lambda: not home.example.isEnabled(), timeout=5_000)
-    assert "gemm" in home.example.toolTip()
+    qtbot.waitUntil(lambda: not any(card.isEnabled() for card in home.aims.values()), timeout=5_000)
+    assert "gemm" in home.aims["gemm.toml"].toolTip()
+    assert all(card.own.isEnabled() for card in home.aims.values()), "what is one's own can be begun meanwhile"
     home.shutdown()
 
 
@@ -232,42 +246,24 @@ TWINS = [
     ("GPU-1", "0: NVIDIA H200"),
     ("simulated:h200", "NVIDIA H200 (simulated)"),
     ("simulated:a100", "A100 (simulated)"),
+    ("simulated:rtx5090", "RTX 5090 (simulated)"),
 ]
 
 
 @pytest.mark.parametrize(
     ("source", "name", "selector"),
     [
-        ("simulated", "A100", None),
+        ("simulated", "A100", "its own"),
+        ("nvml", "NVIDIA H200", "simulated:h200"),
         ("recorded", "NVIDIA H200", "simulated:h200"),
         ("recorded", "Unknown", "simulated:a100"),
     ],
 )
-def test_the_example_runs_where_it_can(source: Source, name: str, selector: str | None) -> None:
+def test_a_try_runs_on_a_simulated_board(source: Source, name: str, selector: str) -> None:
     gpu = FakeGpu(working, source=source, name=name)
-    example = example_on(gpu, TWINS)
-    assert example.selector == selector
-    said = example_words(gpu.info, 10.0, example)
-    assert ("about 36 s" if selector is None else f"simulated {selector.partition(':')[2].upper()}") in said
-
-
-def test_a_real_board_runs_the_example_only_where_kernels_can_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    from app.base.errors import WattridgeError
-    from app.engine.runner.cuda import language as cuda
-
-    gpu = FakeGpu(working, source="nvml", name="NVIDIA H200")
-
-    def missing(_gpu: object) -> None:
-        raise WattridgeError("PyCUDA is not installed", "here", "install it")
-
-    monkeypatch.setattr(cuda, "require_cuda", missing)
-    example = example_on(gpu, TWINS)
-    assert example.selector == "simulated:h200"
-    assert "PyCUDA is not installed" in example_words(gpu.info, 1.0, example)
-    monkeypatch.setattr(cuda, "require_cuda", lambda _gpu: None)
-    example = example_on(gpu, TWINS)
-    assert example.selector is None
-    assert "on NVIDIA H200 itself" in example_words(gpu.info, 1.0, example)
+    places = places_of(gpu, TWINS)
+    assert places["gemm.toml"][0] == (gpu.info.uuid if selector == "its own" else selector)
+    assert places["quick/served_model.toml"] == ("simulated:rtx5090", "RTX 5090"), "which alone models a service"
 
 
 def test_watching_names_the_board_that_is_there() -> None:
@@ -275,25 +271,74 @@ def test_watching_names_the_board_that_is_there() -> None:
     assert "NVIDIA H200 and 3 more" in watch_words(real.info, ["NVIDIA H200"] * 4)
     assert "No NVIDIA GPU" in watch_words(simulated.info, [])
     assert "NVIDIA H200 is there" in watch_words(simulated.info, ["NVIDIA H200"])
-    assert Facts([], [], [], example_on(simulated, TWINS)).example.why == ""
 
 
-def test_from_home_the_example_is_measured_in_the_window(qtbot: QtBot, open_program: OpenProgram) -> None:
-    window = ready(qtbot, open_program(speed=100.0))
+def press(qtbot: QtBot, window: MainWindow, pressed: QWidget) -> None:
+    """A click as of a mouse: on what lies there, which must be in sight."""
+    place = pressed.mapTo(window, QPoint(min(20, pressed.width() // 2), pressed.height() // 2))
+    seen = window.childAt(place)
+    assert seen is not None
+    assert seen is pressed or pressed.isAncestorOf(seen), "nothing covers it"
+    qtbot.mouseClick(seen, Qt.MouseButton.LeftButton)
+
+
+@pytest.mark.parametrize("aim", AIMS, ids=lambda aim: aim.text)
+def test_from_home_every_try_is_two_clicks_from_an_export(
+    aim: Aim, qtbot: QtBot, open_program: OpenProgram, own_data_folder: Path
+) -> None:
+    window = ready(qtbot, open_program(speed=200.0))
+    window.resize(1366, 768)
     home = window.panels["home"]
-    qtbot.waitUntil(lambda: home.example.isVisible() or not home.busy, timeout=20_000)
-    home.example.click()
-    qtbot.waitUntil(lambda: window.result.table is not None and len(window.result.table) > 0, timeout=60_000)
-    assert window.result.plan is not None
-    assert window.result.plan.title == "sgemm"
-    qtbot.waitUntil(lambda: home.last.session == window.result.session, timeout=20_000)
+    assert window.workspaces.current.spec.name == "home"
+    qtbot.waitUntil(lambda: home.aims[aim.example].isVisible(), timeout=20_000)
+    clicks = 0
+    press(qtbot, window, home.aims[aim.example])
+    clicks += 1
+    qtbot.waitUntil(lambda: window.result.best is not None and not window.bridge.activity.busy, timeout=120_000)
+    assert window.board.gpu.info.source == "simulated"
+    export = window.panels["inspector"].answer.export
+    qtbot.waitUntil(export.isEnabled, timeout=20_000)
+    press(qtbot, window, export)
+    clicks += 1
+    exports = own_data_folder / "exports"
+    qtbot.waitUntil(lambda: any(path.name == "receipt.json" for path in exports.rglob("*")), timeout=60_000)
+    assert clicks <= (2 if aim.example == "gemm.toml" else 3)
 
 
-def test_from_a_recording_the_example_goes_to_its_simulated_board(qtbot: QtBot, open_program: OpenProgram) -> None:
+@pytest.mark.parametrize("aim", AIMS, ids=lambda aim: aim.text)
+def test_one_click_leads_to_the_user_s_own(aim: Aim, qtbot: QtBot, open_program: OpenProgram) -> None:
+    window = ready(qtbot, open_program(FakeGpu(working)))
+    home = window.panels["home"]
+    qtbot.waitUntil(lambda: home.isVisible() and not home.busy, timeout=60_000)
+    press(qtbot, window, home.aims[aim.example].own)
+    if aim.action == "workspace_control":
+        assert window.workspaces.current.spec.name == "control"
+        return
+    qtbot.waitUntil(lambda: "editor" in window.side_windows.by_name, timeout=20_000)
+    editor = window.side_windows.by_name["editor"]
+    qtbot.waitUntil(lambda: editor.new_window is not None and editor.new_window.isVisible(), timeout=20_000)
+    wizard = editor.new_window
+    way = {"new_program": wizard.command, "new_specification": wizard.kernel}.get(aim.action, wizard.example)
+    assert wizard.ways.currentWidget() is way
+    if way is wizard.example:
+        table = "[operator]" if aim.action == "new_operator" else "[service]"
+        assert table in wizard.example.text.toPlainText()
+    editor.new_window.close()
+    editor.close()
+
+
+def test_the_program_starts_at_home_wherever_it_was_closed(qtbot: QtBot, open_program: OpenProgram) -> None:
+    window = open_program(FakeGpu(working)).window
+    window.workspaces.show_workspace("library")
+    window.close()
+    assert open_program(FakeGpu(working)).window.workspaces.current.spec.name == "home"
+
+
+def test_from_a_recording_a_try_goes_to_its_simulated_board(qtbot: QtBot, open_program: OpenProgram) -> None:
     window = ready(qtbot, open_program(FakeGpu(working, source="recorded"), speed=100.0))
     home = window.panels["home"]
-    qtbot.waitUntil(lambda: "recording runs no kernels" in home.example.sentence.text(), timeout=20_000)
-    home.example.click()
+    qtbot.waitUntil(lambda: home.isVisible() and not home.busy, timeout=60_000)
+    home.aims["gemm.toml"].click()
     qtbot.waitUntil(lambda: window.result.plan is not None, timeout=60_000)
     assert window.board.gpu.info.source == "simulated"
     assert window.result.plan is not None

@@ -62,7 +62,7 @@ def test_every_control_has_a_name_and_is_reached_by_the_keyboard(qtbot: QtBot, o
     window: MainWindow = open_program(FakeGpu(working)).window
     with qtbot.waitSignal(window.panels_loaded, timeout=20_000):
         pass
-    for name in ("shortcuts", "sensors", "settings", "about", "new_specification", "tour", "palette"):
+    for name in ("shortcuts", "sensors", "settings", "about", "new_specification", "palette"):
         window.actions_by_name[name].trigger()
     least = window.minimumSizeHint()
     assert least.width() <= 1000, "a laptop's 1366x768 with a panel of its own, and larger letters"
@@ -89,7 +89,6 @@ def test_every_control_has_a_name_and_is_reached_by_the_keyboard(qtbot: QtBot, o
     assert count > 100, "they were all looked at"
     assert not nameless, "\n".join(nameless)
     assert not unreached, "\n".join(unreached)
-    window.tour.end()
     window.palette_of_actions.close_it()
     qtbot.waitUntil(lambda: window.panels["control"].rows is not None, timeout=20_000)
     for name in window.panels:

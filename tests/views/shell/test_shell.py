@@ -1,4 +1,4 @@
-"""What is around the views: first steps, settings, about and diagnostics, the log."""
+"""What is around the views: settings, about and diagnostics, the log."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from fixtures.fakes import FakeGpu, working
 from fixtures.lab import ready
-from PySide6.QtCore import QPoint, QRect, QSize, Qt, QUrl
+from PySide6.QtCore import QUrl
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QDialog, QToolBar, QWidget
+from PySide6.QtWidgets import QDialog
 from pytestqt.qtbot import QtBot
 
 from app import __version__
@@ -23,56 +23,9 @@ from app.views.shared import theme
 from app.views.shared.widgets import lies_behind
 from app.views.shell.about import LICENCES, diagnostics, nameless
 from app.views.shell.log import Log, last_lines
-from app.views.shell.tour import place_beside
 
 Open = Callable[..., Any]
-DIRECT = Qt.FindChildOption.FindDirectChildrenOnly
 UUID = "GPU-0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0"
-
-
-def test_the_first_start_shows_the_steps_once(qtbot: QtBot, open_program: Open) -> None:
-    program = open_program()
-    program.offer_tour()
-    window = ready(qtbot, program)
-    tour = window.tour
-    assert tour is not None
-    assert tour.target is window.monitor
-    assert tour.step == 0
-    assert tour.next.hasFocus() or not window.isActiveWindow()
-    assert "Watch" in tour.next.accessibleDescription(), "it is read out with the focus"
-    window.actions_by_name["hold"].trigger()
-    assert not window.monitor.view.window_of_time.live, "nothing waits for the tour"
-
-    qtbot.keyClick(tour, Qt.Key.Key_Right)
-    assert (tour.step, tour.place.text()) == (1, "2 of 6")
-    assert window.workspaces.current.spec.name == "tune"
-    qtbot.keyClick(tour, Qt.Key.Key_Left)
-    assert tour.step == 0
-    assert window.workspaces.current.spec.name == "watch"
-    qtbot.keyClick(tour, Qt.Key.Key_Escape)
-    assert tour.step is None
-    window.actions_by_name["tour"].trigger()
-    assert tour.step == 0, "and again from the menu"
-    window.close()
-    again = open_program(FakeGpu(working))
-    again.offer_tour()
-    ready(qtbot, again)
-    assert again.window.tour is None
-
-
-def test_who_skips_the_first_steps_goes_on_where_they_began(qtbot: QtBot, open_program: Open) -> None:
-    program = open_program()
-    program.offer_tour()
-    window = ready(qtbot, program)
-    qtbot.waitUntil(lambda: window.panels.has("home"))
-    tour = window.tour
-    assert window.workspaces.current.spec.name == "watch"
-    qtbot.keyClick(tour.next, Qt.Key.Key_Return)
-    assert (tour.step, window.workspaces.current.spec.name) == (1, "tune"), "Return presses the button"
-    tour.skip.click()
-    assert tour.step is None
-    assert window.workspaces.current.spec.name == "home"
-    qtbot.waitUntil(lambda: window.panels["home"].isAncestorOf(window.focusWidget()), timeout=5_000)
 
 
 def test_tab_reaches_export_from_the_set_up_and_nothing_that_is_out_of_sight(qtbot: QtBot, open_program: Open) -> None:
@@ -84,7 +37,7 @@ def test_tab_reaches_export_from_the_set_up_and_nothing_that_is_out_of_sight(qtb
     )
     window.bridge.activity.stop()
     qtbot.waitUntil(lambda: not window.bridge.activity.busy, timeout=20_000)
-    export = window.bring_button("export")
+    export = window.panels["inspector"].answer.export
     qtbot.waitUntil(lambda: window.panels.has("table"))
     window.workspaces.go_to("tune")
     passed = []
@@ -93,85 +46,6 @@ def test_tab_reaches_export_from_the_set_up_and_nothing_that_is_out_of_sight(qtb
         passed.append(window.focusWidget())
     assert window.focusWidget() is export
     assert not [each.accessibleName() for each in passed if lies_behind(each)]
-
-
-def test_the_last_steps_tune_the_example_up_to_an_exported_configuration_by_keyboard(
-    qtbot: QtBot, open_program: Open, own_data_folder: Path
-) -> None:
-    window = ready(qtbot, open_program(speed=60.0))
-    window.actions_by_name["tour"].trigger()
-    tour = window.tour
-    for _ in range(4):
-        qtbot.keyClick(tour.next, Qt.Key.Key_Right)
-    assert tour.offer.text().replace("&", "") == "Tune the example"
-    qtbot.keyClick(tour.offer, Qt.Key.Key_Space)
-    assert tour.step == 5
-    assert tour.target.isVisible(), "the button that exports"
-    assert window.workspaces.current.spec.name == "tune"
-    qtbot.waitUntil(lambda: window.result.best is not None and tour.offer.isEnabled(), timeout=60_000)
-    assert window.focusWidget() is tour.offer, "the next key exports"
-    qtbot.keyClick(window.focusWidget(), Qt.Key.Key_Return)
-    exports = own_data_folder / "exports"
-    qtbot.waitUntil(lambda: any(path.is_file() for path in exports.rglob("*")), timeout=20_000)
-    assert tour.step is None
-    window.bridge.activity.stop()
-    qtbot.waitUntil(lambda: not window.bridge.activity.busy, timeout=30_000)
-
-
-@pytest.mark.parametrize("target", [(0, 100, 80, 56), (300, 600, 800, 110), (1200, 500, 70, 22), (600, 300, 40, 40)])
-@pytest.mark.parametrize("size", [(1280, 720), (1366, 768), (1920, 1080), (3840, 2160)])
-def test_a_card_lies_in_the_window_and_covers_nothing_of_what_it_points_at(
-    target: tuple[int, int, int, int], size: tuple[int, int]
-) -> None:
-    room, card = QRect(12, 60, size[0] - 24, size[1] - 72), QSize(340, 170)
-    at = QRect(place_beside(QRect(*target), card, room), card)
-    assert room.contains(at)
-    assert not at.intersects(QRect(*target))
-
-
-def on_top(window: QWidget, card: QWidget) -> bool:
-    """Nothing covers a card that floats over the window."""
-    rect = card.geometry()
-    seen = [window.childAt(corner) for corner in (rect.center(), rect.topLeft() + QPoint(12, 12))]
-    return all(each is not None and (each is card or card.isAncestorOf(each)) for each in seen)
-
-
-def test_the_tour_ends_where_the_user_goes_to_another_page(qtbot: QtBot, open_program: Open) -> None:
-    window = ready(qtbot, open_program(FakeGpu(working)))
-    window.actions_by_name["tour"].trigger()
-    assert window.tour.step == 0
-    window.workspaces.show_workspace("library")
-    qtbot.waitUntil(lambda: window.tour.step is None, timeout=5_000)
-    window.actions_by_name["tour"].trigger()
-    window.tour.go_on()
-    assert window.tour.step == 1, "its own steps change the page"
-    qtbot.wait(50)
-    assert window.tour.step == 1
-
-
-def test_the_tour_stays_above_what_comes_to_the_front_below_the_menus_and_off_its_target(
-    qtbot: QtBot, open_program: Open
-) -> None:
-    window = ready(qtbot, open_program(FakeGpu(working)))
-    for width, height in ((1920, 1080), (1280, 720), (700, 240)):
-        window.resize(width, height)
-        window.actions_by_name["wide_docks"].trigger()
-        window.actions_by_name["tour"].trigger()
-        tour = window.tour
-        for step in range(6):
-            assert tour.step == step
-            qtbot.wait(20)
-            assert window.rect().contains(tour.geometry())
-            assert tour.y() > max(bar.geometry().bottom() for bar in window.findChildren(QToolBar, options=DIRECT))
-            if height >= 720:
-                assert not tour.geometry().intersects(tour.frame), tour.title.text()
-                target = QRect(tour.target.mapTo(window, QPoint()), tour.target.size())
-                assert not tour.frame.isEmpty()
-                assert target.contains(tour.frame), "around what is seen of it"
-            for name in ("tune", "front", "front", "sessions"):  # once it is in front already
-                window.workspaces.go_to(name)
-                qtbot.waitUntil(lambda: on_top(window, window.tour), timeout=5_000)
-            tour.go_on()
 
 
 def test_settings_take_effect_are_kept_and_go_back(qtbot: QtBot, open_program: Open, own_data_folder: Path) -> None:

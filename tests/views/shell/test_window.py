@@ -26,7 +26,6 @@ from app.engine.results.state import SessionState
 from app.engine.session import events
 from app.engine.store.database import Store
 from app.views.shared import theme
-from app.views.shared.settings import Settings
 from app.views.shared.watched_boards import watched_gpu
 from app.views.shell.app import Program
 from app.views.shell.header import Badge
@@ -92,9 +91,9 @@ def test_the_window_is_made_in_several_turns(qtbot: QtBot, open_program: Open) -
 
 
 def test_no_panel_is_made_before_the_window_is_in_sight(qtbot: QtBot, open_program: Open) -> None:
-    Settings().workspace = "watch"
     program = open_program()
     assert set(program.window.panels) == {"traces"}, "which is the window's own"
+    program.window.workspaces.show_workspace("watch")
     with_panels(qtbot, program)
     program.window.hide()
     program.window.workspaces.show_workspace("library")
