@@ -426,7 +426,7 @@ class HomePanel(Panel):
             spacing=8,
         )
         self._content = QWidget()
-        self._columns = hbox((aims, 1), (self._past, 1), of=self._content, margins=0, spacing=28)
+        self._columns = hbox((aims, 11), (self._past, 12), of=self._content, margins=0, spacing=28)
         hbox(1, (self._content, 100), 1, of=self, margins=18)
         self._content.hide()  # until it is known what was done last: nothing moves under the pointer
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from textwrap import shorten
-from typing import Final
 
 from PySide6.QtCore import QObject, Signal, SignalInstance, Slot
 from PySide6.QtGui import QAction
@@ -19,7 +18,7 @@ from ..shared.settings import Settings
 from ..shared.tasks import LatestTask
 from ..shared.widgets import choose_folder, open_file
 
-_LINE: Final = 90  # characters of an entry
+_LINE, _TELLING = 80, 30  # characters of what an entry says: at most, and before a colon for that to be enough
 
 
 class FileMenus(QObject):
@@ -48,8 +47,10 @@ class FileMenus(QObject):
         for path in examples():
             if kind_of(path) != kind:
                 self._examples.addSection(kind := kind_of(path))
-            line = f"{path.stem.replace('_', ' ')}: {about(path)}"
-            self._offer(self._examples, path, shorten(line, _LINE, placeholder=" …").replace("&", "&&"))
+            line = about(path)
+            first, *_ = line.split(": ")
+            brief = shorten(first if len(first) > _TELLING else line, _LINE, placeholder=" …")
+            self._offer(self._examples, path, f"{path.stem.replace('_', ' ')}: {brief}".replace("&", "&&"), line)
         self._examples.addSection("Other boards")
         self._examples.addActions(self._beyond)
 
@@ -64,9 +65,9 @@ class FileMenus(QObject):
             self._recent.addSeparator()
             self._recent.addAction("Forget these").triggered.connect(self._settings.forget_recent)
 
-    def _offer(self, menu: QMenu, path: Path, text: str) -> None:
+    def _offer(self, menu: QMenu, path: Path, text: str, says: str = "") -> None:
         action = menu.addAction(text)
-        action.setStatusTip(f"Open {path}")
+        action.setStatusTip(says or f"Open {path}")
         action.setToolTip(plain_tip(str(path)))
         action.triggered.connect(lambda _=False: self.chosen.emit(path))
 

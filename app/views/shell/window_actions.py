@@ -160,6 +160,7 @@ def shortcut_table(specs: Sequence[ActionSpec]) -> dict[str, list[tuple[str, str
 def every_action(menu_bar: QMenuBar) -> list[tuple[str, QAction]]:
     """(path of menus, action) of all that a menu bar offers, submenus that are filled later included."""
     results: list[tuple[str, QAction]] = []
+    found: set[QAction] = set()
 
     def walk(path: str, actions: Sequence[QAction]) -> None:
         for action in actions:
@@ -168,7 +169,8 @@ def every_action(menu_bar: QMenuBar) -> list[tuple[str, QAction]]:
             if isinstance(menu, QMenu):
                 menu.aboutToShow.emit()  # those made on demand are made now
                 walk(f"{path} › {name}" if path else name, menu.actions())
-            elif not action.isSeparator() and action.isVisible():
+            elif not action.isSeparator() and action.isVisible() and action not in found:
+                found.add(action)  # once, though it may stand in several menus
                 results.append((path, action))
 
     walk("", menu_bar.actions())
