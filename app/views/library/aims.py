@@ -84,13 +84,13 @@ def places_of(gpu: Gpu, selectors: Sequence[tuple[str, str]]) -> dict[str, Place
 
 def expected_s(aim: Aim, selector: str, gpu: Gpu, stop: Event) -> float:
     """How long it takes on the board's clock, where `gpu` is shown; NaN if that is not known. Takes half a second."""
-    from ...engine.session.expected_time import expected_time_s  # imported late: Home is there before
     from ...engine.session.load import load_specification
+    from ...engine.session.trial_run import trial_time_s  # imported late: Home is there before
     from ...sensors.simulated.twin import load_twin
 
     twin = getattr(gpu, "twin", None) if selector == gpu.info.uuid else load_twin(selector.removeprefix(_SCHEME))
     try:
-        taken_s = None if twin is None else expected_time_s(load_specification(aim.path), twin, stop)
+        taken_s = None if twin is None else trial_time_s(load_specification(aim.path), twin, stop)
     except WattridgeError:
         taken_s = None
     return math.nan if taken_s is None else taken_s

@@ -22,7 +22,7 @@ _TRIED: Final = 64  # evaluations at least: some tenths of a second of this comp
 _FIRST: Final = 20  # which a search draws at random, and which say little of how long the later ones take
 
 
-def expected_time_s(spec: Specification, twin: Twin, stop: Event) -> float | None:
+def trial_time_s(spec: Specification, twin: Twin, stop: Event) -> float | None:
     """Predict the time of a session as its specification has it, within a third on the examples. Nothing is stored.
 
     Parameters
