@@ -540,6 +540,8 @@ class HomePanel(Panel):
         """Run its example on a simulated board, which is shown first."""
         boards = self._context.boards
         selector, _ = self._facts.places.get(aim.example, ("", ""))
+        if self._context.pool.open:
+            self._context.pool.leave()  # its boards are real
         if boards.find(selector) is boards.current:
             self.example_asked.emit(aim.path)
         elif selector:
