@@ -89,12 +89,17 @@ def test_at_the_very_first_start_there_are_the_aims_and_no_past(open_home: Calla
     assert home.files == []
 
 
-@pytest.mark.parametrize("name", twin_names())
-@pytest.mark.parametrize("aim", [aim for aim in AIMS if aim.example != "quick/program.toml"], ids=lambda aim: aim.text)
+TRIED = [
+    (aim, name)
+    for aim in AIMS
+    for name in twin_names()
+    if aim.example != "quick/program.toml" and aim.twin in ("", name)
+]
+
+
+@pytest.mark.parametrize(("aim", "name"), TRIED, ids=lambda value: getattr(value, "example", value))
 def test_a_try_takes_what_is_promised_within_a_third_on_the_board_s_own_clock(aim: Aim, name: str) -> None:
     """The speed divides it. A program is not promised: it takes the time of this computer."""
-    if aim.twin and aim.twin != name:
-        pytest.skip(f"{aim.text} is tried on {aim.twin} alone")
     gpu = SimulatedGpu(load_twin(name), clock=VirtualClock())
     promised_s = expected_s(aim, gpu.info.uuid, gpu, threading.Event())
     plan = plan_specification(load_specification(aim.path), gpu)
