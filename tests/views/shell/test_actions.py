@@ -223,3 +223,26 @@ def test_docks_move_hide_and_come_back(qtbot: QtBot, open_program: Open) -> None
         assert again.actions_by_name[f"toggle_{name}"].isChecked()
     assert watch.dockWidgetArea(docks["boards"]) == first
     assert tune.dockWidgetArea(docks["tune"]) == Qt.DockWidgetArea.LeftDockWidgetArea
+
+
+def test_operators_services_other_machines_and_the_pool_stand_in_the_menus_with_a_line_each(
+    qtbot: QtBot, open_program: Open
+) -> None:
+    window = ready(qtbot, open_program(FakeGpu(working)))
+    offered = [action for _, action in every_action(window.menuBar())]
+    assert len(set(offered)) == len(offered), "each once, though it stands among the examples too"
+    lines = {action.text().replace("&", ""): action.statusTip() for action in offered}
+    for name in ("Tune an operator…", "Tune a program…", "Tune a served model…", "Boards of another machine…"):
+        assert lines[name]
+    examples = window.actions_made.submenus["examples"].actions()
+    texts = [action.text() for action in examples]
+    for title in ("Kernels", "Operators", "Programs", "Served models and other services", "Other boards"):
+        assert title in texts
+    for start in ("gemm: ", "mm: Matrix product", "vllm: vLLM: how many sequences", "program: "):
+        assert any(text.startswith(start) for text in texts), start
+    beyond = texts[texts.index("Other boards") + 1 :]
+    assert [text.replace("&", "") for text in beyond] == [
+        "Boards of another machine…",
+        "Run on several boards…",
+        "Run on the boards of a pool…",
+    ]
