@@ -88,7 +88,7 @@ def take(folder: Path, size: str, specification: Path) -> None:
             path = folder / (f"{name}-{mode}.png" if kept else f"{name}-{mode}-{size}.png")
             window.grab().save(str(path))
 
-    for hint in ("traces", "front", "sessions"):
+    for hint in ("front", "sessions"):
         window.settings.note_said(f"hint_{hint}")  # no picture has the lines of a first time
     there: list[bool] = []
     window.panels_loaded.connect(lambda: there.append(True))

@@ -576,6 +576,8 @@ def watch_words(info: GpuInfo, real: Sequence[str]) -> str:
     if info.live:
         others = f" and {len(real) - 1} more" if len(real) > 1 else ""
         return f"{info.name}{others}: power, clocks, voltage and temperature, live."
+    if info.source == "recorded":
+        return f"Shown now is {shown}."
     if real:
         return f"{real[0]} is there; shown now is {shown}. Choose a board under Boards."
     return f"No NVIDIA GPU answers here: {shown} is shown in its place, live."

@@ -12,10 +12,8 @@ from ..shared import theme
 from ..shared.label import PlainLabel
 from ..shared.widgets import hbox
 from .host import Host
-from .panels import TRACES
 
 _HINTS: Final = {
-    TRACES: "Drag over a stretch for its mean power and energy; the wheel zooms, a double click follows again.",
     "front": "Click a point to choose it; Enter chooses the point at the cursor.",
     "sessions": "A double click opens a session; mark two or more to compare them.",
 }
@@ -62,7 +60,7 @@ class Hints(QObject):
     def _has_data(self, name: str) -> bool:
         if name == "sessions":
             return bool(self._host.panels[name].model.total)
-        return name == TRACES or bool(self._host.result.table)
+        return bool(self._host.result.table)
 
     def _give(self, panel: QWidget, name: str, words: str) -> None:
         layout = panel.layout()

@@ -275,6 +275,8 @@ def test_watching_names_the_board_that_is_there() -> None:
     real, simulated = FakeGpu(working, source="nvml", name="NVIDIA H200"), FakeGpu(working)
     assert "NVIDIA H200 and 3 more" in watch_words(real.info, ["NVIDIA H200"] * 4)
     assert "No NVIDIA GPU" in watch_words(simulated.info, [])
+    recorded = FakeGpu(working, source="recorded", name="NVIDIA H200")
+    assert watch_words(recorded.info, []) == "Shown now is the recorded NVIDIA H200."
     assert "NVIDIA H200 is there" in watch_words(simulated.info, ["NVIDIA H200"])
 
 
