@@ -93,6 +93,7 @@ class ResultBar(QToolBar):
     def _show_result(self) -> None:
         caption = self._result.caption
         self.caption.setText(f"Result: {caption}" if caption else _NONE, self._result.caveats)
+        self.caption.setAccessibleDescription(f"{caption or _NONE}. {self._result.caveats}".rstrip(". "))
 
     @Slot()
     def _show_queue(self) -> None:
