@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
 from ..shared.panel import Ending
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..tune.editor_window import SpecificationEditor
     from .doctor_window import Found
     from .services import Services
+    from .settings_window import SettingsWindow
 
 _W = TypeVar("_W", bound=QWidget)
 
@@ -30,6 +31,7 @@ class SideWindows(QObject):
     theme_chosen = Signal(str)
     fit_asked = Signal(object)  # Path of a log or a table, for the frequency model
     table_ready = Signal(object, object)  # Path and TableColumns, to be kept as a session
+    find_asked = Signal()
     reset_asked = Signal()  # the settings were reset: everything else goes back too
 
     def __init__(self, window: QWidget, services: Services, settings: Settings) -> None:
@@ -45,7 +47,12 @@ class SideWindows(QObject):
         """The user guide and every shortcut; at a page where one is named, with its heading after a '#'."""
         from .help import HelpWindow
 
-        made = self._made("help", lambda: HelpWindow(self._window))
+        def make() -> HelpWindow:
+            made = HelpWindow(self._window)
+            made.find_asked.connect(self.find_asked)
+            return made
+
+        made = self._made("help", make)
         if page:
             made.show_page(page)
         self._show(made)
@@ -127,8 +134,19 @@ class SideWindows(QObject):
         made.open(path)
         self._show(made)
 
-    def show_settings(self) -> None:
-        """What the window remembers."""
+    def setting_rows(self) -> dict[str, str]:
+        """The name of each row of the settings, and what it is."""
+        return {name: field.toolTip() for name, field in self._settings_window().rows().items()}
+
+    def show_settings(self, row: str = "") -> None:
+        """What the window remembers, the focus in the row of that name."""
+        made = self._settings_window()
+        made.show_settings()
+        self._show(made)
+        if row:
+            made.rows()[row].setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def _settings_window(self) -> SettingsWindow:
         from .settings_window import SettingsWindow
 
         def make() -> SettingsWindow:
@@ -138,9 +156,7 @@ class SideWindows(QObject):
             made.reset_asked.connect(self.reset_asked)
             return made
 
-        made = self._made("settings", make)
-        made.show_settings()
-        self._show(made)
+        return self._made("settings", make)
 
     def show_doctor(self, findings: Found | None = None) -> None:
         """What is missing or wrong on this machine: what was found already, else looked at now."""

@@ -34,7 +34,7 @@ from .live_traces import LiveTraces
 from .loading import Known, Loaded, Panels, QtTypes, load_panels
 from .log import open_log_folder
 from .notifications import BoardNews, Notifications
-from .palette import Palette
+from .palette import Entry, Palette
 from .panels import CHANNELS, INSPECTOR, PANELS, TRACES, WORKSPACES
 from .report_writer import ReportWriter
 from .services import Services
@@ -268,6 +268,7 @@ class MainWindow(QMainWindow, InParts):
         self.side_windows.shown.connect(self.wiring.adopt_window)
         self.side_windows.specification_ready.connect(self.open_specification)
         self.side_windows.theme_chosen.connect(self.set_theme)
+        self.side_windows.find_asked.connect(self.find_action)
         self.side_windows.reset_asked.connect(self.reset_everything)
         self.workspaces.changed.connect(self._in_sight_changed)
         self._in_sight_changed()
@@ -275,7 +276,7 @@ class MainWindow(QMainWindow, InParts):
         self.workspaces.settled.connect(self._panels_there)
 
     @cached_property
-    def palette_of_actions(self) -> Palette:
+    def search(self) -> Palette:
         """Created on first use."""
         return Palette(self)
 
@@ -585,11 +586,21 @@ class MainWindow(QMainWindow, InParts):
         self.say("Diagnostics copied: no UUID and no serial number is in them")
 
     def find_action(self) -> None:
-        """Open the palette, or close it."""
-        if self.palette_of_actions.isVisible():
-            self.palette_of_actions.close_it()
-        else:
-            self.palette_of_actions.open(every_action(self.menuBar()))
+        """Open the search over all that there is, or close it."""
+        from . import finding  # imported late: the window opens without the guide
+
+        if self.search.isVisible():
+            self.search.close_it()
+            return
+        self.activateWindow()  # the guide's window asks for it too
+        offered, store, beside = every_action(self.menuBar()), self.services.store, self.side_windows
+
+        def read() -> list[Entry]:
+            stored = finding.sessions(store.sessions(), self.open_session)
+            return [*stored, *finding.guide(beside.show_help)]
+
+        rows = finding.settings(beside.setting_rows(), beside.show_settings)
+        self.search.open([*finding.actions(offered), *finding.boards(self.boards, offered), *rows], read)
 
     # --- from start to end --------------------------------------------------------------------------------------------
 

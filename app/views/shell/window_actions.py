@@ -377,7 +377,9 @@ _VIEW = (
 )
 _GPU = (ActionSpec("gpus", "&Open", "&GPU", submenu=True),)
 _HELP = (
-    ActionSpec("palette", "&Find an action…", "&Help", "Ctrl+K", "Type a few letters of what you want"),
+    ActionSpec(
+        "palette", "&Find…", "&Help", "Ctrl+K", "Actions, sessions, boards, settings and the guide by a few letters"
+    ),
     ActionSpec("shortcuts", "&User guide and keys", "&Help", "F1", "The user guide, every key and what the mouse does"),
     ActionSpec("tour", "First &steps", "&Help", tip="Three steps: what is where, and what to do first"),
     ActionSpec(
