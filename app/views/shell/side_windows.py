@@ -17,6 +17,7 @@ from ..shared.watched_boards import WatchedBoard
 if TYPE_CHECKING:
     from ..tune.editor_window import SpecificationEditor
     from .doctor_window import Found
+    from .notices import Notices
     from .services import Services
     from .settings_window import SettingsWindow
 
@@ -34,9 +35,10 @@ class SideWindows(QObject):
     find_asked = Signal()
     reset_asked = Signal()  # the settings were reset: everything else goes back too
 
-    def __init__(self, window: QWidget, services: Services, settings: Settings) -> None:
+    def __init__(self, window: QWidget, services: Services, settings: Settings, notices: Notices) -> None:
         super().__init__(window)
         boards, self._keep_samples = services.boards, services.keep_samples
+        self._notices = notices
         self._window, self._boards, self._meters, self._settings = window, boards, services.meters, settings
         self.by_name: dict[str, QWidget] = {}  # those that were made
         self._wizard = OwnTurn(self, self._ask_new)
@@ -157,6 +159,12 @@ class SideWindows(QObject):
             return made
 
         return self._made("settings", make)
+
+    def show_notices(self) -> None:
+        """All that was reported."""
+        from .banner import NoticesWindow
+
+        self._show(self._made("notices", lambda: NoticesWindow(self._notices, self._window)))
 
     def show_doctor(self, findings: Found | None = None) -> None:
         """What is missing or wrong on this machine: what was found already, else looked at now."""
