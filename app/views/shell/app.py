@@ -172,7 +172,7 @@ class Program(QObject):
 
     @Slot(str, object)
     def _offer_findings(self, what: str, findings: Found) -> None:
-        self.window.notices.offer(what, "Show", lambda: self.window.side_windows.show_doctor(findings))
+        self.window.notices.warn(what, "Show", lambda: self.window.side_windows.show_doctor(findings))
         self.window.actions_by_name["doctor"].triggered.connect(lambda: self.window.notices.end(what))
 
     def show_fault(self, what: str) -> None:

@@ -123,13 +123,8 @@ class Notices(QObject):
         self._end([notice for notice in self.open if notice.severity is Severity.NEWS and notice.text != what])
         self._add(what, "", Severity.NEWS)
 
-    @Slot(str)
-    def warn(self, what: str, remedy: str = "") -> None:
-        """Report what lasts until `end`."""
-        self._add(what, remedy, Severity.LASTING)
-
-    def offer(self, what: str, button: str, do: Callable[[], object]) -> None:
-        """Report what lasts, with a button that does something about it, once."""
+    def warn(self, what: str, button: str = "", do: Callable[[], object] | None = None) -> None:
+        """Report what lasts until `end`, or until a button has done something about it."""
         self._add(what, "", Severity.LASTING, button, do)
 
     @Slot(str, str)
@@ -245,7 +240,7 @@ def offer_left_over(notices: Notices, left_over: LeftOver | None, gpu: Gpu, brid
         differences = "; ".join(left_over.differences(gpu)) or "it looks as before"
         what = f"A session that ended badly left {gpu.info.label} set ({differences})."
     label = "Unlock, default limit" if unknown else "Put back"
-    notices.offer(what, label, lambda: bridge.submit(Apply(uuid, reset=True, defaults=unknown)))
+    notices.warn(what, label, lambda: bridge.submit(Apply(uuid, reset=True, defaults=unknown)))
     notices.end_on(bridge.signal(SettingApplied), lambda event: event.board == uuid and not event.prior, what)
 
 
@@ -278,7 +273,7 @@ def offer_recovery(
     if not here and cut_off.purpose is not Purpose.ROOFLINE:
         what += f" It was measured on {cut_off.board}."
     label, do = ("Resume", resume_session) if resumed else ("Open", open_session)
-    notices.offer(what, label, lambda: do(cut_off.id))
+    notices.warn(what, label, lambda: do(cut_off.id))
     for roofline in (False, True):
         started = bridge.signal(SessionStarted, roofline=roofline)
         notices.end_on(started, lambda event: event.session == cut_off.id, what)

@@ -160,6 +160,7 @@ class SideWindows(QObject):
 
         return self._made("settings", make)
 
+    @Slot()
     def show_notices(self) -> None:
         """All that was reported."""
         from .banner import NoticesWindow

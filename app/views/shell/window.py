@@ -183,7 +183,7 @@ class MainWindow(QMainWindow, InParts):
         self.quit_bar, held = QuitBar(self.bridge), HeldLabel(self.boards)
         self.statusBar().setSizeGripEnabled(False)
         self.notices = Notices(self.isActiveWindow, self)
-        self.all_notices = button("Notices", "All that was reported, with the time of each", clicked=self._show_notices)
+        self.all_notices = button("Notices", "All that was reported, with the time of each")
         self.all_notices.setFlat(True)
         for widget in (self.all_notices, held):
             self.statusBar().addPermanentWidget(widget)
@@ -243,6 +243,7 @@ class MainWindow(QMainWindow, InParts):
     def _connect(self) -> None:
         self.notices.follow(self.bridge)
         self.notices.changed.connect(self._count_notices)
+        self.all_notices.clicked.connect(self.side_windows.show_notices)
         self.bridge.activity.changed.connect(self._activity_changed)
         self._activity_changed()
         self.quit_bar.confirmed.connect(self.close, Qt.ConnectionType.QueuedConnection)
@@ -453,10 +454,6 @@ class MainWindow(QMainWindow, InParts):
             from ...engine.models.fit.voltage import VoltageEstimate
 
             self.monitor.show_estimate(VoltageEstimate.of(*known.fit, known.board.gpu.info))
-
-    @Slot()
-    def _show_notices(self) -> None:
-        self.side_windows.show_notices()
 
     @Slot()
     def _count_notices(self) -> None:

@@ -637,7 +637,7 @@ def test_what_is_left_over_is_put_back_in_one_click(qtbot: QtBot) -> None:
     notices = Notices(lambda: True, line)
     banner = Banner(notices, line, QWidget())
     qtbot.addWidget(line)
-    notices.offer("This board was left set.", "Put back", lambda: done.append(1))
+    notices.warn("This board was left set.", "Put back", lambda: done.append(1))
     assert not banner.offered.isHidden()
     notices.fail("Something else", "do that")
     assert banner.offered.isHidden()

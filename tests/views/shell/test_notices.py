@@ -132,7 +132,7 @@ def test_one_is_in_the_way_and_all_can_be_read_with_their_times(room: Room, qtbo
 
 def test_a_notice_ends_wherever_it_is_among_them_and_its_offer_with_it(room: Room) -> None:
     notices, banner = room.notices, room.banner
-    notices.offer("a session was cut off", "Resume", lambda: None)
+    notices.warn("a session was cut off", "Resume", lambda: None)
     notices.fail("the disk is slow")
     notices.end("a session was cut off")
     assert banner.text == "the disk is slow"

@@ -114,7 +114,7 @@ def test_enter_opens_the_guide_at_the_heading(qtbot: QtBot, window: MainWindow) 
     page = window.side_windows.by_name["help"]
     assert isinstance(page, HelpWindow)
     assert page.text.textCursor().block().text() == "Which power source is used"
-    page.find.click()
+    page.search.click()
     assert window.search.isVisible(), "the guide has no search of its own"
 
 
