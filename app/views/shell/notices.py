@@ -157,7 +157,8 @@ class Notices(QObject):
         notice = Notice(what, remedy, severity, time.time(), severity.value, button=button, do=do)
         LOG.log(20 if severity is Severity.NEWS else 30, "%s", notice.words)
         for same in [each for each in self.all if each.words == notice.words and each.ended_s is None]:
-            notice.since_s = same.since_s
+            if same.severity is Severity.LASTING:
+                notice.since_s = same.since_s
             self.all.remove(same)
         self.all.append(notice)
         self._timer.start()

@@ -237,8 +237,11 @@ class Palette(QFrame):
             self._rows += rows
             self._found += entries
         self.found.addTopLevelItems(items)
+        bold = self.found.font()
+        bold.setBold(True)
         for head in heads:
             head.setFirstColumnSpanned(True)
+            head.setFont(0, bold)
 
     @Slot()
     def _explain(self, *_: object) -> None:
