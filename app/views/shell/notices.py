@@ -117,6 +117,11 @@ class Notices(QObject):
         self._add(what, remedy, Severity.FAILURE)
         self._look_at_disk()
 
+    @Slot(object)
+    def written(self, path: object) -> None:
+        """Report a file that was written."""
+        self.inform(f"Written: {path}")
+
     @Slot(str)
     def inform(self, what: str) -> None:
         """Report what needs no action, in place of the news before."""

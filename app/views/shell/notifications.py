@@ -81,7 +81,6 @@ class Notifications(QObject):
 class BoardNews(QObject):
     """Each ends with its cause."""
 
-    written = Signal(str)  # the file of a recording
     alarmed = Signal()
     known = Signal(object)  # Known, of a board that is shown from now on
 
@@ -105,7 +104,7 @@ class BoardNews(QObject):
 
     @Slot(object)
     def _listen_to(self, board: WatchedBoard) -> None:
-        board.recorder.saved.connect(self.written)
+        board.recorder.saved.connect(self._notices.written)
         board.recorder.failed.connect(self._notices.fail)
         board.recorder.changed.connect(self._recorder_changed)
         board.alarms.raised.connect(self._alarm_raised)

@@ -99,7 +99,7 @@ def best_fits(typed: str, entries: Iterable[Entry]) -> list[Fit]:
     return sorted(scored, key=itemgetter(0, 1, 2, 3), reverse=True)
 
 
-_SHOWN, _SHOWN_EACH = 60, 12  # of a group, while nothing is typed and then
+_SHOWN = 12  # of a group
 _PLACEHOLDER = "Find an action, a session, a board, a setting or a page of the guide"
 _WIDTH, _HEIGHT = 720, 460
 _STEPS = {Qt.Key.Key_Down: 1, Qt.Key.Key_Up: -1, Qt.Key.Key_PageDown: 10, Qt.Key.Key_PageUp: -10}
@@ -216,8 +216,7 @@ class Palette(QFrame):
         groups = {group: best_fits(typed, entries) for group, entries in self._entries.items()}
         fitting = [(group, fits) for group, fits in groups.items() if fits]
         fitting.sort(key=lambda item: item[1][0][:3], reverse=True)
-        most = _SHOWN_EACH if typed.strip() else _SHOWN
-        self._show_rows([(group, [fit[-1] for fit in fits[:most]]) for group, fits in fitting])
+        self._show_rows([(group, [fit[-1] for fit in fits[:_SHOWN]]) for group, fits in fitting])
         if self._rows:
             self.found.setCurrentItem(self._rows[0])
         else:

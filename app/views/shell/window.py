@@ -248,10 +248,9 @@ class MainWindow(QMainWindow, InParts):
         self._activity_changed()
         self.quit_bar.confirmed.connect(self.close, Qt.ConnectionType.QueuedConnection)
         self.boards.board_changed.connect(self._board_changed)
-        self.news.written.connect(self._written)
         self.news.alarmed.connect(self.traces.update)
         self.news.known.connect(self._show_known)
-        self.monitor.saved.connect(self._written)
+        self.monitor.saved.connect(self.notices.written)
         self.monitor.menu.said.connect(self.notices.inform)
         self.monitor.failed.connect(self.notices.fail)
         self.monitor.view.window_changed.connect(self._window_of_time_changed)
@@ -461,12 +460,8 @@ class MainWindow(QMainWindow, InParts):
         self.all_notices.setText(f"Notices ({count})" if (count := len(self.notices.problems)) else "Notices")
 
     @Slot(object)
-    def _written(self, path: Path | str) -> None:
-        self.notices.inform(f"Written: {path}")
-
-    @Slot(object)
     def _report_written(self, path: Path) -> None:
-        self._written(path)
+        self.notices.written(path)
         if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(path.resolve()))):
             self.notices.fail(f"Written: {path}; no browser could be started", "open the file with one")
 
