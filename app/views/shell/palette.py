@@ -84,16 +84,18 @@ def best_fits(typed: str, entries: Iterable[Entry]) -> list[Fit]:
     in_order = [re.compile("".join(f"[^{re.escape(letter)}]*{re.escape(letter)}" for letter in word)) for word in words]
     found: list[tuple[bool, int, int, Entry]] = []
     for place, entry in enumerate(entries):
-        ranks = (
-            all(f" {word}" in f" {entry.line}" for word in words),
-            all(word in entry.line for word in words),
-            all(pattern.match(entry.line) for pattern in in_order),
-            all(word in entry.all_words for word in words),
-        )
-        if any(ranks):
-            found.append((entry.enabled, -ranks.index(True), -place, entry))
+        line, all_words = entry.line, entry.all_words
+        if all(word in line for word in words):
+            rank = 3 if all(f" {word}" in f" {line}" for word in words) else 2
+        elif all(pattern.match(line) for pattern in in_order):
+            rank = 1
+        elif all(word in all_words for word in words):
+            rank = 0
+        else:
+            continue
+        found.append((entry.enabled, rank, -place, entry))
     scored = [
-        (enabled, rank == 0, (score(typed, entry.line) or 0.0) if rank > -3 else -1.0, place, entry)
+        (enabled, rank == 3, (score(typed, entry.line) or 0.0) if rank else -1.0, place, entry)
         for enabled, rank, place, entry in nlargest(_SCORED, found, key=itemgetter(0, 1, 2))
     ]
     return sorted(scored, key=itemgetter(0, 1, 2, 3), reverse=True)
