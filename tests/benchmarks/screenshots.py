@@ -129,7 +129,7 @@ def take(folder: Path, size: str, specification: Path) -> None:
     window.panels["roofline"].open(recordings / "h200-roofline-fp32.json.gz")
     window.monitor.view.set_length(600.0)
     rest(1.0)
-    window.banner.dismiss()
+    window.notices.dismiss()
     table = window.result.table
     if table is not None and len(table):
         window.result.select(int(table.values("energy_j").argmin()))

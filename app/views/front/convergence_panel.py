@@ -29,7 +29,7 @@ from ..plots.plot import DENSE, Box, FigureAxis, PlotNote, dress
 from ..plots.scatter import PointCloud
 from ..shared import theme
 from ..shared.context import Context
-from ..shared.current_result import CHOOSE, ResultCaption
+from ..shared.current_result import CHOOSE
 from ..shared.label import PlainLabel
 from ..shared.panel import Panel
 from ..shared.turns import OwnTurn
@@ -346,7 +346,6 @@ class ConvergencePanel(Panel):
         self._result = context.result
         self.history: History | None = None
         self.plot = ConvergencePlot()
-        self.caption = ResultCaption(self._result)
         self.plot.setMinimumHeight(140)
         self.evaluations = Toggle("Evaluations", "Over evaluations", "Draw over the number of evaluations")
         self.seconds = Toggle("Seconds", "Over seconds", _TIMED)
@@ -357,7 +356,6 @@ class ConvergencePanel(Panel):
         self.words = PlainLabel(_HOW, wrap=True, selectable=True, muted=True)
         self.words.setMinimumHeight(2 * self.words.fontMetrics().lineSpacing())  # the plot keeps its height
         vbox(
-            self.caption,
             hbox(PlainLabel("Over"), self.evaluations, self.seconds, 1),
             (self.plot, 1),
             self.words,

@@ -26,7 +26,7 @@ from ...engine.space.result_table import ResultTable
 from ...engine.specification.plan import SessionPlan
 from ..plots.colour_key import ColourKey, KeyMark
 from ..plots.parameter_bars import ParameterBars
-from ..shared.current_result import Indices, ResultCaption, RowFilter
+from ..shared.current_result import Indices, RowFilter
 from ..shared.label import PlainLabel, plain_tip
 from ..shared.panel import PanelInParts
 from ..shared.settings import Settings
@@ -156,7 +156,6 @@ class FrontPanel(PanelInParts):
         self._codings: Codings | None = None
         self.parallel: ParallelPlot | None = None
         self.slice: SliceView | None = None
-        self.caption = ResultCaption(context.result)
         self.figures = FigureChoices()
         self.show_menu = ShowMenu(Settings())
         yield
@@ -192,13 +191,12 @@ class FrontPanel(PanelInParts):
         grid = QGridLayout(self)
         grid.setContentsMargins(6, 6, 6, 6)
         grid.setVerticalSpacing(4)
-        grid.addWidget(self.caption, 0, 0, 1, 2)
-        grid.addWidget(self.figures, 1, 0, 1, 2)
-        grid.addWidget(self.pages, 2, 0)
-        grid.addWidget(self._beside, 2, 1)
-        grid.addLayout(hbox((self.count, 1), self.pages.bar), 3, 0, 1, 2)
-        grid.addWidget(self.bars, 4, 0, 1, 2)
-        grid.setRowStretch(2, 1)
+        grid.addWidget(self.figures, 0, 0, 1, 2)
+        grid.addWidget(self.pages, 1, 0)
+        grid.addWidget(self._beside, 1, 1)
+        grid.addLayout(hbox((self.count, 1), self.pages.bar), 2, 0, 1, 2)
+        grid.addWidget(self.bars, 3, 0, 1, 2)
+        grid.setRowStretch(1, 1)
         grid.setColumnStretch(0, 1)
         self.pages.setMinimumHeight(90)
         self.setMinimumSize(360, 260)

@@ -29,7 +29,7 @@ from ...engine.space.within_limits import broken, broken_in_words
 from ...engine.specification.plan import SessionPlan
 from ..shared import theme
 from ..shared.context import Context
-from ..shared.current_result import CHOOSE, CurrentResult, ResultCaption
+from ..shared.current_result import CHOOSE, CurrentResult
 from ..shared.label import PlainLabel, plain_tip
 from ..shared.panel import Panel
 from ..shared.record_model import NO_PARENT, AnyIndex
@@ -483,13 +483,12 @@ class TablePanel(Panel):
 
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
-        self.caption = ResultCaption(context.result)
         self.results = ResultsView(context.result)
         self.marked = MarkedBar(context.result)
         policy = self.marked.sizePolicy()
         policy.setRetainSizeWhenHidden(True)  # no row moves when rows are marked
         self.marked.setSizePolicy(policy)
-        vbox(self.caption, (self.results, 1), self.marked, of=self, margins=6)
+        vbox((self.results, 1), self.marked, of=self, margins=6)
         self.marked.only.toggled.connect(self.results.show_only_marked)
         self.subscribe(events.SessionStarted, self._session_started)
         self.subscribe(events.FiguresRestated, self._figures_restated)

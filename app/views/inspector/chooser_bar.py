@@ -16,7 +16,6 @@ from PySide6.QtWidgets import QMenu, QPushButton, QSlider, QWidget
 
 from ...engine.analysis import choosers
 from ...engine.analysis.costs import Costs, costs_of, values_of
-from ...engine.analysis.standing import standing
 from ...engine.analysis.tradeoff import Load
 from ...engine.models.arrays import Floats
 from ...engine.results.objectives import Objective
@@ -345,11 +344,11 @@ class ChooserBar(QWidget):
         self.load.look_again()
         result, chosen = self._result, self._result.chosen
         candidates = self._candidates(-1 if chosen is None else chosen)
-        if candidates is None or chosen is None or result.table is None or result.plan is None:
+        stands = result.standing() if candidates is not None else None
+        if candidates is None or chosen is None or stands is None:
             self.words.setText("")
         elif result.index < 0 and result.way:
             self.words.setText(_NOTHING_FITS)
         else:
-            stands = standing(result.table, result.plan.objective, chosen)
             texts = (*stands.sentences, per_year(candidates, chosen, self._settings.load))
             self.words.setText(" ".join(filter(None, texts)))

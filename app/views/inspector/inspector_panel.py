@@ -47,7 +47,7 @@ from PySide6.QtWidgets import (
 from ...engine.results.measurement import Configuration, Measurement, State
 from ...engine.specification.plan import SessionPlan
 from ..shared import theme
-from ..shared.current_result import PIN_NAMES, ResultCaption
+from ..shared.current_result import PIN_NAMES
 from ..shared.label import PlainLabel
 from ..shared.panel import PanelInParts
 from ..shared.settings import Settings
@@ -347,7 +347,6 @@ class InspectorPanel(PanelInParts):
         self.trace = OwnTracePlot(at_once=False)
         yield from self.trace.make_parts()
         self.trace.over_chosen.connect(self._show_trace)
-        self.caption = ResultCaption(context.result)
         self.title, self.pin = PlainLabel(wrap=True, selectable=True), QPushButton("&Pin")
         self.chooser, self.answer = ChooserBar(context, settings), AnswerBar(context, settings)
         yield
@@ -393,7 +392,6 @@ class InspectorPanel(PanelInParts):
         self._middle.addWidget(self.split)
         self._middle.setMinimumHeight(60)
         vbox(
-            self.caption,
             hbox((self.title, 1), self.pin),
             self.chooser,
             (self._middle, 1),

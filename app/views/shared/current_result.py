@@ -3,12 +3,11 @@
 `Choice`: which measurement is chosen, and how.
 
 `RowFilter`: which values of each parameter are looked at.
-
-`ResultCaption`: whose figures a view shows.
 """
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +16,6 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import numpy.typing as npt
 from PySide6.QtCore import QObject, Qt, Signal, Slot
-from PySide6.QtWidgets import QWidget
 
 from ...engine.results.objectives import BY_HAND
 from ...engine.results.state import SessionState
@@ -25,9 +23,9 @@ from ...engine.session import events
 from ...sensors.simulated.twin import not_shown
 from .bridge import EngineBridge
 from .captions import provenance
-from .label import ElidedLabel
 
 if TYPE_CHECKING:
+    from ...engine.analysis.standing import Standing
     from ...engine.space.result_table import ResultTable
     from ...engine.space.search_space import SearchSpace
     from ...engine.specification.plan import SessionPlan
@@ -125,6 +123,8 @@ class CurrentResult(QObject):
         self.clocks_mhz: tuple[float, float] | None = None
         self._ranges: dict[str, tuple[float, float] | None] = {}  # `clocks_mhz` by board
         self._board = ""
+        self._standing: tuple[ResultTable, int, int, Standing] | None = None
+        self.standing_took_s = 0.0  # the last time that it was found
         bridge.subscribe(events.SessionStarted, self._session_started)
         bridge.subscribe(events.FiguresRestated, self._figures_restated)
         bridge.subscribe(events.MeasurementsAdded | events.SessionChanged, self._note_best)
@@ -166,6 +166,20 @@ class CurrentResult(QObject):
         if self.index >= 0:
             return self.way or BY_HAND
         return str(self.plan.objective.goal) if self.plan is not None else ""
+
+    def standing(self) -> Standing | None:
+        """Where the measurement that is exported stands among those so far; found once for all views."""
+        from ...engine.analysis.standing import standing  # imported late: the window opens without it
+
+        table, plan, chosen = self.table, self.plan, self.chosen
+        if table is None or plan is None or chosen is None or chosen >= len(table):
+            return None
+        known, length = self._standing, len(table)
+        if known is None or known[0] is not table or known[1:3] != (length, chosen):
+            began = time.perf_counter()
+            known = self._standing = (table, length, chosen, standing(table, plan.objective, chosen))
+            self.standing_took_s = time.perf_counter() - began
+        return known[3]
 
     @Slot(int)
     def select(self, index: int, way: str | None = None, name: str = "", number: float = 0.0) -> None:
@@ -281,21 +295,3 @@ class CurrentResult(QObject):
         if event.progress.best_index != self.best:
             self.best = event.progress.best_index
             self.best_changed.emit()
-
-
-class ResultCaption(ElidedLabel):
-    """Names the current result, in one line over its figures; hidden before there is one."""
-
-    def __init__(self, result: CurrentResult, parent: QWidget | None = None) -> None:
-        super().__init__("", parent, muted=True)
-        self._result = result
-        self.setAccessibleName("The result that is shown here")
-        result.replaced.connect(self._show)
-        self._show()
-
-    @Slot()
-    def _show(self) -> None:
-        caption = self._result.caption
-        self.setText(caption, self._result.caveats)
-        self.setAccessibleDescription(f"{caption}. {self._result.caveats}".rstrip(". "))
-        self.setVisible(bool(caption))

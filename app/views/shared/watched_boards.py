@@ -443,6 +443,17 @@ class ShownReading(NamedTuple):
 
     time_ns: int
     values: dict[str, float]
+    power_name: str = ""  # the finest power of that instant: what "the power" of the board is
+
+    @property
+    def power_w(self) -> float:
+        """NaN if it is unknown."""
+        return self.values.get(self.power_name, math.nan)
+
+    def limit_w(self, gpu: Gpu) -> float:
+        """The power limit that the board reports, else the one that it had when it was opened; NaN if it has none."""
+        reported = self.values.get("power_limit_w", math.nan)
+        return (gpu.info.power_limit.current_w or math.nan) if math.isnan(reported) else reported
 
 
 class Beat(QObject):
@@ -468,8 +479,12 @@ class Beat(QObject):
         """The same object until there is a beat and a new reading."""
         appended, shown = self._readings.get(trace, (-1, ShownReading(0, {})))
         if trace not in self._fresh and appended != trace.appended:
-            appended, newest = trace.appended, trace.last_ns
-            shown = ShownReading(newest, trace.at(newest) if newest else {})
+            appended, newest, power = (
+                trace.appended,
+                trace.last_ns,
+                trace.power_name,
+            )  # before the values: it is in them
+            shown = ShownReading(newest, trace.at(newest) if newest else {}, power)
             self._readings[trace] = appended, shown
         self._fresh.add(trace)
         return shown

@@ -166,8 +166,8 @@ class Program(QObject):
 
     @Slot(str, object)
     def _offer_findings(self, what: str, findings: Found) -> None:
-        self.window.banner.offer(what, "Show", lambda: self.window.side_windows.show_doctor(findings))
-        self.window.actions_by_name["doctor"].triggered.connect(lambda: self.window.banner.withdraw(what))
+        self.window.notices.warn(what, "Show", lambda: self.window.side_windows.show_doctor(findings))
+        self.window.actions_by_name["doctor"].triggered.connect(lambda: self.window.notices.end(what))
 
     def show_fault(self, what: str) -> None:
         """A fault of the program, on any thread: one line over the traces; all of it is in the log."""

@@ -1,36 +1,35 @@
-"""`Banner`: what went wrong, with the remedy, at the bottom of the window. Never a box that has to be answered.
+"""`Banner`: the notice in sight, with its remedy, at the bottom of the window. Never a box that has to be answered.
 
-What a program that ended badly left behind, offered once at the start: a cut-off session, settings of a board.
+`NoticesWindow`: all of them, with the time of each.
 
 `QuitBar`: asks, in the window, whether what runs is to be ended with it, and what waits to be forgotten.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
 
-from PySide6.QtCore import QEvent, QObject, Qt, Signal, SignalInstance, Slot
-from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QStatusBar, QToolButton, QWidget
+from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QShowEvent
+from PySide6.QtWidgets import (
+    QDialog,
+    QFrame,
+    QHBoxLayout,
+    QHeaderView,
+    QSizePolicy,
+    QStatusBar,
+    QToolButton,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QWidget,
+)
 
-from ...engine.results.state import Purpose, SessionState
-from ...engine.session.events import Apply, EngineFault, SessionStarted, SettingApplied
-from ...sensors.gpu import Gpu
 from ..shared import theme
 from ..shared.bridge import EngineBridge
-from ..shared.captions import measured_words
-from ..shared.label import PlainLabel
-from ..shared.settings import Settings
-from ..shared.turns import timer
-from ..shared.widgets import button, hbox
+from ..shared.label import PlainLabel, plain_tip
+from ..shared.widgets import button, hbox, vbox
 from ..tune.queue_panel import named
-from .log import LOG
-
-if TYPE_CHECKING:
-    from ...engine.control.left_over import LeftOver
-    from ...engine.store.record import SessionRecord
-    from ..shared.bridge import EngineBridge
+from .notices import Notice, Notices, Severity
 
 
 class QuitBar(QFrame):
@@ -113,89 +112,26 @@ class QuitBar(QFrame):
             self.hide()
 
 
-_RECOVERY = "recovery"
-
-
-def offer_left_over(banner: Banner, left_over: LeftOver | None, gpu: Gpu, bridge: EngineBridge) -> None:
-    """Offer to restore, in one click, what a crash left set, until that is done wherever."""
-    if left_over is None or not left_over.unfinished:
-        return
-    uuid, unknown = gpu.info.uuid, bool(left_over.unreadable)
-    if unknown:
-        what = f"{gpu.info.label} may still be set, and its settings before are not known: {left_over.unreadable}."
-    else:
-        differences = "; ".join(left_over.differences(gpu)) or "it looks as before"
-        what = f"A session that ended badly left {gpu.info.label} set ({differences})."
-    label = "Unlock, default limit" if unknown else "Put back"
-    banner.offer(what, label, lambda: bridge.submit(Apply(uuid, reset=True, defaults=unknown)))
-    banner.withdraw_on(bridge.signal(SettingApplied), lambda event: event.board == uuid and not event.prior, what)
-
-
-def offer_recovery(
-    banner: Banner,
-    records: Sequence[SessionRecord],
-    board: str,
-    settings: Settings,
-    open_session: Callable[[int], None],
-    resume_session: Callable[[int], None],
-    bridge: EngineBridge,
-) -> None:
-    """Offer, once, the newest session that was running when its program ended; `board` is the label of the window's.
-
-    What is shown or continued otherwise is offered no more.
-    """
-    cut_off = next((record for record in records if record.state is SessionState.INTERRUPTED), None)
-    if cut_off is None:
-        return
-    mark = f"{cut_off.id} {cut_off.evaluated}"
-    if settings.said(_RECOVERY) == mark:
-        return
-    settings.note_said(_RECOVERY, mark)
-    what = (
-        f"Session {cut_off.id}, {cut_off.shown_name}, was running when the program ended: "
-        f"{measured_words(cut_off.evaluated, cut_off.budget, cut_off.timed)}, nothing of it is lost."
-    )
-    here = cut_off.purpose is Purpose.REPLAY or cut_off.board == board
-    resumed = here and cut_off.purpose is not Purpose.ROOFLINE
-    if not here and cut_off.purpose is not Purpose.ROOFLINE:
-        what += f" It was measured on {cut_off.board}."
-    label, do = ("Resume", resume_session) if resumed else ("Open", open_session)
-    banner.offer(what, label, lambda: do(cut_off.id))
-    for roofline in (False, True):
-        started = bridge.signal(SessionStarted, roofline=roofline)
-        banner.withdraw_on(started, lambda event: event.session == cut_off.id, what)
-
-
-_KEPT = 20
-_SEEN_MS = 15_000  # what needs no action goes once the window has been in use for so long
-
-
 class Banner(QFrame):
-    """Shows the newest message; closing it shows the one before. A message that is there already only moves up.
+    """It lies over the line below the window, left of what stays there: nothing moves when it comes and goes.
 
-    One stays until it is closed or its cause is gone (`withdraw`); one that only informs goes by itself (`inform`).
-
-    It lies over the line below the window, left of what stays there: nothing moves when it comes and goes. One that
-    needs several lines reaches up from there. What that line says meanwhile is seen for as long as it says so.
+    One that needs several lines reaches up from there. While that line says what an entry of a menu does, that is seen.
     """
 
-    def __init__(self, line: QStatusBar, stays: QWidget) -> None:
+    def __init__(self, notices: Notices, line: QStatusBar, stays: QWidget) -> None:
         super().__init__(line.window())
-        self._messages: list[tuple[str, str]] = []
-        self._line, self._stays = line, stays
-        self._informing: set[tuple[str, str]] = set()
-        self._seen = timer(self, self._let_go, _SEEN_MS, once=True)
+        self._notices, self._line, self._stays = notices, line, stays
+        self._shown: Notice | None = None
         self.setAccessibleName("Message")
         self.setObjectName("banner")
         self._text = PlainLabel(wrap=True, selectable=True)
         self._text.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self._offers: dict[tuple[str, str], tuple[str, Callable[[], None]]] = {}
-        self.offered = button("", clicked=self._accept_offer)
+        self.offered = button("", clicked=self._accept)
         self.offered.hide()
         self.close_button = QToolButton()
         self.close_button.setText("Dismiss")
         self.close_button.setAutoRaise(True)
-        self.close_button.clicked.connect(self.dismiss)
+        self.close_button.clicked.connect(notices.dismiss)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(10, 1, 6, 1)
         layout.addWidget(self._text, 1)
@@ -205,100 +141,51 @@ class Banner(QFrame):
             self,
             "#banner {{ background: {c.warning}; border: 1px solid {c.border}; }}",
             "#banner QLabel, #banner QToolButton {{ color: {c.warning_text}; background: transparent; }}",
+            "#banner[news=true] {{ background: {c.raised}; }}",
+            "#banner[news=true] QLabel, #banner[news=true] QToolButton {{ color: {c.text}; }}",
         )
         line.setMinimumHeight(max(self.close_button.sizeHint().height(), self.offered.sizeHint().height()) + 4)
         for item in (line, stays, line.window()):
             item.installEventFilter(self)
         line.messageChanged.connect(self._line_says)
+        notices.changed.connect(self._show)
         self.hide()
 
     @property
     def text(self) -> str:
         """What is shown; empty when nothing is."""
-        return self._text.text() if self._messages else ""
-
-    @Slot(object)
-    def show_fault(self, fault: EngineFault) -> None:
-        """Show a fault of the engine or of a view."""
-        self.show_message(fault.what, fault.remedy)
-
-    def show_message(self, what: str, remedy: str = "") -> None:
-        """Show one line: what happened, and the remedy. It is written to the log too."""
-        LOG.warning("%s%s", what, f" · {remedy}" if remedy else "")
-        if (what, remedy) in self._messages:
-            self._messages.remove((what, remedy))
-        self._messages = [*self._messages, (what, remedy)][-_KEPT:]
-        self._show()
-
-    def offer(self, what: str, label: str, do: Callable[[], None]) -> None:
-        """Show one line with a button that does something about it, once."""
-        self._offers[what, ""] = (label, do)
-        self.show_message(what)
-
-    @Slot(str)
-    def inform(self, what: str) -> None:
-        """Show one line that needs no action: it goes once the user has had the time to read it."""
-        self.show_message(what)
-        self._informing.add((what, ""))
-        self._wait_until_seen()
-
-    def withdraw(self, what: str, remedy: str = "") -> None:
-        """Remove a message whose cause no longer exists."""
-        if (what, remedy) in self._messages:
-            self._messages.remove((what, remedy))
-            self._show()
-        self._offers.pop((what, remedy), None)
-
-    def withdraw_on(self, signal: SignalInstance, is_over: Callable[[Any], bool], what: str) -> None:
-        """Withdraw a message with the first signal of which that is true."""
-        _Withdrawal(self, signal, is_over, what)
-
-    def _wait_until_seen(self) -> None:
-        if self._informing and self.window().isActiveWindow():
-            self._seen.start()
+        return "" if self._shown is None else self._text.text()
 
     @Slot()
-    def _let_go(self) -> None:
-        for what, remedy in self._informing:
-            self.withdraw(what, remedy)
-        self._informing.clear()
+    def _accept(self) -> None:
+        if self._shown is not None:
+            self._notices.accept(self._shown)
 
     @Slot()
-    def _accept_offer(self) -> None:
-        _, do = self._offers[self._messages[-1]]
-        self.dismiss()
-        do()
-
-    @Slot()
-    def dismiss(self) -> None:
-        """Close the newest message."""
-        if self._messages:
-            self.withdraw(*self._messages[-1])
-
     def _show(self) -> None:
-        if self._messages:
-            what, remedy = self._messages[-1]
-            more = f"  (+{len(self._messages) - 1} more)" if len(self._messages) > 1 else ""
-            self._text.setText((f"{what} · {remedy}" if remedy else what) + more)
-        offer = self._offers.get(self._messages[-1]) if self._messages else None
-        self.offered.setText("" if offer is None else offer[0])
-        self.offered.setVisible(offer is not None)
+        notice, before = self._notices.current, self._shown
+        self._shown = notice
+        if notice is not None:
+            others = len(self._notices.open) - 1
+            self._text.setText(notice.words + (f"  (+{others} more)" if others else ""))
+            self.offered.setText(notice.button)
+            self.setProperty("news", notice.severity is Severity.NEWS)
+            self.style().polish(self)
+        self.offered.setVisible(notice is not None and bool(notice.button))
         self._line.clearMessage()
         self._line_says("")
-        if self._messages:
+        if notice is not None and notice is not before:
             QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self._text, self._text.text()))
 
     @Slot(str)
     def _line_says(self, words: str) -> None:
-        self.setVisible(bool(self._messages) and not words)
+        self.setVisible(self._shown is not None and not words)
         self._place()
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
         """Follow the line that it lies over."""
         if event.type() in (QEvent.Type.Resize, QEvent.Type.Move):
             self._place()
-        elif event.type() == QEvent.Type.WindowActivate:
-            self._wait_until_seen()
         return False
 
     def _place(self) -> None:
@@ -308,16 +195,41 @@ class Banner(QFrame):
         self.raise_()
 
 
-class _Withdrawal(QObject):
-    """Withdraws a message once. A function that a signal holds would keep the banner, and its window, for ever."""
+class NoticesWindow(QDialog):
+    """Newest first: when, what and the remedy, and whether it is over. Stays beside the main window."""
 
-    def __init__(self, banner: Banner, signal: SignalInstance, is_over: Callable[[Any], bool], what: str) -> None:
-        super().__init__(banner)
-        self._banner, self._is_over, self._what = banner, is_over, what
-        signal.connect(self._hear)
+    def __init__(self, notices: Notices, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._notices = notices
+        self.setWindowTitle("Notices")
+        self.resize(820, 360)
+        self.list = QTreeWidget()
+        self.list.setAccessibleName("Notices, the newest first")
+        self.list.setHeaderLabels(("Since", "Notice", "Until"))
+        self.list.setRootIsDecorated(False)
+        self.list.setWordWrap(True)
+        self.list.header().setStretchLastSection(False)
+        for column, mode in enumerate(("ResizeToContents", "Stretch", "ResizeToContents")):
+            self.list.header().setSectionResizeMode(column, QHeaderView.ResizeMode[mode])
+        vbox(self.list, of=self)
+        notices.changed.connect(self._fill)
 
-    @Slot(object)
-    def _hear(self, sent: object) -> None:
-        if self._is_over(sent):
-            self._banner.withdraw(self._what)
-            self.deleteLater()
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._fill()
+
+    @Slot()
+    def _fill(self) -> None:
+        if not self.isVisible():
+            return
+        self.list.clear()
+        for notice in reversed(self._notices.all):
+            until = "" if notice.ended_s is None else _time(notice.ended_s)
+            item = QTreeWidgetItem([_time(notice.since_s), notice.words, until or "now"])
+            item.setToolTip(1, plain_tip(notice.words))
+            item.setDisabled(bool(until))
+            self.list.addTopLevelItem(item)
+
+
+def _time(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds):%H:%M:%S}"

@@ -5,7 +5,6 @@ What it says stands in every file that is exported. Ctrl+Z on it, or the button 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QSize, Qt, Slot
@@ -77,14 +76,13 @@ class ChoiceChip(QPushButton):
     @Slot()
     def _look(self) -> None:
         """Rank, and what it costs and saves."""
-        from ...engine.analysis.standing import chosen_words, standing  # the panels have it, long before
+        from ...engine.analysis.standing import chosen_words  # the panels have it, long before
 
-        result, chosen = self._result, self._result.chosen
-        if result.table is None or result.plan is None or chosen is None or chosen >= len(result.table):
+        result = self._result
+        stands = result.standing()
+        if stands is None:
             return
-        began = time.perf_counter()
-        stands = standing(result.table, result.plan.objective, chosen)
-        self._slowly.setInterval(max(_SLOW_MS, int(7000 * (time.perf_counter() - began))))
+        self._slowly.setInterval(max(_SLOW_MS, int(7000 * result.standing_took_s)))
         number = f"Measurement {stands.measurement}"
         head = f"{number}, {chosen_words(result.rule)}: {stands.rank_words} for {stands.objective}."
         self._say([number, result.rule, stands.rank_words, *stands.short], (head, *stands.sentences))

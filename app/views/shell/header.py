@@ -93,6 +93,7 @@ class ResultBar(QToolBar):
     def _show_result(self) -> None:
         caption = self._result.caption
         self.caption.setText(f"Result: {caption}" if caption else _NONE, self._result.caveats)
+        self.caption.setAccessibleDescription(f"{caption or _NONE}. {self._result.caveats}".rstrip(". "))
 
     @Slot()
     def _show_queue(self) -> None:
@@ -249,13 +250,10 @@ class Header(QToolBar):
         """Show the values of the present beat."""
         if not self.isVisible() or self.window().isMinimized():
             return
-        trace = self._boards.current.trace
-        now = shown_reading(trace).values
-        if not now:
-            return
+        now = shown_reading(self._boards.current.trace)
         for name, label in self.figures.items():
-            unit = CHANNELS[name].unit if name else "W"
-            label.setText(value_text(name or trace.power_name, unit, now.get(name or trace.power_name, math.nan)))
+            unit, value = (CHANNELS[name].unit, now.values.get(name, math.nan)) if name else ("W", now.power_w)
+            label.setText(value_text(name or now.power_name, unit, value))
         self.spark.refresh()
 
     @Slot(object)

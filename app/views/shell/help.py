@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import Qt, QUrl, Slot
+from PySide6.QtCore import Qt, QUrl, Signal, Slot
 from PySide6.QtGui import (
     QColor,
     QTextBlock,
@@ -59,6 +59,8 @@ def anchor_of(heading: str) -> str:
 class HelpWindow(QDialog):
     """The pages at the left, the open one at the right. Stays beside the main window; nothing waits for it."""
 
+    find_asked = Signal()  # the search of the main window, which finds pages and headings too
+
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setWindowTitle("Help")
@@ -79,8 +81,11 @@ class HelpWindow(QDialog):
             item.setData(_PAGE, _page_of(url))
         self.pages.currentItemChanged.connect(self._open_item)
         self.text.sourceChanged.connect(self._mark)
+        self.search = button("F&ind…", "Pages and headings, by their words (Ctrl+K)", self.find_asked.emit)
+        self.search.setAutoDefault(False)
+        self.search.setShortcut("Ctrl+K")
         left = QWidget()
-        vbox(hbox(self.back, self.forward), self.pages, of=left).setContentsMargins(6, 6, 0, 6)
+        vbox(hbox(self.back, self.forward, self.search), self.pages, of=left).setContentsMargins(6, 6, 0, 6)
         self._splitter = QSplitter()
         self._splitter.addWidget(left)
         self._splitter.addWidget(self.text)

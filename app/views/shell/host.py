@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from ..shared.settings import Settings
     from ..shared.watched_boards import WatchedBoard
     from ..watch.monitor_panel import MonitorPanel
-    from .banner import Banner
     from .copying import Copying
     from .file_menus import FileOpener
     from .live_traces import LiveTraces
     from .loading import Panels
+    from .notices import Notices
     from .report_writer import ReportWriter
     from .side_windows import SideWindows
     from .window_actions import Actions
@@ -32,7 +32,7 @@ class Host(Protocol):
     traces: LiveTraces
     monitor: MonitorPanel
     side_windows: SideWindows
-    banner: Banner
+    notices: Notices
     reports: ReportWriter
     copying: Copying
     file_opener: FileOpener
@@ -76,7 +76,5 @@ class Host(Protocol):
     def find_action(self) -> None: ...
 
     def copy_diagnostics(self) -> None: ...
-
-    def say(self, words: str) -> None: ...
 
     def close(self) -> bool: ...

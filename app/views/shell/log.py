@@ -1,4 +1,4 @@
-"""The window's log: what the banner showed, and faults of the program with their traceback, in the data folder."""
+"""The window's log: every notice, and faults of the program with their traceback, in the data folder."""
 
 from __future__ import annotations
 

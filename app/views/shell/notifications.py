@@ -1,11 +1,11 @@
 """`Notifications`: a message of the desktop for what happens while the user looks elsewhere.
 
-`BoardNews`: what the boards report by themselves: lost sensors, alarms, recordings; whichever of them is shown.
+`BoardNews`: notices of what the boards report by themselves: lost sensors, alarms, recordings; shown or not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QIcon
@@ -18,8 +18,8 @@ from ...sensors.trace.sampler import SensorEvent
 from ..shared.bridge import EngineBridge
 from ..shared.tasks import LatestTask
 from ..shared.watched_boards import WatchedBoard
-from .banner import Banner
 from .loading import known_of
+from .notices import Notices
 from .services import Services
 
 _SHOWN_MS = 10_000
@@ -28,27 +28,22 @@ _SHOWN_MS = 10_000
 class Notifications(QObject):
     """The icon in the tray appears with the first message, and stays while the window is open: a click opens it."""
 
-    def __init__(self, window: QWidget) -> None:
+    def __init__(self, window: QWidget, notices: Notices) -> None:
         super().__init__(window)
-        self._window = window
+        self._window, self._notices = window, notices
         self._tray: QSystemTrayIcon | None = None
-        self._otherwise: Callable[[str], None] = lambda _: None
-        self._in_passing: Callable[[str], None] = lambda _: None
         self._measuring = -1  # the session that was seen to measure: one that is opened has ended long ago
 
-    def follow(self, bridge: EngineBridge, otherwise: Callable[[str], None], in_passing: Callable[[str], None]) -> None:
-        """Announce the end of each session; `otherwise` shows the line if there is no tray.
-
-        Who looks at the window gets it `in_passing`.
-        """
-        self._otherwise, self._in_passing = otherwise, in_passing
+    def follow(self, bridge: EngineBridge) -> None:
+        """Announce the end of each session."""
         bridge.subscribe(events.MeasurementsAdded, self._measured)
         bridge.subscribe(events.SessionChanged, self._session_changed)
 
-    def show_message(self, text: str) -> bool:
-        """Show one line unless the window is the active one; False if it was not shown."""
+    @Slot(str)
+    def show_message(self, text: str) -> None:
+        """Show one line unless the window is the active one."""
         if self._window.isActiveWindow() or not QSystemTrayIcon.isSystemTrayAvailable():
-            return False
+            return
         if self._tray is None:
             self._tray = QSystemTrayIcon(QIcon(self._window.windowIcon()), self)
             self._tray.setToolTip("Wattridge")
@@ -56,7 +51,6 @@ class Notifications(QObject):
             self._tray.messageClicked.connect(self.bring_window)
             self._tray.show()
         self._tray.showMessage("Wattridge", text, self._window.windowIcon(), _SHOWN_MS)
-        return True
 
     @Slot(object)
     def _measured(self, event: events.MeasurementsAdded) -> None:
@@ -72,10 +66,8 @@ class Notifications(QObject):
         timed = f" and {progress.timed} timed" if progress.timed else ""
         measured = f"{counted(progress.evaluated, 'configuration')}{timed}"
         line = f"Session {progress.session} has ended: {measured} in {length}"
-        if self._window.isActiveWindow():
-            self._in_passing(line)
-        elif not self.show_message(line):
-            self._otherwise(line)
+        self._notices.inform(line)
+        self.show_message(line)
 
     @Slot()
     def bring_window(self) -> None:
@@ -87,19 +79,17 @@ class Notifications(QObject):
 
 
 class BoardNews(QObject):
-    """What is worth a line goes to the banner or, as `said`, below the window."""
+    """Each ends with its cause."""
 
-    said = Signal(str)
-    written = Signal(str)  # the file of a recording
     alarmed = Signal()
     known = Signal(object)  # Known, of a board that is shown from now on
 
     def __init__(
-        self, services: Services, banner: Banner, notifications: Notifications, actions: Mapping[str, QAction]
+        self, services: Services, notices: Notices, notifications: Notifications, actions: Mapping[str, QAction]
     ) -> None:
         super().__init__()
         boards = services.boards
-        self._services, self._boards, self._banner = services, boards, banner
+        self._services, self._boards, self._notices = services, boards, notices
         self._notifications, self._actions = notifications, actions
         self._failing: dict[tuple[WatchedBoard, str], str] = {}  # what of a board is not reported -> the message
         self._asking = LatestTask(self, self.known, services.bridge.report)
@@ -107,39 +97,39 @@ class BoardNews(QObject):
         boards.added.connect(self._listen_to)
         boards.removed.connect(self._board_removed)
         boards.board_changed.connect(self._board_changed)
-        boards.failed.connect(banner.show_message)
-        services.meters.failed.connect(banner.show_message)
+        boards.failed.connect(notices.fail)
+        services.meters.failed.connect(notices.fail)
         for board in boards.all:
             self._listen_to(board)
 
     @Slot(object)
     def _listen_to(self, board: WatchedBoard) -> None:
-        board.recorder.saved.connect(self.written)
-        board.recorder.failed.connect(self._banner.show_message)
+        board.recorder.saved.connect(self._notices.written)
+        board.recorder.failed.connect(self._notices.fail)
         board.recorder.changed.connect(self._recorder_changed)
         board.alarms.raised.connect(self._alarm_raised)
-        board.alarms.over.connect(self._banner.inform)
+        board.alarms.over.connect(self._notices.inform)  # who was away sees it all the same
 
     @Slot(object)
     def _board_removed(self, board: WatchedBoard) -> None:
         for of_board, what in list(self._failing):
             if of_board is board:
-                self._banner.withdraw(self._failing.pop((board, what)))
+                self._notices.end(self._failing.pop((board, what)))
 
     @Slot(object, object)
     def _sensor_event(self, board: WatchedBoard, event: SensorEvent) -> None:
         shown = board is self._boards.current
         message = event.message if shown else f"{board.gpu.info.label}: {event.message}"
-        self._banner.withdraw(self._failing.pop((board, event.what), ""))
+        self._notices.end(self._failing.pop((board, event.what), ""))
         if event.kind in ("lost", "failed"):
             self._failing[board, event.what] = message
-            self._banner.show_message(message)
+            self._notices.warn(message)
         else:
-            self.said.emit(message)
+            self._notices.inform(message)
 
     @Slot(str)
     def _alarm_raised(self, line: str) -> None:
-        self._banner.show_message(line)
+        self._notices.warn(line)
         self._notifications.show_message(line)
         self.alarmed.emit()
 

@@ -1,19 +1,24 @@
-"""`Palette`: type a few letters, press Return: every action of the window within reach (Ctrl+K).
+"""`Palette`: type a few letters, press Return: actions, sessions, boards, settings and the guide (Ctrl+K).
 
 How well typed letters fit a line of words: in order, best at the beginnings of words and side by side.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from heapq import nlargest
+from operator import itemgetter
 
 import shiboken6
 from PySide6.QtCore import QEvent, QObject, Qt, Slot
-from PySide6.QtGui import QAction, QFocusEvent, QKeyEvent, QKeySequence
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QFocusEvent, QKeyEvent
 from PySide6.QtWidgets import QFrame, QHeaderView, QLineEdit, QTreeWidget, QTreeWidgetItem, QWidget
 
 from ..shared import theme
 from ..shared.label import PlainLabel
+from ..shared.tasks import LatestTask
 from ..shared.widgets import vbox
 
 _STARTS, _BESIDE, _PLAIN = 6.0, 4.0, 1.0  # points of a letter: it begins a word, stands beside the last one, neither
@@ -47,8 +52,58 @@ def _step(line: str, before: int, place: int) -> float:
     return (_STARTS if starts else _BESIDE if beside else _PLAIN) - _GAP * (place - before - 1)
 
 
-_SHOWN = 60
-_WIDTH, _HEIGHT = 620, 380
+@dataclass(slots=True)
+class Entry:
+    """One thing that is found, and what is done with it."""
+
+    group: str
+    name: str
+    beside: str  # where it belongs: a path of menus, a board and a day, a page of the guide
+    do: Callable[[], object]
+    says: str = ""  # below the list, while it is marked
+    words: str = ""  # by which it is found too
+    keys: str = ""
+    enabled: bool = True
+    line: str = field(init=False)
+    all_words: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.line = self.name.removeprefix(TICKED).casefold()
+        self.all_words = f"{self.line} {self.beside} {self.says} {self.words}".casefold()
+
+
+TICKED = "✓ "
+_SCORED = 60  # of a group: to score takes longer than to find
+Fit = tuple[bool, bool, float, int, Entry]  # can be done, begins with all words, points, minus its place in the group
+
+
+def best_fits(typed: str, entries: Iterable[Entry]) -> list[Fit]:
+    """Those of one group that fit, the best first: those whose words begin as typed come first, those with
+    the letters in their description alone last."""
+    words = typed.casefold().split()
+    in_order = [re.compile("".join(f"[^{re.escape(letter)}]*{re.escape(letter)}" for letter in word)) for word in words]
+    found: list[tuple[bool, int, int, Entry]] = []
+    for place, entry in enumerate(entries):
+        line, all_words = entry.line, entry.all_words
+        if all(word in line for word in words):
+            rank = 3 if all(f" {word}" in f" {line}" for word in words) else 2
+        elif all(pattern.match(line) for pattern in in_order):
+            rank = 1
+        elif all(word in all_words for word in words):
+            rank = 0
+        else:
+            continue
+        found.append((entry.enabled, rank, -place, entry))
+    scored = [
+        (enabled, rank == 3, (score(typed, entry.line) or 0.0) if rank else -1.0, place, entry)
+        for enabled, rank, place, entry in nlargest(_SCORED, found, key=itemgetter(0, 1, 2))
+    ]
+    return sorted(scored, key=itemgetter(0, 1, 2, 3), reverse=True)
+
+
+_SHOWN = 12  # of a group
+_PLACEHOLDER = "Find an action, a session, a board, a setting or a page of the guide"
+_WIDTH, _HEIGHT = 720, 460
 _STEPS = {Qt.Key.Key_Down: 1, Qt.Key.Key_Up: -1, Qt.Key.Key_PageDown: 10, Qt.Key.Key_PageUp: -10}
 _KEYS = (*_STEPS, Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Escape)
 
@@ -59,19 +114,21 @@ class Palette(QFrame):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self._window = parent
-        self._actions: list[tuple[str, QAction]] = []
+        self._entries: dict[str, list[Entry]] = {}  # by group
+        self._later: list[Entry] = []  # of those that take time to read
         self._came_from: QWidget | None = None
-        self._found: list[QAction] = []
-        self._rows: list[QTreeWidgetItem] = []  # of the list, the best fit first
+        self._found: list[Entry] = []
+        self._rows: list[QTreeWidgetItem] = []  # of the list, the best fit first; without the groups' names
+        self._reading = LatestTask(self, self._read)
         self.setObjectName("palette")
         self.setFrameShape(QFrame.Shape.StyledPanel)
         self.setAutoFillBackground(True)
         self.typed = QLineEdit()
-        self.typed.setPlaceholderText("Find an action")
-        self.typed.setAccessibleName("Find an action")
+        self.typed.setPlaceholderText(_PLACEHOLDER)
+        self.typed.setAccessibleName(_PLACEHOLDER)
         self.typed.setClearButtonEnabled(True)
         self.found = QTreeWidget()
-        self.found.setAccessibleName("Actions found")
+        self.found.setAccessibleName("What was found")
         self.found.setColumnCount(3)
         self.found.setHeaderHidden(True)
         self.found.setRootIsDecorated(False)
@@ -97,11 +154,12 @@ class Palette(QFrame):
         )
         self.hide()
 
-    def open(self, actions: Sequence[tuple[str, QAction]]) -> None:
-        """Offer these actions, each with the path of its menus."""
+    def open(self, entries: Sequence[Entry], read_later: Callable[[], list[Entry]]) -> None:
+        """Offer these entries, and those that are read meanwhile on another thread."""
         window = self._window
         self._came_from = window.focusWidget()
-        self._actions = list(actions)
+        self._keep(entries)
+        self._reading.run(lambda _stop: read_later())
         self.typed.clear()
         self._search("")
         width = min(_WIDTH, window.width() - 20)
@@ -115,8 +173,9 @@ class Palette(QFrame):
         if not self.isVisible():
             return
         self.hide()
-        self._show_rows([], [])
-        self._actions.clear()
+        self._reading.cancel()
+        self._show_rows([])
+        self._entries.clear()
         came_from, self._came_from = self._came_from, None
         if came_from is not None and shiboken6.isValid(came_from) and came_from.isVisible():
             came_from.setFocus()
@@ -129,53 +188,69 @@ class Palette(QFrame):
     @Slot()
     def run_chosen(self, *_: object) -> None:
         """Do what is marked."""
-        action = self._marked()
-        if action is not None and action.isEnabled():
+        entry = self._marked()
+        if entry is not None and entry.enabled:
             self.close_it()
-            action.trigger()
+            entry.do()
 
-    def _marked(self) -> QAction | None:
+    def _marked(self) -> Entry | None:
         item = self.found.currentItem()
-        action = self._found[self._rows.index(item)] if item in self._rows else None
-        return action if action is not None and shiboken6.isValid(action) else None
+        return self._found[self._rows.index(item)] if item in self._rows else None
+
+    def _keep(self, entries: Iterable[Entry]) -> None:
+        self._entries = {}
+        for entry in (*entries, *self._later):
+            self._entries.setdefault(entry.group, []).append(entry)
+
+    @Slot(object)
+    def _read(self, later: list[Entry]) -> None:
+        """What was read meanwhile is among it from now on; what was marked by hand stays so."""
+        before = {id(entry) for entry in self._later}
+        self._later = later
+        self._keep([entry for entries in self._entries.values() for entry in entries if id(entry) not in before])
+        marked = self._marked() if self._rows and self.found.currentItem() is not self._rows[0] else None
+        self._search(self.typed.text())
+        if marked in self._found:
+            self.found.setCurrentItem(self._rows[self._found.index(marked)])
 
     @Slot(str)
     def _search(self, typed: str) -> None:
-        fits = []
-        self._actions = [(path, action) for path, action in self._actions if shiboken6.isValid(action)]
-        for place, (path, action) in enumerate(self._actions):  # a menu may have been filled again meanwhile
-            name = _name(action)
-            points = score(typed, name)
-            if points is None and _all_in(typed, f"{path} {name} {action.statusTip()}"):
-                points = -1.0  # in its description only: after those with it in their name
-            if points is not None:
-                fits.append((action.isEnabled(), points, -place, path, action))
-        fits.sort(key=lambda fit: fit[:3], reverse=True)
-        rows = []
-        for enabled, _, _, path, action in fits[:_SHOWN]:
-            keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-            ticked = "✓ " if action.isCheckable() and action.isChecked() else ""
-            item = QTreeWidgetItem([ticked + _name(action), path, keys])
-            item.setDisabled(not enabled)
-            rows.append(item)
-        self._show_rows(rows, [fit[-1] for fit in fits[:_SHOWN]])
-        if rows:
-            self.found.setCurrentItem(rows[0])
+        groups = {group: best_fits(typed, entries) for group, entries in self._entries.items()}
+        fitting = [(group, fits) for group, fits in groups.items() if fits]
+        fitting.sort(key=lambda item: item[1][0][:3], reverse=True)
+        self._show_rows([(group, [fit[-1] for fit in fits[:_SHOWN]]) for group, fits in fitting])
+        if self._rows:
+            self.found.setCurrentItem(self._rows[0])
         else:
-            self.says.setText("No action of that name")
+            self.says.setText("Nothing of that name")
 
-    def _show_rows(self, rows: list[QTreeWidgetItem], actions: list[QAction]) -> None:
-        """The actions are kept beside the items, not in them: Qt would keep the address of what is gone."""
+    def _show_rows(self, groups: Sequence[tuple[str, list[Entry]]]) -> None:
         self._rows, self._found = [], []
         self.found.clear()
-        self._rows, self._found = rows, actions
-        self.found.addTopLevelItems(rows)
+        items, heads = [], []
+        for group, entries in groups:
+            heads.append(QTreeWidgetItem([group]))
+            heads[-1].setFlags(Qt.ItemFlag.NoItemFlags)
+            rows = [QTreeWidgetItem([entry.name, entry.beside, entry.keys]) for entry in entries]
+            for row, entry in zip(rows, entries, strict=True):
+                row.setDisabled(not entry.enabled)
+            items += [heads[-1], *rows]
+            self._rows += rows
+            self._found += entries
+        self.found.addTopLevelItems(items)
+        bold = self.found.font()
+        bold.setBold(True)
+        for head in heads:
+            head.setFirstColumnSpanned(True)
+            head.setFont(0, bold)
 
     @Slot()
     def _explain(self, *_: object) -> None:
-        action = self._marked()
-        if action is not None:
-            self.says.setText(action.statusTip() + ("" if action.isEnabled() else " · not available now"))
+        entry = self._marked()
+        if entry is not None:
+            self.says.setText(entry.says + ("" if entry.enabled else " · not available now"))
+            words = f"{entry.name}, {entry.group}, {entry.beside}"
+            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self.typed, words))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """The keys of the line move through the list."""
@@ -204,11 +279,3 @@ class Palette(QFrame):
             self.found.setCurrentItem(
                 self._rows[(index + by) % count if abs(by) == 1 else min(max(index + by, 0), count - 1)]
             )
-
-
-def _all_in(typed: str, words: str) -> bool:
-    return all(word in words.casefold() for word in typed.casefold().split())
-
-
-def _name(action: QAction) -> str:
-    return action.text().replace("&", "")

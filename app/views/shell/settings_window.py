@@ -11,6 +11,7 @@ from PySide6.QtWidgets import (
     QDialog,
     QFormLayout,
     QGroupBox,
+    QLabel,
     QWidget,
 )
 
@@ -69,6 +70,11 @@ class SettingsWindow(QDialog):
         self.colours.setCurrentIndex(self.colours.findData(self._settings.theme))
         self.samples.setValue(self._settings.samples_mb)
         self.load.look_again()
+
+    def rows(self) -> dict[str, QWidget]:
+        """What is set in each row, by the row's name."""
+        labels = (label for label in self.findChildren(QLabel) if label.buddy() is not None)
+        return {label.text().replace("&", ""): label.buddy() for label in labels}
 
     @Slot()
     def _colours_chosen(self) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
 from ..shared.panel import Ending
@@ -17,7 +17,9 @@ from ..shared.watched_boards import WatchedBoard
 if TYPE_CHECKING:
     from ..tune.editor_window import SpecificationEditor
     from .doctor_window import Found
+    from .notices import Notices
     from .services import Services
+    from .settings_window import SettingsWindow
 
 _W = TypeVar("_W", bound=QWidget)
 
@@ -30,11 +32,13 @@ class SideWindows(QObject):
     theme_chosen = Signal(str)
     fit_asked = Signal(object)  # Path of a log or a table, for the frequency model
     table_ready = Signal(object, object)  # Path and TableColumns, to be kept as a session
+    find_asked = Signal()
     reset_asked = Signal()  # the settings were reset: everything else goes back too
 
-    def __init__(self, window: QWidget, services: Services, settings: Settings) -> None:
+    def __init__(self, window: QWidget, services: Services, settings: Settings, notices: Notices) -> None:
         super().__init__(window)
         boards, self._keep_samples = services.boards, services.keep_samples
+        self._notices = notices
         self._window, self._boards, self._meters, self._settings = window, boards, services.meters, settings
         self.by_name: dict[str, QWidget] = {}  # those that were made
         self._wizard, self._begun = OwnTurn(self, self._ask_new), ("", "")
@@ -45,7 +49,12 @@ class SideWindows(QObject):
         """The user guide and every shortcut; at a page where one is named, with its heading after a '#'."""
         from .help import HelpWindow
 
-        made = self._made("help", lambda: HelpWindow(self._window))
+        def make() -> HelpWindow:
+            made = HelpWindow(self._window)
+            made.find_asked.connect(self.find_asked)
+            return made
+
+        made = self._made("help", make)
         if page:
             made.show_page(page)
         self._show(made)
@@ -128,8 +137,19 @@ class SideWindows(QObject):
         made.open(path)
         self._show(made)
 
-    def show_settings(self) -> None:
-        """What the window remembers."""
+    def setting_rows(self) -> dict[str, str]:
+        """The name of each row of the settings, and what it is."""
+        return {name: field.toolTip() for name, field in self._settings_window().rows().items()}
+
+    def show_settings(self, row: str = "") -> None:
+        """What the window remembers, the focus in the row of that name."""
+        made = self._settings_window()
+        made.show_settings()
+        self._show(made)
+        if row:
+            made.rows()[row].setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def _settings_window(self) -> SettingsWindow:
         from .settings_window import SettingsWindow
 
         def make() -> SettingsWindow:
@@ -139,9 +159,14 @@ class SideWindows(QObject):
             made.reset_asked.connect(self.reset_asked)
             return made
 
-        made = self._made("settings", make)
-        made.show_settings()
-        self._show(made)
+        return self._made("settings", make)
+
+    @Slot()
+    def show_notices(self) -> None:
+        """All that was reported."""
+        from .banner import NoticesWindow
+
+        self._show(self._made("notices", lambda: NoticesWindow(self._notices, self._window)))
 
     def show_doctor(self, findings: Found | None = None) -> None:
         """What is missing or wrong on this machine: what was found already, else looked at now."""

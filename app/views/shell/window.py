@@ -23,8 +23,8 @@ from ..shared.settings import Settings
 from ..shared.tasks import LatestTask
 from ..shared.turns import Frames, InParts
 from ..shared.watched_boards import WatchedBoard
-from ..shared.widgets import lies_behind, save_file, vbox
-from .banner import Banner, QuitBar, offer_left_over, offer_recovery
+from ..shared.widgets import button, lies_behind, save_file, vbox
+from .banner import Banner, QuitBar
 from .copying import Copying
 from .file_menus import FileMenus, FileOpener
 from .header import BoardMenu, Header, HeldLabel, ResultBar
@@ -33,8 +33,9 @@ from .host import Host
 from .live_traces import LiveTraces
 from .loading import Known, Loaded, Panels, QtTypes, load_panels
 from .log import open_log_folder
+from .notices import Notices, offer_left_over, offer_recovery
 from .notifications import BoardNews, Notifications
-from .palette import Palette
+from .palette import Entry, Palette
 from .panels import CHANNELS, INSPECTOR, PANELS, TRACES, WORKSPACES
 from .report_writer import ReportWriter
 from .services import Services
@@ -77,7 +78,8 @@ def handlers_of(window: Host) -> dict[str, Handler]:
         "strip": window.show_strip,
         "narrow_docks": lambda _: places.share(_NARROW),
         "wide_docks": lambda _: places.share(_WIDE),
-        "dismiss": lambda _: window.banner.dismiss(),
+        "dismiss": lambda _: window.notices.dismiss(),
+        "notices": lambda _: beside.show_notices(),
         "full_screen": window.set_full_screen,
         INSPECTOR: window.show_inspector,
         "live_traces": places.set_strip,
@@ -180,11 +182,15 @@ class MainWindow(QMainWindow, InParts):
         yield
         self.quit_bar, held = QuitBar(self.bridge), HeldLabel(self.boards)
         self.statusBar().setSizeGripEnabled(False)
-        self.statusBar().addPermanentWidget(held)
-        self.banner = Banner(self.statusBar(), held)
+        self.notices = Notices(self.isActiveWindow, self)
+        self.all_notices = button("Notices", "All that was reported, with the time of each")
+        self.all_notices.setFlat(True)
+        for widget in (self.all_notices, held):
+            self.statusBar().addPermanentWidget(widget)
+        self.banner = Banner(self.notices, self.statusBar(), self.all_notices)
         self.confirm_bar = ConfirmBar(self.boards, self._control_in_sight)
-        self.notifications = Notifications(self)
-        self.side_windows = SideWindows(self, self.services, self.settings)
+        self.notifications = Notifications(self, self.notices)
+        self.side_windows = SideWindows(self, self.services, self.settings, self.notices)
         self.reports = ReportWriter(self.services, self.settings, self)
         self.copying = Copying(self.panels, self.services.context, lambda: self.monitor.view.window_of_time.length_s)
         self.file_opener = FileOpener(self)
@@ -193,7 +199,7 @@ class MainWindow(QMainWindow, InParts):
         yield
         self._make_actions()
         yield
-        self.news = BoardNews(self.services, self.banner, self.notifications, self.actions_by_name)
+        self.news = BoardNews(self.services, self.notices, self.notifications, self.actions_by_name)
         self.wiring = Wiring(self, self)
         self.hints = Hints(self, self)
         self.panels.add(TRACES, self.monitor)
@@ -237,39 +243,39 @@ class MainWindow(QMainWindow, InParts):
         self.files = FileMenus(self, self.settings, submenus["recent"], submenus["examples"], beyond)
 
     def _connect(self) -> None:
-        self.bridge.subscribe(events.EngineFault, self.banner.show_fault)
-        self.bridge.resolved.connect(self.banner.withdraw)
+        self.notices.follow(self.bridge)
+        self.notices.changed.connect(self._count_notices)
+        self.all_notices.clicked.connect(self.side_windows.show_notices)
         self.bridge.activity.changed.connect(self._activity_changed)
         self._activity_changed()
         self.quit_bar.confirmed.connect(self.close, Qt.ConnectionType.QueuedConnection)
         self.boards.board_changed.connect(self._board_changed)
-        self.news.said.connect(self.say)
-        self.news.written.connect(self._written)
         self.news.alarmed.connect(self.traces.update)
         self.news.known.connect(self._show_known)
-        self.monitor.saved.connect(self._written)
-        self.monitor.menu.said.connect(self.say)
-        self.monitor.failed.connect(self.banner.show_message)
+        self.monitor.saved.connect(self.notices.written)
+        self.monitor.menu.said.connect(self.notices.inform)
+        self.monitor.failed.connect(self.notices.fail)
         self.monitor.view.window_changed.connect(self._window_of_time_changed)
         self.traces.strip.view.menu_asked.connect(self._open_strip_menu)
         self.traces.first_frame.connect(self._load_panels, Qt.ConnectionType.QueuedConnection)
-        self.notifications.follow(self.bridge, self.banner.inform, self.say)
+        self.notifications.follow(self.bridge)
         self.files.chosen.connect(self.open_specification)
-        self.reports.started.connect(self.statusBar().showMessage)
+        self.reports.started.connect(self.notices.inform)
         self.reports.written.connect(self._report_written)
-        self.reports.failed.connect(self.banner.show_message)
-        self.copying.said.connect(self.say)
-        self.copying.failed.connect(self.banner.show_message)
+        self.reports.failed.connect(self.notices.fail)
+        self.copying.said.connect(self.notices.inform)
+        self.copying.failed.connect(self.notices.fail)
         self.file_opener.to_tune.connect(self.open_specification)
         self.file_opener.to_model.connect(self.open_log)
         self.file_opener.to_log.connect(self.side_windows.show_log)
         self.file_opener.to_table.connect(self.side_windows.show_table)
         self.side_windows.fit_asked.connect(self.open_log)
         self.side_windows.table_ready.connect(self._keep_table)
-        self.file_opener.failed.connect(self.banner.show_message)
+        self.file_opener.failed.connect(self.notices.fail)
         self.side_windows.shown.connect(self.wiring.adopt_window)
         self.side_windows.specification_ready.connect(self.open_specification)
         self.side_windows.theme_chosen.connect(self.set_theme)
+        self.side_windows.find_asked.connect(self.find_action)
         self.side_windows.reset_asked.connect(self.reset_everything)
         self.workspaces.changed.connect(self._in_sight_changed)
         self._in_sight_changed()
@@ -277,7 +283,7 @@ class MainWindow(QMainWindow, InParts):
         self.workspaces.settled.connect(self._panels_there)
 
     @cached_property
-    def palette_of_actions(self) -> Palette:
+    def search(self) -> Palette:
         """Created on first use."""
         return Palette(self)
 
@@ -321,7 +327,7 @@ class MainWindow(QMainWindow, InParts):
     def _panels_failed(self, what: str, remedy: str) -> None:
         """The traces continue; the other pages say that they are missing."""
         self.workspaces.say("Not loaded: see the message below the window")
-        self.banner.show_message(what, remedy)
+        self.notices.fail(what, remedy)
 
     @Slot()
     def _panels_there(self) -> None:
@@ -332,7 +338,7 @@ class MainWindow(QMainWindow, InParts):
         sessions, gpu = self._loaded.sessions, self.board.gpu
         self._loaded = None
         offer_recovery(
-            self.banner, sessions, gpu.info.label, self.settings, self.open_session, self.resume_session, self.bridge
+            self.notices, sessions, gpu.info.label, self.settings, self.open_session, self.resume_session, self.bridge
         )
         self.setAcceptDrops(True)
         for selector in self._others:
@@ -412,7 +418,7 @@ class MainWindow(QMainWindow, InParts):
         """Choose where the report of the shown session goes."""
         plan = self.result.plan
         if plan is None:
-            self.banner.show_message("there is no session to report", "run one, or open one in Library")
+            self.notices.fail("there is no session to report", "run one, or open one in Library")
         else:
             save_file(self, "Report", f"{plan.title}-report.html", "HTML (*.html)", self.reports.write)
 
@@ -445,26 +451,22 @@ class MainWindow(QMainWindow, InParts):
     @Slot(object)
     def _show_known(self, known: Known) -> None:
         """What was kept of the shown board: settings that a crash left, and the fit that estimates its voltage."""
-        offer_left_over(self.banner, known.left_over, known.board.gpu, self.bridge)
+        offer_left_over(self.notices, known.left_over, known.board.gpu, self.bridge)
         if known.fit is not None and known.board is self.board:
             from ...engine.models.fit.voltage import VoltageEstimate
 
             self.monitor.show_estimate(VoltageEstimate.of(*known.fit, known.board.gpu.info))
 
-    @Slot(str)
-    def say(self, words: str) -> None:
-        """Show a line below the window for a while."""
-        self.statusBar().showMessage(words, 8000)
-
-    @Slot(object)
-    def _written(self, path: Path | str) -> None:
-        self.statusBar().showMessage(f"Written: {path}", 15000)
+    @Slot()
+    def _count_notices(self) -> None:
+        """How many say what is wrong now."""
+        self.all_notices.setText(f"Notices ({count})" if (count := len(self.notices.problems)) else "Notices")
 
     @Slot(object)
     def _report_written(self, path: Path) -> None:
-        self._written(path)
+        self.notices.written(path)
         if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(path.resolve()))):
-            self.banner.show_message(f"Written: {path}; no browser could be started", "open the file with one")
+            self.notices.fail(f"Written: {path}; no browser could be started", "open the file with one")
 
     @Slot()
     def _window_of_time_changed(self) -> None:
@@ -499,7 +501,7 @@ class MainWindow(QMainWindow, InParts):
         self.actions_by_name["pause"].setEnabled(activity.can_pause)
         self.actions_by_name["stop"].setEnabled(activity.busy and not activity.stopping)
         if not activity.busy:
-            self.banner.withdraw("a session is running", "stop it first")
+            self.notices.end("a session is running", "stop it first")
 
     def _control_in_sight(self, board: WatchedBoard) -> bool:
         """The Control panel shows the countdown of the shown board itself."""
@@ -546,7 +548,7 @@ class MainWindow(QMainWindow, InParts):
     def reset_layout(self) -> None:
         """Every workspace as at the very first start."""
         self.workspaces.reset()
-        self.say("The layout is as at the first start")
+        self.notices.inform("The layout is as at the first start")
 
     def reset_everything(self) -> None:
         """Reset the layout and colours to those of the first start; the stored ones were removed before."""
@@ -561,14 +563,24 @@ class MainWindow(QMainWindow, InParts):
         from .about import copy_diagnostics  # imported late: few need it
 
         copy_diagnostics(self.board.gpu)
-        self.say("Diagnostics copied: no UUID and no serial number is in them")
+        self.notices.inform("Diagnostics copied: no UUID and no serial number is in them")
 
     def find_action(self) -> None:
-        """Open the palette, or close it."""
-        if self.palette_of_actions.isVisible():
-            self.palette_of_actions.close_it()
-        else:
-            self.palette_of_actions.open(every_action(self.menuBar()))
+        """Open the search over all that there is, or close it."""
+        from . import finding  # imported late: the window opens without the guide
+
+        if self.search.isVisible():
+            self.search.close_it()
+            return
+        self.activateWindow()  # the guide's window asks for it too
+        offered, store, beside = every_action(self.menuBar()), self.services.store, self.side_windows
+
+        def read() -> list[Entry]:
+            stored = finding.sessions(store.sessions(), self.open_session)
+            return [*stored, *finding.guide(beside.show_help)]
+
+        rows = finding.settings(beside.setting_rows(), beside.show_settings)
+        self.search.open([*finding.actions(offered), *finding.boards(self.boards, offered), *rows], read)
 
     # --- from start to end --------------------------------------------------------------------------------------------
 

@@ -368,7 +368,8 @@ _VIEW = (
         "Power, clock and limit in a small window above all others",
         checkable=True,
     ),
-    ActionSpec("dismiss", "Dis&miss message", "&View", "Ctrl+M", "Close the newest message below the window"),
+    ActionSpec("notices", "N&otices…", "&View", "Ctrl+Shift+M", "All that was reported, with the time of each"),
+    ActionSpec("dismiss", "Dis&miss message", "&View", "Ctrl+M", "Close the notice below the window"),
     ActionSpec("narrow_docks", "&Narrow docks", "&View", "F2", "More room for the middle", separator=True),
     ActionSpec("wide_docks", "&Wide docks", "&View", "F3", "More room for the docks of this workspace"),
     ActionSpec("reset_layout", "Reset layou&t", "&View", "", "Every workspace as at the first start"),
@@ -384,7 +385,9 @@ _GPU = (
     ),
 )
 _HELP = (
-    ActionSpec("palette", "&Find an action…", "&Help", "Ctrl+K", "Type a few letters of what you want"),
+    ActionSpec(
+        "palette", "&Find…", "&Help", "Ctrl+K", "Actions, sessions, boards, settings and the guide by a few letters"
+    ),
     ActionSpec("shortcuts", "&User guide and keys", "&Help", "F1", "The user guide, every key and what the mouse does"),
     ActionSpec(
         "doctor", "Check this &machine", "&Help", tip="What is missing or wrong here, and the remedy", separator=True

@@ -98,7 +98,7 @@ class Wiring(QObject):
         sessions.report_asked.connect(host.reports.write_stored)
         sessions.specification_met.connect(host.open_specification)
         sessions.log_met.connect(host.file_opener.open)
-        sessions.said.connect(host.say)
+        sessions.said.connect(host.notices.inform)
         sessions.roofline_resume_asked.connect(self._resume_roofline)
         self._refresh_home_with("home")
 
@@ -178,8 +178,8 @@ class Wiring(QObject):
             from ..plots.plot_export import PlotMenus  # imported late: plots come with the panels
 
             self.plot_menus = PlotMenus(self._window, lambda: host.result.caption or host.board.gpu.info.label)
-            self.plot_menus.said.connect(host.say)
-            self.plot_menus.failed.connect(host.banner.show_message)
+            self.plot_menus.said.connect(host.notices.inform)
+            self.plot_menus.failed.connect(host.notices.fail)
             self.plot_menus.more = [host.actions_by_name[name] for name in ("copy_command", "copy_python")]
         self.plot_menus.adopt(panel, self._titles[name], getattr(panel, "provenance", None))
 

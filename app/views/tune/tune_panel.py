@@ -17,7 +17,6 @@ from ...engine.specification.examples import examples
 from ...sensors.gpu import LIVE
 from ..shared.captions import measured_words, provenance
 from ..shared.context import Context
-from ..shared.current_result import ResultCaption
 from ..shared.label import plain_tip
 from ..shared.panel import Panel
 from ..shared.past_sessions import PAST_SHOWN, PastSession, PastSessions
@@ -79,7 +78,6 @@ class TunePanel(Panel):
         self._reader = LatestTask(self, self._read, self._not_prepared)
         self.summary, self.form, self.progress = DraftSummary(), SessionForm(), SessionProgress()
         self.header = SetupHeader()
-        self.caption = ResultCaption(context.result)
         self.start = button("Start", _START_TIP, self.start_session)
         self.queue = AddToQueue(context, lambda: self._draft, self.plan_as_set_up)
         self.runs_on = RunsOn(context)
@@ -150,7 +148,6 @@ class TunePanel(Panel):
             self.header,
             runs,
             self.body,
-            self.caption,
             self.progress,
             1,
             of=self,

@@ -23,7 +23,6 @@ from ...engine.space.result_table import ResultTable
 from ...engine.specification.plan import SessionPlan
 from ..plots.chart_plot import ChartPlot
 from ..shared.context import Context
-from ..shared.current_result import ResultCaption
 from ..shared.label import PlainLabel
 from ..shared.needs import Needs
 from ..shared.panel import Panel
@@ -147,7 +146,6 @@ class AnalysisPanel(Panel):
         self.which, self.first, self.second = QComboBox(), QComboBox(), QComboBox()
         for figure in CHARTS:
             self.which.addItem(figure.label, figure.name)
-        self.caption = ResultCaption(context.result)
         self.needs = Needs(_EMPTY, "Set up a &session", self.session_asked.emit)
         self.state = PlainLabel(wrap=True)
         self.counters = CountersBar(context)
@@ -179,8 +177,8 @@ class AnalysisPanel(Panel):
             choice.setMinimumContentsLength(length)
             choice.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         row = hbox(label, self.which, self.first, self.second)
-        head = hbox((self.caption, 1), self.show_counters)
-        vbox(head, row, self.counters, (self.figure, 1), (self.needs, 1), self.state, of=self, margins=6)
+        row.addWidget(self.show_counters)
+        vbox(row, self.counters, (self.figure, 1), (self.needs, 1), self.state, of=self, margins=6)
         self.setMinimumSize(360, 240)
 
     @Slot()

@@ -84,15 +84,14 @@ class BoardRow(QFrame):
 
     def refresh(self) -> None:
         """Show the values of the present beat."""
-        trace = self.board.trace
-        now = shown_reading(trace).values
-        if not now:
+        now = shown_reading(self.board.trace)
+        if not now.values:
             return
-        limit = self.board.gpu.info.power_limit.current_w
-        of = f" of {limit:.0f} W" if limit is not None else ""
-        self.power.setText(value_text(trace.power_name, "W", now.get(trace.power_name, math.nan)) + of)
+        limit = now.limit_w(self.board.gpu)
+        of = "" if math.isnan(limit) else f" of {limit:.0f} W"
+        self.power.setText(value_text(now.power_name, "W", now.power_w) + of)
         for name, label in self._figures.items():
-            value = now.get(name, math.nan)
+            value = now.values.get(name, math.nan)
             label.setVisible(not math.isnan(value))
             label.setText(value_text(name, CHANNELS[name].unit, value))
         if isinstance(self.board.gpu, StreamsReadings):
@@ -115,6 +114,7 @@ class Spark(QWidget):
         self._board = board
         self._x = self._y = np.empty(0)
         self._window, self.end_ns = TimeWindow(_SHOWN_S), 0  # what is drawn ends with the figures beside it
+        self._limit_w = math.nan
         self.setMinimumHeight(34)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
@@ -138,12 +138,12 @@ class Spark(QWidget):
 
     def refresh(self) -> None:
         """Copy the last minute, where it has moved by a pixel."""
-        trace = self._board.trace
-        _, end = self._window.bounds(shown_reading(trace).time_ns, max(50, self.width()))
+        now = shown_reading(self._board.trace)
+        _, end = self._window.bounds(now.time_ns, max(50, self.width()))
         if end == self.end_ns:
             return
-        self.end_ns, name = end, trace.power_name
-        series = trace.view(end - int(_SHOWN_S * 1e9), end, max(50, self.width()), (name,)).get(name)
+        self.end_ns, self._limit_w, name = end, now.limit_w(self._board.gpu), now.power_name
+        series = self._board.trace.view(end - int(_SHOWN_S * 1e9), end, max(50, self.width()), (name,)).get(name)
         if series is not None:
             self._x, self._y = np.array(series.time_s), np.array(series.value, dtype=np.float64)
         self.update()
@@ -158,8 +158,7 @@ class Spark(QWidget):
         finite = self._y[~np.isnan(self._y)]
         if not len(finite):
             return
-        limit = self._board.gpu.info.power_limit.current_w or 0.0
-        top = max(limit, float(finite.max()), 1.0)
+        top = np.nanmax([self._limit_w, float(finite.max()), 1.0])
         xs = box.left() + self._x / _SHOWN_S * box.width()
         ys = box.bottom() - 2 - self._y / top * (box.height() - 4)
         painter.setPen(QPen(QColor(c.orange), 1))

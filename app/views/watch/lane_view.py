@@ -245,19 +245,19 @@ class LaneView(QWidget):
 
     def present_values(self) -> dict[str, float]:
         """What `values_at` has of the reading that all panels show now."""
-        return self._with_others(*shown_reading(self._trace))
+        now = shown_reading(self._trace)
+        return self._with_others(now.values, {name: other.present_w for name, other in self._others.items()})
 
     def values_at(self, instant: int) -> dict[str, float]:
         """Every channel's value at an instant, the estimate among them where it is shown."""
-        return self._with_others(instant, self._trace.at(instant))
+        others = {name: other.power_w(instant) for name, other in self._others.items()}
+        return self._with_others(self._trace.at(instant), others)
 
-    def _with_others(self, instant: int, of_board: dict[str, float]) -> dict[str, float]:
-        values = dict(of_board)
+    def _with_others(self, of_board: dict[str, float], others: dict[str, float]) -> dict[str, float]:
+        values = {**of_board, **others}
         if self._estimate is not None and self.estimates:
             ratio = self._estimate.ratio(values.get("graphics_clock_mhz", math.nan))
             values[ESTIMATED_VOLTAGE.name] = float(ratio)
-        for series, other in self._others.items():
-            values[series] = other.power_w(instant)
         return values
 
     def add_overlay(self, overlay: Overlay) -> None:
@@ -423,7 +423,7 @@ class LaneView(QWidget):
             paint_span(painter, layout, x0, x1, theme.colours())
 
     def _value_text(self, line: Line, unit: str) -> str:
-        name = self._trace.power_name if line.channel == POWER else line.channel
+        name = shown_reading(self._trace).power_name if line.channel == POWER else line.channel
         return value_text(name, unit, self._values.get(name, math.nan))
 
     def _events_text(self) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from ..shared.watched_boards import shown_reading
 from .lanes import ESTIMATED_VOLTAGE, POWER, ShownLane
 
 if TYPE_CHECKING:
@@ -53,6 +54,12 @@ class OtherPower:
     def power_w(self, time_ns: int) -> float:
         """Its power at an instant of the other clock; NaN if it is unknown."""
         return self.trace.at(time_ns + self.ahead_ns)[self.channel or self.trace.power_name]
+
+    @property
+    def present_w(self) -> float:
+        """Its power in the reading that all panels show now; NaN if it is unknown."""
+        now = shown_reading(self.trace)
+        return now.values.get(self.channel, math.nan) if self.channel else now.power_w
 
     def curve(self, bounds: tuple[int, int], columns: int) -> Curve:
         """Its power between two instants of the other clock."""

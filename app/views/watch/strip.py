@@ -70,13 +70,10 @@ class PowerStrip(QFrame):
     @Slot()
     def refresh(self) -> None:
         """Show the values of the present beat."""
-        trace = self._trace
-        now = shown_reading(trace).values
-        limit = now.get("power_limit_w", math.nan)
-        if math.isnan(limit):
-            limit = self._gpu.info.power_limit.current_w or math.nan
-        self.power.setText(_text(trace.power_name, "W", now))
-        self.clock.setText(_text("graphics_clock_mhz", CHANNELS["graphics_clock_mhz"].unit, now))
+        now = shown_reading(self._trace)
+        limit, clock = now.limit_w(self._gpu), now.values.get("graphics_clock_mhz", math.nan)
+        self.power.setText(value_text(now.power_name, "W", now.power_w))
+        self.clock.setText(value_text("graphics_clock_mhz", CHANNELS["graphics_clock_mhz"].unit, clock))
         self.limit.setText("no limit known" if math.isnan(limit) else f"limit {limit:.0f} W")
 
     def showEvent(self, event: QShowEvent) -> None:
@@ -115,7 +112,3 @@ class PowerStrip(QFrame):
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         self.opened.emit()
-
-
-def _text(name: str, unit: str, now: dict[str, float]) -> str:
-    return value_text(name, unit, now.get(name, math.nan))

@@ -33,6 +33,7 @@ from app.views.control.control_panel import COLUMNS, ControlPanel
 from app.views.control.setting_rows import ClockBox
 from app.views.shared.watched_boards import beat
 from app.views.shell.banner import Banner
+from app.views.shell.notices import Notices
 
 CLOCKS = tuple(range(210, 1411, 15))
 
@@ -633,13 +634,14 @@ def test_the_bar_stays_away_while_the_countdown_is_in_sight_elsewhere(qtbot: QtB
 
 def test_what_is_left_over_is_put_back_in_one_click(qtbot: QtBot) -> None:
     line, done = QStatusBar(), []
-    banner = Banner(line, QWidget())
+    notices = Notices(lambda: True, line)
+    banner = Banner(notices, line, QWidget())
     qtbot.addWidget(line)
-    banner.offer("This board was left set.", "Put back", lambda: done.append(1))
+    notices.warn("This board was left set.", "Put back", lambda: done.append(1))
     assert not banner.offered.isHidden()
-    banner.show_message("Something else", "do that")
+    notices.fail("Something else", "do that")
     assert banner.offered.isHidden()
-    banner.dismiss()
+    notices.dismiss()
     assert not banner.offered.isHidden()
     banner.offered.click()
     assert done == [1]

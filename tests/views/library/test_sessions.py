@@ -325,7 +325,7 @@ def test_dropped_files_become_a_session_and_a_draft(qtbot: QtBot, open_program: 
     with qtbot.waitSignal(window.panels["tune"].file_opened, timeout=20_000) as opened:
         drop(window, resources() / "examples" / "copy.toml")
     assert opened.args[0].name == "copy.toml"
-    assert window.banner.text == ""
+    assert not window.notices.problems
 
 
 def test_what_is_opened_while_dropped_files_are_read_is_not_replaced_by_them(
@@ -365,7 +365,7 @@ def test_a_log_of_clocks_that_is_dropped_goes_to_the_model(
     drop(window, log)
     qtbot.waitUntil(lambda: bool(window.panels.has("model") and window.panels["model"].list.entries), timeout=20_000)
     assert window.workspaces.current.spec.name == "understand"
-    assert window.banner.text == ""
+    assert not window.notices.problems
 
 
 def test_a_log_of_power_that_is_dropped_is_shown_in_a_window_of_its_own_and_watched_from_there(
@@ -381,7 +381,7 @@ def test_a_log_of_power_that_is_dropped_is_shown_in_a_window_of_its_own_and_watc
     shown.watch.click()
     qtbot.waitUntil(lambda: window.board.gpu.info.uuid == f"recorded:{log}", timeout=20_000)
     qtbot.waitUntil(lambda: len(window.board.trace) > 3, timeout=20_000)
-    assert window.banner.text == ""
+    assert not window.notices.problems
 
 
 def test_a_table_that_is_dropped_becomes_a_session_once_its_columns_are_chosen(
@@ -400,7 +400,7 @@ def test_a_table_that_is_dropped_becomes_a_session_once_its_columns_are_chosen(
         shown.keep.click()
     assert window.result.table is not None
     assert (len(window.result.table), window.result.table.space.names) == (4, ("clock_mhz", "cap"))
-    assert window.banner.text == ""
+    assert not window.notices.problems
 
 
 def test_selected_sessions_are_compared_and_their_report_opens(
@@ -424,7 +424,7 @@ def test_selected_sessions_are_compared_and_their_report_opens(
     text = report.read_text()
     assert "dot on Test GPU" in text
     assert "session 2" in text
-    assert window.banner.text == ""
+    assert not window.notices.problems
 
 
 _CUT_OFF = """

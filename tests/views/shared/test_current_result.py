@@ -27,7 +27,7 @@ from app.views.front.table_panel import TablePanel
 from app.views.inspector.inspector_panel import InspectorPanel
 from app.views.shared.bridge import EngineBridge
 from app.views.shared.context import Context
-from app.views.shared.current_result import CurrentResult, ResultCaption
+from app.views.shared.current_result import CurrentResult
 from app.views.shell.header import ResultBar
 from app.views.tune.draft import examples
 from app.views.tune.tune_panel import TunePanel
@@ -84,20 +84,17 @@ class Desk:
             view.resize(700, 900)
             view.show()
 
-    def captions(self) -> set[str]:
-        """What every view and the bar call the result that they show."""
-        labels = [label for view in self.views for label in view.findChildren(ResultCaption)]
-        assert len(labels) == len(self.views)
-        tips = [label.toolTip().partition("\n\n")[0] for label in labels]
-        assert tips == [label.text() for label in labels], "whole there where it is cut off"
-        return {*(label.text() for label in labels), self.bar.caption.text().removeprefix("Result: ")}
+    @property
+    def caption(self) -> str:
+        """What the bar over every view calls the result that they show."""
+        return self.bar.caption.text().removeprefix("Result: ")
 
     def shown(self) -> dict[str, object]:
         """What is seen of the result, view by view."""
         tune, points = self.tune, self.front.points
         assert points is not None
         return {
-            "captions": self.captions(),
+            "caption": self.caption,
             "rows": self.table.results.results.rowCount(),
             "progress": (tune.progress.bar.format(), tune.progress.bar.value(), tune.progress.best.text()),
             "failed": tune.progress.failed.text(),
@@ -153,7 +150,7 @@ def desk(qtbot: QtBot) -> Iterator[Desk]:
 def test_a_roofline_leaves_the_tuning_session_where_it_is(desk: Desk, qtbot: QtBot, tmp_path: Path) -> None:
     desk.tune_to_the_end(specification(tmp_path))
     before = desk.shown()
-    assert before["captions"] == {"sgemm · NVIDIA A100-PCIE-40GB · session 1 · simulated"}
+    assert before["caption"] == "sgemm · NVIDIA A100-PCIE-40GB · session 1 · simulated"
 
     seen: list[dict[str, object]] = []
     desk.bridge.subscribe(events.MeasurementsAdded, lambda _event: seen.append(desk.shown()), roofline=True)
@@ -195,7 +192,7 @@ def test_a_stored_roofline_is_opened_as_a_roofline(desk: Desk, qtbot: QtBot, tmp
 
 def test_what_is_set_up_does_not_stand_over_what_is_shown(desk: Desk, qtbot: QtBot, tmp_path: Path) -> None:
     desk.tune_to_the_end(specification(tmp_path))
-    simulated = {"sgemm · NVIDIA A100-PCIE-40GB · session 1 · simulated"}
+    simulated = "sgemm · NVIDIA A100-PCIE-40GB · session 1 · simulated"
     desk.inspector.chooser.choose_by("fastest")
     qtbot.wait(50)
     assert desk.result.way == "fastest", "no view that follows takes it for a click of its own"
@@ -212,14 +209,14 @@ def test_what_is_set_up_does_not_stand_over_what_is_shown(desk: Desk, qtbot: QtB
     qtbot.waitUntil(lambda: desk.result.plan is not None and desk.result.plan.gpu == "RTX 4000 Ada", timeout=20_000)
     qtbot.waitUntil(lambda: desk.tune.state is SessionState.DONE, timeout=20_000)
     desk.wait_for_analysis()
-    assert desk.captions() == {"stencil · RTX 4000 Ada · recorded in ada.json.gz"}
+    assert desk.caption == "stencil · RTX 4000 Ada · recorded in ada.json.gz"
     assert desk.exported(tmp_path / "whole")["gpu"] == "RTX 4000 Ada"
 
     desk.result.select(2)
     desk.tune.start.click()
     qtbot.waitUntil(lambda: desk.result.session == 2 and desk.tune.state is SessionState.DONE, timeout=20_000)
     desk.wait_for_analysis()
-    assert desk.captions() == {"stencil · RTX 4000 Ada · session 2 · recorded in ada.json.gz"}
+    assert desk.caption == "stencil · RTX 4000 Ada · session 2 · recorded in ada.json.gz"
     shown = desk.shown()
     assert shown["rows"] == 8
     assert shown["front"] != before["front"]
@@ -232,7 +229,7 @@ def test_what_is_set_up_does_not_stand_over_what_is_shown(desk: Desk, qtbot: QtB
     desk.bridge.submit(events.Open(1))
     qtbot.waitUntil(lambda: desk.result.session == 1 and desk.tune.state is SessionState.DONE, timeout=10_000)
     desk.wait_for_analysis()
-    assert desk.captions() == simulated
+    assert desk.caption == simulated
     assert desk.shown()["chosen"] == before["chosen"], "a session that is reopened has its best again"
     assert desk.result.rule == "max:GFLOPS/W", "and nothing is selected"
     assert desk.inspector.answer.export.isEnabled()

@@ -73,7 +73,7 @@ def test_every_control_has_a_name_and_is_reached_by_the_keyboard(qtbot: QtBot, o
     for name in (*window.workspaces.by_name, "tune"):
         window.workspaces.show_workspace(name)
         qtbot.waitUntil(lambda: all(spec.name in set(window.panels) for spec in window.workspaces.current.panels))
-    roots: dict[str, QWidget] = {"window": window.centralWidget(), "palette": window.palette_of_actions}
+    roots: dict[str, QWidget] = {"window": window.centralWidget(), "palette": window.search}
     roots |= {name: dock for name, dock in window.workspaces.docks.items() if dock.isFloating()}
     roots["editor"] = window.side_windows.by_name["editor"]
     roots |= {made.windowTitle() or type(made).__name__: made for made in dialogs}
@@ -84,12 +84,12 @@ def test_every_control_has_a_name_and_is_reached_by_the_keyboard(qtbot: QtBot, o
             if not name_of(widget):
                 nameless.append(f"{where}: {described(widget)}")
             by_tab = widget.focusPolicy() & Qt.FocusPolicy.TabFocus
-            if not by_tab and not isinstance(widget, QHeaderView) and widget is not window.palette_of_actions.found:
+            if not by_tab and not isinstance(widget, QHeaderView) and widget is not window.search.found:
                 unreached.append(f"{where}: {described(widget)}")
     assert count > 100, "they were all looked at"
     assert not nameless, "\n".join(nameless)
     assert not unreached, "\n".join(unreached)
-    window.palette_of_actions.close_it()
+    window.search.close_it()
     qtbot.waitUntil(lambda: window.panels["control"].rows is not None, timeout=20_000)
     for name in window.panels:
         window.workspaces.bring(name)

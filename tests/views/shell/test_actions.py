@@ -47,7 +47,7 @@ def test_a_missing_letter_fits_nothing_and_nothing_typed_fits_all() -> None:
 
 def test_the_palette_finds_and_does(qtbot: QtBot, open_program: Open) -> None:
     window = ready(qtbot, open_program(FakeGpu(working)))
-    palette = window.palette_of_actions
+    palette = window.search
     window.actions_by_name["palette"].trigger()
     assert palette.isVisible()
     assert len(palette.names) >= 30

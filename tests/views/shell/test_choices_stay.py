@@ -79,7 +79,7 @@ def test_a_restored_layout_and_the_palette_leave_the_choice_and_its_rule(
     assert before[1] != -1
     assert before[2] == ("" if by == "by hand" else by)
     spy = QSignalSpy(window.result.changed)
-    palette = window.palette_of_actions
+    palette = window.search
     for panel in ("front", "table", "analysis"):
         window.actions_by_name["palette"].trigger()
         for key in (Qt.Key.Key_Down, Qt.Key.Key_Down, Qt.Key.Key_Up, Qt.Key.Key_PageDown):

@@ -207,7 +207,7 @@ def menu_actions(bar: QMenuBar) -> Iterator[QAction]:
 
 
 def test_every_action_of_the_menus_is_found_by_the_palette(window: MainWindow, qtbot: QtBot) -> None:
-    palette: Palette = window.palette_of_actions
+    palette: Palette = window.search
     names = [action.text().replace("&", "") for action in menu_actions(window.menuBar()) if action.isVisible()]
     assert len(names) > 60
     missing = []

@@ -1,4 +1,4 @@
-"""The end of a session is announced where the user looks elsewhere: by the desktop, else in the banner."""
+"""The end of a session is announced where the user looks elsewhere: by the desktop, and as a notice."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.results.state import Progress, SessionState
 from app.engine.session.events import MeasurementsAdded, SessionChanged
+from app.views.shell.notices import Notices, Severity
 from app.views.shell.notifications import Notifications
 
 
@@ -24,13 +25,12 @@ class Room:
         qtbot.addWidget(self.window)
         self.active, self.tray = False, True
         self.in_tray: list[str] = []
-        self.in_banner: list[str] = []
         monkeypatch.setattr(self.window, "isActiveWindow", lambda: self.active)
         monkeypatch.setattr(QSystemTrayIcon, "isSystemTrayAvailable", lambda: self.tray)
         monkeypatch.setattr(QSystemTrayIcon, "showMessage", lambda _, title, text, *more: self.in_tray.append(text))
-        self.notifications = Notifications(self.window)
-        self.in_passing: list[str] = []
-        self.notifications.follow(self.lab.bridge, self.in_banner.append, self.in_passing.append)
+        self.notices = Notices(lambda: self.active, self.window)
+        self.notifications = Notifications(self.window, self.notices)
+        self.notifications.follow(self.lab.bridge)
 
     def end_a_session(self) -> None:
         bridge = self.lab.bridge
@@ -48,16 +48,15 @@ LINE = "Session 7 has ended: 60 configurations in 12.4 s"
 
 
 @pytest.mark.parametrize(
-    ("active", "tray", "in_tray", "in_banner"),
-    [(False, True, [LINE], []), (False, False, [], [LINE]), (True, True, [], []), (True, False, [], [])],
+    ("active", "tray", "in_tray"), [(False, True, [LINE]), (False, False, []), (True, True, []), (True, False, [])]
 )
-def test_the_end_of_a_session(room: Room, active: bool, tray: bool, in_tray: list[str], in_banner: list[str]) -> None:
+def test_the_end_of_a_session(room: Room, active: bool, tray: bool, in_tray: list[str]) -> None:
     room.active, room.tray = active, tray
     room.end_a_session()
-    assert (room.in_tray, room.in_banner) == (in_tray, in_banner)
-    assert room.in_passing == ([LINE] if active else []), "who looks at the window is told in passing"
+    assert room.in_tray == in_tray
+    assert [(notice.text, notice.severity) for notice in room.notices.open] == [(LINE, Severity.NEWS)]
 
 
 def test_a_session_that_is_only_opened_is_not_announced(room: Room) -> None:
     room.lab.bridge.deliver(SessionChanged(progress(SessionState.DONE)))
-    assert (room.in_tray, room.in_banner, room.in_passing) == ([], [], [])
+    assert (room.in_tray, list(room.notices.all)) == ([], [])

@@ -97,7 +97,7 @@ def test_diagnostics_have_versions_and_board_but_identify_neither_board_nor_user
     gpu = FakeGpu(working, source="nvml", name="Board X")
     object.__setattr__(gpu.info, "uuid", UUID)
     window = open_program(gpu).window
-    window.banner.show_message(f"{UUID} was lost", f"look into {Path.home()}/x")
+    window.notices.fail(f"{UUID} was lost", f"look into {Path.home()}/x")
     window.actions_by_name["diagnostics"].trigger()
     text = QGuiApplication.clipboard().text()
     assert "Board X" in text
@@ -137,7 +137,7 @@ def test_what_the_banner_shows_and_what_breaks_is_in_the_log(qtbot: QtBot, open_
     program = open_program(FakeGpu(working))  # its panels are not waited for
     log = Log(program.show_fault)
     try:
-        program.window.banner.show_message("the fan fell off", "put it back")
+        program.window.notices.fail("the fan fell off", "put it back")
         assert any("the fan fell off · put it back" in line for line in last_lines(5))
 
         def break_down() -> None:

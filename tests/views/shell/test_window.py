@@ -198,15 +198,17 @@ def test_a_message_moves_nothing_and_covers_nothing_but_the_line_below_the_windo
     window = open_program(FakeGpu(working)).window
     qtbot.waitUntil(lambda: window.workspaces.height() > 100, timeout=5000)
     places, line = window.workspaces.geometry(), window.statusBar().geometry()
-    window.banner.show_message("the GPU is lost", "look into the kernel's log")
+    window.notices.fail("the GPU is lost", "look into the kernel's log")
     qtbot.wait(50)
     assert window.workspaces.geometry() == places
     assert line.contains(window.banner.geometry())
-    window.say("Written: a.csv")
+    window.notices.inform("Written: a.csv")
+    assert window.banner.text == "Written: a.csv  (+1 more)", "one is in the way"
+    window.statusBar().showMessage("what an entry of a menu does")
     assert window.banner.isHidden(), "for as long as the line says so"
     window.statusBar().clearMessage()
     assert window.banner.isVisible()
-    window.banner.show_message("much was written " * 30, "free some space")
+    window.notices.fail("much was written " * 30, "free some space")
     qtbot.wait(50)
     assert window.banner.geometry().top() < line.top(), "all of it can be read"
     assert window.workspaces.geometry() == places

@@ -188,4 +188,4 @@ def test_the_action_records_too(qtbot: QtBot, open_program: Open) -> None:
         action.trigger()
     assert Path(saved.args[0]).is_file()
     qtbot.waitUntil(lambda: not action.isChecked(), timeout=LIMIT_MS)
-    assert "Written: " in window.statusBar().currentMessage()
+    assert "Written: " in window.banner.text
