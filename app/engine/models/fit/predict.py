@@ -21,6 +21,7 @@ from .posterior import LEAST_DEGREES, NORMAL, posterior_of
 
 _TAIL = 0.025  # on either side of a 95 % interval
 _HOLDING = 0.012  # relative: at the same mean clock a limit draws up to 2.4 % less on twins than a locked clock does
+_BESIDE = 0.99  # a board runs some MHz beside what was set
 _LEAST_NOISE = 0.001  # of a measured time, relative
 
 
@@ -113,10 +114,11 @@ class Predictor:
         Returns
         -------
         Outcome or None
-            None beyond the measured clocks, also where the limit would hold the load at a clock below them.
+            None beyond the measured clocks: where the clock lies above them and the limit does not hold the load
+            within them, and where the load would run below them.
         """
         lowest, highest = self.range_mhz
-        if not 0.99 * lowest <= clock_mhz <= 1.01 * highest:  # a board runs some MHz beside what was set
+        if clock_mhz < _BESIDE * lowest:
             return None
         place = np.interp(clock_mhz, self.clock_mhz, np.arange(len(self.clock_mhz)))
         free = _at(self.power_w, np.full(len(self.power_w), place))
@@ -131,8 +133,8 @@ class Predictor:
         places = np.where(np.isnan(places), 0.0, places)
         time = None if self.time is None else _at(self.time, places)
         mhz = float(np.interp(np.median(places), np.arange(len(self.clock_mhz)), self.clock_mhz))
-        power_w = np.where(held, limit_w, free)
-        return Outcome(power_w, time, held, mhz)
+        outcome = Outcome(np.where(held, limit_w, free), time, held, mhz)
+        return None if _BESIDE * clock_mhz > highest and not outcome.binds else outcome
 
     def _where_held(self, held: Mask, last: int, limits_w: Floats) -> Floats:
         """Of curves above their limits, where each falls to it, in steps of the clocks; NaN where it never does."""
