@@ -47,7 +47,7 @@ from ..shared.past_sessions import PAST_SHOWN, PastSession, PastSessions
 from ..shared.tasks import LatestTask
 from ..shared.widgets import ProgressBar, open_file, vbox
 from .model_methods import MethodsView
-from .model_plot import ModelPlot, caps_legend, explained_as_html, power_legend, voltage_legend
+from ..plots.model_plot import ModelPlot, caps_legend, explained_as_html, power_legend, voltage_legend
 from .voltage import VoltagePlot
 
 

@@ -15,7 +15,7 @@ from ...engine.models.fit.frequency import FrequencyFit
 from ..plots.overlay_list import colour_of
 from ..plots.plot import Box, dress
 from ..shared import theme
-from .model_plot import dress_mark
+from ..plots.model_plot import dress_mark
 
 Floats = npt.NDArray[np.float64]
 
