@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QColor, QKeyEvent
+from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent
 from PySide6.QtWidgets import QWidget
 
 from ...engine.models.fit.frequency import FrequencyFit
@@ -41,12 +41,13 @@ class ClockPlot(ModelPlot):
         self.now_words = pg.TextItem(anchor=(0.5, 1.3))
         self.limit_now = pg.InfiniteLine(angle=0)
         self.bounds = [pg.InfiniteLine(angle=0), pg.InfiniteLine(angle=0)]  # of what the limit can be set to
-        words = {"position": 0.97, "movable": False, "anchors": [(1, 1.1), (1, 1.1)]}
+        words = {"position": 0.02, "movable": False, "anchors": [(0, 1), (0, 1)]}
         self.limit_line = pg.InfiniteLine(angle=0, movable=True, label="limit", labelOpts=words)
-        words = {"position": 0.9, "movable": False}
+        words = {"position": 0.06, "movable": False}
         self.clock_line = pg.InfiniteLine(angle=90, movable=True, label="clock", labelOpts=words)
         yield from super().make()
         yield
+        self.setLabel("bottom", "Graphics clock (MHz)")
         self.setMouseEnabled(x=False, y=False)  # what is dragged is a line, never the picture
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName("Power, speed and energy over the graphics clock")
@@ -66,10 +67,6 @@ class ClockPlot(ModelPlot):
             self.addItem(item, ignoreBounds=True)
         self.limit_line.sigDragged.connect(lambda line: self.limit_dragged.emit(line.value()))
         self.clock_line.sigDragged.connect(lambda line: self.clock_dragged.emit(line.value()))
-        theme.style(
-            self,
-            "ClockPlot {{ border: 2px solid {c.window}; }} ClockPlot:focus {{ border: 2px solid {c.accent}; }}",
-        )
         self.recolour()
 
     def show_board(self, clocks_mhz: tuple[float, float], limits_w: tuple[float, float] | None) -> None:
@@ -110,6 +107,8 @@ class ClockPlot(ModelPlot):
         self.now.setData([clock_mhz] if known else [], [power_w] if known else [])
         self.now_words.setText(f"now {power_w:.0f} W" if known else "", theme.colours().text)
         if known:
+            low, high = self._clocks_mhz
+            self.now_words.setAnchor((min(1.0, max(0.0, (clock_mhz - low) / (high - low or 1.0))), 1.4))
             self.now_words.setPos(clock_mhz, power_w)
         self.limit_now.setVisible(math.isfinite(limit_w))
         if math.isfinite(limit_w):
@@ -156,10 +155,25 @@ class ClockPlot(ModelPlot):
         self.limit_now.setPen(pg.mkPen(colours.vermillion, width=1))
         for line in self.bounds:
             line.setPen(pg.mkPen(faint(QColor(colours.vermillion), 120), width=1, style=Qt.PenStyle.DotLine))
+        self._show_focus()
+        self._show_axes()
 
     def _show_axes(self) -> None:
         """They stand also where there is no model: the board's point moves between them."""
         self.getAxis("right").setVisible(self._fit is not None and self._fit.identifiable)
+
+    def _show_focus(self) -> None:
+        colours = theme.colours()
+        focus = self.hasFocus()
+        self.getViewBox().setBorder(pg.mkPen(colours.accent if focus else colours.border, width=3 if focus else 1))
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self._show_focus()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self._show_focus()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Move the lines."""

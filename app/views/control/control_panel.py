@@ -90,7 +90,7 @@ def _install(stop: threading.Event) -> tuple[str, Any]:
     return f"The helper is installed: {report['done'][0]}. Control can be switched on now.", installing.why_install()
 
 
-_STATE_LINES, _MESSAGE_LINES, _FACT_LINES = 3, 3, 2  # room for words, whether there are any or not
+_STATE_LINES, _MESSAGE_LINES, _FACT_LINES = 3, 3, 3  # room for words, whether there are any or not
 _FORM_PX = 560  # at most: fields as wide as the window could not be read along
 _BESIDE_PX = 900  # from this width of the panel on, the plot stands beside the form
 _PLOT_PX = 300  # of height, at least
@@ -126,7 +126,6 @@ class ControlPanel(Panel):
         self._place: QWidget | None = None  # of the rows
         self._notes: QWidget | None = None  # of what is shown only
         self._shown_only = QVBoxLayout()
-        self._plot_joined = False
         self._below = QWidget()  # what the rows stand in, and everything under them
         self.apply, self.restore = QPushButton("&Apply"), QPushButton("Put &everything back")
         self.profiles, self.save, self.delete = QComboBox(), QPushButton("Sa&ve"), QPushButton("&Delete")
@@ -214,6 +213,10 @@ class ControlPanel(Panel):
         self.subscribe(events.EngineFault, self._set_buttons)
         self.subscribe(events.FitProgress | events.FitFinished | events.FitFailed, self._predict)
         self.model.changed.connect(self._model_changed)
+        self.plot.clock_dragged.connect(self._drag_clock)
+        self.plot.limit_dragged.connect(self._drag_limit)
+        self.plot.clock_stepped.connect(self._step_clock)
+        self.plot.limit_stepped.connect(self._step_limit)
         self._context.boards.board_changed.connect(self._board_changed)
 
     def _look_at_board(self) -> None:
@@ -464,12 +467,6 @@ class ControlPanel(Panel):
             self.plot.make_part()
             self._parts.start()
             return
-        if not self._plot_joined:
-            self._plot_joined = True
-            self.plot.clock_dragged.connect(self._drag_clock)
-            self.plot.limit_dragged.connect(self._drag_limit)
-            self.plot.clock_stepped.connect(lambda steps: self.rows and self.rows.high.stepBy(steps))
-            self.plot.limit_stepped.connect(lambda steps: self.rows and self.rows.limit.stepBy(steps))
         if self.rows is not None:
             self.plot.show_board(self.rows.clocks_mhz, self.rows.limits_w)
             self._model_changed()
@@ -485,6 +482,16 @@ class ControlPanel(Panel):
         if self.rows is not None:
             self.rows.drag_limit(limit_w)
             self._show_setting()
+
+    @Slot(int)
+    def _step_clock(self, steps: int) -> None:
+        if self.rows is not None and self.rows.high.isEnabled():
+            self.rows.high.stepBy(steps)
+
+    @Slot(int)
+    def _step_limit(self, steps: int) -> None:
+        if self.rows is not None and self.rows.limit.isEnabled():
+            self.rows.limit.stepBy(steps)
 
     @Slot()
     def _model_changed(self) -> None:

@@ -96,8 +96,8 @@ class _StaysAsTyped:
     def setValue(self: Any, value: Any) -> None:
         """What the program sets takes the place of what cannot be, also where it is the value of before."""
         super().setValue(value)  # type: ignore[misc]
-        self._left = ""
         if not self.hasAcceptableInput():
+            self._left = ""
             self.lineEdit().setText(f"{self.prefix()}{self.textFromValue(self.value())}{self.suffix()}")
 
     def recolour(self: Any) -> None:
@@ -126,8 +126,8 @@ class ClockBox(_StaysAsTyped, WholeBox):
     def take_typed(self) -> None:
         """What is typed counts, also before the field is left."""
         self.interpretText()
-        self._snap()
         self.leave_as_typed()
+        self._snap()
 
     @Slot()
     def _snap(self) -> None:
@@ -252,8 +252,7 @@ class SettingRows(QObject):
     def drag_clock(self, clock_mhz: float) -> None:
         """Ask for the supported clock that is nearest."""
         if self.high.isEnabled():
-            self.high.setValue(round(clock_mhz))
-            self.high.take_typed()
+            self.high.setValue(min(self._choices.graphics_mhz, key=lambda clock: abs(clock - clock_mhz)))
             self._edited("graphics_clock_mhz")
 
     def drag_limit(self, limit_w: float) -> None:
