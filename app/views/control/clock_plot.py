@@ -88,8 +88,8 @@ class ClockPlot(ModelPlot):
         """Where the lines stand; `clock` and `limit` say which of the two is asked for, the other one stays faint."""
         self.clock_line.setValue(clock_mhz)
         self.limit_line.setValue(limit_w)
-        self.clock_line.label.setFormat("clock {value:.0f} MHz" if clock else "clock: not asked for")
-        self.limit_line.label.setFormat("limit {value:.0f} W" if limit else "limit: not asked for")
+        self.clock_line.label.setFormat("clock {value:.0f} MHz" if clock else "clock")
+        self.limit_line.label.setFormat("limit {value:.0f} W" if limit else "limit")
         colours = theme.colours()
         for line, asked, colour in (
             (self.clock_line, clock, colours.accent),

@@ -92,7 +92,7 @@ def _install(stop: threading.Event) -> tuple[str, Any]:
 
 _STATE_LINES, _MESSAGE_LINES, _FACT_LINES = 3, 3, 3  # room for words, whether there are any or not
 _FORM_PX = 560  # at most: fields as wide as the window could not be read along
-_BESIDE_PX = 900  # from this width of the panel on, the plot stands beside the form
+_BESIDE_PX = 760  # from this width of the panel on, the plot stands beside the form
 _PLOT_PX = 300  # of height, at least
 _LIVE_S = 1.0  # over which the board's point is averaged
 _COMPARED_BEATS = 5  # from one comparison with what runs to the next
@@ -178,7 +178,7 @@ class ControlPanel(Panel):
         vbox(self.source, (self.plot, 2), self.legend, (self.log, 1), of=self._pictures, margins=0)
         for widget in (self._below, self._pictures):
             widget.hide()  # until it is known what the board can be set to
-        form = QWidget()
+        self._form = form = QWidget()
         form.setMaximumWidth(_FORM_PX)
         vbox(hbox(self.armed, 1, self.switch), self.state, self._below, 1, of=form, margins=0)
         self._halves = vbox(form, (self._pictures, 1), of=self, margins=6)
@@ -190,6 +190,12 @@ class ControlPanel(Panel):
         self._halves.setDirection(QBoxLayout.Direction.LeftToRight if beside else QBoxLayout.Direction.TopToBottom)
         self._halves.setStretch(0, 1 if beside else 0)
         self._halves.setSpacing(18 if beside else 6)
+        self._keep_height()
+
+    def _keep_height(self) -> None:
+        """Lines that wrap take room that a layout does not count: fields were cut where the form is narrow."""
+        width = min(_FORM_PX, self.width() // 2 - 15 if self.width() >= _BESIDE_PX else self.width() - 12)
+        self._form.setMinimumHeight(self._form.heightForWidth(width))
 
     def _connect(self) -> None:
         self.apply.clicked.connect(self._apply)
@@ -271,6 +277,7 @@ class ControlPanel(Panel):
             self.setTabOrder(above, below)
         self._below.show()
         self._pictures.show()
+        self._keep_height()
         self._parts.start()
         self._show_present()
         self._set_buttons()
