@@ -312,8 +312,7 @@ def _series_of_table(table: ResultTable, where: str, gpu: str, wanted: Mapping[s
     memory = next((name for name in MEMORY_SETTINGS if name in names), None)
     kernel = [p.name for p in space.parameters if p.name in names and not p.device_setting]
     own = {
-        tuple(group.values.values()): every.at(group.rows)
-        for group in groups_of_table(table, untouched, kernel, {})
+        tuple(group.values.values()): every.at(group.rows) for group in groups_of_table(table, untouched, kernel, {})
     }
     groups = groups_of_table(table, usable, names, wanted)
     if not groups:

@@ -401,7 +401,12 @@ class SessionRun(LiveSession):
     def _keep_fit(self) -> None:
         """Keep the frequency model that the measurements of a board give, if they give one, as the newest of it."""
         plan, clocks = self.plan, set(CLOCK_SETTINGS) & set(self.plan.space.names)
-        if not clocks or "gpu" not in plan.origin or self._runner.source == "recorded" or plan.purpose is Purpose.REPLAY:
+        if (
+            not clocks
+            or "gpu" not in plan.origin
+            or self._runner.source == "recorded"
+            or plan.purpose is Purpose.REPLAY
+        ):
             return
         with suppress(WattridgeError):  # no model, or no place to keep one: the session is as good without
             fit, source = fit_of_table(self.table, plan.title, plan.gpu, plan.source)

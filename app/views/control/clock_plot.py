@@ -1,4 +1,4 @@
-"""`ClockPlot`: power, speed and energy over the clock, the board's point now, and two lines to drag: clock and limit."""
+"""`ClockPlot`: power, speed and energy over the clock, the board's point now, and two lines to drag."""
 
 from __future__ import annotations
 

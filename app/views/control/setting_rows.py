@@ -146,6 +146,7 @@ class SettingRows(QObject):
     """
 
     changed = Signal()
+
     def __init__(self, gpu: Gpu, choices: Choices, grid: QGridLayout, shown_only: QGridLayout) -> None:
         """`shown_only` is for what is shown and cannot be set."""
         super().__init__()
@@ -217,7 +218,9 @@ class SettingRows(QObject):
     def wrong(self) -> str:
         """Why what is typed for something that is ticked cannot be; empty if all of it can."""
         every = self._editors().items()
-        return next((box.wrong for name, boxes in every for box in boxes if self.boxes[name].isChecked() and box.wrong), "")
+        return next(
+            (box.wrong for name, boxes in every for box in boxes if self.boxes[name].isChecked() and box.wrong), ""
+        )
 
     def show_requested(self, names: str) -> None:
         """The workload power profiles that are requested now."""

@@ -21,10 +21,10 @@ from PySide6.QtWidgets import QWidget
 from ...engine.models.clock_fits import ClockFit
 from ...engine.models.fit.clock_limits import how_settable
 from ...engine.models.fit.frequency import FrequencyFit
-from .overlay_list import colour_of
-from .plot import Box, PlotNote, dress
 from ..shared import theme
 from ..shared.turns import InParts
+from .overlay_list import colour_of
+from .plot import Box, PlotNote, dress
 
 Floats = npt.NDArray[np.float64]
 
@@ -165,7 +165,9 @@ class ModelPlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has 
                 line = pg.PlotCurveItem(along, fit.power(along), pen=pg.mkPen(colour, width=1.5), antialias=True)
                 self._put_behind(self.getViewBox(), line)
                 pen = pg.mkPen(colour, width=1.5, style=Qt.PenStyle.DashLine)
-                self._put_behind(self.relative_view, pg.PlotCurveItem(along, fit.energy(along), pen=pen, antialias=True))
+                self._put_behind(
+                    self.relative_view, pg.PlotCurveItem(along, fit.energy(along), pen=pen, antialias=True)
+                )
 
     def _put_behind(self, view: pg.ViewBox, item: pg.GraphicsObject) -> None:
         item.setZValue(-1)

@@ -46,7 +46,10 @@ def test_a_board_then_draws_and_takes_what_was_predicted_from_eight_clocks(board
     states = [(clock, math.inf) for clock in clocks.clock_mhz]
     assert limits.requested_mhz is not None
     states += [(model.range_mhz[1] * 2, limit) for limit in limits.requested_mhz]
-    power, rate = (np.concatenate(parts) for parts in zip((clocks.power_w, clocks.rate), (limits.power_w, limits.rate)))
+    power, rate = (
+        np.concatenate(parts)
+        for parts in zip((clocks.power_w, clocks.rate), (limits.power_w, limits.rate), strict=True)
+    )
     held = compared = 0
     for (clock, limit), seen_w, seen_rate in zip(states, power, rate, strict=True):
         outcome = model.at(clock, limit)

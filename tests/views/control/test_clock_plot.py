@@ -1,4 +1,4 @@
-"""Control as an instrument: clock and limit are dragged in the plot of the model, and what that would change is said."""
+"""Control as an instrument: clock and limit are dragged in the model's plot, with the effect predicted."""
 
 from __future__ import annotations
 
@@ -33,9 +33,7 @@ from app.views.shared.watched_boards import beat
 def fitted(gpu: str, *, speed: bool = True, **beside: Any) -> FrequencyFit:
     clock = np.linspace(705.0, 1410.0, 8)
     power = 40 + 0.06 * clock * np.maximum(1.0, 1 + 1.5e-3 * (clock - 1000)) ** 2
-    return fit_frequency_model(
-        Points(clock, power, rate=clock if speed else None, gpu=gpu, simulated=True, **beside)
-    )
+    return fit_frequency_model(Points(clock, power, rate=clock if speed else None, gpu=gpu, simulated=True, **beside))
 
 
 class Page:

@@ -30,8 +30,8 @@ from app.sensors.gpu import GpuInfo, PowerLimit, Source
 from app.sensors.power_profiles import PowerProfile, PowerProfiles
 from app.sensors.trace.trace import Trace
 from app.views.control.arming import ControlSwitch
-from app.views.control.confirm_bar import ConfirmBar
 from app.views.control.change_log import COLUMNS
+from app.views.control.confirm_bar import ConfirmBar
 from app.views.control.control_panel import ControlPanel
 from app.views.control.setting_rows import ClockBox
 from app.views.shared import theme
