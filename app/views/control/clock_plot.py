@@ -16,18 +16,24 @@ from ..plots.model_plot import ModelPlot, clocks_along, dress_mark, faint, legen
 from ..shared import theme
 from ..shared.label import axis_title
 
+CLOCK, LIMIT = "graphics_clock_mhz", "power_limit_w"  # settings
 _ROOM = 1.1  # over the highest value
 _PAGE = 10  # steps of the Page keys
-_STEPS = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1, Qt.Key.Key_PageDown: -_PAGE, Qt.Key.Key_PageUp: _PAGE}
-_WATTS = {Qt.Key.Key_Down: -1, Qt.Key.Key_Up: 1}
+_STEPS = {
+    Qt.Key.Key_Left: (CLOCK, -1),
+    Qt.Key.Key_Right: (CLOCK, 1),
+    Qt.Key.Key_PageDown: (CLOCK, -_PAGE),
+    Qt.Key.Key_PageUp: (CLOCK, _PAGE),
+    Qt.Key.Key_Down: (LIMIT, -1),
+    Qt.Key.Key_Up: (LIMIT, 1),
+}
 _KEYS = "Left and right move the clock by one supported step, Page Up and Page Down by ten; up and down move the limit"
 
 
 class ClockPlot(ModelPlot):
     """Only sends what is dragged; the lines stand where `show_setting` puts them."""
 
-    clock_dragged, limit_dragged = Signal(float), Signal(float)  # MHz, W
-    clock_stepped, limit_stepped = Signal(int), Signal(int)  # steps of the fields
+    dragged, stepped = Signal(str, float), Signal(str, int)  # the setting; where to, or by how many steps of its field
 
     def __init__(self, parent: QWidget | None = None, *, at_once: bool = True) -> None:
         self._clocks_mhz: tuple[float, float] = (0.0, 1.0)  # that can be set
@@ -65,8 +71,8 @@ class ClockPlot(ModelPlot):
         ):
             item.setZValue(z)
             self.addItem(item, ignoreBounds=True)
-        self.limit_line.sigDragged.connect(lambda line: self.limit_dragged.emit(line.value()))
-        self.clock_line.sigDragged.connect(lambda line: self.clock_dragged.emit(line.value()))
+        self.limit_line.sigDragged.connect(lambda line: self.dragged.emit(LIMIT, line.value()))
+        self.clock_line.sigDragged.connect(lambda line: self.dragged.emit(CLOCK, line.value()))
         self.recolour()
 
     def show_board(self, clocks_mhz: tuple[float, float], limits_w: tuple[float, float] | None) -> None:
@@ -177,11 +183,10 @@ class ClockPlot(ModelPlot):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Move the lines."""
-        for steps, signal in ((_STEPS, self.clock_stepped), (_WATTS, self.limit_stepped)):
-            if event.key() in steps and not event.modifiers():
-                signal.emit(steps[Qt.Key(event.key())])
-                return
-        super().keyPressEvent(event)
+        if event.key() in _STEPS:
+            self.stepped.emit(*_STEPS[Qt.Key(event.key())])
+        else:
+            super().keyPressEvent(event)
 
 
 def clock_legend(fit: FrequencyFit | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -27,12 +27,10 @@ from ...engine.session import events
 from ...sensors.channel import CHANNELS
 from ...sensors.gpu import Gpu
 from ..shared import theme
-from ..shared.context import Context
 from ..shared.countdown import Countdown, apply_command
 from ..shared.label import PlainLabel, plain_tip
-from ..shared.panel import Panel
+from ..shared.panel import PanelInParts
 from ..shared.tasks import LatestTask
-from ..shared.turns import OwnTurn
 from ..shared.watched_boards import WatchedBoard, beat, shown_reading
 from ..shared.widgets import hbox, save_file, vbox
 from .arming import ACTIONS, SIMULATED, Arming
@@ -102,14 +100,15 @@ _EXPORT = "Export the settings"
 _SESSION = "A session is running on {board}: nothing else is set until it ends."
 
 
-class ControlPanel(Panel):
+class ControlPanel(PanelInParts):
     """Sends requests to the engine and shows its reports; sets nothing itself.
 
     Nothing moves while it is used: messages and the countdown have their places from the beginning.
     """
 
-    def __init__(self, context: Context, parent: QWidget | None = None) -> None:
-        super().__init__(context, parent)
+    def make(self) -> Iterator[None]:
+        """Fields, the plot in its parts, their places, and what connects them."""
+        context = self._context
         self._gpu = context.gpu
         self._session = ""  # the name of the board on which a session runs
         self._ticked: dict[str, dict[str, Setting]] = {}  # by the UUIDs of boards that were left
@@ -135,9 +134,12 @@ class ControlPanel(Panel):
         self.prediction = PredictionBox(context, self.model)
         self.legend, self.source = PlainLabel(wrap=True), PlainLabel(wrap=True, muted=True)
         self.plot = ClockPlot(at_once=False)
-        self._parts = OwnTurn(self, self._make_part)
         self.helper = HelperRow()
+        yield
+        yield from self.plot.make_parts()
+        yield
         self._lay_out()
+        yield
         self._connect()
         self._asker = LatestTask(self, self._show_rows, context.bridge.report)
         self._profiles_asker = LatestTask(self, self._show_requested, context.bridge.report)
@@ -219,10 +221,8 @@ class ControlPanel(Panel):
         self.subscribe(events.EngineFault, self._set_buttons)
         self.subscribe(events.FitProgress | events.FitFinished | events.FitFailed, self._predict)
         self.model.changed.connect(self._model_changed)
-        self.plot.clock_dragged.connect(self._drag_clock)
-        self.plot.limit_dragged.connect(self._drag_limit)
-        self.plot.clock_stepped.connect(self._step_clock)
-        self.plot.limit_stepped.connect(self._step_limit)
+        self.plot.dragged.connect(self._drag)
+        self.plot.stepped.connect(self._step)
         self._context.boards.board_changed.connect(self._board_changed)
 
     def _look_at_board(self) -> None:
@@ -278,7 +278,8 @@ class ControlPanel(Panel):
         self._below.show()
         self._pictures.show()
         self._keep_height()
-        self._parts.start()
+        self.plot.show_board(self.rows.clocks_mhz, self.rows.limits_w)
+        self._model_changed()
         self._show_present()
         self._set_buttons()
 
@@ -467,38 +468,16 @@ class ControlPanel(Panel):
         super().showEvent(event)
         self.model.look()
 
-    @Slot()
-    def _make_part(self) -> None:
-        """One part of the plot in each turn; then what it shows."""
-        if not self.plot.is_whole:
-            self.plot.make_part()
-            self._parts.start()
-            return
+    @Slot(str, float)
+    def _drag(self, name: str, value: float) -> None:
         if self.rows is not None:
-            self.plot.show_board(self.rows.clocks_mhz, self.rows.limits_w)
-            self._model_changed()
-
-    @Slot(float)
-    def _drag_clock(self, clock_mhz: float) -> None:
-        if self.rows is not None:
-            self.rows.drag_clock(clock_mhz)
+            self.rows.drag(name, value)
             self._show_setting()
 
-    @Slot(float)
-    def _drag_limit(self, limit_w: float) -> None:
+    @Slot(str, int)
+    def _step(self, name: str, steps: int) -> None:
         if self.rows is not None:
-            self.rows.drag_limit(limit_w)
-            self._show_setting()
-
-    @Slot(int)
-    def _step_clock(self, steps: int) -> None:
-        if self.rows is not None and self.rows.high.isEnabled():
-            self.rows.high.stepBy(steps)
-
-    @Slot(int)
-    def _step_limit(self, steps: int) -> None:
-        if self.rows is not None and self.rows.limit.isEnabled():
-            self.rows.limit.stepBy(steps)
+            self.rows.step(name, steps)
 
     @Slot()
     def _model_changed(self) -> None:
@@ -506,8 +485,7 @@ class ControlPanel(Panel):
             self.model.look()
         known = self.model.known
         fit = known.fit if known is not None else None
-        if self.plot.is_whole:
-            self.plot.show_model(fit)
+        self.plot.show_model(fit)
         self.legend.setText(clock_legend(fit))
         self.source.setText(f"Model: {known.source}" if known is not None else "No model of this board yet")
         self._show_setting()
@@ -515,7 +493,7 @@ class ControlPanel(Panel):
     @Slot()
     def _show_setting(self) -> None:
         """Where the lines stand, and what that would change."""
-        if self.rows is not None and self.plot.is_whole:
+        if self.rows is not None:
             ticked = self.rows.settings()
             clock, limit = "graphics_clock_mhz" in ticked, "power_limit_w" in ticked
             self.plot.show_setting(self.rows.high.value(), self.rows.limit.value(), clock=clock, limit=limit)
@@ -538,8 +516,7 @@ class ControlPanel(Panel):
             trace.statistics(name, start_ns, end_ns).mean if name in trace.names else math.nan for name in names
         )
         self._now = Now(clock, power, values.get("power_limit_w", math.nan), busy)
-        if self.plot.is_whole:
-            self.plot.show_now(clock, power, self._now.limit_w)
+        self.plot.show_now(clock, power, self._now.limit_w)
         self._beats += 1
         if self._beats % _COMPARED_BEATS == 0:
             self._predict()

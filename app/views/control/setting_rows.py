@@ -252,17 +252,20 @@ class SettingRows(QObject):
         """The range of the power limit; None where it cannot be set."""
         return (self.limit.minimum(), self.limit.maximum()) if self.limit.isEnabled() else None
 
-    def drag_clock(self, clock_mhz: float) -> None:
-        """Ask for the supported clock that is nearest."""
-        if self.high.isEnabled():
-            self.high.setValue(min(self._choices.graphics_mhz, key=lambda clock: abs(clock - clock_mhz)))
-            self._edited("graphics_clock_mhz")
+    def drag(self, name: str, value: float) -> None:
+        """Ask for the supported value of a setting, of a clock its upper end, that is nearest."""
+        box = self._editors()[name][-1]
+        if box.isEnabled():
+            box.setValue(
+                min(self._choices.graphics_mhz, key=lambda at: abs(at - value)) if box is self.high else round(value)
+            )
+            self._edited(name)
 
-    def drag_limit(self, limit_w: float) -> None:
-        """Ask for the whole watts that are nearest."""
-        if self.limit.isEnabled():
-            self.limit.setValue(round(limit_w))
-            self._edited("power_limit_w")
+    def step(self, name: str, steps: int) -> None:
+        """Ask for the value that is so many steps on."""
+        box = self._editors()[name][-1]
+        if box.isEnabled():
+            box.stepBy(steps)
 
     def take_typed(self) -> None:
         """What is typed counts, also before the fields are left."""

@@ -31,6 +31,7 @@ from app.sensors.power_profiles import PowerProfile, PowerProfiles
 from app.sensors.trace.trace import Trace
 from app.views.control.arming import ControlSwitch
 from app.views.control.change_log import COLUMNS
+from app.views.control.clock_plot import CLOCK
 from app.views.control.confirm_bar import ConfirmBar
 from app.views.control.control_panel import ControlPanel
 from app.views.control.setting_rows import ClockBox
@@ -86,7 +87,6 @@ def panel_of(qtbot: QtBot, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         made.append(panel)
         qtbot.waitUntil(lambda: panel.rows is not None, timeout=5000)
         panel.show()
-        qtbot.waitUntil(lambda: panel.plot.is_whole, timeout=20_000)
         return lab, panel
 
     yield make
@@ -257,7 +257,7 @@ def test_what_is_dragged_takes_the_place_of_what_cannot_be(panel_of: Any, qtbot:
     lab.engine.tell(events.ControlChanged("GPU-1", True, 77))
     panel.rows.high.selectAll()
     qtbot.keyClicks(panel.rows.high, "99999")
-    panel.plot.clock_dragged.emit(1410.0)
+    panel.plot.dragged.emit(CLOCK, 1410.0)
     assert panel.rows.high.cleanText() == "1410"
     assert panel.apply.isEnabled()
 
