@@ -105,7 +105,7 @@ class _StaysAsTyped:
         palette = QPalette()
         if self.wrong:
             palette.setColor(QPalette.ColorRole.Text, QColor(theme.colours().vermillion))
-        self.setPalette(palette)
+        self.lineEdit().setPalette(palette)
 
 
 class ClockBox(_StaysAsTyped, WholeBox):

@@ -227,14 +227,14 @@ def test_what_is_typed_beyond_the_range_stays_as_typed_in_red_and_cannot_be_appl
     lab, panel = panel_of(Board())
     lab.engine.tell(events.ControlChanged("GPU-1", True, 77))
     box, usual = getattr(panel.rows, field), QPalette().color(QPalette.ColorRole.Text)
-    qtbot.waitUntil(lambda: box.palette().color(QPalette.ColorRole.Text) == usual)
+    qtbot.waitUntil(lambda: box.lineEdit().palette().color(QPalette.ColorRole.Text) == usual)
     box.setFocus()
     box.selectAll()
     qtbot.keyClicks(box, "99999")
     if leave is not None:
         qtbot.keyClick(box, leave)
     assert box.cleanText() == "99999"
-    assert box.palette().color(QPalette.ColorRole.Text).name() == theme.colours().vermillion
+    assert box.lineEdit().palette().color(QPalette.ColorRole.Text).name() == theme.colours().vermillion
     assert panel.rows.facts[name].text() == words
     assert f"Nothing can be applied: {words}." in panel.state.text()
     assert not panel.apply.isEnabled()
@@ -246,7 +246,7 @@ def test_what_is_typed_beyond_the_range_stays_as_typed_in_red_and_cannot_be_appl
     assert lab.engine.commands == [], "nothing was asked of the board"
     box.selectAll()
     qtbot.keyClicks(box, "240")
-    assert box.palette().color(QPalette.ColorRole.Text) == usual
+    assert box.lineEdit().palette().color(QPalette.ColorRole.Text) == usual
     assert words not in panel.rows.facts[name].text()
     panel.apply.click()
     assert len(lab.engine.commands) == 1
