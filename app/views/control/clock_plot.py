@@ -195,6 +195,8 @@ def clock_legend(fit: FrequencyFit | None) -> str:
     entries = [(colours.text, "★", "the board now")]
     if fit is not None:
         entries.append((colours.orange, "●", f"measured{' (simulated)' if fit.simulated else ''}"))
+    if fit is not None and not fit.used.all():
+        entries.append((colours.grey, "✖", "left out of the fit"))
     if fit is not None and fit.identifiable:
         entries += [(colours.blue, "━━", "power, 95 % band"), (colours.green, "╍╍", "energy per work")]
         entries += [(colours.purple, "┈┈", "speed")] if len(fit.rate) else []
