@@ -468,6 +468,9 @@ class ControlPanel(PanelInParts):
         super().showEvent(event)
         self.model.look()
 
+    def recolour(self) -> None:
+        self._model_changed()
+
     @Slot(str, float)
     def _drag(self, name: str, value: float) -> None:
         if self.rows is not None:

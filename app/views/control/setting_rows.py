@@ -201,7 +201,7 @@ class SettingRows(QObject):
                 item.lineEdit().textEdited.connect(lambda _, name=name: self._edited(name))
                 item.lineEdit().textChanged.connect(self._text_changed)
 
-    def _editors(self) -> dict[str, tuple[ClockBox | NumberBox, ...]]:
+    def _editors(self) -> dict[str, tuple[ClockBox | LimitBox, ...]]:
         return {
             "graphics_clock_mhz": (self.low, self.high),
             "power_limit_w": (self.limit,),
