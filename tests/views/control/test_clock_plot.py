@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 from fixtures.lab import OBJECTIVE, Lab, filled, grid_space, plan_for, progress, ready
-from PySide6.QtCore import QPointF, Qt
-from PySide6.QtTest import QTest
+from PySide6.QtCore import QEvent, QPointF, Qt
+from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -84,12 +84,18 @@ class Page:
             self.plot.mapFromScene(box.mapViewToScene(QPointF(*start) + share * (QPointF(*to) - QPointF(*start))))
             for share in (0.0, 0.3, 0.6, 1.0)
         ]
-        QTest.mouseMove(viewport, places[0])
-        QTest.mousePress(viewport, Qt.MouseButton.LeftButton, pos=places[0])
-        for place in places[1:]:
-            QTest.mouseMove(viewport, place)
+        button, none = Qt.MouseButton.LeftButton, Qt.MouseButton.NoButton
+        moved, pressed = QEvent.Type.MouseMove, QEvent.Type.MouseButtonPress
+        released = QEvent.Type.MouseButtonRelease
+        steps = [(moved, places[0], none, none), (pressed, places[0], button, button)]
+        steps += [(moved, place, none, button) for place in places[1:]]
+        for kind, place, changed, held in [*steps, (released, places[-1], button, none)]:
+            here = QPointF(place)
+            QApplication.sendEvent(
+                viewport,
+                QMouseEvent(kind, here, viewport.mapToGlobal(here), changed, held, Qt.KeyboardModifier.NoModifier),
+            )
             QApplication.processEvents()
-        QTest.mouseRelease(viewport, Qt.MouseButton.LeftButton, pos=places[-1])
 
 
 @pytest.fixture
@@ -130,7 +136,7 @@ def test_a_limit_is_dragged_and_says_whether_it_can_bind(page: Page) -> None:
     assert f"A limit of {limit:.0f} W cannot bind: this load draws 94 W" in page.words
     page.plot.dragged.emit(CLOCK, 1410.0)
     page.plot.dragged.emit(LIMIT, 160.0)
-    assert "The limit of 160 W holds this load at about 12" in page.words
+    assert "The limit of 160 W holds this load at about 1195 MHz." in page.words
     page.plot.dragged.emit(LIMIT, 20.0)
     assert page.panel.rows.limit.value() == 150, "the lowest that can be set"
     assert page.lab.engine.commands == []
