@@ -207,7 +207,7 @@ def predicted(model: Predictor, settings: Mapping[str, Setting], now: Now) -> st
 
 
 def _present(model: Predictor, now: Now) -> tuple[Outcome | None, str]:
-    """The state now, if the model's load runs; else what is to be said of the load that does."""
+    """The state now, if the model's load runs; else a remark on the load that does."""
     present = model.at(now.clock_mhz, now.limit) if math.isfinite(now.clock_mhz) else None
     if present is None or not now.utilisation_percent > _IDLE or math.isnan(now.power_w):
         return None, ""
@@ -217,10 +217,10 @@ def _present(model: Predictor, now: Now) -> tuple[Outcome | None, str]:
     return None, f"What runs now draws {now.power_w:.0f} W, the load of the model {expected:.0f} W at that clock."
 
 
-def _limit_words(outcome: Outcome, power: Expected, clock: float, limit: float, asked: bool) -> list[str]:
+def _limit_words(outcome: Outcome, power: Expected, clock: float, limit: float, chosen: bool) -> list[str]:
     if outcome.binds:
         return [f"The limit of {limit:.0f} W holds this load at about {outcome.held_mhz:.0f} MHz."]
-    if not asked:
+    if not chosen:
         return []
     draws = f"this load draws {power.value:.0f} W ({power.low:.0f} to {power.high:.0f}) at {clock:.0f} MHz"
     if outcome.binds is None:

@@ -91,19 +91,19 @@ class ClockPlot(ModelPlot):
         self.fit_range()
 
     def show_setting(self, clock_mhz: float, limit_w: float, *, clock: bool, limit: bool) -> None:
-        """Where the lines stand; `clock` and `limit` say which of the two is asked for, the other one stays faint."""
+        """Where the lines stand; `clock` and `limit` state which are chosen, the other stays faint."""
         self.clock_line.setValue(clock_mhz)
         self.limit_line.setValue(limit_w)
         self.clock_line.label.setFormat("clock {value:.0f} MHz" if clock else "clock")
         self.limit_line.label.setFormat("limit {value:.0f} W" if limit else "limit")
         colours = theme.colours()
-        for line, asked, colour in (
+        for line, chosen, colour in (
             (self.clock_line, clock, colours.accent),
             (self.limit_line, limit, colours.vermillion),
         ):
-            dress_mark(line, QColor(colour if asked else colours.muted))
-            style = Qt.PenStyle.SolidLine if asked else Qt.PenStyle.DashLine
-            line.setPen(pg.mkPen(colour if asked else colours.muted, width=2, style=style))
+            dress_mark(line, QColor(colour if chosen else colours.muted))
+            style = Qt.PenStyle.SolidLine if chosen else Qt.PenStyle.DashLine
+            line.setPen(pg.mkPen(colour if chosen else colours.muted, width=2, style=style))
             line.setHoverPen(pg.mkPen(colour, width=4))
         self.setAccessibleDescription(f"Clock {clock_mhz:.0f} MHz, limit {limit_w:.0f} W. {_KEYS}")
 

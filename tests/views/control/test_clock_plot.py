@@ -106,7 +106,7 @@ def page(tmp_path: Path, qtbot: QtBot) -> Iterator[Page]:
         made.panel.shutdown()
 
 
-def test_a_clock_is_dragged_to_a_supported_one_and_its_effect_said_while_nothing_is_set(page: Page) -> None:
+def test_a_clock_is_dragged_to_a_supported_one_and_its_effect_predicted_while_nothing_is_set(page: Page) -> None:
     page.show_model(fitted(page.gpu.info.name))
     page.lab.engine.tell(events.ControlChanged(page.gpu.info.uuid, True, None))
     page.drag(page.plot.clock_line, (1003.0, 100.0))
@@ -125,7 +125,7 @@ def test_a_clock_is_dragged_to_a_supported_one_and_its_effect_said_while_nothing
     assert [type(command) for command in page.lab.engine.commands] == [events.Apply]
 
 
-def test_a_limit_is_dragged_and_says_whether_it_can_bind(page: Page) -> None:
+def test_a_limit_is_dragged_and_its_effect_named(page: Page) -> None:
     page.show_model(fitted(page.gpu.info.name))
     page.drag(page.plot.limit_line, (800.0, 210.0))
     limit = page.panel.rows.limit.value()
@@ -216,14 +216,14 @@ def test_without_a_model_one_line_and_a_button_measure_one(page: Page) -> None:
     assert page.panel.source.text() == "Model: sweep"
 
 
-def test_a_real_board_that_is_read_only_says_what_is_missing(page: Page) -> None:
+def test_a_real_board_that_is_read_only_names_what_is_missing(page: Page) -> None:
     page.gpu.info = dataclasses.replace(page.gpu.info, source="nvml")
     page.show()
     assert "To measure 8 clocks (40 s), switch control on." in page.words
     assert not page.panel.prediction.button.isVisible()
 
 
-def test_a_fit_that_is_not_identifiable_predicts_nothing_and_says_why(page: Page) -> None:
+def test_a_fit_that_is_not_identifiable_predicts_nothing_and_gives_the_reason(page: Page) -> None:
     clock = np.linspace(705.0, 1410.0, 3)
     fit = fit_frequency_model(Points(clock, clock / 10, gpu=page.gpu.info.name, simulated=True))
     page.show_model(fit)

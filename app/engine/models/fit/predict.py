@@ -62,7 +62,7 @@ class Predictor:
     fit: FrequencyFit
     clock_mhz: Floats  # (m,)
     power_w: Floats  # (k, m)
-    time: Floats | None  # (k, m): per work; None where the fit knows no speed
+    time: Floats | None  # (k, m): per work; None where the speed is not known
     noise: float  # of a reading of power, relative
     time_noise: float  # of a measured time, relative
     wider: float  # than a normal interval, for the few points
