@@ -111,9 +111,10 @@ class ClockModel(QObject):
 class PredictionBox(QWidget):
     """Words, and a button for a first model."""
 
-    def __init__(self, context: Context, model: ClockModel, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._context, self._model = context, model
+    def __init__(self, context: Context, model: ClockModel, after: QWidget) -> None:
+        """`after` gets the focus of the button, which goes away once it is pressed."""
+        super().__init__()
+        self._context, self._model, self._after = context, model, after
         self.words = PlainLabel(wrap=True)
         self.words.setTextFormat(Qt.TextFormat.RichText)
         self.words.setAlignment(Qt.AlignmentFlag.AlignTop)
@@ -125,6 +126,7 @@ class PredictionBox(QWidget):
     @Slot()
     def measure(self) -> None:
         """Sweep the clocks under full load, and fit."""
+        self._after.setFocus()
         self.button.setEnabled(False)
         self._context.bridge.submit(events.Fit(board=self._context.gpu.info.uuid, points=CLOCKS))
 

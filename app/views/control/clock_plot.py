@@ -125,14 +125,17 @@ class ClockPlot(ModelPlot):
         self.show_fit(fit)
         self.range_region.hide()
         self.ridge_line.hide()
-        known = fit is not None and fit.identifiable and len(fit.rate) > 0
-        along = clocks_along(fit) if fit is not None and known else np.empty(0)
-        self.speed_curve.setData(along, fit.speed(along) if fit is not None and known else along)
-        points = np.empty((2, 0))
-        if fit is not None and known:
-            used = fit.used & np.isfinite(fit.rate)
-            top = int(fit.clock_mhz[used].argmax())
-            points = np.stack([fit.clock_mhz[used], fit.rate[used] / fit.rate[used][top]])
+        speed, points = np.empty((2, 0)), np.empty((2, 0))
+        if fit is not None and fit.identifiable:
+            clocks = fit.clock_mhz[fit.used]
+            along = np.linspace(clocks.min(), clocks.max(), 200)  # nothing is predicted beyond
+            self.power_curve.setData(along, fit.power(along))
+            self.energy_curve.setData(along, fit.energy(along))
+            if len(fit.rate):
+                rates = fit.rate[fit.used]
+                speed = np.stack([along, fit.speed(along)])
+                points = np.stack([clocks, rates / rates[clocks.argmax()]])
+        self.speed_curve.setData(*speed)
         self.speed_points.setData(*points)
 
     def fit_range(self) -> None:

@@ -131,9 +131,9 @@ class ControlPanel(PanelInParts):
         self.script, self.unit = QPushButton("Scri&pt …"), QPushButton("systemd &unit …")
         self.log = ChangeLog()
         self.model = ClockModel(context, self)
-        self.prediction = PredictionBox(context, self.model)
         self.legend, self.source = PlainLabel(wrap=True), PlainLabel(wrap=True, muted=True)
         self.plot = ClockPlot(at_once=False)
+        self.prediction = PredictionBox(context, self.model, self.plot)
         self.helper = HelperRow()
         yield
         yield from self.plot.make_parts()
