@@ -312,7 +312,7 @@ def _series_of_table(table: ResultTable, where: str, gpu: str, wanted: Mapping[s
     memory = next((name for name in MEMORY_SETTINGS if name in names), None)
     kernel = [p.name for p in space.parameters if p.name in names and not p.device_setting]
     own = {
-        tuple(group.values.values()): _medians(every.at(group.rows))
+        tuple(group.values.values()): _energy_and_speed(every.at(group.rows))
         for group in groups_of_table(table, untouched, kernel, {})
     }
     groups = groups_of_table(table, usable, names, wanted)
@@ -339,8 +339,8 @@ def _series_of_table(table: ResultTable, where: str, gpu: str, wanted: Mapping[s
     return results
 
 
-def _medians(points: Points) -> tuple[float, float | None]:
-    """Energy per work and speed."""
+def _energy_and_speed(points: Points) -> tuple[float, float | None]:
+    """Medians of energy per work and of speed."""
     rate = None if points.rate is None else float(np.nanmedian(points.rate))
     return float(np.nanmedian(points.energy)), rate
 

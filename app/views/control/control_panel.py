@@ -272,7 +272,7 @@ class ControlPanel(PanelInParts):
         _reserve(self.rows.facts["power_limit_w"], _FACT_LINES)
         buttons = (self.apply, self.keep, self.back, self.restore, self.prediction.button)
         more = (self.profiles, self.save, self.delete, self.script, self.unit, self.helper.button)
-        last = (*more, self.plot, self.log.tabs, self.log.table)
+        last: tuple[QWidget, ...] = (*more, self.plot, self.log.tabs, self.log.table)
         for above, below in pairwise((self.switch, *self.rows.in_order, *buttons, *last)):
             self.setTabOrder(above, below)
         self._below.show()
