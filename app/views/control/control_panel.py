@@ -297,6 +297,7 @@ class ControlPanel(PanelInParts):
         self.switch.setToolTip(plain_tip(self._arming.explanation))
         self.switch.setEnabled(self._arming.can_switch)
         self._set_buttons()
+        self._predict()
 
     @Slot()
     def _show_outcome(self) -> None:
