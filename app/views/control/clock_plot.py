@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent
 from PySide6.QtWidgets import QWidget
 
@@ -148,10 +148,8 @@ class ClockPlot(ModelPlot):
         top = float(fit.energy(clocks_along(fit)).max()) if fit is not None and fit.identifiable else 1.0
         self.relative_view.setYRange(0.0, min(top, 2.0) * _ROOM, padding=0.0)
 
-    @Slot()
-    def recolour(self) -> None:
-        """Take over the theme's colours."""
-        super().recolour()
+    def dress_parts(self) -> None:
+        """What this plot adds, in the theme's colours."""
         colours = theme.colours()
         purple = QColor(colours.purple)
         self.setLabel("right", axis_title("Energy (least = 1), speed (top clock = 1)"), color=colours.text)

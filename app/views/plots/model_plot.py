@@ -202,6 +202,9 @@ class ModelPlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has 
         self.relative_view.setGeometry(self.getViewBox().sceneBoundingRect())
         self.relative_view.linkedViewChanged(self.getViewBox(), self.relative_view.XAxis)
 
+    def dress_parts(self) -> None:
+        """Of what a plot adds to this one. `recolour` is not to be overridden: PySide calls such a slot of what is gone."""
+
     @Slot()
     def recolour(self) -> None:
         """Take over the theme's colours."""
@@ -229,6 +232,7 @@ class ModelPlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has 
         for mark, name in ((self.ridge_line, colours.purple), (self.recommended_line, colours.vermillion)):
             dress_mark(mark, QColor(name))
         self._draw_behind()
+        self.dress_parts()
         self._show_axes()  # an axis that gets a title comes to sight
 
 
