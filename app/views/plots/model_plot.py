@@ -203,7 +203,7 @@ class ModelPlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has 
         self.relative_view.linkedViewChanged(self.getViewBox(), self.relative_view.XAxis)
 
     def dress_parts(self) -> None:
-        """Of what a plot adds to this one. `recolour` is not to be overridden: PySide calls such a slot of what is gone."""
+        """What a subclass adds; not in `recolour`: PySide calls an overridden slot of what is gone."""
 
     @Slot()
     def recolour(self) -> None:
