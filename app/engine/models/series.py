@@ -312,7 +312,7 @@ def _series_of_table(table: ResultTable, where: str, gpu: str, wanted: Mapping[s
     memory = next((name for name in MEMORY_SETTINGS if name in names), None)
     kernel = [p.name for p in space.parameters if p.name in names and not p.device_setting]
     own = {
-        tuple(group.values.values()): float(np.nanmedian(every.energy[group.rows]))
+        tuple(group.values.values()): _energy_and_speed(every.at(group.rows))
         for group in groups_of_table(table, untouched, kernel, {})
     }
     groups = groups_of_table(table, usable, names, wanted)
@@ -325,16 +325,24 @@ def _series_of_table(table: ResultTable, where: str, gpu: str, wanted: Mapping[s
         if points.rate is not None and not np.isfinite(points.rate).any():
             points = replace(points, rate=None)
         limit = next((group.values[name] for name in LIMIT_SETTINGS if name in group.values), None)
+        own_energy, own_rate = own.get(tuple(group.values[name] for name in kernel), (None, None))
         results.append(
             replace(
                 points,
                 limited=_limited_rows(table, group),
                 limit_w=_number(limit),
                 memory_clock_mhz=_number(group.values[memory]) if memory else None,
-                untouched_energy=own.get(tuple(group.values[name] for name in kernel)),
+                untouched_energy=own_energy,
+                untouched_rate=own_rate,
             )
         )
     return results
+
+
+def _energy_and_speed(points: Points) -> tuple[float, float | None]:
+    """Medians of energy per work and of speed."""
+    rate = None if points.rate is None else float(np.nanmedian(points.rate))
+    return float(np.nanmedian(points.energy)), rate
 
 
 def _number(value: object) -> float | None:

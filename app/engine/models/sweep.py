@@ -284,6 +284,7 @@ class _Series:
         time_s = np.asarray([window.time_s for window in windows])
         work = self._load.work_flop / 1e9 or 1.0  # GFLOP; launches where it is not known
         own = [self._board.stated_w(window) * window.time_s / work for window in self._untouched]
+        own_time_s = float(np.mean([window.time_s for window in self._untouched])) if own else math.nan
         info, memory = self._gpu.info, self._memory_clock_mhz
         points = Points(
             clock_mhz=np.asarray([window.observed_clock_mhz for window in windows]),
@@ -302,6 +303,7 @@ class _Series:
             others=(self._load.name,),
             requested_mhz=np.asarray([requested for requested, *_ in rows]),
             untouched_energy=float(np.mean(own)) if own else None,
+            untouched_rate=work / own_time_s if own else None,
         )
         return Sweep(points, time_s, (self._gpu.clock.now_ns() - self._began_ns) / 1e9)
 

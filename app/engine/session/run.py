@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -16,11 +17,14 @@ import numpy as np
 from ...base.errors import InputError, WattridgeError
 from ..analysis.failures import missing_figure
 from ..metering.limit_effect import in_words
+from ..models.clock_fits import fit_of_table
 from ..models.energy_cost import keep_model, kept_model
+from ..models.fit.points import CLOCK_SETTINGS
+from ..models.fit_documents import save_fit
 from ..models.series import limit_effects
 from ..results.measurement import FEWEST, Depth, Measurement, State, same, stated_otherwise
 from ..results.settings import UNTOUCHED
-from ..results.state import SessionState
+from ..results.state import Purpose, SessionState
 from ..runner.base import PreparationFailed, Runner, setting_names
 from ..runner.boards import ReadyPlan, open_runner
 from ..space.result_table import DECIDED_ON, ResultTable
@@ -192,6 +196,7 @@ class SessionRun(LiveSession):
             self._clock.stop()
             self._keep_report(report())
             self._state_figures()
+            self._keep_fit()
             if state is SessionState.DONE and (missing := missing_figure(self.table, self.plan.objective.goal.name)):
                 state, reason = SessionState.FAILED, f"{missing} ({reason})"
         except WattridgeError as error:
@@ -392,6 +397,21 @@ class SessionRun(LiveSession):
         self.table = self.table.restated(stated, origin.get(DECIDED_ON, ""))  # readers keep the old one until the event
         self._note_costs(range(len(stated)))
         self._on_event(FiguresRestated(self.session, self.plan, self.table, self._progress()))
+
+    def _keep_fit(self) -> None:
+        """Keep the frequency model that the measurements of a board give, if they give one, as the newest of it."""
+        plan, clocks = self.plan, set(CLOCK_SETTINGS) & set(self.plan.space.names)
+        if (
+            not clocks
+            or "gpu" not in plan.origin
+            or self._runner.source == "recorded"
+            or plan.purpose is Purpose.REPLAY
+        ):
+            return
+        with suppress(WattridgeError):  # no model, or no place to keep one: the session is as good without
+            fit, source = fit_of_table(self.table, plan.title, plan.gpu, plan.source)
+            if fit.identifiable:
+                save_fit(self._store, fit, source, self.session, uuid=plan.origin["gpu"])
 
     def _completed(self, measured: Measurement, stated: Measurement) -> Measurement:
         """A measurement as stated at the end, with the measured values where they differ."""

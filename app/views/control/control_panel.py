@@ -4,192 +4,41 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent, QShowEvent
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QBoxLayout,
-    QComboBox,
-    QGridLayout,
-    QHeaderView,
-    QPushButton,
-    QTabBar,
-    QTableView,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QBoxLayout, QComboBox, QGridLayout, QPushButton, QVBoxLayout, QWidget
 
 from ...base.errors import WattridgeError
 from ...base.formatting import UNKNOWN
 from ...engine.control import installing
 from ...engine.control.client import Asking, read_only
-from ...engine.control.device_log import BY_HAND, Change, changes_of
+from ...engine.control.device_log import changes_of
 from ...engine.control.profiles import delete_profile, profiles_of, save_profile
 from ...engine.metering.limit_effect import effect_now
-from ...engine.results.settings import PROFILE, Setting, in_words, requested_profiles, unit
+from ...engine.results.settings import PROFILE, Setting, in_words, requested_profiles, unit, upper
 from ...engine.results.state import Purpose, SessionState
 from ...engine.session import events
 from ...sensors.channel import CHANNELS
 from ...sensors.gpu import Gpu
 from ..shared import theme
-from ..shared.context import Context
 from ..shared.countdown import Countdown, apply_command
 from ..shared.label import PlainLabel, plain_tip
-from ..shared.panel import Panel
-from ..shared.record_model import NO_PARENT, AnyIndex, RecordModel
+from ..shared.panel import PanelInParts
 from ..shared.tasks import LatestTask
 from ..shared.watched_boards import WatchedBoard, beat, shown_reading
 from ..shared.widgets import hbox, save_file, vbox
 from .arming import ACTIONS, SIMULATED, Arming
+from .change_log import KEPT, ChangeLog
+from .clock_model import ClockModel, Now, PredictionBox
+from .clock_plot import ClockPlot, clock_legend
 from .confirm_bar import answer_buttons
 from .setting_rows import Choices, SettingRows, choices_of
-
-KEPT = 200  # changes of each kind
-
-# title, a text as wide as most, what a cell says
-_COLUMNS: tuple[tuple[str, str, Callable[[Change], str]], ...] = (
-    ("Time", "2026-01-01 00:00:00", lambda c: c.when),
-    ("What", "power limit, graphics clock", lambda c: c.what),
-    ("Asked", "900–1200 MHz", lambda c: c.asked or UNKNOWN),
-    ("Observed", "1200 MHz", lambda c: c.observed or UNKNOWN),
-    ("By", "session, anyone", lambda c: c.by.removeprefix(f"{BY_HAND}, ")),  # the tab says it
-    ("Result", "not obeyed: the clock", lambda c: c.outcome),
-)
-COLUMNS = tuple(title for title, _, _ in _COLUMNS)
-
-
-class ChangesModel(RecordModel):
-    """The newest last."""
-
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(COLUMNS, parent)
-        self._records: list[Change] = []
-
-    def add(self, change: Change) -> None:
-        """One more; or what was observed of the last one."""
-        last = len(self._records) - 1
-        if self._records and self._records[last].same_as(change):
-            self._records[last] = change
-            self._rows_changed(last, last)
-            return
-        if len(self._records) == KEPT:
-            self.beginRemoveRows(NO_PARENT, 0, 0)
-            del self._records[0]
-            self.endRemoveRows()
-        self.beginInsertRows(NO_PARENT, len(self._records), len(self._records))
-        self._records.append(change)
-        self.endInsertRows()
-
-    def put_before(self, changes: Sequence[Change]) -> None:
-        """Those of before, which were read while newer ones came."""
-        here = {change.time_s for change in self._records}
-        self._replace([*(change for change in changes if change.time_s not in here), *self._records][-KEPT:])
-
-    def clear(self) -> None:
-        """Of another board from now on."""
-        self._replace([])
-
-    def rows(self) -> list[tuple[str, ...]]:
-        """The texts of every cell."""
-        return [tuple(text(change) for _, _, text in _COLUMNS) for change in self._records]
-
-    def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        text = _COLUMNS[index.column()][2]
-        if role == Qt.ItemDataRole.DisplayRole:
-            return text(self._records[index.row()])
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return plain_tip(text(self._records[index.row()]))
-        return None
-
-
-class ChangeLog(QWidget):
-    """The changes of a board as a table, those made by hand apart from those of sessions.
-
-    There are two tabs over the table, which follows the newest change unless the user has scrolled back.
-    """
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.by_hand, self.by_sessions = ChangesModel(self), ChangesModel(self)
-        self.tabs = QTabBar()
-        self.tabs.setAccessibleName("Changes by hand, or by sessions")
-        self.tabs.setDrawBase(False)
-        self.tabs.setExpanding(False)
-        self.tabs.addTab("")
-        self.tabs.addTab("")
-        self.table = QTableView()
-        self.table.setModel(self.by_hand)
-        self.table.setAccessibleName("Log of changes")
-        self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.table.setAlternatingRowColors(True)
-        self.table.setWordWrap(False)
-        self.table.setCornerWidget(QWidget())  # as in `set_up_table`
-        self.table.setTabKeyNavigation(False)
-        self.table.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.table.verticalHeader().hide()
-        self.table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        self.table.verticalHeader().setDefaultSectionSize(self.table.fontMetrics().height() + 6)
-        self.table.horizontalHeader().setStretchLastSection(True)
-        for place, (_, widest, _) in enumerate(_COLUMNS):
-            self.table.setColumnWidth(place, self.fontMetrics().horizontalAdvance(widest) + 14)
-        self.table.setMinimumHeight(5 * self.table.verticalHeader().defaultSectionSize())
-        vbox(self.tabs, (self.table, 1), of=self, margins=0, spacing=0)
-        self._follows = True
-        bar = self.table.verticalScrollBar()
-        bar.valueChanged.connect(self._scrolled)
-        bar.rangeChanged.connect(self._range_changed)
-        self.tabs.currentChanged.connect(self._tab_chosen)
-        self._count()
-
-    def put_before(self, changes: Sequence[Change]) -> None:
-        """Show the changes of other days too."""
-        self.by_hand.put_before([change for change in changes if change.by_hand])
-        self.by_sessions.put_before([change for change in changes if not change.by_hand])
-        self._count()
-        self._follow()
-
-    def clear(self) -> None:
-        """Show the changes of another board from now on."""
-        self.by_hand.clear()
-        self.by_sessions.clear()
-        self._count()
-
-    def add(self, change: Change) -> None:
-        """Show one more change, or what was observed of the last one."""
-        (self.by_hand if change.by_hand else self.by_sessions).add(change)
-        self._count()
-
-    def _count(self) -> None:
-        for place, (title, model) in enumerate((("By hand", self.by_hand), ("By sessions", self.by_sessions))):
-            self.tabs.setTabText(place, f"{title}: {model.rowCount()}")
-
-    @Slot(int)
-    def _tab_chosen(self, place: int) -> None:
-        self.table.setModel((self.by_hand, self.by_sessions)[place])
-        self._follow()
-
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        self._follow()
-
-    def _follow(self) -> None:
-        self._follows = True
-        self.table.scrollToBottom()
-
-    @Slot(int)
-    def _scrolled(self, value: int) -> None:
-        self._follows = value == self.table.verticalScrollBar().maximum()
-
-    @Slot(int, int)
-    def _range_changed(self, _least: int, most: int) -> None:
-        """There are more changes, or the table has another size."""
-        if self._follows:
-            self.table.verticalScrollBar().setValue(most)
 
 
 class HelperRow(QWidget):
@@ -241,26 +90,32 @@ def _install(stop: threading.Event) -> tuple[str, Any]:
 
 _STATE_LINES, _MESSAGE_LINES, _FACT_LINES = 3, 3, 3  # room for words, whether there are any or not
 _FORM_PX = 560  # at most: fields as wide as the window could not be read along
-_BESIDE_PX = 1000  # from this width of the panel on, the log stands beside the form
+_BESIDE_PX = 760  # from this width of the panel on, the plot stands beside the form
+_PLOT_PX = 300  # of height, at least
+_LIVE_S = 1.0  # over which the board's point is averaged
+_COMPARED_BEATS = 5  # from one comparison with what runs to the next
 _OFF = "Nothing can be applied until control is switched on."
 _ON = "What is applied returns after a countdown unless you keep it."
 _EXPORT = "Export the settings"
 _SESSION = "A session is running on {board}: nothing else is set until it ends."
 
 
-class ControlPanel(Panel):
+class ControlPanel(PanelInParts):
     """Sends requests to the engine and shows its reports; sets nothing itself.
 
     Nothing moves while it is used: messages and the countdown have their places from the beginning.
     """
 
-    def __init__(self, context: Context, parent: QWidget | None = None) -> None:
-        super().__init__(context, parent)
+    def make(self) -> Iterator[None]:
+        """Fields, the plot in its parts, their places, and what connects them."""
+        context = self._context
         self._gpu = context.gpu
         self._session = ""  # the name of the board on which a session runs
         self._ticked: dict[str, dict[str, Setting]] = {}  # by the UUIDs of boards that were left
         self._said = ""  # of the last change, while nothing waits
-        self._refused = ""  # what was typed last and cannot be, in words
+        self._locked: Setting | None = None  # the clock that the engine has set last
+        self._now = Now()
+        self._beats = 0
         self._arming = Arming(context.boards.current, context.bridge, self)
         self.rows: SettingRows | None = None
         self.armed, self.switch = PlainLabel(), QPushButton()
@@ -268,13 +123,23 @@ class ControlPanel(Panel):
         self.keep, self.back = answer_buttons()
         self._fields = QVBoxLayout()
         self._place: QWidget | None = None  # of the rows
+        self._notes: QWidget | None = None  # of what is shown only
+        self._shown_only = QVBoxLayout()
         self._below = QWidget()  # what the rows stand in, and everything under them
         self.apply, self.restore = QPushButton("&Apply"), QPushButton("Put &everything back")
         self.profiles, self.save, self.delete = QComboBox(), QPushButton("Sa&ve"), QPushButton("&Delete")
         self.script, self.unit = QPushButton("Scri&pt …"), QPushButton("systemd &unit …")
         self.log = ChangeLog()
+        self.model = ClockModel(context, self)
+        self.legend, self.source = PlainLabel(wrap=True), PlainLabel(wrap=True, muted=True)
+        self.plot = ClockPlot(at_once=False)
+        self.prediction = PredictionBox(context, self.model, self.plot)
         self.helper = HelperRow()
+        yield
+        yield from self.plot.make_parts()
+        yield
         self._lay_out()
+        yield
         self._connect()
         self._asker = LatestTask(self, self._show_rows, context.bridge.report)
         self._profiles_asker = LatestTask(self, self._show_requested, context.bridge.report)
@@ -299,21 +164,26 @@ class ControlPanel(Panel):
         _reserve(self.outcome, _MESSAGE_LINES)
         vbox(
             self._fields,
-            hbox(self.apply, self.keep, self.back, 1),
+            hbox(self.apply, self.keep, self.back, self.restore, 1),
+            self.prediction,
             self.outcome,
-            hbox(self.restore, 1),
             hbox((self.profiles, 1), self.save, self.delete),
             hbox(PlainLabel("Export as"), self.script, self.unit, 1),
             self.helper,
+            self._shown_only,
             of=self._below,
             margins=0,
         )
-        for widget in (self._below, self.log):
+        self.plot.setMinimumHeight(_PLOT_PX)
+        self.legend.setTextFormat(Qt.TextFormat.RichText)
+        self._pictures = QWidget()
+        vbox(self.source, (self.plot, 2), self.legend, (self.log, 1), of=self._pictures, margins=0)
+        for widget in (self._below, self._pictures):
             widget.hide()  # until it is known what the board can be set to
-        form = QWidget()
+        self._form = form = QWidget()
         form.setMaximumWidth(_FORM_PX)
         vbox(hbox(self.armed, 1, self.switch), self.state, self._below, 1, of=form, margins=0)
-        self._halves = vbox(form, (self.log, 1), of=self, margins=6)
+        self._halves = vbox(form, (self._pictures, 1), of=self, margins=6)
         self.setMinimumWidth(360)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -322,6 +192,12 @@ class ControlPanel(Panel):
         self._halves.setDirection(QBoxLayout.Direction.LeftToRight if beside else QBoxLayout.Direction.TopToBottom)
         self._halves.setStretch(0, 1 if beside else 0)
         self._halves.setSpacing(18 if beside else 6)
+        self._keep_height()
+
+    def _keep_height(self) -> None:
+        """Lines that wrap take room that a layout does not count: fields were cut where the form is narrow."""
+        width = min(_FORM_PX, self.width() // 2 - 15 if self.width() >= _BESIDE_PX else self.width() - 12)
+        self._form.setMinimumHeight(self._form.heightForWidth(width))
 
     def _connect(self) -> None:
         self.apply.clicked.connect(self._apply)
@@ -343,6 +219,10 @@ class ControlPanel(Panel):
         self.subscribe(events.SessionStarted, self._session_started)
         self.subscribe(events.SessionChanged, self._session_changed)
         self.subscribe(events.EngineFault, self._set_buttons)
+        self.subscribe(events.FitProgress | events.FitFinished | events.FitFailed, self._predict)
+        self.model.changed.connect(self._model_changed)
+        self.plot.dragged.connect(self._drag)
+        self.plot.stepped.connect(self._step)
         self._context.boards.board_changed.connect(self._board_changed)
 
     def _look_at_board(self) -> None:
@@ -366,34 +246,40 @@ class ControlPanel(Panel):
         if self.rows is not None:
             self._ticked[self._gpu.info.uuid] = self._chosen()
         self._profiles_asker.cancel()
-        self._gpu, self.rows = board.gpu, None
+        self._gpu, self.rows, self._locked, self._now = board.gpu, None, None, Now()
+        self.model.drop()
         board.countdown.changed.connect(self._show_outcome, Qt.ConnectionType.UniqueConnection)
         self._look_at_board()
 
     @Slot(object)
     def _show_rows(self, choices: Choices) -> None:
-        place = QWidget()
-        grid = QGridLayout(place)
-        grid.setContentsMargins(0, 4, 0, 4)
-        grid.setColumnStretch(1, 1)
-        if self._place is not None:
-            self._place.hide()
-            self._place.deleteLater()
-        self._place = place
+        for before in (self._place, self._notes):
+            if before is not None:
+                before.hide()
+                before.deleteLater()
+        place, notes = self._place, self._notes = QWidget(), QWidget()
         self._fields.addWidget(place)
-        self.rows = SettingRows(self._gpu, choices, grid)
+        self._shown_only.addWidget(notes)
+        grids = QGridLayout(place), QGridLayout(notes)
+        for grid in grids:
+            grid.setContentsMargins(0, 4, 0, 4)
+            grid.setColumnStretch(1, 1)
+        self.rows = SettingRows(self._gpu, choices, *grids)
         self.rows.setParent(place)
         self.rows.choose(self._ticked.get(self._gpu.info.uuid, {}))
         self.rows.changed.connect(self._set_buttons)
-        self.rows.changed.connect(self._refusal_over)
-        self.rows.refused.connect(self._refuse)
+        self.rows.changed.connect(self._show_setting)
         _reserve(self.rows.facts["power_limit_w"], _FACT_LINES)
-        buttons = (self.apply, self.keep, self.back, self.restore, self.profiles, self.save, self.delete)
-        last = (self.script, self.unit, self.helper.button, self.log.tabs, self.log.table)
+        buttons = (self.apply, self.keep, self.back, self.restore, self.prediction.button)
+        more = (self.profiles, self.save, self.delete, self.script, self.unit, self.helper.button)
+        last: tuple[QWidget, ...] = (*more, self.plot, self.log.tabs, self.log.table)
         for above, below in pairwise((self.switch, *self.rows.in_order, *buttons, *last)):
             self.setTabOrder(above, below)
         self._below.show()
-        self.log.show()
+        self._pictures.show()
+        self._keep_height()
+        self.plot.show_board(self.rows.clocks_mhz, self.rows.limits_w)
+        self._model_changed()
         self._show_present()
         self._set_buttons()
 
@@ -411,6 +297,7 @@ class ControlPanel(Panel):
         self.switch.setToolTip(plain_tip(self._arming.explanation))
         self.switch.setEnabled(self._arming.can_switch)
         self._set_buttons()
+        self._predict()
 
     @Slot()
     def _show_outcome(self) -> None:
@@ -433,21 +320,12 @@ class ControlPanel(Panel):
         before = {name: value for name, value in event.prior.items() if value is not None}
         was = f" Before: {in_words(before)}." if before else ""
         self._say(f"{event.message[:1].upper()}{event.message[1:]}.{was}")
+        self._locked = event.applied.get("graphics_clock_mhz")
         self._set_buttons()
+        self._predict()
         if self.rows is not None and self.rows.boxes[PROFILE].isEnabled():
             gpu = self._gpu
             self._profiles_asker.run(lambda _stop: requested_profiles(gpu))
-
-    @Slot(str)
-    def _refuse(self, words: str) -> None:
-        self._refused = words
-        self._say(words)
-
-    @Slot()
-    def _refusal_over(self) -> None:
-        """Another value is typed or ticked."""
-        if self._said == self._refused:
-            self._say("")
 
     @Slot(object)
     def _show_requested(self, names: str) -> None:
@@ -478,7 +356,7 @@ class ControlPanel(Panel):
         if self.rows is not None:
             self.rows.take_typed()
         settings = self._chosen()
-        if settings:
+        if settings and not self._wrong:
             self.apply.setEnabled(False)
             self._context.bridge.submit(apply_command(self._gpu, settings))
 
@@ -583,13 +461,83 @@ class ControlPanel(Panel):
             label.setText(UNKNOWN if math.isnan(value) else f"now {value:.0f} {unit(name)}")
             label.setToolTip(f"{CHANNELS[name].label}, as the board reports it now")
         self.rows.show_effect(effect_now(self._context.boards.current.trace, self.rows.limit.value()))
+        self._show_point(now)
+
+    # --- the plot and the prediction ----------------------------------------------------------------------------------
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.model.look()
+
+    def recolour(self) -> None:
+        self._model_changed()
+
+    @Slot(str, float)
+    def _drag(self, name: str, value: float) -> None:
+        if self.rows is not None:
+            self.rows.drag(name, value)
+            self._show_setting()
+
+    @Slot(str, int)
+    def _step(self, name: str, steps: int) -> None:
+        if self.rows is not None:
+            self.rows.step(name, steps)
+
+    @Slot()
+    def _model_changed(self) -> None:
+        if self.isVisible():
+            self.model.look()
+        known = self.model.known
+        fit = known.fit if known is not None else None
+        self.plot.show_model(fit)
+        self.legend.setText(clock_legend(fit))
+        self.source.setText(f"Model: {known.source}" if known is not None else "No model of this board yet")
+        self._show_setting()
+
+    @Slot()
+    def _show_setting(self) -> None:
+        """Where the lines stand, and what that would change."""
+        if self.rows is not None:
+            ticked = self.rows.settings()
+            clock, limit = "graphics_clock_mhz" in ticked, "power_limit_w" in ticked
+            self.plot.show_setting(self.rows.high.value(), self.rows.limit.value(), clock=clock, limit=limit)
+        self._predict()
+
+    @Slot()
+    def _predict(self, *_: object) -> None:
+        if self.rows is not None:
+            free = self.rows.clocks_mhz[1] if self._locked is None else upper(self._locked)
+            now = replace(self._now, free_mhz=free)
+            allowed = self._arming.allowed
+            self.prediction.show_prediction(self._chosen(), now, allowed=allowed, wrong=self._wrong)
+
+    def _show_point(self, values: dict[str, float]) -> None:
+        """The board's point of the last second, ten times a second; what runs is compared with the model less often."""
+        trace = self._context.boards.current.trace
+        end_ns, names = trace.last_ns, ("graphics_clock_mhz", trace.power_name, "utilisation_percent")
+        start_ns = end_ns - round(_LIVE_S * 1e9)
+        clock, power, busy = (
+            trace.statistics(name, start_ns, end_ns).mean if name in trace.names else math.nan for name in names
+        )
+        self._now = Now(clock, power, values.get("power_limit_w", math.nan), busy)
+        self.plot.show_now(clock, power, self._now.limit_w)
+        self._beats += 1
+        if self._beats % _COMPARED_BEATS == 0:
+            self._predict()
+
+    @property
+    def _wrong(self) -> str:
+        return self.rows.wrong if self.rows is not None else ""
 
     @Slot()
     def _set_buttons(self) -> None:
         chosen = self._chosen()
         recorded = self._gpu.info.source == "recorded"
         allowed, forbidden = self._arming.allowed, self._arming.why_forbidden
+        wrong = self._wrong
+        chosen = {} if wrong else chosen
         self.apply.setEnabled(bool(chosen) and allowed and not self._session)
+        self.apply.setToolTip(plain_tip(f"{wrong}." if wrong else ""))
         self.restore.setEnabled(not self._session and not recorded and not (forbidden and read_only()))
         is_kept = self.profiles.findText(" ".join(self.profiles.currentText().split())) >= 0
         self.save.setText("Replace" if is_kept else "Sa&ve")
@@ -599,6 +547,7 @@ class ControlPanel(Panel):
             button.setEnabled(bool(chosen))
         session = _SESSION.format(board=self._session) if self._session else ""
         why_not = f"{forbidden}." if forbidden else session or (_ON if allowed else _OFF)
+        why_not = f"Nothing can be applied: {wrong}." if wrong else why_not
         simulated = SIMULATED if self._gpu.info.source == "simulated" else ""
         self.state.setText(f"{why_not} {simulated}".strip())
 

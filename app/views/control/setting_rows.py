@@ -8,8 +8,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -33,6 +35,7 @@ from ...engine.results.settings import (
 )
 from ...sensors.gpu import Gpu
 from ...sensors.power_profiles import NO_PROFILE
+from ..shared import theme
 from ..shared.label import PlainLabel, plain_tip
 from ..shared.widgets import NumberBox, WholeBox, hbox
 
@@ -63,7 +66,49 @@ def choices_of(gpu: Gpu) -> Choices:
     return Choices(*clocks, step_mhz(gpu), why_not, profiles, requested)
 
 
-class ClockBox(WholeBox):
+class _StaysAsTyped:
+    """A field that leaves a number that cannot be as it was typed, in red, until another one takes its place."""
+
+    def __init__(self: Any, *arguments: Any) -> None:
+        self._left = ""  # the text that the field was left with, if that cannot be
+        super().__init__(*arguments)
+        self.lineEdit().textChanged.connect(self.recolour)
+        theme.notifier().changed.connect(self.recolour)
+        self.editingFinished.connect(self.leave_as_typed)
+
+    @property
+    def wrong(self: Any) -> str:
+        """Why what is typed cannot be, with the range; empty if it can."""
+        text = self.lineEdit().text()
+        return "" if self.hasAcceptableInput() else str(self._why_not(text)).rpartition(": ")[0]
+
+    def fixup(self: Any, text: str) -> str:
+        """Qt's hook before it shows the value of before again."""
+        self._left = text
+        return text
+
+    def leave_as_typed(self: Any) -> None:
+        """What Qt has replaced stands there again."""
+        text, self._left = self._left, ""
+        if text:
+            self.lineEdit().setText(text)
+
+    def setValue(self: Any, value: Any) -> None:
+        """What the program sets takes the place of what cannot be, also where it is the value of before."""
+        super().setValue(value)  # type: ignore[misc]
+        if not self.hasAcceptableInput():
+            self._left = ""
+            self.lineEdit().setText(f"{self.prefix()}{self.textFromValue(self.value())}{self.suffix()}")
+
+    def recolour(self: Any) -> None:
+        """Red while it cannot be."""
+        palette = QPalette()
+        if self.wrong:
+            palette.setColor(QPalette.ColorRole.Text, QColor(theme.colours().vermillion))
+        self.lineEdit().setPalette(palette)
+
+
+class ClockBox(_StaysAsTyped, WholeBox):
     """A clock on the supported steps: the arrows go from one to the next, and what is typed becomes the nearest."""
 
     def __init__(self, clocks_mhz: Sequence[int], parent: QWidget | None = None) -> None:
@@ -81,11 +126,17 @@ class ClockBox(WholeBox):
     def take_typed(self) -> None:
         """What is typed counts, also before the field is left."""
         self.interpretText()
+        self.leave_as_typed()
         self._snap()
 
     @Slot()
     def _snap(self) -> None:
-        self.setValue(min(self._clocks, key=lambda clock: abs(clock - self.value())))
+        if not self.wrong:
+            self.setValue(min(self._clocks, key=lambda clock: abs(clock - self.value())))
+
+
+class LimitBox(_StaysAsTyped, NumberBox):
+    """A power limit."""
 
 
 class SettingRows(QObject):
@@ -95,21 +146,22 @@ class SettingRows(QObject):
     """
 
     changed = Signal()
-    refused = Signal(str)  # what was typed and cannot be, in one line
 
-    def __init__(self, gpu: Gpu, choices: Choices, grid: QGridLayout) -> None:
+    def __init__(self, gpu: Gpu, choices: Choices, grid: QGridLayout, shown_only: QGridLayout) -> None:
+        """`shown_only` is for what is shown and cannot be set."""
         super().__init__()
         self._choices = choices
         self._limit = gpu.info.power_limit
         self.boxes: dict[str, QCheckBox] = {}
         self.facts: dict[str, PlainLabel] = {}
+        self._beside_limit = ""  # the effect of the limit on what runs
         self.present: dict[str, QLabel] = {}  # by channel
         graphics, memory = choices.graphics_mhz or (0,), choices.memory_mhz or (0,)
         self.low, self.high, self.memory = ClockBox(graphics), ClockBox(graphics), ClockBox(memory)
         self.low.setValue(graphics[0])
         self.high.setValue(graphics[-1])
         self.memory.setValue(memory[-1])
-        self.limit = NumberBox()
+        self.limit = LimitBox()
         self.limit.setDecimals(0)
         self.limit.setSuffix(" W")
         self.limit.setRange(self._limit.minimum_w or 0.0, self._limit.maximum_w or 0.0)
@@ -127,15 +179,15 @@ class SettingRows(QObject):
         hbox(self.low, PlainLabel("to"), self.high, 1, of=between, margins=0)
         editors: dict[str, QWidget] = {
             "graphics_clock_mhz": between,
-            "memory_clock_mhz": self.memory,
             "power_limit_w": self.limit,
+            "memory_clock_mhz": self.memory,
             PROFILE: self.profile,
         }
         for row, (name, editor) in enumerate(editors.items()):
             self._add(grid, 2 * row, name, editor)
         if PROFILE not in choices.why_not:
             self.show_requested(choices.requested)
-        self._add_shown_only(grid, 2 * len(editors))
+        self._add_shown_only(shown_only)
         for box, text in ((self.low, "Lowest"), (self.high, "Highest")):
             box.setAccessibleName(f"{text} graphics clock")
             box.valueChanged.connect(self._clock_changed)
@@ -145,15 +197,15 @@ class SettingRows(QObject):
         self.profile.activated.connect(lambda _: self._edited(PROFILE))
         for name, boxes in self._editors().items():
             for item in boxes:
-                item.refused.connect(lambda words, name=name: self._refuse(name, words))
                 item.valueChanged.connect(lambda _, name=name: self._edited(name))
                 item.lineEdit().textEdited.connect(lambda _, name=name: self._edited(name))
+                item.lineEdit().textChanged.connect(self._text_changed)
 
-    def _editors(self) -> dict[str, tuple[ClockBox | NumberBox, ...]]:
+    def _editors(self) -> dict[str, tuple[ClockBox | LimitBox, ...]]:
         return {
             "graphics_clock_mhz": (self.low, self.high),
-            "memory_clock_mhz": (self.memory,),
             "power_limit_w": (self.limit,),
+            "memory_clock_mhz": (self.memory,),
         }
 
     @property
@@ -162,10 +214,13 @@ class SettingRows(QObject):
         fields: dict[str, tuple[QWidget, ...]] = {**self._editors(), PROFILE: (self.profile,)}
         return [box for name, boxes in fields.items() for box in (self.boxes[name], *boxes)]
 
-    def _refuse(self, name: str, words: str) -> None:
-        """Nothing is asked of a setting whose value cannot be."""
-        self.boxes[name].setChecked(False)
-        self.refused.emit(words)
+    @property
+    def wrong(self) -> str:
+        """Why what is typed for something that is ticked cannot be; empty if all of it can."""
+        every = self._editors().items()
+        return next(
+            (box.wrong for name, boxes in every for box in boxes if self.boxes[name].isChecked() and box.wrong), ""
+        )
 
     def show_requested(self, names: str) -> None:
         """The workload power profiles that are requested now."""
@@ -176,14 +231,48 @@ class SettingRows(QObject):
         """Say beside the limit that it is without effect on what runs, where no clock is chosen with it."""
         others = any(box.isChecked() for name, box in self.boxes.items() if name != "power_limit_w")
         shown = effect is not None and effect.without_effect and self.limit.isEnabled() and not others
-        words = f". Now, {in_words([effect])}" if effect and shown else ""
-        self.facts["power_limit_w"].setText(f"{self._facts('power_limit_w')}{words}")
+        self._beside_limit = f". Now, {in_words([effect])}" if effect and shown else ""
+        self._show_facts()
+
+    def _show_facts(self) -> None:
+        """Range and default of each setting, or what is wrong with what is typed."""
+        for name, boxes in self._editors().items():
+            wrong = next((box.wrong for box in boxes if box.wrong), "")
+            more = self._beside_limit if name == "power_limit_w" else ""
+            self.facts[name].setText(wrong or f"{self._facts(name)}{more}")
+            self.facts[name].setStyleSheet(f"color: {theme.colours().vermillion};" if wrong else "")
+
+    @property
+    def clocks_mhz(self) -> tuple[float, float]:
+        """The lowest and the highest graphics clock that can be set."""
+        return float(self.high.minimum()), float(self.high.maximum())
+
+    @property
+    def limits_w(self) -> tuple[float, float] | None:
+        """The range of the power limit; None where it cannot be set."""
+        return (self.limit.minimum(), self.limit.maximum()) if self.limit.isEnabled() else None
+
+    def drag(self, name: str, value: float) -> None:
+        """Ask for the supported value of a setting, of a clock its upper end, that is nearest."""
+        box = self._editors()[name][-1]
+        if box.isEnabled():
+            box.setValue(
+                min(self._choices.graphics_mhz, key=lambda at: abs(at - value)) if box is self.high else round(value)
+            )
+            self._edited(name)
+
+    def step(self, name: str, steps: int) -> None:
+        """Ask for the value that is so many steps on."""
+        box = self._editors()[name][-1]
+        if box.isEnabled():
+            box.stepBy(steps)
 
     def take_typed(self) -> None:
         """What is typed counts, also before the fields are left."""
         for box in (self.low, self.high, self.memory):
             box.take_typed()
         self.limit.interpretText()
+        self.limit.leave_as_typed()
 
     def settings(self) -> dict[str, Setting]:
         """What is ticked."""
@@ -239,14 +328,14 @@ class SettingRows(QObject):
         grid.addWidget(editor, row, 1)
         grid.addWidget(facts, row + 1, 0, 1, 3)
 
-    def _add_shown_only(self, grid: QGridLayout, row: int) -> None:
+    def _add_shown_only(self, grid: QGridLayout) -> None:
         self.present["fan_percent"] = PlainLabel(UNKNOWN)
-        grid.addWidget(PlainLabel("Fan"), row, 0)
-        grid.addWidget(self.present["fan_percent"], row, 2)
+        grid.addWidget(PlainLabel("Fan"), 0, 0)
+        grid.addWidget(self.present["fan_percent"], 0, 2)
         for place, text in enumerate((_FAN, _OFFSETS), start=1):
             why = PlainLabel(text, wrap=True)
             why.setObjectName("muted")
-            grid.addWidget(why, row + place, 0, 1, 3)
+            grid.addWidget(why, place, 0, 1, 3)
 
     def _facts(self, name: str) -> str:
         """Range, step and default, or why the board does not have it."""
@@ -274,4 +363,9 @@ class SettingRows(QObject):
     def _edited(self, name: str) -> None:
         if self.boxes[name].isEnabled():
             self.boxes[name].setChecked(True)
+        self.changed.emit()
+
+    @Slot()
+    def _text_changed(self) -> None:
+        self._show_facts()
         self.changed.emit()

@@ -36,6 +36,7 @@ from ...engine.report.reproduce import sweep_words
 from ...engine.session import events
 from ..control.apply_button import ApplyButton
 from ..plots.descriptions import rich_text
+from ..plots.model_plot import ModelPlot, caps_legend, explained_as_html, power_legend, voltage_legend
 from ..plots.overlay_list import OverlayList, colour_of
 from ..plots.plot import Box, dress, set_up_axes
 from ..shared import theme
@@ -47,7 +48,6 @@ from ..shared.past_sessions import PAST_SHOWN, PastSession, PastSessions
 from ..shared.tasks import LatestTask
 from ..shared.widgets import ProgressBar, open_file, vbox
 from .model_methods import MethodsView
-from .model_plot import ModelPlot, caps_legend, explained_as_html, power_legend, voltage_legend
 from .voltage import VoltagePlot
 
 

@@ -12,10 +12,10 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QWidget
 
 from ...engine.models.fit.frequency import FrequencyFit
+from ..plots.model_plot import dress_mark
 from ..plots.overlay_list import colour_of
 from ..plots.plot import Box, dress
 from ..shared import theme
-from .model_plot import dress_mark
 
 Floats = npt.NDArray[np.float64]
 

@@ -612,5 +612,6 @@ def test_the_stored_document_is_flat_and_keeps_its_names() -> None:
         "fixed_time_share form gpu identifiable leakage_w_per_c memory_clock_mhz memory_clocks optimum_bracketed "
         "optimum_interval_mhz optimum_mhz p_idle_w p_max_w points power_w r2 range_mhz rate reasons "
         "recommended_clock_mhz reference_c ridge_bracketed ridge_mhz rmse_w series simulated softness_mhz "
-        "standard_errors untouched_energy used voltage_mv voltage_ridge_interval_mhz voltage_ridge_mhz"
+        "standard_errors untouched_energy untouched_rate used voltage_mv voltage_ridge_interval_mhz "
+        "voltage_ridge_mhz"
     )

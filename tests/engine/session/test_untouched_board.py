@@ -133,6 +133,8 @@ def test_the_untouched_board_is_no_point_of_a_fit_and_what_its_saving_is_against
         assert len(points.requested_mhz) == 9
         assert np.isfinite(points.requested_mhz).all()
         assert points.untouched_energy is not None
+        assert points.rate is not None
+        assert points.untouched_rate == pytest.approx(points.rate.max(), rel=0.02), "as fast as the highest clock"
     fit, _ = fit_of_sweep(board("a100"))
     assert fit.baseline == "the board's own state"
     assert fit.energy_change is not None

@@ -23,7 +23,16 @@ from app.views.shell.panels import PANELS
 
 Load = Callable[..., Panels]
 # As they come up; Boards draws its small traces itself, and wants boards that are watched.
-PLOTS = {"front": 1, "convergence": 1, "analysis": 1, "model": 1, "roofline": 3, "compare": 1, "inspector": 2}
+PLOTS = {
+    "front": 1,
+    "control": 1,
+    "convergence": 1,
+    "analysis": 1,
+    "model": 1,
+    "roofline": 3,
+    "compare": 1,
+    "inspector": 2,
+}
 NAMES = [spec.name for spec in PANELS if spec.panel and spec.name != "boards"]
 
 

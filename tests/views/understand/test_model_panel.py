@@ -28,9 +28,9 @@ from app.engine.session import events
 from app.engine.space.result_table import ResultTable
 from app.engine.store.database import Store
 from app.sensors.select import open_gpu
+from app.views.plots.model_plot import explained
 from app.views.shared import theme
 from app.views.understand.model_panel import ModelPanel
-from app.views.understand.model_plot import explained
 
 
 @pytest.fixture

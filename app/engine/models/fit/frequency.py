@@ -258,6 +258,7 @@ class FrequencyFit(Quality, Optimum, Parameters, Samples):
     memory_clock_mhz: float | None = None
     memory_clocks: tuple[MemoryClock, ...] = ()  # where the same work was measured at several
     untouched_energy: float | None = None  # per work of the untouched board, in the unit of power over rate
+    untouched_rate: float | None = field(default=None, metadata=_DRAWN)  # its speed
 
     @property
     def energy_change(self) -> float | None:
@@ -358,6 +359,27 @@ class FrequencyFit(Quality, Optimum, Parameters, Samples):
         sampled = self.clock_mhz[self.used]
         lowest = float(curve.energy(np.linspace(sampled.min(), sampled.max(), 401)).min())
         return np.asarray(curve.energy(clock_mhz) / lowest)
+
+    def speed(self, clock_mhz: npt.ArrayLike) -> Floats:
+        """Estimated speed, the inverse of t(f).
+
+        Parameters
+        ----------
+        clock_mhz : array_like, any shape
+            Clocks in MHz.
+
+        Returns
+        -------
+        array, same shape
+            Relative to that at the highest sampled clock (no unit).
+
+        Raises
+        ------
+        ValueError
+            If the model is not identifiable.
+        """
+        time = self._curve().duration.relative
+        return np.asarray(time(self.clock_mhz[self.used].max()) / time(clock_mhz))
 
     def _curve(self) -> Curve:
         if self.curve is None:
@@ -496,6 +518,7 @@ class _Readings:
             best_measured_mhz=self.measured().best_mhz,
             simulated=points.simulated,
             untouched_energy=points.untouched_energy,
+            untouched_rate=points.untouched_rate,
         )
 
     def without_model(self, reason: str) -> FrequencyFit:

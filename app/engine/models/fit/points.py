@@ -43,6 +43,7 @@ class Points:
     plateaus: tuple[Plateau, ...] = ()  # of a log: what each point is made of
     requested_mhz: Floats | None = None  # where `clock_mhz` was observed and the request is known as well
     untouched_energy: float | None = None  # per work as `energy`, of the board with no setting made; no point of a fit
+    untouched_rate: float | None = None  # its speed, in the unit of `rate`
 
     @property
     def clocks(self) -> int:

@@ -22,8 +22,8 @@ DRAWS = 400
 _FINE = 161  # clocks at which the curves are drawn
 WAITING = (0.0, 0.5, 1.0)  # shares of the dynamic power that follow the speed rather than the clock
 LEAST_FIXED = 0.05  # share by which the speed departs from the clock, from which on the two are distinguished
-_NORMAL = 1.959964  # 97.5 % quantile
-_LEAST_DEGREES = 3
+NORMAL = 1.959964  # 97.5 % quantile
+LEAST_DEGREES = 3
 _LOWEST_FACTOR = 0.05  # of a curve, that no departure goes below
 
 
@@ -57,7 +57,7 @@ class Posterior:
             Lower and upper end in W at each clock.
         """
         low, middle, high = np.quantile(self.power_w, [0.025, 0.5, 0.975], axis=0)
-        wider = student_t(max(_LEAST_DEGREES, self.points - 3)) / _NORMAL
+        wider = student_t(max(LEAST_DEGREES, self.points - 3)) / NORMAL
         return np.asarray([middle + wider * (low - middle), middle + wider * (high - middle)])
 
 

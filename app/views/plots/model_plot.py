@@ -21,10 +21,10 @@ from PySide6.QtWidgets import QWidget
 from ...engine.models.clock_fits import ClockFit
 from ...engine.models.fit.clock_limits import how_settable
 from ...engine.models.fit.frequency import FrequencyFit
-from ..plots.overlay_list import colour_of
-from ..plots.plot import Box, PlotNote, dress
 from ..shared import theme
 from ..shared.turns import InParts
+from .overlay_list import colour_of
+from .plot import Box, PlotNote, dress
 
 Floats = npt.NDArray[np.float64]
 
@@ -76,15 +76,15 @@ class ModelPlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has 
             item.setZValue(z)
             self.addItem(item)
         yield
-        self._energy_view = Box()
-        self._energy_view.setMouseEnabled(x=False, y=False)
-        self.scene().addItem(self._energy_view)
-        self.getAxis("right").linkToView(self._energy_view)
-        self._energy_view.setXLink(self.getViewBox())
+        self.relative_view = Box()
+        self.relative_view.setMouseEnabled(x=False, y=False)
+        self.scene().addItem(self.relative_view)
+        self.getAxis("right").linkToView(self.relative_view)
+        self.relative_view.setXLink(self.getViewBox())
         self.energy_curve = pg.PlotCurveItem(antialias=True)
         self.energy_points = pg.ScatterPlotItem(symbol="d", size=8)
         for item in (self.energy_curve, self.energy_points):
-            self._energy_view.addItem(item)
+            self.relative_view.addItem(item)
         yield
         self._note = PlotNote(self)
         self.getViewBox().sigResized.connect(self._follow_size)
@@ -142,7 +142,7 @@ class ModelPlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has 
         self.unused_points.setData(clocks[~used], power[~used])
         along = np.empty(0)
         if fit is not None and drawn:
-            along = _along(fit)
+            along = clocks_along(fit)
             self.power_curve.setData(along, fit.power(along))
             self.energy_curve.setData(along, fit.energy(along))
             band = fit.band_w if len(fit.band_mhz) else np.empty((2, 0))
@@ -150,7 +150,7 @@ class ModelPlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has 
                 edge.setData(fit.band_mhz, values)
         self.energy_points.setData(*(_measured_energy(fit) if fit is not None and drawn else (along, along)))
         self.recolour()
-        self._fit_range()
+        self.fit_range()
 
     def _draw_behind(self) -> None:
         for view, item in self.behind:
@@ -161,18 +161,21 @@ class ModelPlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has 
             points = pg.ScatterPlotItem(fit.clock_mhz, fit.power_w, symbol="o", size=6, pen=None, brush=colour)
             self._put_behind(self.getViewBox(), points)
             if fit.identifiable:
-                along = _along(fit)
+                along = clocks_along(fit)
                 line = pg.PlotCurveItem(along, fit.power(along), pen=pg.mkPen(colour, width=1.5), antialias=True)
                 self._put_behind(self.getViewBox(), line)
                 pen = pg.mkPen(colour, width=1.5, style=Qt.PenStyle.DashLine)
-                self._put_behind(self._energy_view, pg.PlotCurveItem(along, fit.energy(along), pen=pen, antialias=True))
+                self._put_behind(
+                    self.relative_view, pg.PlotCurveItem(along, fit.energy(along), pen=pen, antialias=True)
+                )
 
     def _put_behind(self, view: pg.ViewBox, item: pg.GraphicsObject) -> None:
         item.setZValue(-1)
         view.addItem(item)
         self.behind.append((view, item))
 
-    def _fit_range(self) -> None:
+    def fit_range(self) -> None:
+        """Bring what is drawn to sight."""
         fits = [fit for fit in (self._fit, *(fit for _, fit in self._others)) if fit is not None and len(fit.clock_mhz)]
         if not fits:
             return
@@ -183,10 +186,10 @@ class ModelPlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has 
                 low, high = min(low, fit.range_mhz[0]), max(high, fit.range_mhz[1])
         self.setXRange(low, high, padding=0.04)
         self.setYRange(0.0, max(float(np.nanmax(fit.power_w)) for fit in fits) * 1.12, padding=0.0)
-        tops = [float(fit.energy(_along(fit)).max()) for fit in fits if fit.identifiable]
+        tops = [float(fit.energy(clocks_along(fit)).max()) for fit in fits if fit.identifiable]
         if tops:
             span = min(max(tops), _HIGHEST_ENERGY) - 1.0 or 0.1
-            self._energy_view.setYRange(1.0 - 0.15 * span, 1.0 + 1.1 * span, padding=0.0)
+            self.relative_view.setYRange(1.0 - 0.15 * span, 1.0 + 1.1 * span, padding=0.0)
 
     @staticmethod
     def _put(line: pg.InfiniteLine, clock_mhz: float | None) -> None:
@@ -196,8 +199,11 @@ class ModelPlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has 
 
     @Slot()
     def _follow_size(self) -> None:
-        self._energy_view.setGeometry(self.getViewBox().sceneBoundingRect())
-        self._energy_view.linkedViewChanged(self.getViewBox(), self._energy_view.XAxis)
+        self.relative_view.setGeometry(self.getViewBox().sceneBoundingRect())
+        self.relative_view.linkedViewChanged(self.getViewBox(), self.relative_view.XAxis)
+
+    def dress_parts(self) -> None:
+        """What a subclass adds; not in `recolour`: PySide calls an overridden slot of what is gone."""
 
     @Slot()
     def recolour(self) -> None:
@@ -216,16 +222,17 @@ class ModelPlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has 
         self.energy_curve.setPen(pg.mkPen(energy, width=2, style=Qt.PenStyle.DashLine))
         self.energy_points.setBrush(None)
         self.energy_points.setPen(pg.mkPen(energy, width=1.5))
-        self._band.setBrush(_faint(line, _BAND))
+        self._band.setBrush(faint(line, _BAND))
         green = QColor(colours.green)
-        self.range_region.setBrush(_faint(green, 30))
-        self._interval.setBrush(_faint(QColor(colours.vermillion), 34))
+        self.range_region.setBrush(faint(green, 30))
+        self._interval.setBrush(faint(QColor(colours.vermillion), 34))
         for region, colour in ((self.range_region, green), (self._interval, QColor(colours.vermillion))):
             for edge in region.lines:
                 edge.setPen(pg.mkPen(colour, width=1, style=Qt.PenStyle.DotLine))
         for mark, name in ((self.ridge_line, colours.purple), (self.recommended_line, colours.vermillion)):
             dress_mark(mark, QColor(name))
         self._draw_behind()
+        self.dress_parts()
         self._show_axes()  # an axis that gets a title comes to sight
 
 
@@ -233,16 +240,16 @@ def dress_mark(mark: pg.InfiniteLine, colour: QColor) -> None:
     """A line across the plot with its words on a ground that lets them be read."""
     mark.setPen(pg.mkPen(colour, width=1.5, style=Qt.PenStyle.DashDotLine))
     mark.label.setColor(colour)
-    mark.label.fill = pg.mkBrush(_faint(QColor(theme.colours().base), 215))
+    mark.label.fill = pg.mkBrush(faint(QColor(theme.colours().base), 215))
 
 
-def _faint(colour: QColor, opacity: int) -> QColor:
+def faint(colour: QColor, opacity: int) -> QColor:
     faint = QColor(colour)
     faint.setAlpha(opacity)
     return faint
 
 
-def _along(fit: FrequencyFit) -> Floats:
+def clocks_along(fit: FrequencyFit) -> Floats:
     return np.linspace(float(np.nanmin(fit.clock_mhz)), float(np.nanmax(fit.clock_mhz)), _CURVE_POINTS)
 
 
@@ -270,7 +277,7 @@ def power_legend(fit: FrequencyFit, *, alone: bool = True) -> str:
         entries.append((colours.vermillion, "░░", "optimum, 95 %"))
     if fit.range_mhz is not None:
         entries.append((colours.green, "░░", "±10 % of it"))
-    return _legend(entries)
+    return legend(entries)
 
 
 def voltage_legend(fit: FrequencyFit | None) -> str:
@@ -283,7 +290,7 @@ def voltage_legend(fit: FrequencyFit | None) -> str:
         entries.append((colours.orange, "●", "measured by the board, scaled to it (mV on the right)"))
     else:
         entries.append((colours.muted, "○", "this board, or this file, reports no voltage"))
-    return _legend(entries)
+    return legend(entries)
 
 
 def caps_legend(shown: ClockFit) -> str:
@@ -296,10 +303,11 @@ def caps_legend(shown: ClockFit) -> str:
         entries.insert(1, (colours.vermillion, "○", "without effect: the load cannot reach it"))
     if shown.comparison is not None:
         entries.append((colours.blue, "○", "with a locked clock"))
-    return _legend(entries)
+    return legend(entries)
 
 
-def _legend(entries: Sequence[tuple[str, str, str]]) -> str:
+def legend(entries: Sequence[tuple[str, str, str]]) -> str:
+    """Colour, mark and words of each, as HTML."""
     return " &nbsp; ".join(
         f"<span style='color:{colour}'>{mark}</span>&nbsp;{text.replace(' ', '&nbsp;')}"
         for colour, mark, text in entries
