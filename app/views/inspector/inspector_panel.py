@@ -445,7 +445,7 @@ class InspectorPanel(PanelInParts):
             self.split.insertWidget(0, self.facts)
             self.facts.setVisible(self.measurement is not None)
             self.split.setSizes([3000, 2000])
-            self.setTabOrder(self.facts, self.tabs.tabBar())
+            self.setTabOrder(self.facts, self.tabs)
         elif not tall and self.tabs.indexOf(self.facts) < 0:
             self.tabs.insertTab(0, self.facts, "Figures")
             self.setTabOrder(self.tabs.tabBar(), self.facts)

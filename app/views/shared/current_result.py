@@ -298,4 +298,5 @@ class ResultCaption(ElidedLabel):
         caption = self._result.caption
         self.setText(caption, self._result.caveats)
         self.setAccessibleDescription(f"{caption}. {self._result.caveats}".rstrip(". "))
-        self.setVisible(bool(caption))
+        if not caption or self.parent() is not None:  # alone it would be a window for a moment, and take the focus
+            self.setVisible(bool(caption))

@@ -5,14 +5,34 @@ The style's own mark is a line of the highlight's colour, mixed with what is bel
 
 from __future__ import annotations
 
+from typing import Any
+
 import shiboken6
-from PySide6.QtCore import QObject, QPoint, QRectF, Qt, Slot
+from PySide6.QtCore import QObject, QRectF, Qt, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QApplication, QFocusFrame, QWidget
+from PySide6.QtWidgets import QApplication, QFocusFrame, QProxyStyle, QStyle, QWidget
 
 from . import theme
 
-_LINE_PX = 2.0
+_LINE_PX = 2
+
+
+class _Above(QProxyStyle):
+    """Of the ring alone: Qt's hooks for where it lies."""
+
+    def styleHint(self, hint: QStyle.StyleHint, option: Any = None, widget: Any = None, returned: Any = None) -> int:
+        """Above its widget, and in what scrolls with that: under it, only what is beside it could be seen."""
+        if hint == QStyle.StyleHint.SH_FocusFrame_AboveWidget:
+            return 1
+        if hint == QStyle.StyleHint.SH_FocusFrame_Mask:
+            return 0  # the usual one leaves only what is beside the widget
+        return super().styleHint(hint, option, widget, returned)
+
+    def pixelMetric(self, metric: QStyle.PixelMetric, option: Any = None, widget: Any = None) -> int:
+        """Half of the line is beside the widget: where that ends with its page, the other half is seen."""
+        if metric in (QStyle.PixelMetric.PM_FocusFrameHMargin, QStyle.PixelMetric.PM_FocusFrameVMargin):
+            return _LINE_PX // 2
+        return super().pixelMetric(metric, option, widget)
 
 
 class FocusRing(QFocusFrame):
@@ -20,19 +40,15 @@ class FocusRing(QFocusFrame):
 
     def __init__(self) -> None:
         super().__init__()
+        self._above = _Above()  # else it goes: a widget does not own its style
+        self.setStyle(self._above)
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        """Only around the part that is in sight: the rest is scrolled away."""
-        widget, around = self.widget(), self.parentWidget()
-        if widget is None or around is None:
-            return
-        seen = widget.visibleRegion().boundingRect()
-        place = widget.mapTo(around, QPoint()) - self.pos()
         half = _LINE_PX / 2
         painter = QPainter(self)
         painter.setPen(QPen(QColor(theme.colours().accent), _LINE_PX))
-        painter.drawRoundedRect(QRectF(seen.translated(place)).adjusted(-half, -half, half, half), 3, 3)
+        painter.drawRect(QRectF(self.rect()).adjusted(half, half, -half, -half))
 
 
 class _Follower(QObject):

@@ -225,10 +225,10 @@ class _Readings(QWidget):
     def __init__(self, *wanted: QWidget) -> None:
         super().__init__()
         self._wanted = wanted
-        self._row = hbox(*wanted[:-1], (wanted[-1], 1), of=self, spacing=10, margins=0)
+        self._row = hbox(*wanted[:-1], (wanted[-1], 1), 1, of=self, spacing=10, margins=0)
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(self._wanted[0].minimumWidth(), max(each.sizeHint().height() for each in self._wanted))
+        return QSize(self._wanted[0].minimumWidth(), super().minimumSizeHint().height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

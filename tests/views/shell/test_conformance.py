@@ -18,13 +18,15 @@ from fixtures.lab import OBJECTIVE, grid_space, measured, plan_for, ready
 from fixtures.widgets import name_of, parents
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
-from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QPoint, QRect, Qt
 from PySide6.QtGui import QAction, QColor, QImage, QPalette
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
     QAbstractScrollArea,
     QAbstractSpinBox,
+    QApplication,
     QCheckBox,
     QComboBox,
     QDockWidget,
@@ -43,6 +45,7 @@ from pytestqt.qtbot import QtBot
 from app.engine.results.state import SessionState
 from app.engine.store.database import Store
 from app.views.shared import theme
+from app.views.shared.widgets import lies_behind, takes_focus
 from app.views.shell.palette import Palette
 from app.views.shell.panels import PANELS
 from app.views.shell.window import MainWindow
@@ -254,6 +257,124 @@ def chain(root: QWidget) -> Iterator[QWidget]:
 
 def place_of(widget: QWidget, root: QWidget) -> QRect:
     return QRect(widget.mapTo(root, QPoint(0, 0)), widget.size())
+
+
+def activate(window: MainWindow, qtbot: QtBot) -> None:
+    """Some keys mean something in the window in front alone."""
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow, timeout=10_000)
+
+
+def walk(window: MainWindow, key: Qt.Key, look: Callable[[QWidget], object] = bool) -> list[QWidget]:
+    """What has the focus, one after another, until one has it again; each is looked at."""
+    seen: list[QWidget] = []
+    while (widget := window.focusWidget()) not in seen:
+        assert widget is not None, f"no widget has the focus after {described(seen[-1]) if seen else 'the start'}"
+        assert widget.isVisible(), described(widget)
+        assert widget.isEnabled(), described(widget)
+        assert not lies_behind(widget), described(widget)
+        seen.append(widget)
+        QTest.keyClick(widget, key)
+        QCoreApplication.processEvents()
+        look(window.focusWidget())
+    assert widget is seen[0], f"{described(seen[0])} is not reached again: caught from {described(widget)} on"
+    return seen
+
+
+class Windows(QObject):
+    """Notes every window that appears: a widget that is shown before it has a place takes the focus with it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shown: list[str] = []
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Show and isinstance(watched, QWidget) and watched.isWindow():
+            self.shown.append(type(watched).__name__)
+        return False
+
+
+def test_tab_visits_every_control_of_a_page_once_and_shift_tab_goes_back(window: MainWindow, qtbot: QtBot) -> None:
+    """By key presses, in the window: editors, tables and browsers may keep the key, and hidden pages the focus."""
+    activate(window, qtbot)
+    count, windows, application = 0, Windows(), QApplication.instance()
+    assert application is not None
+    application.installEventFilter(windows)
+    for spec in PANELS:
+        window.workspaces.go_to(spec.name)
+        panel = window.panels[spec.name]
+        qtbot.waitUntil(lambda panel=panel: panel.isAncestorOf(window.focusWidget()), timeout=10_000)  # type: ignore[misc]
+        there: set[QWidget] = set()
+
+        def as_many_back() -> bool:
+            """Some are enabled once the board has been read."""
+            there.clear()
+            there.update(walk(window, Qt.Key.Key_Tab))  # noqa: B023  # called within the loop
+            return there == set(walk(window, Qt.Key.Key_Backtab))  # noqa: B023
+
+        qtbot.waitUntil(as_many_back, timeout=20_000)
+        count += len(there)
+        offered = {
+            widget
+            for widget in visible(window)
+            if takes_focus(widget) and widget.window() is window and not lies_behind(widget)
+        }
+        unreached = [described(each) for each in offered - there if each.focusProxy() is None]
+        assert not unreached, f"{spec.name}: {unreached}"
+    application.removeEventFilter(windows)
+    assert count > 200
+    assert windows.shown == []
+
+
+def test_a_page_that_is_chosen_takes_the_focus_and_arrows_move_along_the_rail(window: MainWindow, qtbot: QtBot) -> None:
+    """Space pressed twice is one page, and not the next one's button."""
+    activate(window, qtbot)
+    rail = window.workspaces.rail
+
+    def in_page() -> bool:
+        return window.workspaces.current.isAncestorOf(window.focusWidget())
+
+    for key in (Qt.Key.Key_Space, Qt.Key.Key_Return):
+        window.workspaces.show_workspace("home")
+        qtbot.waitUntil(in_page, timeout=10_000)
+        rail.buttons["home"].setFocus(Qt.FocusReason.TabFocusReason)
+        QTest.keyClick(rail.buttons["home"], Qt.Key.Key_Down)
+        assert window.focusWidget() is rail.buttons["watch"], described(window.focusWidget())
+        assert window.workspaces.current.spec.name == "watch"
+        QTest.keyClick(rail.buttons["watch"], key)
+        qtbot.waitUntil(in_page, timeout=10_000)
+        assert window.workspaces.current.spec.name == "watch"
+    QTest.mouseClick(rail.buttons["control"], Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: in_page() and window.workspaces.current.spec.name == "control", timeout=10_000)
+    for workspace in ("library", "tune"):
+        window.actions_by_name[f"workspace_{workspace}"].trigger()
+        qtbot.waitUntil(in_page, timeout=10_000)
+        assert window.workspaces.current.spec.name == workspace
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_what_a_key_gave_the_focus_is_framed(window: MainWindow, qtbot: QtBot, mode: theme.Mode) -> None:
+    """At one side or the other there is an upright line of the accent, which stands out from every ground."""
+    set_theme(window, qtbot, mode)
+    activate(window, qtbot)
+    looked, unframed = set[QWidget](), []
+    accent = luminance(QColor(theme.colours().accent))
+
+    def look(widget: QWidget) -> None:
+        if widget in looked:
+            return
+        looked.add(widget)
+        place = place_of(widget, window).adjusted(-2, 0, 2, 0)
+        edges = [QRect(x, place.center().y() - 3, 4, 6) for x in (place.left(), place.right() - 3)]
+        if not any((abs(luminances(window.grab(edge).toImage()) - accent) < 0.01).any() for edge in edges):
+            unframed.append(described(widget))
+
+    for workspace in window.workspaces.by_name:
+        window.workspaces.show_workspace(workspace)
+        qtbot.waitUntil(lambda: takes_focus(window.focusWidget()), timeout=10_000)
+        walk(window, Qt.Key.Key_Tab, look)
+    assert len(looked) > 60
+    assert not unframed, "\n".join(unframed)
 
 
 def set_theme(window: MainWindow, qtbot: QtBot, mode: theme.Mode) -> None:
