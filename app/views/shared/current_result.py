@@ -289,7 +289,6 @@ class ResultCaption(ElidedLabel):
     def __init__(self, result: CurrentResult, parent: QWidget | None = None) -> None:
         super().__init__("", parent, muted=True)
         self._result = result
-        self.setAccessibleName("The result that is shown here")
         result.replaced.connect(self._show)
         self._show()
 

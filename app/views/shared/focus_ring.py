@@ -13,6 +13,7 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QApplication, QFocusFrame, QProxyStyle, QStyle, QWidget
 
 from . import theme
+from .pasting import limit_line
 
 _LINE_PX = 2
 
@@ -52,7 +53,7 @@ class FocusRing(QFocusFrame):
 
 
 class _Follower(QObject):
-    """The one ring is made again when it went with a window."""
+    """Of the focus. The one ring is made again when it went with a window."""
 
     def __init__(self, application: QApplication) -> None:
         super().__init__(application)
@@ -61,6 +62,7 @@ class _Follower(QObject):
 
     @Slot(QWidget, QWidget)
     def _move(self, _before: QWidget | None, now: QWidget | None) -> None:
+        limit_line(now)
         by_key = now is not None and now.window().testAttribute(Qt.WidgetAttribute.WA_KeyboardFocusChange)
         if self._ring is None or not shiboken6.isValid(self._ring):
             if not by_key:

@@ -72,7 +72,6 @@ class ResultBar(QToolBar):
         bold = self.caption.font()
         bold.setBold(True)
         self.caption.setFont(bold)
-        self.caption.setAccessibleName("The result that is shown")
         self.caption.setMinimumWidth(_CAPTION_PX)
         self.chip = ChoiceChip(result, bridge, show_choice)
         self.what, self.left = PlainLabel(), PlainLabel(muted=True)

@@ -36,6 +36,7 @@ from PySide6.QtWidgets import (
     QMenuBar,
     QRadioButton,
     QTabBar,
+    QTableView,
     QToolBar,
     QToolButton,
     QWidget,
@@ -45,9 +46,11 @@ from pytestqt.qtbot import QtBot
 from app.engine.results.state import SessionState
 from app.engine.store.database import Store
 from app.views.shared import theme
+from app.views.shared.settings import Settings
 from app.views.shared.widgets import lies_behind, takes_focus
 from app.views.shell.palette import Palette
 from app.views.shell.panels import PANELS
+from app.views.shell.settings_window import SettingsWindow
 from app.views.shell.window import MainWindow
 
 Open = Callable[..., Any]
@@ -281,6 +284,19 @@ def walk(window: MainWindow, key: Qt.Key, look: Callable[[QWidget], object] = bo
     return seen
 
 
+def reached_both_ways(window: MainWindow, qtbot: QtBot) -> set[QWidget]:
+    """What Tab and Shift+Tab reach, once that is the same: some are enabled when the board has been read."""
+    there: set[QWidget] = set()
+
+    def as_many_back() -> bool:
+        there.clear()
+        there.update(walk(window, Qt.Key.Key_Tab))
+        return there == set(walk(window, Qt.Key.Key_Backtab))
+
+    qtbot.waitUntil(as_many_back, timeout=20_000)
+    return there
+
+
 class Windows(QObject):
     """Notes every window that appears: a widget that is shown before it has a place takes the focus with it."""
 
@@ -304,15 +320,7 @@ def test_tab_visits_every_control_of_a_page_once_and_shift_tab_goes_back(window:
         window.workspaces.go_to(spec.name)
         panel = window.panels[spec.name]
         qtbot.waitUntil(lambda panel=panel: panel.isAncestorOf(window.focusWidget()), timeout=10_000)  # type: ignore[misc]
-        there: set[QWidget] = set()
-
-        def as_many_back() -> bool:
-            """Some are enabled once the board has been read."""
-            there.clear()
-            there.update(walk(window, Qt.Key.Key_Tab))  # noqa: B023  # called within the loop
-            return there == set(walk(window, Qt.Key.Key_Backtab))  # noqa: B023
-
-        qtbot.waitUntil(as_many_back, timeout=20_000)
+        there = reached_both_ways(window, qtbot)
         count += len(there)
         offered = {
             widget
@@ -375,6 +383,81 @@ def test_what_a_key_gave_the_focus_is_framed(window: MainWindow, qtbot: QtBot, m
         walk(window, Qt.Key.Key_Tab, look)
     assert len(looked) > 60
     assert not unframed, "\n".join(unframed)
+
+
+@pytest.fixture
+def settings(window: MainWindow, qtbot: QtBot) -> Iterator[SettingsWindow]:
+    """Whose size of text is the system's again at the end."""
+    window.actions_by_name["settings"].trigger()
+    made = window.side_windows.by_name["settings"]
+    assert isinstance(made, SettingsWindow)
+    yield made
+    choose_text_size(made, 0)
+
+
+def choose_text_size(settings: SettingsWindow, points: int) -> None:
+    settings.text_size.setCurrentIndex(settings.text_size.findData(points))
+    settings.text_size.activated.emit(settings.text_size.currentIndex())
+
+
+def test_a_size_of_text_is_there_at_once_and_is_kept(
+    window: MainWindow, settings: SettingsWindow, qtbot: QtBot
+) -> None:
+    """Rows, columns and axes of what was made before too; the system's size gives back what was before."""
+
+    def rows() -> dict[str, tuple[int, int]]:
+        tables = [table for table in window.findChildren(QTableView) if name_of(table)]
+        return {
+            name_of(table): (table.verticalHeader().defaultSectionSize(), table.fontMetrics().height())
+            for table in tables
+        }
+
+    for spec in PANELS:
+        window.workspaces.bring(spec.name)
+    before, small = rows(), QApplication.font().pointSizeF()
+    assert len(before) >= 4
+    choose_text_size(settings, 20)
+    assert QApplication.font().pointSizeF() == Settings().text_points == 20
+    assert [name for name, (row, text) in rows().items() if row < text] == []
+    assert [described(each) for each in window.findChildren(QWidget) if each.font().pointSizeF() < 19] == []
+    labels = [
+        item
+        for view in window.findChildren(pg.GraphicsView)
+        for item in view.items()
+        if isinstance(item, pg.AxisItem) and item.isVisible()
+    ]
+    assert len(labels) >= 4
+    assert [each for each in labels if each.label.font().pointSizeF() < 19] == []
+    least = window.minimumSizeHint()
+    assert least.width() <= 1280
+    assert least.height() <= 720
+    choose_text_size(settings, 0)
+    assert QApplication.font().pointSizeF() == small
+    again = rows()
+    assert [name for name, (row, _) in before.items() if abs(again[name][0] - row) > 1] == []
+
+
+@pytest.mark.parametrize("points", [0, 20])
+def test_words_are_whole_or_in_the_tip_in_the_smallest_window(
+    window: MainWindow, settings: SettingsWindow, qtbot: QtBot, points: int
+) -> None:
+    """1280x720: pages may be scrolled, but no label and no button is cut without a tip that has all of it."""
+    choose_text_size(settings, points)
+    window.resize(1280, 720)
+    assert (window.width(), window.height()) == (1280, 720)
+    cut, count = [], 0
+    for where, root in places(window, qtbot):
+        for widget in (*visible(root, QLabel), *visible(root, QAbstractButton)):
+            text = str(getattr(widget, "text", str)()).replace("&", "")
+            wraps = isinstance(widget, QLabel) and (widget.wordWrap() or widget.textFormat() != Qt.TextFormat.PlainText)
+            if not text or wraps:
+                continue
+            count += 1
+            needed = max(widget.fontMetrics().horizontalAdvance(line) for line in text.splitlines())
+            if needed > widget.width() and text.splitlines()[0][:20] not in widget.toolTip():
+                cut.append(f"{where}: {described(widget)}: {needed} px in {widget.width()}")
+    assert count > 100
+    assert not cut, "\n".join(sorted(set(cut)))
 
 
 def set_theme(window: MainWindow, qtbot: QtBot, mode: theme.Mode) -> None:
