@@ -27,6 +27,7 @@ from typing import Any
 
 _INSIDE = "CHOICE_RECEIPTS_FOLDER"  # the folder of a run, inside its session bus
 _PATIENCE_S = 300.0
+_CLICKS = 40  # at most, before one hits a point
 _CHIP = re.compile(r"^Choice: Measurement (\d+) · (.+?) · ((?:no )?rank (?:\d+ )?of \d+)")
 _IN_A_FILE = re.compile(r"measurement (\d+),.*?chosen (?:for )?([^,]+), ((?:no )?rank (?:\d+ )?of \d+)")
 Choice = tuple[int, str, str]
@@ -169,13 +170,20 @@ class User:
         keys(*["Right"] * self.random.randint(1, 5), "Return")
 
     def click_in_the_plot(self) -> None:
-        self.screen.click(
-            "filler", "^Scatter of the measurements", self.random.uniform(0.3, 0.9), self.random.uniform(0.1, 0.8)
-        )
+        """Here and there, until a point is hit."""
+        before = self.screen.chip()
+        for _ in range(_CLICKS):
+            across, down = self.random.uniform(0.2, 0.9), self.random.uniform(0.1, 0.8)
+            self.screen.click("filler", "^Scatter of the measurements", across, down)
+            if self.screen.chip() != before:
+                return
 
     def choose_by_a_rule(self) -> None:
         self.screen.focus("push button", "^Choose")
-        keys("space", *["Down"] * self.random.randint(1, 5), "Return")
+        keys("space")
+        time.sleep(0.5)  # the menu takes keys once it is in sight
+        keys(*["Down"] * self.random.randint(2, 5))
+        keys("Return")
 
     def choose_in_the_table(self) -> None:
         keys("ctrl+k")

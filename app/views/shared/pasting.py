@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QAbstractSpinBox, QComboBox, QLineEdit, QPlainText
 
 from .widgets import say_at
 
-_USUAL = 32767  # Qt's own bound: a line that has it was given none
+_BOUNDED = "bounded"  # a property of a line
 _CHARACTERS = 4096  # as long as a path can be
 _DIGITS = 200  # of a number, with what stands beside it
 _LINES, _LINE_CHARACTERS, _TEXT_CHARACTERS = 2000, 4096, 100_000
@@ -22,8 +22,9 @@ def limit_line(widget: QWidget | None) -> None:
     """Bound what can be pasted into a widget, where it has a line to type in."""
     number = isinstance(widget, QAbstractSpinBox)
     line = widget.lineEdit() if isinstance(widget, (QAbstractSpinBox, QComboBox)) else widget
-    if isinstance(line, QLineEdit) and line.maxLength() == _USUAL:
-        line.setMaxLength(max(_DIGITS if number else _CHARACTERS, len(line.text())))
+    if isinstance(line, QLineEdit) and not line.property(_BOUNDED):
+        line.setProperty(_BOUNDED, True)
+        line.setMaxLength(min(line.maxLength(), max(_DIGITS if number else _CHARACTERS, len(line.text()))))
         if not number:  # which refuses what is no number by itself
             line.inputRejected.connect(partial(_say_if_full, line))
 

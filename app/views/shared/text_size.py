@@ -52,7 +52,7 @@ def set_text_size(points: int) -> None:
             _scale_sections(widget, factor)
         elif isinstance(widget, QGraphicsView):
             _enlarge_plot(widget, after - before)
-        elif isinstance(widget, _WORDS):
+        else:
             _scale_room(widget, factor)
         widget.update()
 
@@ -72,8 +72,10 @@ def _scale_sections(header: QHeaderView, factor: float) -> None:
 
 
 def _scale_room(widget: QWidget, factor: float) -> None:
-    """Bounds that were set so that certain words fit."""
-    least, most = widget.minimumSize() * factor, widget.maximumSize()
+    """Bounds that were set so that certain words fit, or that lines are not too long."""
+    least, most = widget.minimumSize(), widget.maximumSize()
+    if isinstance(widget, _WORDS):
+        least *= factor
     if most.height() < _UNBOUNDED_PX:
         most.setHeight(round(most.height() * factor))
     if most.width() < _UNBOUNDED_PX:

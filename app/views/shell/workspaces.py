@@ -460,6 +460,17 @@ class Workspaces(QWidget):
         self._pages[name].hold(self._panels[name])
         if name in self._of_panel:
             self._of_panel[name].docks.make_room()
+        else:
+            self._fit_inspector()
+
+    def _fit_inspector(self) -> None:
+        """Nothing in it is scrolled from side to side, with large text too."""
+        self._with_inspector.set_side_px(max(self._with_inspector.side_px, self.inspector.needed_width))
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            QTimer.singleShot(0, self._fit_inspector)
 
     def say(self, text: str) -> None:
         """Words in place of every panel that is not there."""
