@@ -15,7 +15,7 @@ from .widgets import say_at
 _BOUNDED = "bounded"  # a property of a line
 _CHARACTERS = 4096  # as long as a path can be
 _DIGITS = 200  # of a number, with what stands beside it
-_LINES, _LINE_CHARACTERS, _TEXT_CHARACTERS = 2000, 4096, 100_000
+_LINES, _LINE_CHARACTERS, _TEXT_CHARACTERS = 1000, 4096, 50_000
 
 
 def limit_line(widget: QWidget | None) -> None:

@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
     QLabel,
     QLineEdit,
     QPlainTextEdit,
+    QStatusBar,
     QWidget,
 )
 
@@ -39,19 +40,23 @@ def set_text_size(points: int) -> None:
     after = float(points or qt.property(_SYSTEM))
     if after == before:
         return
-    own = [w for w in QApplication.allWidgets() if w.testAttribute(Qt.WidgetAttribute.WA_SetFont)]
-    fonts = {widget: _larger(widget.font(), after - before) for widget in own}
+    wanted = {widget: _larger(widget.font(), after - before) for widget in QApplication.allWidgets()}
     high = QFontMetricsF(font).height()
     font.setPointSizeF(after)
     QApplication.setFont(font)
-    for widget, larger in fonts.items():
-        widget.setFont(larger)
+    for _ in range(2):  # what is given to one changes those in it
+        for widget, larger in wanted.items():
+            if widget.font().pointSizeF() != larger.pointSizeF():  # it has a font of its own, or a style sheet
+                widget.setFont(larger)
     factor = QFontMetricsF(font).height() / high
     for widget in QApplication.allWidgets():
         if isinstance(widget, QHeaderView):
             _scale_sections(widget, factor)
         elif isinstance(widget, QGraphicsView):
             _enlarge_plot(widget, after - before)
+        elif isinstance(widget, QStatusBar):  # Qt measures it again only for this
+            for grip in (not widget.isSizeGripEnabled(), widget.isSizeGripEnabled()):
+                widget.setSizeGripEnabled(grip)
         else:
             _scale_room(widget, factor)
         widget.update()

@@ -219,13 +219,13 @@ class Rail(QFrame):
         elif event.type() == QEvent.Type.MouseButtonRelease or (
             event.type() == QEvent.Type.KeyRelease and key == Qt.Key.Key_Space
         ):
-            QTimer.singleShot(0, self.entered.emit)
+            QTimer.singleShot(0, self, self.entered.emit)
         return False
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange and self.buttons:
-            QTimer.singleShot(0, self._recolour)
+            QTimer.singleShot(0, self, self._recolour)
 
     @Slot()
     def _recolour(self) -> None:
@@ -470,7 +470,7 @@ class Workspaces(QWidget):
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange:
-            QTimer.singleShot(0, self._fit_inspector)
+            QTimer.singleShot(0, self, self._fit_inspector)
 
     def say(self, text: str) -> None:
         """Words in place of every panel that is not there."""

@@ -46,6 +46,7 @@ def text_of(field: Any) -> str:
     return str(field.currentText() if isinstance(field, QComboBox) else field.text())
 
 
+@pytest.mark.filterwarnings("ignore:.*setActiveWindow:DeprecationWarning")
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 def test_a_megabyte_is_cut_to_what_a_field_can_show(qtbot: QtBot, open_program: Callable[..., Any], text: str) -> None:
     window: MainWindow = ready(qtbot, open_program(FakeGpu(working)))
