@@ -6,6 +6,8 @@ made: fonts of its own, rows and columns of tables, room that is kept for words,
 
 from __future__ import annotations
 
+from typing import Any
+
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFont, QFontMetricsF
 from PySide6.QtWidgets import (
@@ -44,6 +46,7 @@ def set_text_size(points: int) -> None:
     high = QFontMetricsF(font).height()
     font.setPointSizeF(after)
     QApplication.setFont(font)
+    QApplication.setFont(font, "QDockWidgetTitle")  # type: ignore[arg-type]  # it takes str alone
     for _ in range(2):  # what is given to one changes those in it
         for widget, larger in wanted.items():
             if widget.font().pointSizeF() != larger.pointSizeF():  # it has a font of its own, or a style sheet
@@ -91,7 +94,8 @@ def _scale_room(widget: QWidget, factor: float) -> None:
 
 def _enlarge_plot(view: QGraphicsView, by: float) -> None:
     """Words in a plot have fonts of their own; its axes keep what they have drawn, and room for it."""
-    for item in view.items() if view.scene() is not None else ():
+    items: list[Any] = view.items() if view.scene() is not None else []
+    for item in items:
         if isinstance(item, QGraphicsTextItem):
             item.setFont(_larger(item.font(), by))
         elif hasattr(item, "setTickFont"):  # an axis of pyqtgraph, which is imported late
