@@ -46,7 +46,6 @@ def set_text_size(points: int) -> None:
     high = QFontMetricsF(font).height()
     font.setPointSizeF(after)
     QApplication.setFont(font)
-    QApplication.setFont(font, "QDockWidgetTitle")  # type: ignore[arg-type]  # it takes str alone
     for _ in range(2):  # what is given to one changes those in it
         for widget, larger in wanted.items():
             if widget.font().pointSizeF() != larger.pointSizeF():  # it has a font of its own, or a style sheet

@@ -232,7 +232,7 @@ class _Refusing:
         inside = is_one and self.minimum() <= number <= self.maximum()
         what = "cannot be given so exactly" if inside else f"is outside {ends}" if is_one else "is no number"
         kept = (self.value() == self.minimum() and self.specialValueText()) or self.textFromValue(self.value()) + unit
-        shown = typed if len(typed) <= _DIGITS else f"{typed[:_DIGITS]}…"
+        shown = typed if len(typed) <= 2 * _DIGITS else f"{typed[:_DIGITS]}…"
         return f"{shown}{unit} {what}: {kept} stays"
 
     def _look(self: Any, text: str) -> None:
