@@ -1,7 +1,8 @@
 """Random but valid use of the window. By hand: python tests/benchmarks/monkey.py [SECONDS] [SEED]
 
 Rounds of random steps (actions, buttons, fields, keys, mouse, docks, workspaces, boards, files, the editor's text);
-after each round only the home board is watched again and everything is counted: no exception, no 2 s without a turn
+after each round only the home board is watched again and everything is counted. Choices are made and exported, and
+each receipt is compared with the chip at the time. Looked for: no exception, no 2 s without a turn
 of Qt's event loop, no thread, timer or widget too many, memory in use flat within 5 % from the second quarter's
 median to the last one's. Exit status 1 and the last steps where something is amiss. The same seed draws the same
 numbers; what they meet depends on the machine's pace too.
@@ -22,6 +23,7 @@ from __future__ import annotations
 import ctypes
 import faulthandler
 import importlib
+import json
 import linecache
 import os
 import random
@@ -73,10 +75,15 @@ from PySide6.QtWidgets import (  # noqa: E402
 )
 
 from app.base.paths import resources  # noqa: E402
+from app.views.front.front_plot import FrontPlot  # noqa: E402
+from app.views.front.table_panel import ResultsView  # noqa: E402
+from app.views.inspector.answer_bar import ExportButton  # noqa: E402
+from app.views.inspector.chooser_bar import ChooserBar  # noqa: E402
 from app.views.library.home_panel import SESSIONS_SHOWN  # noqa: E402
 from app.views.shared.tasks import TaskQueue  # noqa: E402
 from app.views.shared.watched_boards import watched_gpu  # noqa: E402
 from app.views.shell.app import Program, application  # noqa: E402
+from app.views.shell.choice_chip import ChoiceChip  # noqa: E402
 from app.views.shell.window_actions import every_action  # noqa: E402
 from app.views.watch.lane_view import LaneView  # noqa: E402
 
@@ -139,6 +146,7 @@ class Monkey:
         self.done: deque[str] = deque(maxlen=40)
         self.faults: list[str] = []
         self.kinds: Counter[str] = Counter()
+        self.receipts = 0  # that were compared with the chip
         self.popups = QTimer(interval=700)  # a tool button's menu has a loop of its own, that waits for somebody
         self.popups.timeout.connect(self._close_popup)
         self.popups.start()
@@ -169,6 +177,8 @@ class Monkey:
             (self.move_dock, 5),
             (self.change_workspace, 6),
             (self.choose_row, 8),
+            (self.choose, 6),
+            (self.export, 3),
             (self.open_something, 4),
             (self.drop_file, 1),
             (self.resize, 2),
@@ -340,6 +350,51 @@ class Monkey:
         if self.random.random() < 0.2 and hasattr(view, "sortByColumn"):
             view.sortByColumn(column, self.random.choice((Qt.SortOrder.AscendingOrder, Qt.SortOrder.DescendingOrder)))
         return f"{type(view).__name__} {view.accessibleName()} row {row}"
+
+    def choose(self) -> str:
+        """By a rule, along the front, in the table, or what was chosen before."""
+        chip = self.window.findChild(ChoiceChip)
+        rules = [a for a in self.window.findChild(ChooserBar).menu.actions() if a.isEnabled() and not a.isSeparator()]
+        plots, tables = self._shown(FrontPlot), self._shown(ResultsView)
+        what = self.random.choice(("rule", "front", "table", "undo"))
+        if what == "rule" and rules:
+            action = self.random.choice(rules)
+            action.trigger()
+            what = action.text()
+        elif what == "front" and plots:
+            for key in (*[Qt.Key.Key_Right] * self.random.randint(0, 4), Qt.Key.Key_Return):
+                QTest.keyClick(plots[0], key)
+        elif what == "table" and tables and tables[0].model().rowCount(QModelIndex()):
+            tables[0].setCurrentIndex(tables[0].model().index(self.random.randrange(tables[0].model().rowCount()), 0))
+            QTest.keyClick(tables[0], Qt.Key.Key_Return)
+        else:
+            chip.undo.click()
+        return f"{what}: {chip.text()}"
+
+    def export(self) -> str:
+        """What the receipt says is what the chip shows when Export is pressed."""
+        button, chip = self.window.findChild(ExportButton), self.window.findChild(ChoiceChip)
+        if not button.isEnabled() or not self.window.result.session:
+            return "-"
+        self.turn(0.5)  # rank and costs have a turn of their own
+        running, shown = self.window.bridge.activity.busy, chip.text().split(" · ")
+        done: list[Any] = []
+        took = [button.written.connect(lambda files, _: done.append(files)), button.failed.connect(done.append)]
+        button.click()
+        self._wait(lambda: bool(done) or not button.isEnabled(), 60)
+        for connection in took:
+            button.disconnect(connection)
+        if not done or isinstance(done[0], str):
+            return f"nothing written: {done}"
+        receipt = json.loads((done[0][0].parent / "receipt.json").read_text())
+        rank = receipt["standing"]["rank"]
+        says = [f"Measurement {receipt['measurement']}", receipt["rule"]]
+        says += [f"{'no rank' if rank is None else f'rank {rank}'} of {receipt['standing']['of']}"]
+        compared = 2 if running else len(shown[:3])
+        if says[:compared] != shown[:compared]:
+            self.faults.append(f"the chip showed {shown[:compared]}, the receipt says {says[:compared]}")
+        self.receipts += 1
+        return ", ".join(says)
 
     def open_something(self) -> str:
         if self.random.random() < 0.5:
@@ -579,6 +634,7 @@ def run(seconds: float, seed: int, folder: Path) -> int:
             for _ in range(STEPS):
                 monkey.step()
                 steps += 1
+                faults += monkey.faults
                 if faults:
                     break
             rounds.append(monkey.settle())
@@ -610,6 +666,7 @@ def run(seconds: float, seed: int, folder: Path) -> int:
         if growth[what] > 0.05 and what != "rss_mb" and len(rounds) > ROUNDS_COMPARED:
             amiss.append(f"{what} grew by {100 * growth[what]:.1f} %")
     print(f"{steps} steps in {time.monotonic() - begun:.0f} s: {dict(monkey.kinds)}")
+    print(f"{monkey.receipts} receipts say what the chip showed")
     told = ", ".join(f"{what} {100 * share:+.1f} %" for what, share in growth.items())
     print(f"{told} from the second quarter's median to the last one's")
     for line in amiss:

@@ -306,7 +306,8 @@ def _samples_of(store: Store, session: int, measurements: Iterable[Measurement])
     return tuple(seen if isinstance(seen, str) else sampled_trace(seen, of) for seen, of in both)
 
 
-_LEAST_WIDTH, _MOST_WIDTH, _LEAST_HEIGHT = 280, 420, 260  # pixels
+_LEAST_WIDTH, _LEAST_HEIGHT = 280, 260  # pixels
+_MOST_LETTERS = 60  # in a line
 _LOOK_AGAIN_MS = 250  # while readings of after the window are still to come
 _NO_SESSION = (
     "No session yet.\n\nOpen a specification or a recorded cache in Tune and press Start: "
@@ -400,7 +401,7 @@ class InspectorPanel(PanelInParts):
             margins=6,
         )
         self.setMinimumSize(_LEAST_WIDTH, _LEAST_HEIGHT)
-        self.setMaximumWidth(_MOST_WIDTH)
+        self.setMaximumWidth(_MOST_LETTERS * self.fontMetrics().averageCharWidth())
 
     # --- what is chosen ----------------------------------------------------------------------------------------------
 
@@ -443,7 +444,7 @@ class InspectorPanel(PanelInParts):
             self.split.insertWidget(0, self.facts)
             self.facts.setVisible(self.measurement is not None)
             self.split.setSizes([3000, 2000])
-            self.setTabOrder(self.facts, self.tabs.tabBar())
+            self.setTabOrder(self.facts, self.tabs)
         elif not tall and self.tabs.indexOf(self.facts) < 0:
             self.tabs.insertTab(0, self.facts, "Figures")
             self.setTabOrder(self.tabs.tabBar(), self.facts)

@@ -20,7 +20,6 @@ from PySide6.QtWidgets import (
     QBoxLayout,
     QFormLayout,
     QLineEdit,
-    QPlainTextEdit,
     QPushButton,
     QSizePolicy,
     QTableView,
@@ -35,6 +34,7 @@ from ..shared.captions import measured_words
 from ..shared.context import Context
 from ..shared.label import PlainLabel, plain_tip
 from ..shared.panel import Panel
+from ..shared.pasting import TextField
 from ..shared.record_model import AnyIndex, RecordModel
 from ..shared.tasks import TaskQueue
 from ..shared.thumbnail import Thumbnail
@@ -255,14 +255,8 @@ class LabelForm(QWidget):
             self.written.emit(self._record.id, label)
 
 
-class _Notes(QPlainTextEdit):
-    """Tab leaves it, as it leaves every other field."""
-
+class _Notes(TextField):
     left = Signal()
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.setTabChangesFocus(True)
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
         super().focusOutEvent(event)

@@ -16,6 +16,7 @@ from PySide6.QtCore import QByteArray, QCoreApplication, QEvent, QObject, QSetti
 from ...base.errors import WattridgeError
 from ...base.paths import data_folder, open_private, private_folder
 from ...engine.metering.external_meters import NO_METERS, MeterChoice
+from .text_size import TEXT_POINTS
 from .turns import timer
 
 if TYPE_CHECKING:
@@ -136,6 +137,16 @@ class Settings:
     @theme.setter
     def theme(self, mode: str) -> None:
         self._file.setValue("theme", mode)
+
+    @property
+    def text_points(self) -> int:
+        """Size of the text; 0: the system's."""
+        points = round(self._number("text_points", 0))
+        return points if TEXT_POINTS[0] <= points <= TEXT_POINTS[1] else 0
+
+    @text_points.setter
+    def text_points(self, points: int) -> None:
+        self._file.setValue("text_points", points)
 
     @property
     def load(self) -> Load:

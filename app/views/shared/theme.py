@@ -235,8 +235,10 @@ def number_font(size_delta: float = 0.0) -> QFont:
 
 
 def fixed_font() -> QFont:
-    """The system's fixed-width font, for code and commands."""
-    return QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
+    """The system's fixed-width font, for code and commands, in the size of other text."""
+    font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
+    font.setPointSizeF(QApplication.font().pointSizeF())
+    return font
 
 
 def _system_colours() -> Colours:

@@ -165,6 +165,12 @@ def _filled(layout: _L, items: tuple[Item, ...], of: QWidget | None, margins: in
     return layout
 
 
+def say_at(widget: QWidget, words: str) -> None:
+    """Say something about a field, beside it and to a screen reader."""
+    QToolTip.showText(widget.mapToGlobal(QPoint(0, widget.height())), plain_tip(words), widget)
+    QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(widget, words))
+
+
 _IN_NUMBERS: Final = frozenset("0123456789+-.,eE")
 _DIGITS: Final = 16  # with the arrows
 _RELEASED_MS: Final = 300  # the click that leaves a field hides every tip once more when it is released
@@ -226,7 +232,8 @@ class _Refusing:
         inside = is_one and self.minimum() <= number <= self.maximum()
         what = "cannot be given so exactly" if inside else f"is outside {ends}" if is_one else "is no number"
         kept = (self.value() == self.minimum() and self.specialValueText()) or self.textFromValue(self.value()) + unit
-        return f"{typed}{unit} {what}: {kept} stays"
+        shown = typed if len(typed) <= 2 * _DIGITS else f"{typed[:_DIGITS]}…"
+        return f"{shown}{unit} {what}: {kept} stays"
 
     def _look(self: Any, text: str) -> None:
         """Of digits typed one by one none is the value once all of them together cannot be."""
@@ -238,8 +245,7 @@ class _Refusing:
             self._say(self._why_not(text))
 
     def _say(self: Any, words: str) -> None:
-        QToolTip.showText(self.mapToGlobal(QPoint(0, 1000)), plain_tip(words), self)
-        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, words))
+        say_at(self, words)
 
     def _settle(self: Any) -> None:
         self._kept = self.value()

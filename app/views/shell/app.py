@@ -28,7 +28,9 @@ from ...base.installation import import_beside_the_main_thread
 from ...base.paths import resources
 from ...sensors.gpu import Gpu
 from ..shared import theme
+from ..shared.focus_ring import show_focus
 from ..shared.settings import Settings, SettingsSaver
+from ..shared.text_size import set_text_size
 from ..shared.turns import timer
 from ..shared.watched_boards import watched_gpu
 from .log import Log
@@ -183,7 +185,10 @@ def application() -> QApplication:
     qt.setApplicationVersion(__version__)
     qt.setDesktopFileName("wattridge")
     qt.setWindowIcon(QIcon(str(resources() / "icons" / "wattridge.svg")))
-    theme.install(qt, Settings().theme)  # type: ignore[arg-type]
+    settings = Settings()
+    theme.install(qt, settings.theme)  # type: ignore[arg-type]
+    set_text_size(settings.text_points)
+    show_focus(qt)
     return qt
 
 

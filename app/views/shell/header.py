@@ -15,9 +15,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QObject, Qt, Slot
-from PySide6.QtGui import QAction, QActionGroup, QWheelEvent
-from PySide6.QtWidgets import QComboBox, QMenu, QSizePolicy, QToolBar, QToolButton, QWidget
+from PySide6.QtCore import QObject, QSize, Qt, Slot
+from PySide6.QtGui import QAction, QActionGroup, QPaintEvent, QResizeEvent, QWheelEvent
+from PySide6.QtWidgets import (
+    QComboBox,
+    QMenu,
+    QSizePolicy,
+    QStyle,
+    QStyleOptionComboBox,
+    QStylePainter,
+    QToolBar,
+    QToolButton,
+    QWidget,
+)
 
 from ...base.formatting import duration
 from ...sensors.channel import CHANNELS
@@ -62,7 +72,6 @@ class ResultBar(QToolBar):
         bold = self.caption.font()
         bold.setBold(True)
         self.caption.setFont(bold)
-        self.caption.setAccessibleName("The result that is shown")
         self.caption.setMinimumWidth(_CAPTION_PX)
         self.chip = ChoiceChip(result, bridge, show_choice)
         self.what, self.left = PlainLabel(), PlainLabel(muted=True)
@@ -138,8 +147,25 @@ _TIPS = {
 }
 
 
+_LEAST_BOARD = "NVIDIA A100"  # of a name, where there is no more room
+
+
 class Chooser(QComboBox):
-    """A turn of the wheel over the toolbar chooses nothing."""
+    """A turn of the wheel over the toolbar chooses nothing. The name is cut where it does not fit: the tip has it."""
+
+    def minimumSizeHint(self) -> QSize:
+        usual, least = super().minimumSizeHint(), self.fontMetrics().horizontalAdvance(_LEAST_BOARD)
+        return usual.boundedTo(QSize(least + 2 * usual.height(), usual.height()))
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        option, complex_control = QStyleOptionComboBox(), QStyle.ComplexControl.CC_ComboBox
+        self.initStyleOption(option)
+        field = QStyle.SubControl.SC_ComboBoxEditField
+        room = self.style().subControlRect(complex_control, option, field, self).width() - 2
+        option.currentText = self.fontMetrics().elidedText(option.currentText, Qt.TextElideMode.ElideRight, room)
+        painter = QStylePainter(self)
+        painter.drawComplexControl(complex_control, option)
+        painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         event.ignore()
@@ -193,6 +219,26 @@ _FIGURES = {"": "8888.8 W", "graphics_clock_mhz": "8888 MHz", "temperature_c": "
 _SPARK = (60, 220, 26)  # least and most width, height
 
 
+class _Readings(QWidget):
+    """Side by side, as many as fit, and none in part; there is always room for the first."""
+
+    def __init__(self, *wanted: QWidget) -> None:
+        super().__init__()
+        self._wanted = wanted
+        self._row = hbox(*wanted[:-1], (wanted[-1], 1), 1, of=self, spacing=10, margins=0)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(self._wanted[0].minimumWidth(), super().minimumSizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        room = self.width()
+        for each in self._wanted:
+            room -= each.minimumWidth()
+            each.setVisible(room >= 0)
+            room -= self._row.spacing()
+
+
 class Header(QToolBar):
     """Badge, live figures and a small trace at the left; control, the palette and the Inspector at the right."""
 
@@ -221,9 +267,7 @@ class Header(QToolBar):
         shown = QWidget()
         row = hbox(
             self.badge,
-            *self.figures.values(),
-            (self.spark, 1),
-            1,
+            (_Readings(*self.figures.values(), self.spark), 1),
             self.control_switch,
             self._buttons,
             of=shown,

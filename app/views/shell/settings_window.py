@@ -19,6 +19,7 @@ from ...base.paths import data_folder
 from ..inspector.load_form import LoadForm
 from ..shared.label import PlainLabel
 from ..shared.settings import THEMES, Settings
+from ..shared.text_size import TEXT_POINTS, set_text_size
 from ..shared.widgets import WholeBox, button, hbox, vbox
 from .log import log_folder
 
@@ -39,6 +40,10 @@ class SettingsWindow(QDialog):
         self.colours = QComboBox()
         for mode in THEMES:
             self.colours.addItem(_THEME_WORDS[mode], mode)
+        self.text_size = QComboBox()
+        self.text_size.addItem("of the system", 0)
+        for points in range(TEXT_POINTS[0], TEXT_POINTS[1] + 1):
+            self.text_size.addItem(f"{points} points", points)
         self.samples = WholeBox()
         self.samples.setRange(0, 100_000)
         self.samples.setSuffix(" MB a session")
@@ -51,6 +56,7 @@ class SettingsWindow(QDialog):
         self.reset = button("&Reset all settings", tip, self._reset)
         form = QFormLayout()
         form.addRow("&Colours", self.colours)
+        form.addRow("&Text size", self.text_size)
         form.addRow("Keep &samples", self.samples)
         form.addRow(year)
         form.addRow("Data folder", _Link(str(data_folder())))
@@ -63,11 +69,13 @@ class SettingsWindow(QDialog):
         vbox(form, note, hbox(self.reset, 1, close), of=self)
         self.show_settings()
         self.colours.activated.connect(self._colours_chosen)
+        self.text_size.activated.connect(self._text_size_chosen)
         self.samples.valueChanged.connect(self.samples_chosen)
 
     def show_settings(self) -> None:
         """Show what is kept."""
         self.colours.setCurrentIndex(self.colours.findData(self._settings.theme))
+        self.text_size.setCurrentIndex(self.text_size.findData(self._settings.text_points))
         self.samples.setValue(self._settings.samples_mb)
         self.load.look_again()
 
@@ -81,9 +89,15 @@ class SettingsWindow(QDialog):
         self.theme_chosen.emit(self.colours.currentData())
 
     @Slot()
+    def _text_size_chosen(self) -> None:
+        self._settings.text_points = self.text_size.currentData()
+        set_text_size(self._settings.text_points)
+
+    @Slot()
     def _reset(self) -> None:
         self._settings.reset()
         self.reset_asked.emit()
+        set_text_size(self._settings.text_points)
         self.show_settings()
 
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from PySide6.QtCore import QByteArray, QMargins, QRect, QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QGuiApplication, QResizeEvent, QShowEvent
+from PySide6.QtCore import QByteArray, QEvent, QMargins, QObject, QRect, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QButtonGroup,
     QDockWidget,
@@ -162,6 +162,7 @@ class Rail(QFrame):
     """Tab reaches the marked one, the arrows move among them."""
 
     chosen = Signal(str)
+    entered = Signal()  # the one that is in sight: by Space, Return or the mouse, not by an arrow
 
     def __init__(self, specs: Sequence[WorkspaceSpec], parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -182,6 +183,7 @@ class Rail(QFrame):
             button.setFont(small)
             button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextUnderIcon)
             button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+            button.installEventFilter(self)
             button.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
             self._group.addButton(button)
         self._group.buttonClicked.connect(self._clicked)
@@ -206,6 +208,22 @@ class Rail(QFrame):
     @Slot(QToolButton)
     def _clicked(self, button: QToolButton) -> None:
         self.chosen.emit(next(name for name, value in self.buttons.items() if value is button))
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """After a button has acted on its key or its click."""
+        key = event.key() if isinstance(event, QKeyEvent) else Qt.Key.Key_unknown
+        if event.type() == QEvent.Type.KeyPress and key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.entered.emit()
+        elif event.type() == QEvent.Type.MouseButtonRelease or (
+            event.type() == QEvent.Type.KeyRelease and key == Qt.Key.Key_Space
+        ):
+            QTimer.singleShot(0, self, self.entered.emit)
+        return False
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange and self.buttons:
+            QTimer.singleShot(0, self, self._recolour)
 
     @Slot()
     def _recolour(self) -> None:
@@ -295,7 +313,8 @@ class Workspaces(QWidget):
         self._with_inspector = Beside(Qt.Orientation.Horizontal, self._over_strip, self.inspector, inspector_px)
         hbox(self.rail, (self._with_inspector, 1), of=self, margins=0, spacing=0)
         self._strip = strip
-        self.rail.chosen.connect(self.show_workspace)
+        self.rail.chosen.connect(self._show)
+        self.rail.entered.connect(self._focus_page)
         panels.made.connect(self._put)
         self._next = OwnTurn(self, self._make_next)
         self._enter(WORKSPACES[0].name)
@@ -321,7 +340,17 @@ class Workspaces(QWidget):
 
     @Slot(str)
     def show_workspace(self, name: str) -> None:
-        """Change to a workspace; of a name that there is none of, nothing happens."""
+        """Change to a workspace, and move the focus into it; of a name that there is none of, nothing happens."""
+        self._show(name)
+        if self.isVisible():
+            self._focus_page()
+
+    @Slot()
+    def _focus_page(self) -> None:
+        self._pages[self.current.in_front()[0]].focus_inside()
+
+    @Slot(str)
+    def _show(self, name: str) -> None:
         if name in self.by_name and self.by_name[name] is not self.current:
             self._enter(name)
             self.changed.emit()
@@ -425,6 +454,17 @@ class Workspaces(QWidget):
         self._pages[name].hold(self._panels[name])
         if name in self._of_panel:
             self._of_panel[name].docks.make_room()
+        else:
+            self._fit_inspector()
+
+    def _fit_inspector(self) -> None:
+        """Nothing in it is scrolled from side to side, with large text too."""
+        self._with_inspector.set_side_px(max(self._with_inspector.side_px, self.inspector.needed_width))
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            QTimer.singleShot(0, self, self._fit_inspector)
 
     def say(self, text: str) -> None:
         """Words in place of every panel that is not there."""

@@ -31,6 +31,7 @@ from ...base.files import read_text
 from ...base.paths import resources
 from ..shared import theme
 from ..shared.label import plain_tip
+from ..shared.pasting import TextField
 
 HEADING = "## Every key"  # of the guide's page; its rows are `| key | words |`, with [] around the name of a table
 _MOST_BYTES = 1 << 20
@@ -134,14 +135,13 @@ class TomlHighlighter(QSyntaxHighlighter):
             self.setFormat(token.start(), token.end() - token.start(), self._formats[str(token.lastgroup)])
 
 
-class TomlPane(QPlainTextEdit):
+class TomlPane(TextField):
     """Keys are offered as they are typed, and all of them with Ctrl+Space."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.setFont(theme.fixed_font())
-        self.setTabChangesFocus(True)
         self.setAccessibleName("Specification as TOML")
         self._problems: dict[int, str] = {}  # by line, from 1
         self._names = QStringListModel(self)

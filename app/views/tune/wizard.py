@@ -50,6 +50,7 @@ from ...engine.specification.toml_section import MAX_BYTES
 from ..shared import theme
 from ..shared.label import PlainLabel, plain_tip
 from ..shared.panel import Ending
+from ..shared.pasting import TextField
 from ..shared.tasks import LatestTask
 from ..shared.widgets import button, choose_folder, hbox, open_file, vbox
 
@@ -69,13 +70,12 @@ class FromCommand(QWidget):
         self.folder.setAccessibleName("Folder in which it runs")
         self.browse = button("&Browse …", "Choose the folder", self.ask_folder)
         self.browse.setAutoDefault(False)
-        self.sample, self.text = QPlainTextEdit(), QPlainTextEdit()
+        self.sample, self.text = TextField(), TextField()
         self.sample.setPlaceholderText("Run the program yourself and paste what it prints: Result: 12.5 GFLOP/s")
         self.sample.setAccessibleName("Sample of the output")
         self.text.setReadOnly(True)
         self.text.setAccessibleName("The specification")
         for widget in (self.sample, self.text):
-            widget.setTabChangesFocus(True)
             widget.setFont(theme.fixed_font())
         self.text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         labels = [PlainLabel(text) for text in ("&Command line", "&Folder")]

@@ -450,6 +450,7 @@ class MonitorPanel(Part):
         self.lanes_menu = LanesMenu(self.view)
         self.menu = TraceMenu(self, self.view, self.lanes_menu, self.picture, self.write_picture, self.write_readings)
         self._summary = PlainLabel(_HINT, selectable=True)
+        self._summary.setToolTip(_HINT)
         self._summary.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self._summary.setContentsMargins(8, 1, 8, 3)
         self._summary.setFont(theme.number_font())

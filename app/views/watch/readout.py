@@ -214,7 +214,6 @@ class Readout(QWidget):
         top = hbox((self._caption, 1), self.copy, self.reset)
         top.setContentsMargins(6, 4, 6, 0)
         vbox(top, (self.table, 1), of=self, margins=0, spacing=4)
-        self.setFocusProxy(self.table)
 
     def show_channels(self, channels: Sequence[Channel]) -> None:
         """Show another board's channels, without values until the next reading."""

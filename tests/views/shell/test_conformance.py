@@ -18,13 +18,15 @@ from fixtures.lab import OBJECTIVE, grid_space, measured, plan_for, ready
 from fixtures.widgets import name_of, parents
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
-from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QPoint, QRect, Qt
 from PySide6.QtGui import QAction, QColor, QImage, QPalette
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
     QAbstractScrollArea,
     QAbstractSpinBox,
+    QApplication,
     QCheckBox,
     QComboBox,
     QDockWidget,
@@ -34,6 +36,7 @@ from PySide6.QtWidgets import (
     QMenuBar,
     QRadioButton,
     QTabBar,
+    QTableView,
     QToolBar,
     QToolButton,
     QWidget,
@@ -43,8 +46,11 @@ from pytestqt.qtbot import QtBot
 from app.engine.results.state import SessionState
 from app.engine.store.database import Store
 from app.views.shared import theme
+from app.views.shared.settings import Settings
+from app.views.shared.widgets import lies_behind, takes_focus
 from app.views.shell.palette import Palette
 from app.views.shell.panels import PANELS
+from app.views.shell.settings_window import SettingsWindow
 from app.views.shell.window import MainWindow
 
 Open = Callable[..., Any]
@@ -254,6 +260,210 @@ def chain(root: QWidget) -> Iterator[QWidget]:
 
 def place_of(widget: QWidget, root: QWidget) -> QRect:
     return QRect(widget.mapTo(root, QPoint(0, 0)), widget.size())
+
+
+def activate(window: MainWindow, qtbot: QtBot) -> None:
+    """Some keys mean something in the window in front alone."""
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow, timeout=10_000)
+
+
+def walk(window: MainWindow, key: Qt.Key, look: Callable[[QWidget], object] = bool) -> list[QWidget]:
+    """What has the focus, one after another, until one has it again; each is looked at."""
+    seen: list[QWidget] = []
+    while (widget := window.focusWidget()) not in seen:
+        assert widget is not None, f"no widget has the focus after {described(seen[-1]) if seen else 'the start'}"
+        assert widget.isVisible(), described(widget)
+        assert widget.isEnabled(), described(widget)
+        assert not lies_behind(widget), described(widget)
+        seen.append(widget)
+        QTest.keyClick(widget, key)
+        QCoreApplication.processEvents()
+        look(window.focusWidget())
+    assert widget is seen[0], f"{described(seen[0])} is not reached again: caught from {described(widget)} on"
+    return seen
+
+
+def reached_both_ways(window: MainWindow, qtbot: QtBot) -> set[QWidget]:
+    """What Tab and Shift+Tab reach, once that is the same: some are enabled when the board has been read."""
+    there: set[QWidget] = set()
+
+    def as_many_back() -> bool:
+        there.clear()
+        there.update(walk(window, Qt.Key.Key_Tab))
+        return there == set(walk(window, Qt.Key.Key_Backtab))
+
+    qtbot.waitUntil(as_many_back, timeout=20_000)
+    return there
+
+
+class Windows(QObject):
+    """Notes every window that appears: a widget that is shown before it has a place takes the focus with it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shown: list[str] = []
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Show and isinstance(watched, QWidget) and watched.isWindow():
+            self.shown.append(type(watched).__name__)
+        return False
+
+
+def test_tab_visits_every_control_of_a_page_once_and_shift_tab_goes_back(window: MainWindow, qtbot: QtBot) -> None:
+    """By key presses, in the window: editors, tables and browsers may keep the key, and hidden pages the focus."""
+    activate(window, qtbot)
+    count, windows, application = 0, Windows(), QApplication.instance()
+    assert application is not None
+    application.installEventFilter(windows)
+    for spec in PANELS:
+        window.workspaces.go_to(spec.name)
+        panel = window.panels[spec.name]
+        qtbot.waitUntil(lambda panel=panel: panel.isAncestorOf(window.focusWidget()), timeout=10_000)  # type: ignore[misc]
+        there = reached_both_ways(window, qtbot)
+        count += len(there)
+        offered = {
+            widget
+            for widget in visible(window)
+            if takes_focus(widget) and widget.window() is window and not lies_behind(widget)
+        }
+        unreached = [described(each) for each in offered - there if each.focusProxy() is None]
+        assert not unreached, f"{spec.name}: {unreached}"
+    application.removeEventFilter(windows)
+    assert count > 200
+    assert windows.shown == []
+
+
+def test_a_page_that_is_chosen_takes_the_focus_and_arrows_move_along_the_rail(window: MainWindow, qtbot: QtBot) -> None:
+    """Space pressed twice is one page, and not the next one's button."""
+    activate(window, qtbot)
+    rail = window.workspaces.rail
+
+    def in_page() -> bool:
+        return window.workspaces.current.isAncestorOf(window.focusWidget())
+
+    for key in (Qt.Key.Key_Space, Qt.Key.Key_Return):
+        window.workspaces.show_workspace("home")
+        qtbot.waitUntil(in_page, timeout=10_000)
+        rail.buttons["home"].setFocus(Qt.FocusReason.TabFocusReason)
+        QTest.keyClick(rail.buttons["home"], Qt.Key.Key_Down)
+        assert window.focusWidget() is rail.buttons["watch"], described(window.focusWidget())
+        assert window.workspaces.current.spec.name == "watch"
+        QTest.keyClick(rail.buttons["watch"], key)
+        qtbot.waitUntil(in_page, timeout=10_000)
+        assert window.workspaces.current.spec.name == "watch"
+    QTest.mouseClick(rail.buttons["control"], Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: in_page() and window.workspaces.current.spec.name == "control", timeout=10_000)
+    for workspace in ("library", "tune"):
+        window.actions_by_name[f"workspace_{workspace}"].trigger()
+        qtbot.waitUntil(in_page, timeout=10_000)
+        assert window.workspaces.current.spec.name == workspace
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_what_a_key_gave_the_focus_is_framed(window: MainWindow, qtbot: QtBot, mode: theme.Mode) -> None:
+    """At one side or the other there is an upright line of the accent, which stands out from every ground."""
+    set_theme(window, qtbot, mode)
+    activate(window, qtbot)
+    looked, unframed = set[QWidget](), []
+    accent = luminance(QColor(theme.colours().accent))
+
+    def look(widget: QWidget) -> None:
+        if widget in looked:
+            return
+        looked.add(widget)
+        place = place_of(widget, window).adjusted(-2, 0, 2, 0)
+        edges = [QRect(x, place.center().y() - 3, 4, 6) for x in (place.left(), place.right() - 3)]
+        if not any((abs(luminances(window.grab(edge).toImage()) - accent) < 0.01).any() for edge in edges):
+            unframed.append(described(widget))
+
+    for workspace in window.workspaces.by_name:
+        window.workspaces.show_workspace(workspace)
+        qtbot.waitUntil(lambda: takes_focus(window.focusWidget()), timeout=10_000)
+        walk(window, Qt.Key.Key_Tab, look)
+    assert len(looked) > 60
+    assert not unframed, "\n".join(unframed)
+
+
+@pytest.fixture
+def settings(window: MainWindow, qtbot: QtBot) -> Iterator[SettingsWindow]:
+    """Whose size of text is the system's again at the end."""
+    window.actions_by_name["settings"].trigger()
+    made = window.side_windows.by_name["settings"]
+    assert isinstance(made, SettingsWindow)
+    yield made
+    choose_text_size(made, 0)
+
+
+def choose_text_size(settings: SettingsWindow, points: int) -> None:
+    settings.text_size.setCurrentIndex(settings.text_size.findData(points))
+    settings.text_size.activated.emit(settings.text_size.currentIndex())
+
+
+def small_ones(window: MainWindow) -> set[str]:
+    """What has smaller letters than it should at 20 points, one of which may be less on purpose."""
+    small = [each for each in window.findChildren(QWidget) if each.font().pointSizeF() < 19]
+    return {f"{type(each).__name__} in {type(each.parent()).__name__}" for each in small}
+
+
+def test_a_size_of_text_is_there_at_once_and_is_kept(
+    window: MainWindow, settings: SettingsWindow, qtbot: QtBot
+) -> None:
+    """Rows, columns and axes of what was made before too; the system's size gives back what was before."""
+
+    def rows() -> dict[str, tuple[int, int]]:
+        tables = [table for table in window.findChildren(QTableView) if name_of(table)]
+        return {
+            name_of(table): (table.verticalHeader().defaultSectionSize(), table.fontMetrics().height())
+            for table in tables
+        }
+
+    for spec in PANELS:
+        window.workspaces.bring(spec.name)
+    before, small = rows(), QApplication.font().pointSizeF()
+    assert len(before) >= 4
+    choose_text_size(settings, 20)
+    assert QApplication.font().pointSizeF() == Settings().text_points == 20
+    qtbot.waitUntil(lambda: small_ones(window) == set(), timeout=10_000)
+    assert [name for name, (row, text) in rows().items() if row < text] == []
+    labels = [
+        item
+        for view in window.findChildren(pg.GraphicsView)
+        for item in view.items()
+        if isinstance(item, pg.AxisItem) and item.isVisible()
+    ]
+    assert len(labels) >= 4
+    assert [each for each in labels if each.label.font().pointSizeF() < 19] == []
+    least = window.minimumSizeHint()
+    assert least.width() <= 1280
+    assert least.height() <= 720
+    choose_text_size(settings, 0)
+    assert QApplication.font().pointSizeF() == small
+    again = rows()
+    assert [name for name, (row, _) in before.items() if abs(again[name][0] - row) > 1] == []
+
+
+@pytest.mark.parametrize("points", [0, 20])
+def test_words_are_whole_or_in_the_tip_in_the_smallest_window(
+    window: MainWindow, settings: SettingsWindow, qtbot: QtBot, points: int
+) -> None:
+    """1280x720: pages may be scrolled, but no label and no button is cut without a tip that has all of it."""
+    choose_text_size(settings, points)
+    window.resize(1280, 720)
+    assert (window.width(), window.height()) == (1280, 720)
+    cut, count = [], 0
+    for where, root in places(window, qtbot):
+        for widget in (*visible(root, QLabel), *visible(root, QAbstractButton)):
+            text = str(getattr(widget, "text", str)()).replace("&", "")
+            wraps = isinstance(widget, QLabel) and (widget.wordWrap() or widget.textFormat() != Qt.TextFormat.PlainText)
+            if not text or wraps:
+                continue
+            count += 1
+            needed = max(widget.fontMetrics().horizontalAdvance(line) for line in text.splitlines())
+            if needed > widget.width() and text.partition(" · ")[0][:20] not in widget.toolTip():
+                cut.append(f"{where}: {described(widget)}: {needed} px in {widget.width()}")
+    assert count > 100
+    assert not cut, "\n".join(sorted(set(cut)))
 
 
 def set_theme(window: MainWindow, qtbot: QtBot, mode: theme.Mode) -> None:
