@@ -40,7 +40,7 @@ class Health:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What is amber, in words; empty of a healthy session."""
-        return tuple(self._remarks())
+        return tuple(words for _, words in self._amber())
 
     @property
     def healthy(self) -> bool:
@@ -58,6 +58,11 @@ class Health:
         return "; ".join(self.remarks) or ("healthy" if self.known else "not known yet")
 
     @property
+    def short(self) -> str:
+        """What is amber, two words each."""
+        return ", ".join(short for short, _ in self._amber())
+
+    @property
     def details(self) -> str:
         """Every share with its threshold."""
         rows = (
@@ -70,12 +75,13 @@ class Health:
             f"{what}: {percent(share) if math.isfinite(share) else 'not known'} ({bound})" for what, share, bound in rows
         )
 
-    def _remarks(self) -> Iterator[str]:
+    def _amber(self) -> Iterator[tuple[str, str]]:
+        """In two words, and in a few."""
         if self.missing or self.objective_share < LEAST_OBJECTIVE:
-            yield self.missing or f"{self.objective} is known in only {percent(self.objective_share)}"
+            yield "objective missing", self.missing or f"{self.objective} is known in only {percent(self.objective_share)}"
         if self.coverage < LEAST_COVERAGE:
-            yield f"too few power samples in {percent(1.0 - self.coverage)} of the windows"
+            yield "few samples", f"too few power samples in {percent(1.0 - self.coverage)} of the windows"
         if abs(self.drift) > MOST_DRIFT:
-            yield f"the board drifted by {percent(self.drift)}"
+            yield "drift", f"the board drifted by {percent(self.drift)}"
         if self.repeatability > MOST_SCATTER:
-            yield f"power repeats within ±{percent(self.repeatability)} only"
+            yield "scatter", f"power repeats within ±{percent(self.repeatability)} only"
