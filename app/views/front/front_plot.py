@@ -597,6 +597,7 @@ class FrontPlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has 
         """The margins are so many pixels wide."""
         if self._follow is not None:
             self._follow()
+        self.put_key()
 
     def _put_ring(self, item: pg.ScatterPlotItem, point: int | None) -> None:
         if point is None or self._points is None:
@@ -623,4 +624,3 @@ class FrontPlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has 
         super().resizeEvent(event)
         if hasattr(self, "note"):
             self.note.setGeometry(self.rect())
-            self.put_key()

@@ -23,7 +23,7 @@ from ...engine.store.record import SessionRecord
 from ..shared import theme
 from ..shared.captions import measured_words
 from ..shared.label import ElidedLabel, PlainLabel, plain_tip
-from ..shared.watched_boards import SPEEDS, WatchedBoards, speed_words
+from ..shared.watched_boards import NO_FASTER, SPEEDS, WatchedBoards, speed_words
 from ..shared.widgets import ProgressBar, button, hbox, look_pressed, vbox
 from .draft import Draft, RunsElsewhere
 
@@ -179,7 +179,7 @@ class SpeedChoice(QWidget):
         super().__init__(parent)
         self._boards = boards
         self.choice = QComboBox()
-        self.choice.setToolTip(_TIP)
+        self.choice.setToolTip(f"{_TIP} {NO_FASTER}")
         self.label = PlainLabel("Spee&d of the board")
         self.label.setBuddy(self.choice)
         hbox(self.label, self.choice, 1, of=self, margins=0)
