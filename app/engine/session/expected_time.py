@@ -95,11 +95,11 @@ def _tried(runner: Runner, plan: ReadyPlan, stop: Event) -> Pace | None:
     return Pace((worked * full_s[0], full_s[1]), (min(timed_s), max(timed_s)), (0.0, first.cost_s))
 
 
-def expected_time(pace: Pace, plan: ReadyPlan) -> TimeRange:
-    """How long the session of a plan takes at the present speed of its board, as its limits are now."""
+def expected_time(pace: Pace, plan: ReadyPlan, done: int = 0) -> TimeRange:
+    """How long a plan takes at the present speed of its board, where so many of its evaluations are `done`."""
     gpu = plan.boards.gpu if isinstance(plan.boards, TunedBoards) else None
     speed = gpu.clock.speed if gpu is not None else 1.0
-    left = plan.budget
+    left = max(0, plan.budget - done)
     strategy = strategies.get(plan.strategy)
     least = min(left * (_SPARED if strategy.times else 1.0), plan.patience or left)
     busy_s = left * (_MODEL_S if strategy.times else _BUSY_S)

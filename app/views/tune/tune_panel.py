@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,11 +14,12 @@ from PySide6.QtWidgets import QGridLayout, QPushButton, QSizePolicy, QWidget
 from ...base.errors import InputError, WattridgeError
 from ...engine.results.state import Purpose, SessionState
 from ...engine.session import events
+from ...engine.session.expected_time import Pace, expected_time, pace_of
 from ...sensors.gpu import LIVE
 from ..shared.captions import measured_words, provenance
 from ..shared.context import Context
 from ..shared.current_result import ResultCaption
-from ..shared.label import plain_tip
+from ..shared.label import PlainLabel, plain_tip
 from ..shared.panel import Panel
 from ..shared.past_sessions import PAST_SHOWN, PastSession, PastSessions
 from ..shared.tasks import LatestTask
@@ -76,6 +78,11 @@ class TunePanel(Panel):
         self._start_when_ready = False
         self._elsewhere = ("", False)  # the device that runs what the shown board does not; whether to start it there
         self._reader = LatestTask(self, self._read, self._not_prepared)
+        self._pace: Pace | None = None  # of what is set up
+        self._pacer = LatestTask(self, self._paced, self._not_paced)
+        self.expected = PlainLabel(muted=True)
+        self.expected.setAccessibleName("How long it is expected to take")
+        self.expected.setToolTip("On the wall, as far as it is known before the start; then the time left says more")
         self.summary, self.form, self.progress = DraftSummary(), SessionForm(), SessionProgress()
         self.header = SetupHeader()
         self.caption = ResultCaption(context.result)
@@ -148,6 +155,7 @@ class TunePanel(Panel):
         vbox(
             self.header,
             runs,
+            self.expected,
             self.body,
             self.caption,
             self.progress,
@@ -261,6 +269,27 @@ class TunePanel(Panel):
         on = f"{pool.words}, {plan.gpu}" if several else plan.gpu
         parts = (f"{what}: {plan.title} on {on}", *source, self.form.words())
         self.header.show_text(" · ".join(parts))
+        self._show_expected()
+
+    def _show_expected(self) -> None:
+        """The range of time before the start; nothing where nothing tells."""
+        words = ""
+        if self._pace is not None and self._draft is not None and self._draft.refused is None:
+            with suppress(WattridgeError):  # Start reports it
+                plan = self.plan_as_set_up()
+                done = self._draft.stored.evaluated if plan.resume is not None and self._draft.stored else 0
+                words = f"Takes {expected_time(self._pace, plan, done).words}"
+        self.expected.setText(words)
+        self.expected.setVisible(bool(words))
+
+    @Slot(object)
+    def _paced(self, pace: Pace | None) -> None:
+        self._pace = pace
+        self._show_expected()
+
+    @Slot(str, str)
+    def _not_paced(self, _what: str, _remedy: str) -> None:
+        """What cannot be measured has no time; starting it gives the reason."""
 
     @Slot()
     def _lock_form(self) -> None:
@@ -292,6 +321,7 @@ class TunePanel(Panel):
         self._opened, self._prepared_for = opened, target.name
         self._start_when_ready, self._kept, self._asked = start, kept, asked
         self._draft = None
+        self.expected.hide()
         self._context.bridge.resolved.emit(*self._amiss)
         if isinstance(opened, int):
             session = opened
@@ -351,7 +381,8 @@ class TunePanel(Panel):
         self._start_when_ready = self._start_when_ready and self._reader.busy
 
     def _prepared(self, draft: Draft) -> None:
-        self._draft = draft
+        self._draft, self._pace = draft, None
+        self._pacer.run(lambda stop: pace_of(draft.plan, self._context.store, stop))
         self.summary.show_draft(draft)
         if draft.plan.resume is None:
             self.file_opened.emit(draft.path)

@@ -128,3 +128,16 @@ def test_a_session_that_is_opened_is_decided_on(qtbot: QtBot, open_program: Open
     window.tune_states.enter(SET_UP)
     window.bridge.submit(events.Open(1))
     qtbot.waitUntil(lambda: state_of(window) == DECIDE, timeout=20_000)
+
+
+def test_the_time_it_takes_is_said_before_the_start_and_follows_what_is_chosen(qtbot: QtBot, open_program: Open) -> None:
+    window = ready(qtbot, open_program(speed=10.0))
+    tune = window.panels["tune"]
+    window.open_specification(EXAMPLE)
+    qtbot.waitUntil(lambda: tune.expected.text().startswith("Takes "), timeout=30_000)
+    before = tune.expected.text()
+    tune.form.evaluations.setValue(20)
+    assert tune.expected.text() != before
+    twenty = tune.expected.text()
+    window.boards.set_speed(60.0)
+    assert tune.expected.text() != twenty
