@@ -103,8 +103,8 @@ def answers(analysis: Analysis, plan: SessionPlan, models: Models, load: Load | 
     Returns
     -------
     list of Answer
-        What is amber of its health, what was gained, what matters, the front, the clocks, the roofline, a year. Where a question has no answer, the
-        sentence says what is missing.
+        What is amber of its health, what was gained, what matters, the front, the clocks, the roofline, a year. Where a
+        question has no answer, the sentence says what is missing.
     """
     table = analysis.table.so_far()
     health = health_of(table, analysis.objective.goal.name, plan.origin)

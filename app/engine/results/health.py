@@ -31,10 +31,13 @@ class Health:
         default=math.nan, metadata=figure(meaning="of the configurations that worked, those that have the objective")
     )
     coverage: float = field(
-        default=math.nan, metadata=figure(meaning="of the time windows, those with enough power samples for an interval")
+        default=math.nan,
+        metadata=figure(meaning="of the time windows, those with enough power samples for an interval"),
     )
     drift: float = field(default=math.nan, metadata=figure(meaning="of a fixed load over the session, relative"))
-    repeatability: float = field(default=math.nan, metadata=figure(meaning="of power within the session, 95 %, relative"))
+    repeatability: float = field(
+        default=math.nan, metadata=figure(meaning="of power within the session, 95 %, relative")
+    )
     missing: str = ""  # how many lack the objective, and why, where most do: there is no result then
 
     @property
@@ -72,13 +75,17 @@ class Health:
             ("Repeatability of power", self.repeatability, f"at most ±{percent(MOST_SCATTER)}"),
         )
         return "\n".join(
-            f"{what}: {percent(share) if math.isfinite(share) else 'not known'} ({bound})" for what, share, bound in rows
+            f"{what}: {percent(share) if math.isfinite(share) else 'not known'} ({bound})"
+            for what, share, bound in rows
         )
 
     def _amber(self) -> Iterator[tuple[str, str]]:
         """In two words, and in a few."""
         if self.missing or self.objective_share < LEAST_OBJECTIVE:
-            yield "objective missing", self.missing or f"{self.objective} is known in only {percent(self.objective_share)}"
+            yield (
+                "objective missing",
+                self.missing or f"{self.objective} is known in only {percent(self.objective_share)}",
+            )
         if self.coverage < LEAST_COVERAGE:
             yield "few samples", f"too few power samples in {percent(1.0 - self.coverage)} of the windows"
         if abs(self.drift) > MOST_DRIFT:

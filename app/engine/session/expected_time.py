@@ -6,7 +6,7 @@ earlier session of the same kernel there says how long one takes, else the windo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from threading import Event
 from typing import TYPE_CHECKING, Final
 

@@ -64,7 +64,11 @@ class TuneStates(QToolBar):
         row.setContentsMargins(6, 2, 6, 2)
         shown.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.addWidget(shown)
-        theme.style(self.health, "* {{ color: {c.muted}; }}", "*[amber=true] {{ background: {c.warning}; color: {c.warning_text}; padding: 0 4px; }}")
+        theme.style(
+            self.health,
+            "* {{ color: {c.muted}; }}",
+            "*[amber=true] {{ background: {c.warning}; color: {c.warning_text}; padding: 0 4px; }}",
+        )
         bridge.subscribe(events.SessionStarted, self._session_started)
         bridge.subscribe(events.Preparing | events.MeasurementsAdded, self._goes_on)
         bridge.subscribe(events.SessionChanged, self._session_changed)

@@ -78,7 +78,9 @@ class BoardsDialog(QDialog):
         for each, words in sorted({speed: f"{speed:g}×", **SPEEDS}.items()):
             self.speed.addItem(words, each)
         self.speed.setCurrentIndex(self.speed.findData(speed))
-        self.speed.setToolTip(f"How fast the simulated boards run; times and joules are those of their own clocks. {NO_FASTER}")
+        self.speed.setToolTip(
+            f"How fast the simulated boards run; times and joules are those of their own clocks. {NO_FASTER}"
+        )
         self.note = PlainLabel(" ", wrap=True, muted=True)
         self.buttons = _buttons(self, "Use these boards")
         form = QFormLayout()

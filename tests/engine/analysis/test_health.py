@@ -39,12 +39,15 @@ def _spoiled(one: Measurement, place: int, with_energy: int, with_interval: int,
 def test_a_session_that_has_everything_is_healthy() -> None:
     health = health_of(table_of(), "energy_j", {})
     assert (health.objective_share, health.coverage, health.missing) == (1.0, 1.0, "")
-    assert health.healthy and health.words == "healthy"
+    assert health.healthy
+    assert health.words == "healthy"
 
 
 def test_before_the_first_measurement_nothing_is_amber() -> None:
     health = health_of(ResultTable(SPACE), "energy_j", {})
-    assert health.healthy and not health.known and health.words == "not known yet"
+    assert health.healthy
+    assert not health.known
+    assert health.words == "not known yet"
 
 
 def test_where_most_lack_the_objective_the_reason_is_said() -> None:
@@ -82,7 +85,8 @@ def test_a_board_that_changed_meanwhile_is_amber() -> None:
 def test_each_share_is_amber_beyond_its_threshold(share: str, threshold: float, worse: float) -> None:
     assert replace(HEALTHY, **{share: threshold}).healthy
     beyond = replace(HEALTHY, **{share: threshold + worse})
-    assert len(beyond.remarks) == 1 and as_json(beyond)["healthy"] is False
+    assert len(beyond.remarks) == 1
+    assert as_json(beyond)["healthy"] is False
 
 
 def test_the_commands_print_it(own_data_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

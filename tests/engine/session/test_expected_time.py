@@ -62,7 +62,8 @@ def test_what_a_copy_of_the_board_is_tried_with_leaves_the_board_alone(own_data_
     gpu = plan.boards.gpu  # type: ignore[attr-defined]
     before = gpu.info.power_limit
     expected(plan)
-    assert not gpu.busy and gpu.info.power_limit == before
+    assert not gpu.busy
+    assert gpu.info.power_limit == before
     with Store() as store:
         assert list(store.sessions()) == []
 
@@ -78,7 +79,10 @@ def test_health_comes_with_the_progress_of_a_session(own_data_folder: Path) -> N
     seen: list[Progress] = []
     plan = plan_of("vector_add", math.inf, max_evaluations=10)
     with Store() as store:
-        result = run_session(plan, store, lambda e: seen.append(p) if (p := getattr(e, "progress", None)) else None, threading.Event())
+        result = run_session(
+            plan, store, lambda e: seen.append(p) if (p := getattr(e, "progress", None)) else None, threading.Event()
+        )
     assert result.state is SessionState.DONE
     assert result.progress.health.objective_share == 1.0
-    assert seen[-1].health.healthy and seen[-1].health.known
+    assert seen[-1].health.healthy
+    assert seen[-1].health.known

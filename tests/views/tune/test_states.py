@@ -63,17 +63,22 @@ def test_the_state_follows_and_the_user_can_go_back(qtbot: QtBot, open_program: 
     window = ready(qtbot, open_program(speed=60.0))
     window.workspaces.show_workspace("tune")
     states = window.tune_states
-    assert state_of(window) == SET_UP and open_drawers(window) == {"tune"}
-    assert not states.buttons[RUNNING].isEnabled() and not states.buttons[DECIDE].isEnabled()
+    assert state_of(window) == SET_UP
+    assert open_drawers(window) == {"tune"}
+    assert not states.buttons[RUNNING].isEnabled()
+    assert not states.buttons[DECIDE].isEnabled()
     run_example(qtbot, window)
-    assert open_drawers(window) == set() and not window.workspaces.shows_inspector
+    assert open_drawers(window) == set()
+    assert not window.workspaces.shows_inspector
     qtbot.waitUntil(lambda: states.line.text().startswith("measuring "), timeout=60_000)
     states.buttons[SET_UP].click()
-    assert open_drawers(window) == {"tune"} and window.bridge.activity.busy, "nothing is lost by looking back"
+    assert open_drawers(window) == {"tune"}
+    assert window.bridge.activity.busy, "nothing is lost by looking back"
     states.buttons[RUNNING].click()
     assert open_drawers(window) == set()
     end(qtbot, window)
-    assert states.buttons[DECIDE].isChecked() and window.workspaces.shows_inspector
+    assert states.buttons[DECIDE].isChecked()
+    assert window.workspaces.shows_inspector
     assert states.line.text().startswith("stopped")
     qtbot.waitUntil(lambda: states.health.text() == "Health: good", timeout=20_000)
 
@@ -90,7 +95,8 @@ def test_a_drawer_that_was_opened_in_a_state_is_open_in_it_again(qtbot: QtBot, o
     states.enter(SET_UP)
     assert open_drawers(window) == {"tune"}
     states.enter(DECIDE)
-    assert open_drawers(window) == {"table"} and table.isChecked()
+    assert open_drawers(window) == {"table"}
+    assert table.isChecked()
     window.reset_layout()
     assert open_drawers(window) == set()
 
@@ -118,7 +124,8 @@ def test_a_file_that_is_opened_while_one_decides_is_set_up(qtbot: QtBot, open_pr
     run_example(qtbot, window)
     end(qtbot, window)
     window.open_specification(EXAMPLE)
-    assert state_of(window) == SET_UP and open_drawers(window) == {"tune"}
+    assert state_of(window) == SET_UP
+    assert open_drawers(window) == {"tune"}
 
 
 def test_a_session_that_is_opened_is_decided_on(qtbot: QtBot, open_program: Open) -> None:
@@ -130,7 +137,9 @@ def test_a_session_that_is_opened_is_decided_on(qtbot: QtBot, open_program: Open
     qtbot.waitUntil(lambda: state_of(window) == DECIDE, timeout=20_000)
 
 
-def test_the_time_it_takes_is_said_before_the_start_and_follows_what_is_chosen(qtbot: QtBot, open_program: Open) -> None:
+def test_the_time_it_takes_is_said_before_the_start_and_follows_what_is_chosen(
+    qtbot: QtBot, open_program: Open
+) -> None:
     window = ready(qtbot, open_program(speed=10.0))
     tune = window.panels["tune"]
     window.open_specification(EXAMPLE)
