@@ -9,8 +9,8 @@ How far a session is: the bar, the rate, the time left, the best so far, failure
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QComboBox, QGridLayout, QToolButton, QWidget
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QCheckBox, QComboBox, QGridLayout, QWidget
 
 from ...base.formatting import UNKNOWN, count_text, counted, duration, number
 from ...engine.analysis.quantities import quantity
@@ -24,7 +24,7 @@ from ..shared import theme
 from ..shared.captions import measured_words
 from ..shared.label import ElidedLabel, PlainLabel, plain_tip
 from ..shared.watched_boards import NO_FASTER, SPEEDS, WatchedBoards, speed_words
-from ..shared.widgets import ProgressBar, button, hbox, look_pressed, vbox
+from ..shared.widgets import ProgressBar, button, hbox, vbox
 from .draft import Draft, RunsElsewhere
 
 _LEFT, _TOOK = "Time left", "Time taken"
