@@ -14,7 +14,9 @@ import numpy as np
 
 from ...base.formatting import duration
 from ...sensors.clock import VirtualClock
+from ...sensors.gpu import NotSupported
 from ...sensors.simulated.gpu import SimulatedGpu
+from ..metering.characterisation.store import known_characterisation
 from ..metering.meter import BUFFER_MOST_S, POLLED_MOST_S, RISE_S, least_window_s
 from ..metering.power_source import find_sensor
 from ..results.measurement import FEWEST, Depth, State
@@ -76,9 +78,13 @@ def pace_of(plan: ReadyPlan, store: Store, stop: Event | None = None) -> Pace | 
             return Pace((_SAME_S[0] * each_s, _SAME_S[1] * each_s), (0.0, 0.0), (0.0, _ONCE_S))
     if spec.kernel is None or not gpu.info.real:
         return None
-    sensor = find_sensor(gpu)
-    least_s = RISE_S + least_window_s(sensor)
-    most_s = least_s + (BUFFER_MOST_S if sensor.buffered else POLLED_MOST_S) + _BUILT_S
+    try:
+        buffered = bool(gpu.power_samples(0))
+    except NotSupported:
+        buffered = False
+    sensor = find_sensor(gpu, known_characterisation(gpu.info), buffered=buffered)
+    least_s = RISE_S + (least_window_s(sensor) if sensor is not None else 0.0)
+    most_s = least_s + (BUFFER_MOST_S if buffered else POLLED_MOST_S) + _BUILT_S
     repeats = spec.repeats
     return Pace((repeats * least_s, repeats * most_s), (0.01, _BUILT_S), (0.0, _ONCE_S))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from PySide6.QtCore import QSignalBlocker, Signal, Slot
+from PySide6.QtCore import QSignalBlocker, QSize, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QButtonGroup, QComboBox, QHBoxLayout, QSizePolicy, QWidget
 
@@ -102,9 +102,16 @@ class FigureChoices(QWidget):
         for choice in (self.colour, self.marker):
             choice.currentIndexChanged.connect(self._coding_chosen)
 
+    def _widths(self) -> list[int]:
+        return [self._rows.itemAt(place).minimumSize().width() for place in range(self._rows.count())]
+
+    def minimumSizeHint(self) -> QSize:
+        """That of two rows: one row gives way."""
+        return QSize(max(self._widths()), super().minimumSizeHint().height())
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        wide = event.size().width() >= sum(row.minimumSize().width() for row in self._rows.children()) + 4
+        wide = event.size().width() >= sum(self._widths()) + self._rows.spacing()
         across = QBoxLayout.Direction.LeftToRight if wide else QBoxLayout.Direction.TopToBottom
         if across != self._rows.direction():
             self._rows.setDirection(across)

@@ -150,3 +150,16 @@ def test_the_time_it_takes_is_said_before_the_start_and_follows_what_is_chosen(
     twenty = tune.expected.text()
     window.boards.set_speed(60.0)
     assert tune.expected.text() != twenty
+
+
+def test_the_choices_over_the_front_give_way_to_a_drawer(qtbot: QtBot, open_program: Open) -> None:
+    window = ready(qtbot, open_program(speed=60.0))
+    window.resize(1366, 768)
+    run_example(qtbot, window)
+    front = window.panels["front"]
+    qtbot.waitUntil(lambda: front.figures.isVisible() and front.figures.height() < 40, timeout=20_000)
+    window.workspaces.set_dock("table", True)
+    qtbot.waitUntil(lambda: front.figures.height() > 40, timeout=20_000)
+    page = window.workspaces.by_name["tune"].pages["front"]
+    assert front.width() <= page.width()
+    assert window.workspaces.docks["table"].width() > 250
