@@ -103,7 +103,7 @@ def answers(analysis: Analysis, plan: SessionPlan, models: Models, load: Load | 
     Returns
     -------
     list of Answer
-        Amber parts of its health, gain, parameters that matter, front, clocks, roofline, cost of a year. Where a question
+        Cautions of its health, gain, parameters that matter, front, clocks, roofline, cost of a year. Where a question
         has no answer, the sentence names what is missing.
     """
     table = analysis.table.so_far()
