@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fixtures.lab import Lab, filled, grid_space, plan_for, progress
+from fixtures.lab import OBJECTIVE, Lab, filled, grid_space, plan_for, progress
 
 from app.engine.analysis.health import health_of
 from app.engine.results.measurement import Measurement
@@ -54,6 +54,6 @@ def test_figures_that_the_user_chooses_are_shown_all_the_same(lab: Lab, panel: F
 def test_another_session_begins_with_its_own_front(lab: Lab, panel: FrontPanel) -> None:
     end_without_energy(lab)
     table = filled(grid_space(), 20)
-    lab.session(table, plan_for(table.space))
+    lab.session(table, plan_for(table.space, OBJECTIVE))
     lab.grow(table)
     assert panel.points is not None
