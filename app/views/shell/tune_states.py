@@ -6,7 +6,7 @@ The state follows from what happens; each remembers which drawers are open in it
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QAction
@@ -15,7 +15,6 @@ from PySide6.QtWidgets import QSizePolicy, QToolBar, QToolButton, QWidget
 from ...engine.results.health import Health
 from ...engine.results.state import Progress, Purpose
 from ...engine.session import events
-from ...engine.specification.plan import SessionPlan
 from ..shared import theme
 from ..shared.bridge import EngineBridge
 from ..shared.captions import measured_words
@@ -24,6 +23,9 @@ from ..shared.label import ElidedLabel, PlainLabel, plain_tip
 from ..shared.widgets import Toggle, hbox, look_pressed
 from .panels import DECIDE, RUNNING, SET_UP
 from .workspaces import Workspaces
+
+if TYPE_CHECKING:
+    from ...engine.specification.plan import SessionPlan
 
 TUNE: Final = "tune"
 _STATES: Final = {
