@@ -91,7 +91,8 @@ class FigureChoices(QWidget):
         self._rows = QBoxLayout(QBoxLayout.Direction.TopToBottom, self)
         self._rows.setContentsMargins(0, 0, 0, 0)
         self._rows.setSpacing(4)
-        self._rows.addLayout(_row(*upright, "&X", self.x_figure, self.x_log, self.x_better), 3)
+        self._axes = _row(*upright, "&X", self.x_figure, self.x_log, self.x_better)
+        self._rows.addLayout(self._axes, 3)
         self._rows.addLayout(self.aside, 2)
         for choice in (self.x_figure, self.y_figure):
             choice.currentIndexChanged.connect(self._axis_chosen)
@@ -103,7 +104,7 @@ class FigureChoices(QWidget):
             choice.currentIndexChanged.connect(self._coding_chosen)
 
     def _widths(self) -> list[int]:
-        return [self._rows.itemAt(place).minimumSize().width() for place in range(self._rows.count())]
+        return [row.minimumSize().width() for row in (self._axes, self.aside)]
 
     def minimumSizeHint(self) -> QSize:
         """That of two rows: one row gives way."""
