@@ -116,6 +116,7 @@ def analyse(arguments: Namespace) -> int:
     """
     from ..engine.analysis.analysis_document import document_of
     from ..engine.analysis.answers import answers, models_of
+    from ..engine.analysis.health import health_of
     from ..engine.analysis.peak_share import peak_share
     from ..engine.analysis.session_analysis import analyse as analyse_table
     from ..engine.store.database import Store
@@ -151,6 +152,7 @@ def analyse(arguments: Namespace) -> int:
             documents.append(
                 {
                     **_heading(part),
+                    "health": health_of(part.table, objective.goal.name, part.plan.origin),
                     "answers": found,
                     **document_of(analysis),
                     "models_over_load": models,

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...base.records import Count, Source, Values
 from ..models.arrays import Floats
+from ..results.health import Health
 from ..results.measurement import Configuration
 from ..space.result_table import ResultTable
 from .answers import Answer
@@ -151,6 +152,7 @@ class AnalysisOfSession(AnalysisDocument):
     valid: Count
     notes: list[str]
     repeats: RepeatsOfConfigurations | None
+    health: Health
     answers: Sequence[Answer]  # what the session says, with what each sentence rests on
     models_over_load: Sequence[ModelAtLoad]
     share_of_peak: PeakShare | None

@@ -23,6 +23,7 @@ from ..space.result_table import ResultTable
 from ..specification.plan import SessionFacts, SessionPlan
 from .describe_analysis import why_none
 from .difference import Versus, difference, relative_half_width
+from .health import health_of
 from .iso_lines import Role, role_of
 from .quantities import quantity
 from .session_analysis import Analysis
@@ -102,15 +103,18 @@ def answers(analysis: Analysis, plan: SessionPlan, models: Models, load: Load | 
     Returns
     -------
     list of Answer
-        Gain, parameters that matter, front, clocks, roofline, cost of a year. Where a question has no answer, the
-        sentence names what is missing.
+        Cautions of its health, gain, parameters that matter, front, clocks, roofline, cost of a year. Where a question
+        has no answer, the sentence names what is missing.
     """
-    if analysis.best is None:
-        return [Answer(f"{why_none(analysis)}.", "", "failures")]
     table = analysis.table.so_far()
+    health = health_of(table, analysis.objective.goal.name, plan.origin)
+    cautions = [Answer(f"Caution: {remark}.", "the health of the session", "failures") for remark in health.remarks]
+    if analysis.best is None:
+        return [*cautions, Answer(f"{why_none(analysis)}.", "", "failures")]
     stands = standing(table, analysis.objective, analysis.best)
     best = mean_of_readings(table, readings_beside(table, analysis.best))
     return [
+        *cautions,
         *_gained(analysis, stands),
         *_matters(analysis, plan),
         *_front(analysis, table),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+
+from .health import Health
 
 
 class Purpose(StrEnum):
@@ -44,3 +46,4 @@ class Progress:
     best_value: float | None  # of the objective, in its own unit and sign
     timed: int = 0  # those that were only timed, beside the evaluated ones
     strategy_s: float = 0.0  # of them, what the strategy took to choose rows
+    health: Health = field(default_factory=Health)  # a few seconds old while it runs

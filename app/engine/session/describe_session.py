@@ -10,7 +10,8 @@ import numpy as np
 from ...base.formatting import duration, percent
 from ...sensors.simulated.twin import not_shown
 from ..analysis.costs import costs_of
-from ..analysis.failures import missing_figure, most_frequent
+from ..analysis.failures import most_frequent
+from ..analysis.health import health_of
 from ..analysis.own_state import own_state
 from ..analysis.peak_share import peak_share
 from ..analysis.quantities import quantity
@@ -57,9 +58,9 @@ def describe_search(plan: SessionPlan, table: ResultTable, seconds: float = math
     share = (len(table) - timed) / plan.space.size if plan.space.size else math.nan
     limits = {"evaluations": plan.max_evaluations, "s": plan.max_seconds, "without a better one": plan.patience}
     budget = ", ".join(f"{limit:g} {what}" for what, limit in limits.items() if limit is not None)
-    missing = missing_figure(table, plan.objective.goal.name)
+    health = health_of(table, plan.objective.goal.name, plan.origin)
     figures = [
-        *([Figure("Not found out", missing, important=True)] if missing else []),
+        *([] if not health.known else [Figure("Health", health.words, important=not health.healthy)]),
         Figure("Source", _source_of(plan)),
         Figure("Combinations", f"{plan.space.cartesian}, of which {plan.space.size} are valid"),
         Figure("Measured", f"{len(table) - timed} ({percent(share)} of the valid ones)"),
@@ -74,7 +75,7 @@ def describe_search(plan: SessionPlan, table: ResultTable, seconds: float = math
     ]
     if timed:
         figures.insert(
-            3 + bool(missing), Figure("Only timed", str(timed), note="by a few launches: their energy is not known")
+            3 + health.known, Figure("Only timed", str(timed), note="by a few launches: their energy is not known")
         )
     if math.isfinite(seconds):
         figures.append(Figure("Took", duration(seconds)))

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ...base.errors import WattridgeError
+from ..analysis.health import health_of
+from ..results.health import Health
 from ..results.objectives import Goal
 from ..results.state import Progress, SessionState
 from ..space.result_table import ResultTable
@@ -17,6 +19,7 @@ from ..specification.plan import SessionPlan
 from .events import EngineFault, Event, SessionChanged
 
 _MARKS: Final = 100  # over which the rate is taken
+_HEALTH_S: Final = 2.0  # between two looks at the health of a session that runs
 
 
 class SessionClock:
@@ -79,6 +82,7 @@ class LiveSession:
         self._clock = SessionClock()
         self._best_cost, self._best_index = math.inf, -1
         self._strategy_s = 0.0
+        self._health, self._looked_at_s = Health(), -math.inf
 
     def pause(self, reason: str = "") -> None:
         """Stop the session's clock and report it."""
@@ -139,7 +143,16 @@ class LiveSession:
             rate_per_s=rate_per_s,
             eta_s=self._eta_s(rate_per_s),
             strategy_s=self._strategy_s,
+            health=self._health_now(),
         )
+
+    def _health_now(self) -> Health:
+        """Not with every event while it runs: it is of all measurements."""
+        now_s = time.monotonic()
+        if not self._state.alive or now_s - self._looked_at_s >= _HEALTH_S:
+            self._looked_at_s = now_s
+            self._health = health_of(self.table, self.plan.objective.goal.name, self.plan.origin)
+        return self._health
 
 
 def progress_of(table: ResultTable, goal: Goal, best: int | None, **facts: Any) -> Progress:

@@ -12,6 +12,7 @@ import numpy as np
 from ...base.errors import InputError
 from ...base.files import digest_of, is_input
 from ..analysis.costs import values_of
+from ..analysis.health import health_of
 from ..formats.recording import Recording
 from ..metering.condition import Condition
 from ..results.measurement import THERMAL_CORRECTION, Measurement, State
@@ -64,6 +65,7 @@ def _ended(
         elapsed_s=elapsed_s,
         rate_per_s=len(table) / elapsed_s if elapsed_s > 0 else 0.0,
         eta_s=None,
+        health=health_of(table, plan.objective.goal.name, plan.origin),
     )
     return SessionStarted(session, plan, table, running=False), SessionChanged(progress, reason)
 

@@ -10,12 +10,14 @@ import numpy as np
 from ...base.records import Count, Finite, Source, Values
 from ..analysis.costs import costs_of
 from ..analysis.failures import most_frequent
+from ..analysis.health import health_of
 from ..analysis.own_state import OwnState, own_state
 from ..analysis.peak_share import PeakShare, peak_share
 from ..metering.gain import Gain
 from ..metering.limit_effect import LimitEffect
 from ..models.roofline.operator_floor import OperatorFloor
 from ..models.series import limit_effects
+from ..results.health import Health
 from ..results.measurement import Configuration, State
 from ..results.objectives import Goal, Limit
 from ..results.pareto import front
@@ -91,6 +93,7 @@ class SessionSummary(TypedDict):
     title: str
     state: SessionState | None
     reason: str
+    health: Health
     service_starts: ServiceStarts | None
     service_boards: Sequence[Mapping[str, str]] | None  # where there are several, whose joules add up
     notes: list[str]
@@ -147,6 +150,7 @@ def session_summary(
         "title": plan.title,
         "state": state,
         "reason": reason,
+        "health": health_of(table, plan.objective.goal.name, plan.origin),
         "service_starts": _starts(compared),
         "service_boards": boards_of_service(plan.origin),  # where there are several, whose joules add up
         "notes": [*plan.space.notes, *([repeats.words] if repeats is not None else [])],

@@ -35,6 +35,8 @@ class Auto(Strategy, name="auto", label="Automatic (Bayesian, then local search)
     Where energy counts and timing is cheaper, it times what promises most and measures the energy of what may be best.
     """
 
+    times = True
+
     @dataclass(frozen=True)
     class Options(CheckedOptions):
         learn_for: int = option(

@@ -58,6 +58,7 @@ class LearningOptions(CheckedOptions):
 class _Learning(Strategy):
     """Measures a Latin hypercube first, then what the model proposes."""
 
+    times = True
     Options: ClassVar[type[Any]] = LearningOptions
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: LearningOptions) -> Search:

@@ -117,6 +117,7 @@ PRIOR_SHARE: Final = 0.25  # of the first candidates are measured where there is
 class EnergyAware(Strategy, name="energy_aware", label="Energy-aware (genetic, with a model of energies)"):
     """Times every generation, predicts the energy of its fastest, and measures only the most promising of them."""
 
+    times = True
     timed_for_one = 16  # it times ten for one as a rule
 
     @dataclass(frozen=True)

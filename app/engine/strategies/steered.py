@@ -36,6 +36,8 @@ class Steered(Strategy, name="steered", label="Model-steered clocks"):
     Where power or clock is unknown, or the model is not identifiable, it says so and searches the whole space.
     """
 
+    times = True
+
     @dataclass(frozen=True)
     class Options(CheckedOptions):
         base: str = option(

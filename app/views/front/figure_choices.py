@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from PySide6.QtCore import QSignalBlocker, Signal, Slot
-from PySide6.QtWidgets import QButtonGroup, QComboBox, QHBoxLayout, QSizePolicy, QWidget
+from PySide6.QtCore import QSignalBlocker, QSize, Signal, Slot
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QButtonGroup, QComboBox, QHBoxLayout, QSizePolicy, QWidget
 
 from ...engine.analysis.costs import readings_of
 from ...engine.analysis.quantities import Quantity, quantities_of, quantity, usual_goals
@@ -18,7 +19,7 @@ from ...engine.space.result_table import BOARD_NUMBER, ResultTable
 from ...engine.specification.plan import SessionPlan
 from ..plots.markers import Coding, ShapeCoding, Styles, with_shapes
 from ..shared.label import PlainLabel
-from ..shared.widgets import Toggle, hbox, vbox
+from ..shared.widgets import Toggle, hbox
 from .points import FrontPoints
 
 AS_COLOUR = ""  # the marker shows the same figure as the colour
@@ -56,7 +57,10 @@ class BetterEnd(QWidget):
 
 
 class FigureChoices(QWidget):
-    """Two rows of choices, of every parameter and figure of the session. More may be put into `aside`, the second."""
+    """Choices of every parameter and figure of the session, in one row where there is room, else in two.
+
+    More may be put into `aside`, the second.
+    """
 
     axes_changed = Signal()
     coding_changed = Signal()
@@ -83,10 +87,13 @@ class FigureChoices(QWidget):
             choice.setMinimumContentsLength(7)
             choice.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.aside = _row("&Colour", self.colour, "&Marker", self.marker)
-        rows = vbox(of=self, margins=0)
         upright = ("&Y", self.y_figure, self.y_log, self.y_better)
-        rows.addLayout(_row(*upright, "&X", self.x_figure, self.x_log, self.x_better))
-        rows.addLayout(self.aside)
+        self._rows = QBoxLayout(QBoxLayout.Direction.TopToBottom, self)
+        self._rows.setContentsMargins(0, 0, 0, 0)
+        self._rows.setSpacing(4)
+        self._axes = _row(*upright, "&X", self.x_figure, self.x_log, self.x_better)
+        self._rows.addLayout(self._axes, 3)
+        self._rows.addLayout(self.aside, 2)
         for choice in (self.x_figure, self.y_figure):
             choice.currentIndexChanged.connect(self._axis_chosen)
         for better in (self.x_better, self.y_better):
@@ -95,6 +102,20 @@ class FigureChoices(QWidget):
             button.toggled.connect(self._log_chosen)
         for choice in (self.colour, self.marker):
             choice.currentIndexChanged.connect(self._coding_chosen)
+
+    def _widths(self) -> list[int]:
+        return [row.minimumSize().width() for row in (self._axes, self.aside)]
+
+    def minimumSizeHint(self) -> QSize:
+        """That of two rows: one row gives way."""
+        return QSize(max(self._widths()), super().minimumSizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        wide = event.size().width() >= sum(self._widths()) + self._rows.spacing()
+        across = QBoxLayout.Direction.LeftToRight if wide else QBoxLayout.Direction.TopToBottom
+        if across != self._rows.direction():
+            self._rows.setDirection(across)
 
     # --- what is offered ---------------------------------------------------------------------------------------------
 
@@ -151,6 +172,11 @@ class FigureChoices(QWidget):
         return next((n for word in wanted for n in candidates if word in n), candidates[0])
 
     # --- what is chosen ----------------------------------------------------------------------------------------------
+
+    @property
+    def stand_in(self) -> bool:
+        """Whether an axis shows another figure than it should, which no measurement has, and the user chose neither."""
+        return bool(self._stand_ins)
 
     @property
     def goals(self) -> tuple[Goal, Goal]:

@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from PySide6.QtCore import QTimer, Signal, Slot
 from PySide6.QtGui import QAction, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QGridLayout, QMenu, QSizePolicy, QStackedWidget, QTabBar, QToolButton, QWidget
+from PySide6.QtWidgets import QMenu, QSizePolicy, QStackedWidget, QTabBar, QToolButton, QWidget
 
 from ...base.errors import InputError
 from ...base.formatting import count_text, counted
 from ...engine.analysis.iso_lines import Product
 from ...engine.analysis.quantities import quantities_of
 from ...engine.results.settings import UNTOUCHED
+from ...engine.results.state import Progress
 from ...engine.session import events
 from ...engine.session.references import Reference, references_of
 from ...engine.space.result_table import ResultTable
@@ -140,7 +141,7 @@ _EMPTY = (
 _NO_STYLES = np.empty(0, dtype=np.uint16)
 _WAITING = "Waiting for the first measurements that have both figures."
 _ALL_HIDDEN = "Every measurement is hidden by the filter."
-_ROOM_FOR_BARS = 440  # pixels of height
+_ROOM_FOR_BARS = 800  # pixels of height
 _SLOW_MS = 250  # between two looks at what takes longer than a point: overlays, histograms
 
 
@@ -152,6 +153,7 @@ class FrontPanel(PanelInParts):
         context = self._context
         self._table: ResultTable | None = None
         self._plan: SessionPlan | None = None
+        self._missing = ""  # why most measurements lack the objective; empty if they have it
         self.points: FrontPoints | None = None
         self._codings: Codings | None = None
         self.parallel: ParallelPlot | None = None
@@ -183,21 +185,9 @@ class FrontPanel(PanelInParts):
     def _lay_out(self) -> None:
         self.figures.aside.addWidget(self.show_menu)
         self.count.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        policy = self.key.sizePolicy()
-        policy.setRetainSizeWhenHidden(True)  # the other figures need no key, and what stands below it keeps its place
-        self.key.setSizePolicy(policy)
-        self._beside = QWidget()  # what comes and goes is here, so that the plot keeps its size under the mouse
-        vbox((self.key, 1), self.unpin, self.unmark, self.unfilter, of=self._beside, margins=0)
-        grid = QGridLayout(self)
-        grid.setContentsMargins(6, 6, 6, 6)
-        grid.setVerticalSpacing(4)
-        grid.addWidget(self.figures, 0, 0, 1, 2)
-        grid.addWidget(self.pages, 1, 0)
-        grid.addWidget(self._beside, 1, 1)
-        grid.addLayout(hbox((self.count, 1), self.pages.bar), 2, 0, 1, 2)
-        grid.addWidget(self.bars, 3, 0, 1, 2)
-        grid.setRowStretch(1, 1)
-        grid.setColumnStretch(0, 1)
+        self.plot.place_key(self.key)
+        below = hbox((self.count, 1), self.unpin, self.unmark, self.unfilter, self.pages.bar)
+        vbox(self.figures, (self.pages, 1), below, self.bars, of=self, margins=3, spacing=3)
         self.pages.setMinimumHeight(90)
         self.setMinimumSize(360, 260)
 
@@ -223,6 +213,7 @@ class FrontPanel(PanelInParts):
         self.unpin.clicked.connect(result.unpin_all)
         self.subscribe(events.SessionStarted | events.FiguresRestated, self._session_started)
         self.subscribe(events.MeasurementsAdded, self._measurements_added)
+        self.subscribe(events.SessionChanged, self._session_changed)
         self._slowly.timeout.connect(self._refresh_slow)
         self.pages.changed.connect(self._page_changed)
 
@@ -267,21 +258,33 @@ class FrontPanel(PanelInParts):
     @Slot(object)
     def _measurements_added(self, event: events.MeasurementsAdded) -> None:
         if event.session == self._context.result.session and self.isVisible():
+            self._note_missing(event.progress)
             self.refresh()
+
+    @Slot(object)
+    def _session_changed(self, event: events.SessionChanged) -> None:
+        self._note_missing(event.progress)
+
+    def _note_missing(self, progress: Progress) -> None:
+        """Where no measurement has the objective, the reason stands here rather than a front of other figures."""
+        if progress.session == (self._context.result.session or 0) and progress.health.missing != self._missing:
+            self._missing = progress.health.missing
+            self._rebuild()
+            self._count_points()
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self.refresh()
 
     def _begin(self, table: ResultTable | None, plan: SessionPlan | None) -> None:
-        self._table, self._plan, self.points, self._codings = table, plan, None, None
+        self._table, self._plan, self.points, self._codings, self._missing = table, plan, None, None, ""
         self.plot.references.set_references(_references(plan))
         self._deepened = table.deepened if table is not None else 0  # entries that got their energy after their time
         self.figures.clear()
         self.bars.set_session(table, plan)
         self.bars.come_after(self.pages.bar)
         self._show_bars()
-        for widget in (self.figures, self._beside, self.pages.bar):
+        for widget in (self.figures, self.pages.bar):
             widget.setVisible(table is not None)  # there is nothing to choose from
         self._show_points()
         self._show_page()
@@ -315,6 +318,7 @@ class FrontPanel(PanelInParts):
             began = time.perf_counter()
             self.plot.overlays.draw()
             self.plot.labels.changed()
+            self.plot.put_key()
             self.bars.refresh(self._context.result.rows)
             self._show_page()
             self._slowly.setInterval(max(_SLOW_MS, int(7000 * (time.perf_counter() - began))))
@@ -324,6 +328,10 @@ class FrontPanel(PanelInParts):
     @Slot()
     def _rebuild(self) -> None:
         if self._table is None or not self.figures.offered:
+            return
+        if self._missing and self.figures.stand_in:
+            self.points = None
+            self._show_points()
             return
         self.points = FrontPoints(
             self._table,
@@ -365,6 +373,10 @@ class FrontPanel(PanelInParts):
             self._codings = Codings(self._table, *names)
 
     def _show_key(self) -> None:
+        self._fill_key()
+        self.plot.put_key()
+
+    def _fill_key(self) -> None:
         figures, codings = self.figures, self._codings
         if self.pages.currentWidget() is not self.plot:
             self.key.hide()
@@ -442,7 +454,7 @@ class FrontPanel(PanelInParts):
         self.unmark.setVisible(bool(marked))
         self.unmark.setText(f"{count_text(marked)} marked ✕")
         self.unfilter.setVisible(bool(self.bars.filter))
-        hidden = _ALL_HIDDEN if self.bars.filter else _WAITING
+        hidden = f"{self._missing}." if self._missing else _ALL_HIDDEN if self.bars.filter else _WAITING
         self.plot.say("" if shown else _EMPTY if self._table is None else hidden)
         if self._table is None or self._plan is None or self.points is None:
             self.count.setText("")
@@ -478,6 +490,5 @@ def _link(words: str) -> QToolButton:
     button.setToolTip(words)
     button.setAccessibleName(words)
     button.setAutoRaise(True)
-    button.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)  # as wide as the key
     button.hide()
     return button

@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFocusEvent, QHideEvent, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
@@ -31,6 +31,8 @@ from .points import Floats, FrontPoints, Indices
 
 _LEAST_FRONT_PX = 9.0  # of a front point's marker: larger than that of the crowd
 _REACH = 400.0  # pixels between an end and its name
+_CORNERS = ((0, 0), (1, 0), (0, 1), (1, 1))  # where the key may lie: at the right or the left, at the top or bottom
+_HARDLY = 0.01  # of the points
 # pyqtgraph's names of our shapes.
 _SYMBOLS = dict(zip(SHAPES, ("o", "s", "t1", "d", "t", "p", "x"), strict=True))
 
@@ -285,6 +287,8 @@ class FrontPlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has 
         self.labels.sources = [*(element.wishes for element in named), self._choice_wish, self.overlays.wishes]
         yield
         self.card = HoverCard(self)
+        self._key: QWidget | None = None
+        self._corner = _CORNERS[0]
         self.note = PlainLabel(parent=self, wrap=True)
         self.note.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.note.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
@@ -355,6 +359,38 @@ class FrontPlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has 
         if not len(self._marked):
             return styles
         return np.where(self._points.marked(self._marked, start), styles, dimmed(styles))
+
+    def place_key(self, key: QWidget) -> None:
+        """Let the key to the colours lie over the plot, where the fewest points are; the mouse passes through it."""
+        self._key = key
+        key.setParent(self)
+        key.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+
+    def put_key(self) -> None:
+        """Put the key into the corner where it covers the fewest points; it stays where it covers hardly more."""
+        key, view = self._key, self.getViewBox()
+        area = view.sceneBoundingRect().toRect()
+        if key is None or area.isEmpty():
+            return
+        size = key.sizeHint().boundedTo(QSize(area.width() // 3, area.height() // 2))
+        covered = dict.fromkeys(_CORNERS, 0)
+        if self._points is not None and len(self._points):
+            (left, right), (low, high) = view.viewRange()
+            x = (self._points.plot_x - left) / (right - left)
+            y = (self._points.plot_y - low) / (high - low)
+            wide, tall = size.width() / area.width(), size.height() / area.height()
+            inside = (x > 1 - wide, x < wide), (y > 1 - tall, y < tall)
+            covered = {corner: int((inside[0][corner[0]] & inside[1][corner[1]]).sum()) for corner in _CORNERS}
+        best = min(_CORNERS, key=covered.__getitem__)
+        if covered[self._corner] > covered[best] + _HARDLY * len(self.cloud):
+            self._corner = best
+        at_left, at_bottom = self._corner
+        key.setGeometry(
+            area.left() + 2 if at_left else area.right() - size.width() - 1,
+            area.bottom() - size.height() - 1 if at_bottom else area.top() + 2,
+            size.width(),
+            size.height(),
+        )
 
     def say(self, note: str) -> None:
         """Show a note in place of points, such as what to do first; empty removes it."""
@@ -561,6 +597,7 @@ class FrontPlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has 
         """The margins are so many pixels wide."""
         if self._follow is not None:
             self._follow()
+        self.put_key()
 
     def _put_ring(self, item: pg.ScatterPlotItem, point: int | None) -> None:
         if point is None or self._points is None:

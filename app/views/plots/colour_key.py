@@ -1,4 +1,4 @@
-"""The key beside the scatter: which marker or colour stands for which value."""
+"""The key in the scatter: which marker or colour stands for which value."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from .markers import COLOURS, SHAPES, Coding, ShapeCoding, colour_scale, draw_ma
 
 _WIDTH = 104
 _MARGIN = 10
+_OPAQUE = 0.8  # it lies over the plot
 _MARK_PX = 14.0  # of a mark that is no measurement
 
 
@@ -78,7 +79,10 @@ class ColourKey(QWidget):
         shapes = [measure(text) + 24 for _, text in self.shape_labels]
         shapes += [measure(self._shapes[1].title)] if self._shapes is not None else []
         shapes += [measure(mark.label) + 24 for mark in self.marks]
-        return QSize(min(170, max(_WIDTH, title + _MARGIN, *(shape + _MARGIN for shape in shapes))), 120)
+        width = min(170, max(_WIDTH, title + _MARGIN, *(shape + _MARGIN for shape in shapes)))
+        values = len(self.labels) if self.coding is not None and self.coding.discrete else 0
+        lines = len(self._title()) + max(values, 5) + len(self.shape_labels) + len(self.marks)
+        return QSize(width, (self.fontMetrics().height() + 5) * lines + 2 * _MARGIN)
 
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()
@@ -116,6 +120,9 @@ class ColourKey(QWidget):
         colours = theme.colours()
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        ground = QColor(colours.base)
+        ground.setAlphaF(_OPAQUE)
+        painter.fillRect(self.rect(), ground)
         line = self.fontMetrics().height()
         painter.setPen(QColor(colours.text))
         for i, text in enumerate(self._title()):

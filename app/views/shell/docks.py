@@ -7,7 +7,7 @@ The icons of the workspaces and of the docks' buttons, drawn in the colour of th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from PySide6.QtCore import (
     QByteArray,
@@ -329,6 +329,9 @@ class Docks(QObject):
             self._window.resizeDocks(docks, widths, Qt.Orientation.Horizontal)
             self._window.resizeDocks(docks, heights, Qt.Orientation.Vertical)
             layout.activate()  # now, and not when the next turn would note it
+        elif self._parts:  # drawers that were opened or closed
+            self._window.resizeDocks(docks, [round(self._parts[0][0] * width)] * len(docks), Qt.Orientation.Horizontal)
+            layout.activate()
         self._given_at = width
         self._note_soon.stop()
 
@@ -377,7 +380,19 @@ class Docks(QObject):
         self.by_name[name].setVisible(shown)
         if shown:
             self.by_name[name].raise_()
+            self._give_soon.start()
         self.changed.emit()  # Qt says nothing of one that is closed behind another
+
+    def show_only(self, names: Collection[str]) -> None:
+        """Open these docks, and close the others."""
+        for name, dock in self.by_name.items():
+            if (name in names) == dock.isHidden():
+                dock.setVisible(name in names)
+        self._give_soon.start()
+
+    def lies_behind(self, name: str) -> bool:
+        """Whether a dock is open behind another one."""
+        return not (self.by_name[name].isHidden() or self.in_front(name))
 
     def bring(self, *names: str) -> None:
         """Show docks, the last one on top where they share a stack."""

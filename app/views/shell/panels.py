@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any
 
 TRACES, CHANNELS = "traces", "channels"  # of the window itself: they are there before the others are loaded
 INSPECTOR = "inspector"  # beside every workspace
+STRIP = "strip"  # the live traces, below every workspace
+SET_UP, RUNNING, DECIDE = "set_up", "running", "decide"  # the states of Tune
 
 
 class Place(Enum):
@@ -30,6 +33,9 @@ class WorkspaceSpec:
     tip: str
     strip: bool = False  # live traces below
     inspector: bool = False
+    # Of one whose drawers (docks, strip and Inspector) follow from what happens: the open ones of each state, the first
+    # one first.
+    states: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -167,7 +173,13 @@ PANELS: tuple[PanelSpec, ...] = (
 _WORKSPACES = (
     WorkspaceSpec("home", "&Home", "Ctrl+1", "What to do first, and the last sessions"),
     WorkspaceSpec("watch", "&Watch", "Ctrl+2", "The traces at full width, every channel and board"),
-    WorkspaceSpec("tune", "&Tune", "Ctrl+3", "Set up and run a session, choose a configuration", True, True),
+    WorkspaceSpec(
+        "tune",
+        "&Tune",
+        "Ctrl+3",
+        "Set up and run a session, choose a configuration",
+        states={SET_UP: frozenset({"tune"}), RUNNING: frozenset(), DECIDE: frozenset({INSPECTOR})},
+    ),
     WorkspaceSpec(
         "understand",
         "&Understand",

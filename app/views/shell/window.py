@@ -40,6 +40,7 @@ from .panels import CHANNELS, INSPECTOR, PANELS, TRACES, WORKSPACES
 from .report_writer import ReportWriter
 from .services import Services
 from .side_windows import SideWindows
+from .tune_states import TUNE, TuneStates
 from .window_actions import ACTIONS, LENGTH_ACTIONS, Actions, Handler, every_action
 from .wiring import Wiring
 from .workspaces import Placement, Workspaces
@@ -238,6 +239,14 @@ class MainWindow(QMainWindow, InParts):
         for name in ("undo", "redo"):
             self.actions_by_name[name].setEnabled(False)  # until there is a form
         self.header.offer(self.actions_by_name["palette"], self.actions_by_name[INSPECTOR])
+        drawers = [*self.workspaces.by_name[TUNE].docks.by_name, ""]
+        self.tune_states = TuneStates(
+            self.workspaces,
+            self.bridge,
+            self.result,
+            [self.actions_by_name[f"toggle_{name}" if name else "live_traces"] for name in drawers],
+        )
+        self.workspaces.by_name[TUNE].addToolBar(self.tune_states)
         submenus = self.actions_made.submenus
         beyond = [self.actions_by_name[name] for name in ("other_machine", "pool_here", "pool_connect")]
         self.files = FileMenus(self, self.settings, submenus["recent"], submenus["examples"], beyond)

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from ..shared.turns import timer
 from .host import Host
-from .panels import INSPECTOR, PANELS
+from .panels import INSPECTOR, PANELS, SET_UP
 
 if TYPE_CHECKING:
     from ..front.front_panel import FrontPanel
@@ -62,9 +62,14 @@ class Wiring(QObject):
         tune.file_opened.connect(self._host.settings.add_recent)
         tune.edit_asked.connect(self._host.edit_specification)
         tune.asked.connect(self._keep_only)
+        tune.asked.connect(self._begin_set_up)
         tune.runs_on.look_asked.connect(self._bring_pool)
         tune.form.history.changed.connect(self._history_changed)
         self._history_changed()
+
+    @Slot()
+    def _begin_set_up(self) -> None:
+        self._host.workspaces.set_state("tune", SET_UP)
 
     def _connect_home(self, home: HomePanel) -> None:
         host = self._host

@@ -34,7 +34,7 @@ from ..shared.turns import OwnTurn
 from ..shared.widgets import hbox, vbox
 from .docks import Docks, Page, icon_of
 from .loading import Panels
-from .panels import INSPECTOR, PANELS, WORKSPACES, PanelSpec, Place, WorkspaceSpec
+from .panels import INSPECTOR, PANELS, STRIP, WORKSPACES, PanelSpec, Place, WorkspaceSpec
 
 _USUAL = QSize(1840, 1000)
 _FRAME = QMargins(8, 40, 8, 8)  # room for what the desktop draws around a window: not known before it is shown
@@ -73,6 +73,8 @@ class Placement:
         room = screen.availableSize()
         for name, workspace in self._workspaces.by_name.items():
             workspace.docks.restore(self._settings.kept(self._layout_of(name)), room)
+            if workspace.state:
+                self._workspaces.set_state(name, workspace.state)
         sides = _two_numbers(self._settings.kept(f"sides_{self._screens}"))
         if sides is not None and sides[0] < room.width() // 2 and sides[1] < room.height() // 2:
             self._workspaces.set_sides_px(*sides)
@@ -121,6 +123,7 @@ class Workspace(QMainWindow):
         self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         self.spec, self.panels = spec, tuple(panels)
         self.was_shown = False
+        self.state = next(iter(spec.states), "")  # empty of one that has none
         centre = [panel for panel in panels if panel.place is Place.CENTRE]
         self._in_centre = {item.name: Page() for item in centre}
         self.tabs = QTabWidget() if len(centre) > 1 else None
@@ -133,6 +136,13 @@ class Workspace(QMainWindow):
         self.docks = Docks(self, [panel for panel in panels if panel.is_dock], room)
         self.docks.changed.connect(self.changed)
         self.pages = {**self._in_centre, **self.docks.pages}
+
+    @property
+    def usual(self) -> frozenset[str]:
+        """What is in sight in its state beside the centre, until the user chooses otherwise."""
+        if self.state:
+            return self.spec.states[self.state]
+        return frozenset(word for word, shown in ((STRIP, self.spec.strip), (INSPECTOR, self.spec.inspector)) if shown)
 
     def bring(self, name: str) -> None:
         """Show a panel in front of those with which it shares its place."""
@@ -277,7 +287,6 @@ class Beside(QSplitter):
 
 _INSPECTOR_SHARE, _INSPECTOR_PX = 0.21, (300, 440)  # of the screen's width
 _STRIP_SHARE, _STRIP_PX = 0.15, (110, 170)  # of its height
-_STRIP, _BESIDE = "strip", "inspector"  # in the settings
 
 
 class Workspaces(QWidget):
@@ -356,15 +365,30 @@ class Workspaces(QWidget):
             self.changed.emit()
 
     def _enter(self, name: str) -> None:
-        spec = self.by_name[name].spec
-        usual = frozenset(word for word, shown in ((_STRIP, spec.strip), (_BESIDE, spec.inspector)) if shown)
-        beside = self._settings.shown(f"beside_{name}", usual)
+        beside = self._shown_in(self.by_name[name])
         self._stack.setCurrentWidget(self.by_name[name])
-        self._over_strip.set_shown(_STRIP in beside)
-        self._with_inspector.set_shown(_BESIDE in beside)
+        self._over_strip.set_shown(STRIP in beside)
+        self._with_inspector.set_shown(INSPECTOR in beside)
         self.by_name[name].was_shown = True
         self.rail.mark(name)
         self.make_waiting()
+
+    def _shown_in(self, item: Workspace) -> frozenset[str]:
+        return self._settings.shown(_kept_as(item.spec.name, item.state), item.usual)
+
+    def set_state(self, workspace: str, state: str) -> None:
+        """Open and close the drawers of a workspace as they were last in that state."""
+        item = self.by_name[workspace]
+        item.state = state
+        item.docks.show_only(self._shown_in(item))
+        if item is self.current:
+            self._enter(workspace)
+        self.changed.emit()
+
+    def _note(self, item: Workspace, name: str, shown: bool) -> None:
+        """The user opened or closed something: it is so whenever the workspace is in this state."""
+        kept = self._shown_in(item)
+        self._settings.note_shown(_kept_as(item.spec.name, item.state), kept | {name} if shown else kept - {name})
 
     def bring(self, *names: str) -> None:
         """Show panels, the last one on top where they share a place, and the workspace of the last one."""
@@ -398,26 +422,27 @@ class Workspaces(QWidget):
     def set_inspector(self, shown: bool) -> None:
         """Show the Inspector beside this workspace, or hide it."""
         self._with_inspector.set_shown(shown)
-        self._sides_changed()
+        self._side_changed(INSPECTOR, shown)
 
     def set_strip(self, shown: bool) -> None:
         """Show the live traces below this workspace, or hide them."""
         self._over_strip.set_shown(shown)
-        self._sides_changed()
+        self._side_changed(STRIP, shown)
 
-    def _sides_changed(self) -> None:
-        shown = ((_STRIP, self.shows_strip), (_BESIDE, self.shows_inspector))
-        self._settings.note_shown(
-            f"beside_{self.current.spec.name}", frozenset(word for word, in_sight in shown if in_sight)
-        )
+    def _side_changed(self, name: str, shown: bool) -> None:
+        self._note(self.current, name, shown)
         self.make_waiting()
         self.changed.emit()
 
     def set_dock(self, name: str, shown: bool) -> None:
-        """Open a dock in its workspace, or close it."""
+        """Open a dock in its workspace, or close it; one that lies behind another comes to the front instead."""
+        item = self._of_panel[name]
+        shown = shown or (item is self.current and item.docks.lies_behind(name))
         if shown:
-            self._enter(self._of_panel[name].spec.name)
-        self._of_panel[name].docks.set_shown(name, shown)
+            self._enter(item.spec.name)
+        item.docks.set_shown(name, shown)
+        if item.state:
+            self._note(item, name, shown)
 
     def share(self, part: float) -> None:
         """Give the docks of this workspace that part of its width."""
@@ -488,7 +513,10 @@ class Workspaces(QWidget):
         """Every workspace as at the very first start."""
         for name, item in self.by_name.items():
             item.docks.reset()
-            self._settings.forget_shown(f"beside_{name}")
+            for state in item.spec.states or ("",):
+                self._settings.forget_shown(_kept_as(name, state))
+            if item.state:
+                item.docks.show_only(item.usual)
         self._with_inspector.reset()
         self._over_strip.reset()
         self._enter(self.current.spec.name)
@@ -499,6 +527,11 @@ class Workspaces(QWidget):
         self._next.stop()
         for item in self.by_name.values():
             item.docks.stop_watching()
+
+
+def _kept_as(workspace: str, state: str) -> str:
+    """In the settings."""
+    return f"beside_{workspace}" + (f"_{state}" if state else "")
 
 
 def _within(pixels: float, least: int, most: int) -> int:

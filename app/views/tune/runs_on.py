@@ -30,7 +30,7 @@ from ..shared.label import PlainLabel, plain_tip
 from ..shared.panel import Panel
 from ..shared.settings import Settings
 from ..shared.tasks import TaskQueue
-from ..shared.watched_boards import SPEEDS, is_real
+from ..shared.watched_boards import NO_FASTER, SPEEDS, is_real
 from ..shared.widgets import WholeBox, button, choose_folder, hbox, vbox
 
 _SIMULATED = "simulated:"
@@ -78,7 +78,9 @@ class BoardsDialog(QDialog):
         for each, words in sorted({speed: f"{speed:g}×", **SPEEDS}.items()):
             self.speed.addItem(words, each)
         self.speed.setCurrentIndex(self.speed.findData(speed))
-        self.speed.setToolTip("How fast the simulated boards run; times and joules are those of their own clocks")
+        self.speed.setToolTip(
+            f"How fast the simulated boards run; times and joules are those of their own clocks. {NO_FASTER}"
+        )
         self.note = PlainLabel(" ", wrap=True, muted=True)
         self.buttons = _buttons(self, "Use these boards")
         form = QFormLayout()

@@ -1,4 +1,4 @@
-"""`SetupHeader`: what is set up to run, in one line, and a button that folds the form below it away.
+"""`SetupHeader`: what is set up to run, in one line.
 
 `SpeedChoice`: how fast a board that is not real runs; gone while a real one is shown.
 
@@ -9,8 +9,8 @@ How far a session is: the bar, the rate, the time left, the best so far, failure
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QComboBox, QGridLayout, QToolButton, QWidget
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QCheckBox, QComboBox, QGridLayout, QWidget
 
 from ...base.formatting import UNKNOWN, count_text, counted, duration, number
 from ...engine.analysis.quantities import quantity
@@ -23,8 +23,8 @@ from ...engine.store.record import SessionRecord
 from ..shared import theme
 from ..shared.captions import measured_words
 from ..shared.label import ElidedLabel, PlainLabel, plain_tip
-from ..shared.watched_boards import SPEEDS, WatchedBoards, speed_words
-from ..shared.widgets import ProgressBar, button, hbox, look_pressed, vbox
+from ..shared.watched_boards import NO_FASTER, SPEEDS, WatchedBoards, speed_words
+from ..shared.widgets import ProgressBar, button, hbox, vbox
 from .draft import Draft, RunsElsewhere
 
 _LEFT, _TOOK = "Time left", "Time taken"
@@ -118,55 +118,14 @@ class SessionProgress(QWidget):
         self.remark.setVisible(bool(text))
 
 
-class SetupHeader(QWidget):
+class SetupHeader(ElidedLabel):
     """The line is cut off where it does not fit; its tool tip is whole."""
 
-    folded = Signal(bool)
-
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._wanted_open = False  # the user unfolded it
-        self.fold = QToolButton()
-        self.fold.setCheckable(True)
-        self.fold.setAutoRaise(True)
-        self.fold.setAccessibleName("Fold the set-up away")
-        look_pressed(self.fold)
-        self.fold.toggled.connect(self._folded)
-        self.fold.clicked.connect(self._chosen)
-        self.line = ElidedLabel(cut=Qt.TextElideMode.ElideRight)
-        bold = self.line.font()
+        super().__init__("", parent, cut=Qt.TextElideMode.ElideRight)
+        bold = self.font()
         bold.setBold(True)
-        self.line.setFont(bold)
-        hbox(self.fold, (self.line, 1), of=self, margins=0, spacing=4)
-        self._folded(False)
-
-    @property
-    def text(self) -> str:
-        """The whole line."""
-        return self.line.text()
-
-    def show_text(self, text: str) -> None:
-        """Show the title of what is set up."""
-        self.line.setText(text)
-
-    def give_way(self) -> None:
-        """Collapse the form when a session starts, unless the user opened it."""
-        if not self._wanted_open:
-            self.fold.setChecked(True)
-
-    def unfold(self) -> None:
-        """Something else is opened."""
-        self.fold.setChecked(False)
-
-    @Slot(bool)
-    def _chosen(self, folded: bool) -> None:
-        self._wanted_open = not folded
-
-    @Slot(bool)
-    def _folded(self, folded: bool) -> None:
-        self.fold.setArrowType(Qt.ArrowType.RightArrow if folded else Qt.ArrowType.DownArrow)
-        self.fold.setToolTip("Show the form" if folded else "Fold the form away: the line and Start stay")
-        self.folded.emit(folded)
+        self.setFont(bold)
 
 
 _TIP = "How fast simulated boards and recordings run. Times and joules are those of their own clocks at any speed."
@@ -179,7 +138,7 @@ class SpeedChoice(QWidget):
         super().__init__(parent)
         self._boards = boards
         self.choice = QComboBox()
-        self.choice.setToolTip(_TIP)
+        self.choice.setToolTip(f"{_TIP} {NO_FASTER}")
         self.label = PlainLabel("Spee&d of the board")
         self.label.setBuddy(self.choice)
         hbox(self.label, self.choice, 1, of=self, margins=0)

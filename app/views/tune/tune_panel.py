@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,11 +14,12 @@ from PySide6.QtWidgets import QGridLayout, QPushButton, QSizePolicy, QWidget
 from ...base.errors import InputError, WattridgeError
 from ...engine.results.state import Purpose, SessionState
 from ...engine.session import events
+from ...engine.session.expected_time import Pace, expected_time, pace_of
 from ...engine.specification.examples import examples
 from ...sensors.gpu import LIVE
 from ..shared.captions import measured_words, provenance
 from ..shared.context import Context
-from ..shared.label import plain_tip
+from ..shared.label import PlainLabel, plain_tip
 from ..shared.panel import Panel
 from ..shared.past_sessions import PAST_SHOWN, PastSession, PastSessions
 from ..shared.tasks import LatestTask
@@ -76,6 +78,11 @@ class TunePanel(Panel):
         self._start_when_ready = False
         self._elsewhere = ("", False)  # the device that runs what the shown board does not; whether to start it there
         self._reader = LatestTask(self, self._read, self._not_prepared)
+        self._pace: Pace | None = None  # of what is set up
+        self._pacer = LatestTask(self, self._paced, self._not_paced)
+        self.expected = PlainLabel(" ", muted=True)
+        self.expected.setAccessibleName("How long it is expected to take")
+        self.expected.setToolTip("On the wall, as far as it is known before the start; then the time left says more")
         self.summary, self.form, self.progress = DraftSummary(), SessionForm(), SessionProgress()
         self.header = SetupHeader()
         self.start = button("Start", _START_TIP, self.start_session)
@@ -85,7 +92,7 @@ class TunePanel(Panel):
         ends = "End the session; what was measured stays, and it can be resumed later"
         self.stop = button("Stop", ends, self.stop_session)
         self._lay_out()
-        self.header.show_text(_NOTHING)
+        self.header.setText(_NOTHING)
         self.form.history.changed.connect(self._lock_form)
         self.summary.unsteer.clicked.connect(self._unsteer)
         self.summary.look.clicked.connect(self.show_space)
@@ -123,7 +130,6 @@ class TunePanel(Panel):
         self.stored = menu_button("Past sessions", "", self._fill_stored, self._look_at)
         self.past = PastSessions(self.stored.menu(), self._past)
         self.past.failed.connect(self._context.bridge.report)
-        self.body = QWidget()  # what can be folded away
         files = QGridLayout()  # in two rows, as below: the results beside the panel need the width
         for place, item in enumerate((choose, edit, self.examples, self.stored)):
             item.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -135,28 +141,11 @@ class TunePanel(Panel):
         runs.setColumnStretch(0, 1)
         for grid in (files, runs):
             grid.setSpacing(4)
-        vbox(
-            files,
-            self.runs_on,
-            self.speed,
-            self.form,
-            self.summary,
-            of=self.body,
-            margins=0,
-        )
-        vbox(
-            self.header,
-            runs,
-            self.body,
-            self.progress,
-            1,
-            of=self,
-            margins=6,
-        )
+        setup = (files, self.runs_on, self.speed, self.form, self.summary)
+        vbox(self.header, runs, self.expected, *setup, self.progress, 1, of=self, margins=6)
         _keep_width(self.start, _REPLAY)
         _keep_width(self.pause, "Pausing …")
         self.progress.hide()  # until there is a session
-        self.header.folded.connect(self.body.setHidden)
 
     @property
     def draft(self) -> Draft | None:
@@ -186,8 +175,6 @@ class TunePanel(Panel):
         self.asked.emit()
         if start:
             self._context.boards.speed_up_example()
-        else:
-            self.header.unfold()
         self._prepare((path, taken_over), start)
 
     def open_session(self, session: int, *, start: bool = True) -> None:
@@ -258,7 +245,27 @@ class TunePanel(Panel):
             what = "Only to look at"
         on = f"{pool.words}, {plan.gpu}" if several else plan.gpu
         parts = (f"{what}: {plan.title} on {on}", *source, self.form.words())
-        self.header.show_text(" · ".join(parts))
+        self.header.setText(" · ".join(parts))
+        self._show_expected()
+
+    def _show_expected(self) -> None:
+        """The range of time before the start; nothing where nothing tells."""
+        words = ""
+        if self._pace is not None and self._draft is not None and self._draft.refused is None:
+            with suppress(WattridgeError):  # Start reports it
+                plan = self.plan_as_set_up()
+                done = self._draft.stored.evaluated if plan.resume is not None and self._draft.stored else 0
+                words = f"Takes {expected_time(self._pace, plan, done).words}"
+        self.expected.setText(words or " ")  # it keeps its place
+
+    @Slot(object)
+    def _paced(self, pace: Pace | None) -> None:
+        self._pace = pace
+        self._show_expected()
+
+    @Slot(str, str)
+    def _not_paced(self, _what: str, _remedy: str) -> None:
+        """What cannot be measured has no time; starting it gives the reason."""
 
     @Slot()
     def _lock_form(self) -> None:
@@ -290,6 +297,7 @@ class TunePanel(Panel):
         self._opened, self._prepared_for = opened, target.name
         self._start_when_ready, self._kept, self._asked = start, kept, asked
         self._draft = None
+        self.expected.setText(" ")
         self._context.bridge.resolved.emit(*self._amiss)
         if isinstance(opened, int):
             session = opened
@@ -313,7 +321,7 @@ class TunePanel(Panel):
 
     def _say(self, words: str) -> None:
         """What is under way."""
-        self.header.show_text(words)
+        self.header.setText(words)
         self.summary.say("")
 
     def _prepare_again(self, asked: bool) -> None:
@@ -325,7 +333,7 @@ class TunePanel(Panel):
     @Slot(object)
     def _read(self, draft: Draft | RunsElsewhere) -> None:
         if isinstance(draft, RunsElsewhere):
-            self.header.show_text("It does not run on this board" if draft.selector else "A clock seems to be locked")
+            self.header.setText("It does not run on this board" if draft.selector else "A clock seems to be locked")
             self._elsewhere = (draft.selector, self._start_when_ready)
             self.summary.offer_elsewhere(draft, self._start_when_ready)
             self._start_when_ready = False  # a board that is only looked at later starts nothing
@@ -349,7 +357,8 @@ class TunePanel(Panel):
         self._start_when_ready = self._start_when_ready and self._reader.busy
 
     def _prepared(self, draft: Draft) -> None:
-        self._draft = draft
+        self._draft, self._pace = draft, None
+        self._pacer.run(lambda stop: pace_of(draft.plan, self._context.store, stop))
         self.summary.show_draft(draft)
         if draft.plan.resume is None:
             self.file_opened.emit(draft.path)
@@ -385,7 +394,7 @@ class TunePanel(Panel):
     @Slot(str, str)
     def _not_prepared(self, what: str, remedy: str) -> None:
         self._start_when_ready = False
-        self.header.show_text("This cannot be tuned")
+        self.header.setText("This cannot be tuned")
         self.summary.complain(what, remedy)
         if self._asked:
             self._report(what, remedy)
@@ -487,8 +496,6 @@ class TunePanel(Panel):
         self.state = SessionState.RUNNING if event.running else None
         self.progress.set_session(event.table, event.plan)
         self.progress.show()
-        if event.running:
-            self.header.give_way()
         self._set_buttons()
         if not event.running and event.session:
             self._prepare(event.session, start=False, asked=False)

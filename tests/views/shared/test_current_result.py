@@ -201,7 +201,7 @@ def test_what_is_set_up_does_not_stand_over_what_is_shown(desk: Desk, qtbot: QtB
 
     desk.tune.open(next(path for path in examples() if path.stem == "copy"))
     qtbot.waitUntil(lambda: desk.tune.draft is not None, timeout=20_000)
-    assert desk.tune.header.text.startswith("Set up to run: copy on NVIDIA A100-PCIE-40GB")
+    assert desk.tune.header.text().startswith("Set up to run: copy on NVIDIA A100-PCIE-40GB")
     assert desk.shown() == before, "a specification that is merely opened changes nothing that is shown"
     assert desk.exported(tmp_path / "first")["gpu"] == "NVIDIA A100-PCIE-40GB"
 

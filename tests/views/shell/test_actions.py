@@ -143,7 +143,7 @@ def test_the_inspector_is_shown_and_hidden_by_its_key_in_each_workspace_for_itse
     QTest.keyClick(window, Qt.Key.Key_F4)
     assert window.panels["inspector"].isVisible()
     assert action.isChecked()
-    window.workspaces.show_workspace("tune")
+    window.workspaces.show_workspace("understand")
     assert action.isChecked(), "as at first"
     QTest.keyClick(window, Qt.Key.Key_F4)
     assert not window.panels["inspector"].isVisible()
@@ -218,9 +218,10 @@ def test_docks_move_hide_and_come_back(qtbot: QtBot, open_program: Open) -> None
     assert tune.dockWidgetArea(docks["tune"]) == Qt.DockWidgetArea.BottomDockWidgetArea
     again.actions_by_name["reset_layout"].trigger()
     for name, dock in docks.items():
-        assert not dock.isHidden(), name
+        shown = name not in ("queue", "table", "convergence", "pool")  # drawers of Tune, which is being set up
+        assert dock.isHidden() != shown, name
         assert not dock.isFloating(), name
-        assert again.actions_by_name[f"toggle_{name}"].isChecked()
+        assert again.actions_by_name[f"toggle_{name}"].isChecked() == shown
     assert watch.dockWidgetArea(docks["boards"]) == first
     assert tune.dockWidgetArea(docks["tune"]) == Qt.DockWidgetArea.LeftDockWidgetArea
 

