@@ -267,7 +267,7 @@ def monitor_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--openmetrics", metavar="[HOST]:PORT", help="serve every figure for Prometheus until Ctrl+C (loopback)"
     )
-    parser.add_argument("--record", metavar="FILE", help="keep a recording that --gpu recorded:FILE replays")
+    parser.add_argument("--record", metavar="FILE", help="keep a recording: .wrec, which opens at once, else gzipped CSV")
     parser.add_argument(
         "--loop", action="store_true", help="begin a recording again at its end, until the time is over"
     )
@@ -294,6 +294,7 @@ def monitor(arguments: Namespace) -> int:
     if isinstance(gpu, RecordedGpu) and arguments.duration > gpu.length_s:
         words = f"the recording holds {gpu.length_s:.1f} s"
         say(f"{words}, which are repeated" if arguments.loop else f"{words} and ends there; --loop begins it again")
+        gpu.loops = arguments.loop
         if not arguments.loop:
             arguments.duration = gpu.length_s + arguments.interval  # with its last reading
     faults: list[str] = []

@@ -19,7 +19,8 @@ from ....base.errors import InputError
 from ....base.files import byte_chunks, title_of
 from ...channel import CHANNELS
 from ...gpu import PowerLimit
-from ..recording import Recording, recorded_info
+from ..header import recorded_info
+from ..recording import Recording
 from .cells import DAY_NS, Block, Floats, Nanoseconds, days, is_time, stamp_reader
 from .layouts import Heading, Layout, find_layout, scale_of
 
