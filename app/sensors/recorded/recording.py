@@ -260,6 +260,13 @@ class TextRecording:
         self._path = path
         self._unfinished = path.suffix == ".part"
         self._number = 1
+        self._raw: BinaryIO | None = None  # while it is read
+        self._size = 0
+
+    @property
+    def share(self) -> float:
+        """How much of the file is read, 0 to 1; NaN if that is not known."""
+        return self._raw.tell() / self._size if self._raw is not None and self._size else math.nan
 
     def read(self) -> Recording:
         """All of it. Raises InputError."""
@@ -298,6 +305,7 @@ class TextRecording:
         try:
             with open_input(self._path) as raw:
                 packed = raw.read(2) == b"\x1f\x8b"
+                self._raw, self._size = raw, raw.seek(0, os.SEEK_END)
                 raw.seek(0)
                 stream: BinaryIO = gzip.GzipFile(fileobj=raw) if packed else raw  # type: ignore[assignment]
                 with io.TextIOWrapper(stream, encoding="utf-8", newline="\n") as text:
