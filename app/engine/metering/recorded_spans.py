@@ -48,6 +48,11 @@ class SpanFigures:
     def time_s(self) -> float:
         return (self.span[1] - self.span[0]) / 1e9
 
+    @property
+    def half_w(self) -> float:
+        """Half of the power's interval: the upper half, as the lower one may be cut off at 0; NaN if not known."""
+        return math.nan if self.power_interval_w is None else self.power_interval_w[1] - self.mean_power_w
+
 
 @dataclass(frozen=True, slots=True)
 class SpanDifference:
@@ -147,8 +152,8 @@ def span_difference(first: SpanFigures, second: SpanFigures) -> SpanDifference:
     return SpanDifference(
         power_w,
         energy_j,
-        None if unknown else _of_difference(power_w, first.power_interval_w, second.power_interval_w),
-        None if unknown else _of_difference(energy_j, first.energy_interval_j, second.energy_interval_j),
+        None if unknown else _around(power_w, first.half_w, second.half_w),
+        None if unknown else _around(energy_j, first.half_w * first.time_s, second.half_w * second.time_s),
         unknown,
     )
 
@@ -171,10 +176,8 @@ def _source(board: Columns, sensor: PowerSensor, start_ns: int, end_ns: int) -> 
     return source
 
 
-def _of_difference(middle: float, first: Interval | None, second: Interval | None) -> Interval | None:
-    if first is None or second is None:
-        return None
-    half = math.hypot(*((high - low) / 2 for low, high in (first, second)))
+def _around(middle: float, *halves: float) -> Interval:
+    half = math.hypot(*halves)
     return middle - half, middle + half
 
 

@@ -444,14 +444,18 @@ def _read(file: BinaryIO, place: int, size: int) -> bytes:
 
 def read_columns(path: Path) -> Recording:
     """The whole recording in memory, to be replayed or analysed. Raises InputError."""
-    opened = open_columns(path)
+    return read_part(open_columns(path), 0, 1 << 62)
+
+
+def read_part(opened: Columns, start_ns: int, end_ns: int) -> Recording:
+    """A part of a recording in memory; its times count from the beginning of the whole."""
     trace, facts = opened.trace, opened.facts
-    held = trace.columns(0, trace.last_ns)
+    held = trace.columns(start_ns, end_ns)
     values = np.full((len(held["time_ns"]), len(facts.channels)), np.nan, order="F")
     for place, described in enumerate(facts.channels):
         if described.name in held:
             values[:, place] = held[described.name]
-    sample_ns, sample_w = trace.power_samples(0, 1 << 62)
+    sample_ns, sample_w = trace.power_samples(start_ns, end_ns)
     return recording_of(facts, held["time_ns"], values, sample_ns, sample_w.astype(np.float64), opened.marks)
 
 

@@ -82,24 +82,29 @@ def open_timelines(path: Path, interval_s: float | None, progress: Progress, sto
     return Timelines(path, tuple(opened), str(log.get("tool", "")), notes, log.get("step_s"), identity)
 
 
-def add_mark(path: Path, board: Columns, mark: Mark, interval_s: float | None = None) -> None:
+def add_mark(opened: Timelines, number: int, mark: Mark) -> Timelines:
     """Keep a mark in a recording, by its recorder where it runs; of another tool's log, in what it was converted to.
 
-    Raises InputError, and WattridgeError where the file cannot be written.
+    Returns what is open from then on. Raises InputError, and WattridgeError where the file cannot be written.
     """
     mark = replace(mark, text=mark_text(mark.text))
+    path, board = opened.path, opened.boards[number]
+    board = replace(board, marks=tuple(sorted((*board.marks, mark))))
+    boards = (*opened.boards[:number], board, *opened.boards[number + 1 :])
+    runs = path.suffix == ".part" and mark_at(Path(os.path.abspath(path.with_suffix(""))), mark.time_ns, mark.text)
+    if runs:
+        return replace(opened, boards=boards)
     try:
-        if path.suffix == ".part":
-            named = Path(os.path.abspath(path.with_suffix("")))
-            if mark_at(named, mark.time_ns, mark.text):
-                return
         columns.append_mark(board.path, mark)
         if board.path != path and path.suffix != ".part" and is_own(path):
             recording.append_mark(path, mark)
-            os.replace(board.path, _kept(path, interval_s, 0))  # it is of the longer file now
+            kept = _kept(path, None, 0)  # it is of the longer file now
+            os.replace(board.path, kept)
+            boards = (replace(board, path=kept),)
     except OSError as error:
         remedy = "copy the file to a folder that you may write to"
         raise WattridgeError(f"the mark cannot be kept: {error.strerror or error}", str(path), remedy) from error
+    return replace(opened, boards=boards, identity=_identity(path))
 
 
 # --- inside -----------------------------------------------------------------------------------------------------------
