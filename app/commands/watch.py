@@ -443,6 +443,28 @@ def _print_monitor(document: dict[str, Any], gpu: Gpu) -> None:
         show(f"written: {file}")
 
 
+def mark_arguments(parser: ArgumentParser) -> None:
+    """Declare the options of `wattridge mark`."""
+    parser.add_argument("text", metavar="TEXT", nargs="+", help="the name of the mark, one line")
+
+
+def mark(arguments: Namespace) -> int:
+    """Set a mark now in every recording that this user has running, by a command or in a window."""
+    from ..base.paths import data_folder
+    from ..sensors.recorded.marks import mark as set_mark
+
+    text = " ".join(arguments.text)
+    recordings = [str(path) for path in set_mark(text)]
+    if not recordings:
+        remedy = "start one with `wattridge monitor --record FILE`, or by Record in the window"
+        raise WattridgeError("no recording is running", str(data_folder()), remedy)
+    if arguments.json:
+        print_json({"text": text, "recordings": recordings})
+    else:
+        show(*(f"marked '{text}' in {recording}" for recording in recordings))
+    return 0
+
+
 def twin_arguments(parser: ArgumentParser) -> None:
     """Declare the options of `wattridge twin`."""
     parser.add_argument("name", nargs="?", metavar="NAME", help="a name or a TOML file; without it, the names")
