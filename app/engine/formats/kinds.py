@@ -52,6 +52,8 @@ _BEGINNING = 65536  # characters
 
 def first_character(path: Path) -> str:
     """The first character that is no space, of which '{' begins JSON; '' if there is none. Raises InputError."""
+    if is_columns(path):
+        return "{"
     return next((begun[0] for chunk in text_chunks(path) if (begun := chunk.lstrip())), "")
 
 

@@ -77,7 +77,7 @@ class _Board:
     info: GpuInfo
 
 
-def span_figures(board: Columns, span: Times) -> SpanFigures:
+def span_figures(board: Columns, span: Times, *, interval: bool = True) -> SpanFigures:
     """Return mean power and energy of a span of a recording.
 
     Parameters
@@ -86,6 +86,8 @@ def span_figures(board: Columns, span: Times) -> SpanFigures:
         The recording.
     span : tuple of int
         Begin and end, ns after its beginning.
+    interval : bool, optional
+        Whether to compute the intervals, which takes up to a second for a day.
 
     Returns
     -------
@@ -101,8 +103,8 @@ def span_figures(board: Columns, span: Times) -> SpanFigures:
     known = SpanFigures(span, power.mean, energy_j, None, None, _words(trace.power_name), "")
     if math.isnan(energy_j):
         return replace(known, mean_power_w=math.nan, unknown="no power was recorded in it")
-    if of_log:
-        return replace(known, unknown=_OF_LOG)
+    if of_log or not interval:
+        return replace(known, unknown=_OF_LOG if of_log else "mark a span to have it computed")
     buffered = trace.power_name == POWER_SAMPLES.name
     like = _Board(tuple(facts.channels), replace(facts.info, source=facts.recorded_from))
     sensor = find_sensor(like, None, buffered=buffered)  # type: ignore[arg-type]  # what it looks at

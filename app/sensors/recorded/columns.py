@@ -53,6 +53,7 @@ _ENERGY: Final = "energy_j"
 _LEAST_GAP_NS: Final = 1_000_000_000
 _GAP_STEPS: Final = 5.0
 _KEPT_GAPS: Final = 1000
+_LOOKED_AT: Final = 100_000  # rows, for the usual step
 
 Doubles = npt.NDArray[np.float64]
 
@@ -87,7 +88,8 @@ def _summarise(head: np.ndarray[Any, Any], times: Times, values: Floats, before_
 
 def _usual_gap_ns(times: Times) -> float:
     """The distance of rows from which on nothing is known of what lies between."""
-    return max(_LEAST_GAP_NS, _GAP_STEPS * float(np.median(np.diff(times)))) if len(times) > 1 else _LEAST_GAP_NS
+    steps = np.diff(times[:_LOOKED_AT])
+    return max(_LEAST_GAP_NS, _GAP_STEPS * float(np.median(steps))) if len(steps) else _LEAST_GAP_NS
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------
@@ -287,16 +289,26 @@ class StoredRing(Ring):
         self._integral[:, sums], self._covered_s[:, sums] = head["integral"], head["covered"]
         self._known[:, sums] = head["known"]
 
+    @property
+    def all_times(self) -> Times:
+        """Of every row: no copy."""
+        return self._time[: self.count]
+
     def finish(self) -> bool:
         """Find the gaps; False if time does not go forward."""
-        times = self._time[: self.count]
-        steps = np.diff(times)
+        times = self.all_times
         self.gap_ns = int(_usual_gap_ns(times))
-        places = np.flatnonzero(steps > self.gap_ns)
+        gaps, rises = [], True
+        for first in range(0, self.count, _LOOKED_AT):
+            steps = np.diff(times[first : first + _LOOKED_AT + 1])
+            gaps.append(first + np.flatnonzero(steps > self.gap_ns))
+            rises = rises and bool((steps > 0).all())
+        places = np.concatenate(gaps) if gaps else np.empty(0, np.int64)
         if len(places) > _KEPT_GAPS:
-            places = np.sort(places[np.argsort(steps[places])[-_KEPT_GAPS:]])
+            lengths = times[places + 1] - times[places]
+            places = np.sort(places[np.argsort(lengths)[-_KEPT_GAPS:]])
         self.gaps = tuple(zip(times[places].tolist(), times[places + 1].tolist(), strict=True))
-        return bool((steps > 0).all())
+        return rises
 
     def part(self, columns: Sequence[int], start: int, stop: int) -> Floats:
         out = np.full((len(columns), max(0, stop - start)), np.nan, np.float32)
@@ -327,15 +339,16 @@ class StoredTrace(Trace):
             self._find_changes(rows.column(self._column["event_reasons"], 0, rows.count))
 
     def _find_changes(self, reasons: Floats) -> None:
-        bits = np.nan_to_num(reasons).astype(np.int64)
-        times = self._rows.times(0, self._rows.count)
-        places = np.flatnonzero(np.diff(bits, prepend=0))
+        np.nan_to_num(reasons, copy=False)
+        bits = reasons.astype(np.int32)
+        times = self._rows.all_times
+        places = np.flatnonzero(np.diff(bits, prepend=np.int32(0)))
         silent = np.array([before for before, _ in self._rows.gaps], np.int64)
         after = np.searchsorted(times, silent, "right")  # what was set before a gap is not known in it
         silent, after = silent[bits[after - 1] != 0], after[bits[after - 1] != 0]
         again = after[bits[after] == bits[after - 1]]
         stamps = np.concatenate((times[places], silent + 1, times[again]))
-        values = np.concatenate((bits[places], np.zeros(len(silent), np.int64), bits[again]))
+        values = np.concatenate((bits[places], np.zeros(len(silent), np.int32), bits[again]))
         order = np.argsort(stamps, kind="stable")
         self._changes = Ring(1, max(1, len(order)), 1 << 62)
         for stamp, value in zip(stamps[order].tolist(), values[order].tolist(), strict=True):

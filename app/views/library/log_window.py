@@ -322,7 +322,9 @@ class LogWindow(QDialog, Ending):
         shown = lanes.span or (0, lanes.end_ns)
 
         def job(_: threading.Event) -> list[Description]:
-            figures = {name: span_figures(board, span) for name, span in (spans or {"all": shown}).items()}
+            figures = {name: span_figures(board, span) for name, span in spans.items()}
+            if not spans:  # a day's interval takes a second
+                figures = {"all": span_figures(board, shown, interval=len(board.trace) <= _DESCRIBED)}
             described = [_side_by_side(board, figures)]
             readings = board.trace.statistics(board.trace.power_name, *shown).samples
             if len(board.trace) <= _DESCRIBED:
