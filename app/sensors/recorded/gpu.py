@@ -69,8 +69,14 @@ class RecordedGpu:
             finite = counter[~np.isnan(counter)]
             self._energy_a_round = float(finite[-1] - finite[0]) if len(finite) else 0.0
 
+    def play_again(self) -> None:
+        """Begin again, where the recording has ended."""
+        now_ns = self.clock.now_ns()
+        if not self.loops and now_ns - self._origin_ns > self._period_ns:
+            self._origin_ns = now_ns - int(self._times[0])
+
     def read(self) -> Reading:
-        """The newest reading that was recorded up to now, at its own time; between two rounds the last one again."""
+        """The newest reading that was recorded up to now, at its own time; after the end the last one again."""
         since_ns, rounds = self.clock.now_ns() - self._origin_ns, 0
         if self.loops:
             rounds, since_ns = divmod(since_ns, self._period_ns)
