@@ -267,7 +267,9 @@ def monitor_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--openmetrics", metavar="[HOST]:PORT", help="serve every figure for Prometheus until Ctrl+C (loopback)"
     )
-    parser.add_argument("--record", metavar="FILE", help="keep a recording: .wrec, which opens at once, else gzipped CSV")
+    parser.add_argument(
+        "--record", metavar="FILE", help="keep a recording: .wrec, which opens at once, else gzipped CSV"
+    )
     parser.add_argument(
         "--loop", action="store_true", help="begin a recording again at its end, until the time is over"
     )

@@ -129,7 +129,9 @@ def make_text(path: Path, rows: int) -> None:
         for first in range(0, rows, 65536):
             time_ns, values = columns(first, min(65536, rows - first))
             for at_us, row in zip((time_ns // 1000).tolist(), values.T.tolist(), strict=True):
-                text.write(f"r,{at_us}," + ",".join(f"{value:.7g}" for value in row) + f"\np,{at_us + 5000},{row[0]:.7g}\n")
+                text.write(
+                    f"r,{at_us}," + ",".join(f"{value:.7g}" for value in row) + f"\np,{at_us + 5000},{row[0]:.7g}\n"
+                )
 
 
 def child(program: str, *words: object) -> list[list[float]]:
@@ -161,14 +163,18 @@ def main() -> None:
                 f" {1e3 * first[2]:.0f} ms; resident {first[3]:.0f} MiB, after scrolling {first[4]:.0f}, at most {first[5]:.0f}"
             )
             for zoom, times in zip(zooms, frames, strict=True):
-                table.append([f"{width}x{height}", f"{24 * 60 * zoom * hours / 24:.4g} min", *(round(t, 1) for t in times)])
+                table.append(
+                    [f"{width}x{height}", f"{24 * 60 * zoom * hours / 24:.4g} min", *(round(t, 1) for t in times)]
+                )
         print(f"\n{_FRAMES} frames of a scroll, ms")
         print_table(table, ("size", "window", "p50", "p95", "max"))
         if "--convert" in sys.argv:
             text = Path(folder) / "day.csv.gz"
             make_text(text, rows)
             ((seconds, most),) = child(_CONVERT, text)
-            print(f"\nconverted from gzipped text of {text.stat().st_size / 1e6:.0f} MB in {seconds:.0f} s of the processor, {most:.0f} MiB")
+            print(
+                f"\nconverted from gzipped text of {text.stat().st_size / 1e6:.0f} MB in {seconds:.0f} s of the processor, {most:.0f} MiB"
+            )
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ import numpy as np
 from ...base.formatting import duration
 from ...sensors.channel import CHANNELS, POWER_SAMPLES, Channel
 from ...sensors.gpu import GpuInfo
-from ...sensors.recorded.columns import Columns
+from ...sensors.timeline.stored import Stored
 from .confidence import Interval
 from .power_source import PowerSensor, PowerSource, find_sensor
 
@@ -77,12 +77,12 @@ class _Board:
     info: GpuInfo
 
 
-def span_figures(board: Columns, span: Times, *, interval: bool = True) -> SpanFigures:
+def span_figures(board: Stored, span: Times, *, interval: bool = True) -> SpanFigures:
     """Return mean power and energy of a span of a recording.
 
     Parameters
     ----------
-    board : Columns
+    board : Stored
         The recording.
     span : tuple of int
         Begin and end, ns after its beginning.
@@ -163,7 +163,7 @@ def span_difference(first: SpanFigures, second: SpanFigures) -> SpanDifference:
 # --- inside -----------------------------------------------------------------------------------------------------------
 
 
-def _source(board: Columns, sensor: PowerSensor, start_ns: int, end_ns: int) -> PowerSource:
+def _source(board: Stored, sensor: PowerSensor, start_ns: int, end_ns: int) -> PowerSource:
     """The values of a span and of a little around it."""
     trace = board.trace
     around_ns = round((sensor.lag_s + 4 * sensor.refresh_s + sensor.averaging_s) * 1e9)

@@ -11,9 +11,6 @@
 A block's place is taken when its first row comes, and what is new is written into it every second, times last: what a
 process that was killed, or a full disk, leaves behind is read up to there. The sums and extremes of the last block are
 made when it is read.
-
-Values are read when they are drawn, with `pread`: a map of the file would end the process where another one cuts the
-file off, and its pages would count as this process's memory.
 """
 
 from __future__ import annotations
@@ -21,10 +18,9 @@ from __future__ import annotations
 import errno
 import fcntl
 import json
-import math
 import os
 import struct
-import threading
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -37,12 +33,10 @@ import numpy.typing as npt
 from ...base.errors import InputError
 from ...base.files import title_of
 from ...base.text import json_or_none
-from ..channel import PowerSample, Reading
+from ..channel import POWER_SAMPLES, PowerSample, Reading
 from ..gpu import Gpu
-from ..trace.ring import FACTOR, LEVELS, SUMMED, TOP, Floats, Ring, Times
-from ..trace.trace import Trace
-from .header import COLUMNS_FORM, FORMAT, MAX_HEADER, REMEDY, Facts, Header, Mark, header_line
-from .recording import Recording, Writer, recording_of
+from .header import COLUMNS_FORM, FORMAT, MAX_HEADER, REMEDY, Facts, Header, Mark, Recording, header_line, recording_of
+from .writer import Writer
 
 SUFFIX: Final = ".wrec"
 _STEP: Final = 4096
@@ -50,12 +44,22 @@ _TAG: Final = struct.Struct("<4s4xc7xQ40x")
 _MAGIC: Final = b"WBLK"
 _MAX_ROWS: Final = 20_000_000  # of each kind: 4.6 days at 50 Hz
 _ENERGY: Final = "energy_j"
+TOP: Final = 4096  # rows of a block,
+FACTOR: Final = 16  # of the smallest group that has extremes,
+SUMMED: Final = 256  # and of one that has sums
 _LEAST_GAP_NS: Final = 1_000_000_000
 _GAP_STEPS: Final = 5.0
-_KEPT_GAPS: Final = 1000
-_LOOKED_AT: Final = 100_000  # rows, for the usual step
+LOOKED_AT: Final = 100_000  # rows, for the usual step
 
+Times = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
+
+
+def _columns(facts: Facts) -> tuple[list[str], bool]:
+    """The names of the columns of values, and whether there is an energy counter beside them."""
+    names = [described.name for described in facts.channels if described.available]
+    return [name for name in names if name != _ENERGY], _ENERGY in names
 
 
 def _head(columns: int, energy: bool) -> np.dtype[Any]:
@@ -68,7 +72,7 @@ def _head(columns: int, energy: bool) -> np.dtype[Any]:
     return np.dtype([*fields, ("known", "<i2", (columns, TOP // SUMMED))])
 
 
-def _summarise(head: np.ndarray[Any, Any], times: Times, values: Floats, before_ns: int | None, gap_ns: float) -> None:
+def summarise(head: np.ndarray[Any, Any], times: Times, values: Floats, before_ns: int | None, gap_ns: float) -> None:
     """Fill in the extremes and sums of rows, as many as are whole groups; `values` has a row for each column."""
     for level in (1, 2):
         size = FACTOR**level
@@ -86,9 +90,9 @@ def _summarise(head: np.ndarray[Any, Any], times: Times, values: Floats, before_
     head["known"][:, :groups] = finite.sum(axis=2)
 
 
-def _usual_gap_ns(times: Times) -> float:
+def usual_gap_ns(times: Times) -> float:
     """The distance of rows from which on nothing is known of what lies between."""
-    steps = np.diff(times[:_LOOKED_AT])
+    steps = np.diff(times[:LOOKED_AT])
     return max(_LEAST_GAP_NS, _GAP_STEPS * float(np.median(steps))) if len(steps) else _LEAST_GAP_NS
 
 
@@ -120,7 +124,7 @@ class _Block:
     def whole(self) -> bytes:
         """The block when it is full."""
         times = self.head["time"] - 1
-        _summarise(self.head, times, self.values, self.before_ns, _usual_gap_ns(times))
+        summarise(self.head, times, self.values, self.before_ns, usual_gap_ns(times))
         self.before_ns = int(times[-1])
         content = _TAG.pack(_MAGIC, self.kind, self.size) + self.head.tobytes() + self.values.tobytes()
         return content.ljust(self.size, b"\0")
@@ -142,10 +146,10 @@ class ColumnsFile:
     """An empty file, to which rows and marks are appended. Every method may raise OSError."""
 
     def __init__(self, file: BinaryIO, facts: Facts, **more: Any) -> None:
-        names = [described.name for described in facts.channels if described.available]
+        names, counted = _columns(facts)
         self._file = file
         self._blocks = {
-            b"r": _Block(b"r", len([name for name in names if name != _ENERGY]), _ENERGY in names),
+            b"r": _Block(b"r", len(names), counted),
             b"p": _Block(b"p", 1, False),
         }
         line = header_line(facts, COLUMNS_FORM, **more)[:-1].encode()
@@ -243,132 +247,14 @@ class ColumnsWriter(Writer):
                 table = np.array([values for _, values in rows], np.float64).T
                 energy = table[self._energy] if kind == b"r" and self._energy is not None else None
                 rows.clear()
-                self._form.add(kind, times, (table[self._channels] if kind == b"r" else table).astype(np.float32), energy)
+                self._form.add(
+                    kind, times, (table[self._channels] if kind == b"r" else table).astype(np.float32), energy
+                )
         self._form.flush()
         self._size = self._form.size
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
-
-
-class StoredRing(Ring):
-    """Rows of a file: times, extremes and sums in memory, values read as they are asked for. It does not grow."""
-
-    def __init__(self, columns: int, count: int, file: BinaryIO) -> None:
-        self.columns, self.count, self.gap_ns = columns, count, _LEAST_GAP_NS
-        self.gaps = ()
-        self.blocks: list[int] = []  # where the values of each block begin
-        self._file = file
-        self._appending = threading.RLock()
-        self._shown = max(1, count)
-        self.length = max(1, -(-count // TOP)) * TOP
-        self._time = np.zeros(self.length, np.int64)
-        sizes = [self.length // FACTOR**level for level in range(1, LEVELS + 1)]
-        self._low = [np.full((columns, size), np.nan, np.float32) for size in sizes]
-        self._high = [np.full((columns, size), np.nan, np.float32) for size in sizes]
-        self._integral, self._covered_s = np.zeros((2, columns, self.length // SUMMED))
-        self._known = np.zeros((columns, self.length // SUMMED), np.int16)
-
-    def put(self, number: int, head: np.ndarray[Any, Any], times: Times, values_at: int) -> None:
-        """Take over a block."""
-        self.blocks.append(values_at)
-        self._time[number * TOP : number * TOP + len(times)] = times
-        if len(times) < TOP:
-            values = self.part(range(self.columns), number * TOP, number * TOP + len(times))
-            before = int(self._time[number * TOP - 1]) if number else None
-            _summarise(head, times, values, before, _usual_gap_ns(times))
-        for level in (1, 2):
-            groups = TOP // FACTOR**level
-            filled = len(times) // FACTOR**level
-            there = slice(number * groups, number * groups + filled)
-            self._low[level - 1][:, there] = head[f"low{level}"][:, :filled]
-            self._high[level - 1][:, there] = head[f"high{level}"][:, :filled]
-        self._low[2][:, number] = np.fmin.reduce(head["low2"], axis=1)
-        self._high[2][:, number] = np.fmax.reduce(head["high2"], axis=1)
-        sums = slice(number * TOP // SUMMED, (number + 1) * TOP // SUMMED)
-        self._integral[:, sums], self._covered_s[:, sums] = head["integral"], head["covered"]
-        self._known[:, sums] = head["known"]
-
-    @property
-    def all_times(self) -> Times:
-        """Of every row: no copy."""
-        return self._time[: self.count]
-
-    def finish(self) -> bool:
-        """Find the gaps; False if time does not go forward."""
-        times = self.all_times
-        self.gap_ns = int(_usual_gap_ns(times))
-        gaps, rises = [], True
-        for first in range(0, self.count, _LOOKED_AT):
-            steps = np.diff(times[first : first + _LOOKED_AT + 1])
-            gaps.append(first + np.flatnonzero(steps > self.gap_ns))
-            rises = rises and bool((steps > 0).all())
-        places = np.concatenate(gaps) if gaps else np.empty(0, np.int64)
-        if len(places) > _KEPT_GAPS:
-            lengths = times[places + 1] - times[places]
-            places = np.sort(places[np.argsort(lengths)[-_KEPT_GAPS:]])
-        self.gaps = tuple(zip(times[places].tolist(), times[places + 1].tolist(), strict=True))
-        return rises
-
-    def part(self, columns: Sequence[int], start: int, stop: int) -> Floats:
-        out = np.full((len(columns), max(0, stop - start)), np.nan, np.float32)
-        for number in range(start // TOP, -(-stop // TOP)) if stop > start else ():
-            first, last = max(start, number * TOP), min(stop, (number + 1) * TOP)
-            for place, column in enumerate(columns):
-                at = self.blocks[number] + 4 * (column * TOP + first - number * TOP)
-                read = np.frombuffer(_read(self._file, at, 4 * (last - first)), "<f4")
-                out[place, first - start : first - start + len(read)] = read
-        return out
-
-    def column(self, column: int, start: int, stop: int) -> Floats:
-        column_of: Floats = self.part([column], start, stop)[0]
-        return column_of
-
-    def row(self, row: int) -> Floats:
-        row_of: Floats = self.part(range(self.columns), row, row + 1)[:, 0]
-        return row_of
-
-
-class StoredTrace(Trace):
-    """A whole recording as a trace; times are ns after its beginning."""
-
-    def __init__(self, facts: Facts, rows: StoredRing, samples: StoredRing, energy: Doubles) -> None:
-        super().__init__(facts.channels, rate_hz=1.0, span_s=1.0)
-        self._rows, self._samples, self._energy = rows, samples, energy
-        if self._reasons_index is not None:
-            self._find_changes(rows.column(self._column["event_reasons"], 0, rows.count))
-
-    def _find_changes(self, reasons: Floats) -> None:
-        np.nan_to_num(reasons, copy=False)
-        bits = reasons.astype(np.int32)
-        times = self._rows.all_times
-        places = np.flatnonzero(np.diff(bits, prepend=np.int32(0)))
-        silent = np.array([before for before, _ in self._rows.gaps], np.int64)
-        after = np.searchsorted(times, silent, "right")  # what was set before a gap is not known in it
-        silent, after = silent[bits[after - 1] != 0], after[bits[after - 1] != 0]
-        again = after[bits[after] == bits[after - 1]]
-        stamps = np.concatenate((times[places], silent + 1, times[again]))
-        values = np.concatenate((bits[places], np.zeros(len(silent), np.int32), bits[again]))
-        order = np.argsort(stamps, kind="stable")
-        self._changes = Ring(1, max(1, len(order)), 1 << 62)
-        for stamp, value in zip(stamps[order].tolist(), values[order].tolist(), strict=True):
-            self._changes.append(stamp, (value,))
-
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """An open file. It can be read as long as this is kept, also when it was renamed or removed."""
-
-    path: Path
-    facts: Facts
-    trace: StoredTrace
-    marks: tuple[Mark, ...]
-
-    @property
-    def end_ns(self) -> int:
-        """The time of its last reading or sample."""
-        samples = self.trace.power_samples(self.trace.last_ns, 1 << 62)[0]
-        return max(self.trace.last_ns, int(samples[-1]) if len(samples) else 0)
 
 
 def is_columns(path: Path) -> bool:
@@ -382,98 +268,146 @@ def _is_header(beginning: bytes) -> bool:
     return beginning.startswith(f'{{"format": "{FORMAT}", "version": {COLUMNS_FORM},'.encode())
 
 
-def open_columns(path: Path) -> Columns:
+class OpenFile:
+    """A file that is read at any place, and closed with the last object that reads from it."""
+
+    def __init__(self, path: Path) -> None:
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        weakref.finalize(self, os.close, self._descriptor)
+
+    @property
+    def size(self) -> int:
+        """Bytes of it by now."""
+        return os.fstat(self._descriptor).st_size
+
+    def read(self, place: int, size: int) -> bytes:
+        """What lies there; less where the file ends."""
+        return os.pread(self._descriptor, size, place)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBlock:
+    """A block of a file: its rows' times, what stands before its values, and where these begin."""
+
+    times: Times
+    head: np.ndarray[Any, Any]
+    values_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnsReader:
+    """The blocks of a file, found and checked."""
+
+    path: Path
+    file: OpenFile
+    facts: Facts
+    marks: tuple[Mark, ...]
+    _places: dict[bytes, list[int]]
+
+    def count(self, kind: bytes) -> int:
+        """How many rows there are of a kind."""
+        places = self._places[kind]
+        if not places:
+            return 0
+        content = self.file.read(places[-1] + _TAG.size, 8 * TOP).ljust(8 * TOP, b"\0")
+        written = np.frombuffer(content, "<i8") != 0
+        last = TOP if written.all() else int(np.argmin(written))
+        return (len(places) - 1) * TOP + last
+
+    def counts_energy(self, kind: bytes) -> bool:
+        """Whether rows have an energy counter beside the columns of values."""
+        return kind == b"r" and _columns(self.facts)[1]
+
+    def channels(self, kind: bytes) -> list[str]:
+        """The names of the columns of values."""
+        return _columns(self.facts)[0] if kind == b"r" else [POWER_SAMPLES.name]
+
+    def blocks(self, kind: bytes, count: int) -> Iterator[StoredBlock]:
+        """The first `count` rows."""
+        dtype = _head(len(self.channels(kind)), self.counts_energy(kind))
+        for number, place in enumerate(self._places[kind]):
+            content = bytearray(self.file.read(place + _TAG.size, dtype.itemsize).ljust(dtype.itemsize, b"\0"))
+            head = np.frombuffer(content, dtype)[0]
+            times = head["time"][: max(0, min(TOP, count - number * TOP))] - 1
+            yield StoredBlock(times, head, place + _TAG.size + dtype.itemsize)
+
+    def values(self, block: StoredBlock, column: int, start: int, stop: int) -> Floats:
+        """Values of rows [start, stop) of a block; NaN behind the end of the file."""
+        out = np.full(stop - start, np.nan, np.float32)
+        read = np.frombuffer(self.file.read(block.values_at + 4 * (column * TOP + start), 4 * (stop - start)), "<f4")
+        out[: len(read)] = read
+        return out
+
+
+def open_columns(path: Path) -> ColumnsReader:
     """Open a file, one that is being written as far as it is. Raises InputError for one that is none, or damaged."""
     try:
-        file: BinaryIO = path.open("rb", buffering=0)
+        file = OpenFile(path)
         beginning = b""
         while b"\n" not in beginning and len(beginning) <= MAX_HEADER:
-            more = _read(file, len(beginning), 1 << 16)
+            more = file.read(len(beginning), 1 << 16)
             beginning += more
             if not more:
                 break
         line = beginning.split(b"\n", 1)[0]
-        header = Header(line.decode("utf-8", "replace"), str(path), title_of(path), COLUMNS_FORM)
-        return _open(path, file, header.facts, len(line) + 1)
+        facts = Header(line.decode("utf-8", "replace"), str(path), title_of(path), COLUMNS_FORM).facts
+        return ColumnsReader(path, file, facts, *_scan(path, file, facts, len(line) + 1))
     except OSError as error:
         raise InputError(error.strerror or str(error), str(path), "name a recording that can be read") from error
 
 
-def _open(path: Path, file: BinaryIO, facts: Facts, begin: int) -> Columns:
-    def damaged(what: str) -> InputError:
-        return InputError(f"the recording is damaged: {what}", str(path), REMEDY)
-
-    names = [described.name for described in facts.channels if described.available]
-    kinds = {b"r": _Block(b"r", len([n for n in names if n != _ENERGY]), _ENERGY in names), b"p": _Block(b"p", 1, False)}
+def _scan(path: Path, file: OpenFile, facts: Facts, place: int) -> tuple[tuple[Mark, ...], dict[bytes, list[int]]]:
+    """The marks, and where the blocks of each kind begin."""
+    names, counted = _columns(facts)
+    sizes = {b"r": _Block(b"r", len(names), counted).size, b"p": _Block(b"p", 1, False).size, b"m": _STEP}
     places: dict[bytes, list[int]] = {b"r": [], b"p": []}
-    marks, place, size = [], begin, os.fstat(file.fileno()).st_size
+    marks, size = [], file.size
     while place + _TAG.size <= size:
-        magic, kind, length = _TAG.unpack(_read(file, place, _TAG.size))
-        if magic != _MAGIC or kind not in (b"r", b"p", b"m") or length != (_STEP if kind == b"m" else kinds[kind].size):
-            if not any(magic):
-                break  # its place was taken, and nothing was written
-            raise damaged(f"no block begins at byte {place}")
+        magic, kind, length = _TAG.unpack(file.read(place, _TAG.size).ljust(_TAG.size, b"\0"))
+        if not any(magic):
+            break  # its place was taken, and nothing was written
+        if magic != _MAGIC or length != sizes.get(kind):
+            raise damaged(path, f"no block begins at byte {place}")
         if kind == b"m":
-            match json_or_none(_read(file, place + _TAG.size, _STEP - _TAG.size).rstrip(b"\0")):
+            match json_or_none(file.read(place + _TAG.size, _STEP - _TAG.size).rstrip(b"\0")):
                 case {"time_ns": int(time_ns), "text": str(text)} if 0 <= time_ns < 1 << 62:
                     marks.append(Mark(time_ns, text[:400]))
         else:
             places[kind].append(place)
         place += length
-    rings, energy = {}, np.empty(0)
-    for kind, block in kinds.items():
-        dtype, at = block.head.dtype, places[kind]
-        filled = 0
-        if at:
-            filled = _filled(np.frombuffer(_read(file, at[-1] + _TAG.size, 8 * TOP).ljust(8 * TOP, b"\0"), "<i8"))
-        count = max(0, len(at) - 1) * TOP + filled
-        if count > _MAX_ROWS:
-            raise damaged("it has too many rows")
-        ring = rings[kind] = StoredRing(block.columns, count, file)
-        if "energy" in (dtype.names or ()):
-            energy = np.full(ring.length, np.nan)
-        for number, offset in enumerate(at):
-            content = bytearray(_read(file, offset + _TAG.size, dtype.itemsize).ljust(dtype.itemsize, b"\0"))
-            head = np.frombuffer(content, dtype)[0]
-            times = head["time"][: filled if number == len(at) - 1 else TOP] - 1
-            ring.put(number, head, times, offset + _TAG.size + dtype.itemsize)
-            if len(energy) and kind == b"r":
-                energy[number * TOP : number * TOP + len(times)] = head["energy"][: len(times)]
-        if not ring.finish():
-            raise damaged("time does not go forward")
-    if rings[b"r"].count < 2:
-        raise InputError("there are fewer than two readings", str(path), REMEDY)
-    return Columns(path, facts, StoredTrace(facts, rings[b"r"], rings[b"p"], energy), tuple(sorted(marks)))
+    if max(map(len, places.values())) * TOP > _MAX_ROWS + TOP:
+        raise damaged(path, "it has too many rows")
+    return tuple(sorted(marks)), places
 
 
-def _filled(times: Times) -> int:
-    """How many rows of a block are written."""
-    return int(np.argmin(times != 0)) if not times.all() else len(times)
-
-
-def _read(file: BinaryIO, place: int, size: int) -> bytes:
-    return os.pread(file.fileno(), size, place)
+def damaged(path: Path, what: str) -> InputError:
+    """The error for a file that cannot be what was written."""
+    return InputError(f"the recording is damaged: {what}", str(path), REMEDY)
 
 
 def read_columns(path: Path) -> Recording:
     """The whole recording in memory, to be replayed or analysed. Raises InputError."""
-    return read_part(open_columns(path), 0, 1 << 62)
-
-
-def read_part(opened: Columns, start_ns: int, end_ns: int) -> Recording:
-    """A part of a recording in memory; its times count from the beginning of the whole."""
-    trace, facts = opened.trace, opened.facts
-    held = trace.columns(start_ns, end_ns)
-    values = np.full((len(held["time_ns"]), len(facts.channels)), np.nan, order="F")
-    for place, described in enumerate(facts.channels):
-        if described.name in held:
-            values[:, place] = held[described.name]
-    sample_ns, sample_w = trace.power_samples(start_ns, end_ns)
-    return recording_of(facts, held["time_ns"], values, sample_ns, sample_w.astype(np.float64), opened.marks)
-
-
-def new_recording(path: Path, gpu: Gpu) -> Writer:
-    """A recording in the form that the name states: columnar where it ends in .wrec, else text. Raises InputError."""
-    from .recording import RecordingWriter
-
-    return ColumnsWriter(path, gpu) if path.suffix == SUFFIX else RecordingWriter(path, gpu)
+    reader = open_columns(path)
+    parts: dict[bytes, tuple[Times, Doubles]] = {}
+    names = [described.name for described in reader.facts.channels]
+    for kind in (b"r", b"p"):
+        count, held = reader.count(kind), reader.channels(kind)
+        places = [names.index(name) for name in held] if kind == b"r" else [0]
+        times, values = (
+            np.empty(count, np.int64),
+            np.full((count, len(names) if kind == b"r" else 1), np.nan, order="F"),
+        )
+        for number, block in enumerate(reader.blocks(kind, count)):
+            rows = slice(number * TOP, number * TOP + len(block.times))
+            times[rows] = block.times
+            for column, place in enumerate(places):
+                values[rows, place] = reader.values(block, column, 0, len(block.times))
+            if "energy" in (block.head.dtype.names or ()):
+                values[rows, names.index(_ENERGY)] = block.head["energy"][: len(block.times)]
+        if not (np.diff(times) > 0).all():
+            raise damaged(path, "time does not go forward")
+        parts[kind] = times, values
+    if len(parts[b"r"][0]) < 2:
+        raise InputError("there are fewer than two readings", str(path), REMEDY)
+    samples, watts = parts[b"p"]
+    return recording_of(reader.facts, *parts[b"r"], samples, watts[:, 0], reader.marks)

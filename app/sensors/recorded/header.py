@@ -11,6 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
+import numpy as np
+import numpy.typing as npt
+
 from ...base.errors import InputError
 from ..channel import CHANNELS, Channel, channel
 from ..gpu import Gpu, GpuInfo, PowerLimit
@@ -52,6 +55,50 @@ class Facts:
     channels: tuple[Channel, ...]
     began_s: float = math.nan  # since the epoch; NaN if that is not known
     log: dict[str, Any] = field(default_factory=dict)  # of another tool's log: tool, notes, assumed step
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A recording, read. Times are ns after its beginning, rising; `values` has a column per channel, NaN unknown."""
+
+    title: str
+    info: GpuInfo  # of the recorded board, without its UUID
+    recorded_from: str
+    graphics_clocks_mhz: tuple[int, ...]
+    memory_clocks_mhz: tuple[int, ...]
+    channels: tuple[Channel, ...]
+    time_ns: npt.NDArray[np.int64]
+    values: npt.NDArray[np.float64]  # (readings, channels)
+    sample_ns: npt.NDArray[np.int64]
+    sample_w: npt.NDArray[np.float64]
+    selector: str = ""  # what opens it again behind 'recorded:', from any folder; empty if a reader was asked itself
+    began_s: float = math.nan  # since the epoch; NaN if that is not known
+    marks: tuple[Mark, ...] = ()
+
+
+def recording_of(
+    facts: Facts,
+    time_ns: npt.NDArray[np.int64],
+    values: npt.NDArray[np.float64],
+    sample_ns: npt.NDArray[np.int64],
+    sample_w: npt.NDArray[np.float64],
+    marks: Sequence[Mark],
+) -> Recording:
+    """The recording with these facts."""
+    return Recording(
+        title=facts.title,
+        info=facts.info,
+        recorded_from=facts.recorded_from,
+        graphics_clocks_mhz=facts.graphics_clocks_mhz,
+        memory_clocks_mhz=facts.memory_clocks_mhz,
+        channels=facts.channels,
+        time_ns=time_ns,
+        values=values,
+        sample_ns=sample_ns,
+        sample_w=sample_w,
+        began_s=facts.began_s,
+        marks=tuple(sorted(marks)),
+    )
 
 
 def recorded_info(name: str, power_limit: PowerLimit, power_source: str, driver: str = "", **facts: Any) -> GpuInfo:

@@ -21,162 +21,29 @@ import io
 import json
 import math
 import os
-import time
 import zlib
 from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
-from ...base.errors import InputError, WattridgeError
-from ...base.files import is_there, open_input, title_of
+from ...base.errors import InputError
+from ...base.files import open_input, title_of
 from ...base.text import json_or_none
-from ..channel import POWER_SAMPLES, Channel, PowerSample, Reading, figure_text
-from ..gpu import Gpu, GpuInfo
-from .header import LARGEST, MAX_HEADER, REMEDY, TEXT_FORM, Facts, Header, Mark, facts_of, header_line, mark_text
-from .marks import MarkInbox
+from ..channel import POWER_SAMPLES, PowerSample, Reading, figure_text
+from ..gpu import Gpu
+from .columns import SUFFIX, ColumnsWriter, is_columns, read_columns
+from .header import LARGEST, MAX_HEADER, REMEDY, TEXT_FORM, Facts, Header, Mark, header_line, recording_of
+from .header import Recording as Recording
+from .writer import Writer
 
-FLUSH_NS = 1_000_000_000
 _GZIP_BITS = 31  # of zlib: the largest window, and gzip's header and trailer
 _MAX_ROWS = 5_000_000  # of each kind: 27 h at 50 Hz
 _MAX_MARKS = 10_000
 _MAX_LINE = 4096  # characters
-
-
-@dataclass(frozen=True, slots=True)
-class Recording:
-    """A recording, read. Times are ns after its beginning, rising; `values` has a column per channel, NaN unknown."""
-
-    title: str
-    info: GpuInfo  # of the recorded board, without its UUID
-    recorded_from: str
-    graphics_clocks_mhz: tuple[int, ...]
-    memory_clocks_mhz: tuple[int, ...]
-    channels: tuple[Channel, ...]
-    time_ns: npt.NDArray[np.int64]
-    values: npt.NDArray[np.float64]  # (readings, channels)
-    sample_ns: npt.NDArray[np.int64]
-    sample_w: npt.NDArray[np.float64]
-    selector: str = ""  # what opens it again behind 'recorded:', from any folder; empty if a reader was asked itself
-    began_s: float = math.nan  # since the epoch; NaN if that is not known
-    marks: tuple[Mark, ...] = ()
-
-
-class Writer:
-    """Writes one GPU's readings to a file. One thread at a time.
-
-    Until it is closed the file is called `NAME.part`. Every second of the recording is written out as a whole, so
-    that a process that is killed loses less than two, and a full disk leaves whole readings, which are read up to
-    there. Marks that other programs set while it runs come by its `inbox`.
-    """
-
-    def __init__(self, path: Path, gpu: Gpu) -> None:
-        """Raises InputError if the file or its `.part` exists already, or cannot be written."""
-        if is_there(path):
-            raise InputError("this file exists already", str(path), "choose another name, or remove it first")
-        self.path = path
-        self.part = path.with_name(path.name + ".part")
-        self.inbox: MarkInbox | None = None
-        self._clock = gpu.clock
-        self._available = [place for place, described in enumerate(gpu.channels) if described.available]
-        self._names = [described.name for described in gpu.channels]
-        self._origin_ns = gpu.clock.now_ns()
-        self._facts = facts_of(gpu, title_of(path), time.time() if gpu.clock.kept_pace else math.nan)
-        self._due_ns = 0  # when what came so far is to be written out
-        self._size = 0  # of what is written out
-        try:
-            self._file = self.part.open("xb", buffering=0)
-        except FileExistsError:
-            raise InputError(
-                "an unfinished recording of this name exists",
-                str(self.part),
-                "choose another name, or replay it with --gpu recorded:FILE and remove it",
-            ) from None
-        except OSError as error:
-            raise InputError(
-                f"the recording cannot be written: {error.strerror or error}",
-                str(path),
-                "choose a folder that is there",
-            ) from error
-
-    @property
-    def finished(self) -> bool:
-        """The file is complete and has its name."""
-        return self._file.closed and not self.part.exists()
-
-    @property
-    def size(self) -> int:
-        """Bytes of the file so far, without what waits for the next second."""
-        return self._size
-
-    def write(self, reading: Reading) -> None:
-        """Append one reading. Raises OSError, also when the recording is full.
-
-        An error with a file name has ended the recording, and what was written lies there.
-        """
-        raise NotImplementedError
-
-    def write_power_samples(self, samples: Sequence[PowerSample]) -> None:
-        """Append samples of the driver's buffer. Raises OSError, also when the recording is full."""
-        raise NotImplementedError
-
-    def mark(self, mark: Mark) -> None:
-        """Append a mark. Raises OSError."""
-        raise NotImplementedError
-
-    def close(self) -> None:
-        """Finish the file and give it its name, unless writing failed. Safe to call twice.
-
-        Raises WattridgeError if it cannot be finished.
-        """
-        inbox, self.inbox = self.inbox, None
-        try:
-            last = inbox.close() if inbox is not None else []
-            if self._file.closed:
-                return
-            self._take_marks(last)
-            self._flush(last=True)
-            self._file.close()
-            os.replace(self.part, self.path)
-        except OSError as error:
-            self._file.close()
-            what = f"the recording could not be finished: {error.strerror or error}"
-            raise WattridgeError(what, str(self.path), f"what was recorded is in {self.part.name}") from error
-
-    def __enter__(self) -> Writer:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _came(self, time_ns: int) -> None:
-        """Write out what came so far once a second. Raises OSError with the file's name, which ends the recording."""
-        if time_ns < self._due_ns:
-            return
-        self._due_ns = time_ns + FLUSH_NS
-        try:
-            if self.inbox is not None:
-                self._take_marks(self.inbox.new())
-            self._flush()
-        except OSError as error:
-            self._file.close()
-            raise OSError(error.errno, error.strerror, str(self.part)) from error
-
-    def _take_marks(self, come: list[tuple[int | None, int, str]]) -> None:
-        for time_ns, ago_ns, text in come:
-            with suppress(InputError):  # a line that another program wrote
-                now_ns = self._clock.now_ns() - self._origin_ns
-                at_ns = now_ns - round(ago_ns * self._clock.speed) if time_ns is None else time_ns
-                self.mark(Mark(max(0, at_ns), mark_text(text)))
-
-    def _flush(self, *, last: bool = False) -> None:
-        """Write out what came so far, all of it or, where that fails, nothing. Raises OSError."""
-        raise NotImplementedError
 
 
 class RecordingWriter(Writer):
@@ -245,9 +112,12 @@ def read_recording(path: Path) -> Recording:
 
     Raises InputError naming file, line and remedy where it is malformed.
     """
-    from .columns import is_columns, read_columns
-
     return read_columns(path) if is_columns(path) else TextRecording(path).read()
+
+
+def new_recording(path: Path, gpu: Gpu) -> Writer:
+    """A recording in the form that the name states: columnar where it ends in .wrec, else text. Raises InputError."""
+    return ColumnsWriter(path, gpu) if path.suffix == SUFFIX else RecordingWriter(path, gpu)
 
 
 Row = tuple[str, int, list[float], str]  # kind, TIME in us, values; the text of a mark
@@ -315,7 +185,9 @@ class TextRecording:
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise InputError("the compressed file is damaged or cut off", str(self._path), REMEDY) from error
         except OSError as error:
-            raise InputError(error.strerror or str(error), str(self._path), "name a recording that can be read") from error
+            raise InputError(
+                error.strerror or str(error), str(self._path), "name a recording that can be read"
+            ) from error
 
     def _parse(self, text: io.TextIOBase) -> Iterator[Facts | Row]:
         facts = Header(text.readline(MAX_HEADER + 1), str(self._path), title_of(self._path), TEXT_FORM).facts
@@ -376,28 +248,3 @@ class TextRecording:
         if not abs(value) < LARGEST:
             self._refuse(f"'{cell[:40]}' is no number")
         return value
-
-
-def recording_of(
-    facts: Facts,
-    time_ns: npt.NDArray[np.int64],
-    values: npt.NDArray[np.float64],
-    sample_ns: npt.NDArray[np.int64],
-    sample_w: npt.NDArray[np.float64],
-    marks: Sequence[Mark],
-) -> Recording:
-    """The recording with these facts."""
-    return Recording(
-        title=facts.title,
-        info=facts.info,
-        recorded_from=facts.recorded_from,
-        graphics_clocks_mhz=facts.graphics_clocks_mhz,
-        memory_clocks_mhz=facts.memory_clocks_mhz,
-        channels=facts.channels,
-        time_ns=time_ns,
-        values=values,
-        sample_ns=sample_ns,
-        sample_w=sample_w,
-        began_s=facts.began_s,
-        marks=tuple(sorted(marks)),
-    )

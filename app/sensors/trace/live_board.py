@@ -15,7 +15,7 @@ from .sampler import Sampler, SensorEvent
 from .trace import Trace
 
 if TYPE_CHECKING:
-    from ..recorded.recording import Writer
+    from ..recorded.writer import Writer
 
 KEPT_S: Final = 8 * 3600.0
 
@@ -59,8 +59,8 @@ class LiveBoard:
 
     def record(self, path: Path) -> Writer:
         """Write what is read from now on to a file, columnar where its name ends in .wrec. Raises InputError."""
-        from ..recorded.columns import new_recording  # imported late: few record
-        from ..recorded.marks import MarkInbox
+        from ..recorded.marks import MarkInbox  # imported late: few record
+        from ..recorded.recording import new_recording
 
         self.recording = new_recording(path, self.gpu)
         with suppress(OSError, WattridgeError):  # without a data folder no other program can set a mark

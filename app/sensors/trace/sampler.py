@@ -13,7 +13,7 @@ from ..gpu import Gpu, GpuLost, NotSupported, SensorError, StreamsReadings
 from .trace import Trace
 
 if TYPE_CHECKING:
-    from ..recorded.recording import Writer
+    from ..recorded.writer import Writer
 
 _DRAIN_S = 0.1  # new entries appear in the driver's buffer about this often
 _CHECK_S = 1.0  # how often channels are checked for values

@@ -30,9 +30,10 @@ from ...engine.analysis.recorded_energy import describe_energy, recorded_energy
 from ...engine.metering.confidence import Interval
 from ...engine.metering.recorded_spans import SpanFigures, span_difference, span_figures
 from ...engine.results.description import Description, Listing
-from ...sensors.recorded.columns import SUFFIX, Columns, is_columns, read_part
-from ...sensors.recorded.converted import Timelines, add_mark, open_timelines
+from ...sensors.recorded.columns import SUFFIX, is_columns
 from ...sensors.recorded.header import Mark
+from ...sensors.timeline.converted import Timelines, add_mark, open_timelines
+from ...sensors.timeline.stored import Stored, read_part
 from ..plots.descriptions import rich_text
 from ..shared import theme
 from ..shared.label import PlainLabel
@@ -148,7 +149,7 @@ class LogWindow(QDialog, Ending):
         self._read.run(lambda stop: open_timelines(path, step_s, self._progressed.emit, stop))
 
     @property
-    def board(self) -> Columns | None:
+    def board(self) -> Stored | None:
         """The board that is shown."""
         index = self.boards.currentIndex()
         return self.log.boards[index] if self.log is not None and index >= 0 else None
@@ -178,7 +179,16 @@ class LogWindow(QDialog, Ending):
         self._enable()
 
     def _enable(self) -> None:
-        for widget in (self.watch, self.fit, self.save, self.set_mark, self.mark_field, self.axis, self.whole, self.zoom):
+        for widget in (
+            self.watch,
+            self.fit,
+            self.save,
+            self.set_mark,
+            self.mark_field,
+            self.axis,
+            self.whole,
+            self.zoom,
+        ):
             widget.setEnabled(self.timeline is not None)
         for widget in (*self.steps, *self.active.values(), self.start, self.end):
             widget.setEnabled(self.timeline is not None)
@@ -453,7 +463,7 @@ class LogWindow(QDialog, Ending):
             self.fit_asked.emit(self._path)
 
 
-def _side_by_side(board: Columns, figures: dict[str, SpanFigures]) -> Description:
+def _side_by_side(board: Stored, figures: dict[str, SpanFigures]) -> Description:
     """Mean power and energy of the spans, and of two what the second has more."""
     heading = ("span", "from s", "to s", "mean W", "95 % W", "energy J", "95 % J", "power by")
     rows: list[tuple[str | float | None, ...]] = [
@@ -487,7 +497,7 @@ def _in_s(span: tuple[int, int]) -> tuple[float, float]:
     return span[0] / 1e9, span[1] / 1e9
 
 
-def _label(board: Columns) -> str:
+def _label(board: Stored) -> str:
     title, name = board.facts.title, board.facts.info.name
     index = title.rpartition("#")[2] if "#" in title else ""
     return f"{name} · GPU {index}" if index and index not in name else name

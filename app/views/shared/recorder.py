@@ -16,7 +16,7 @@ from .tasks import TaskQueue
 from .turns import timer
 
 if TYPE_CHECKING:
-    from ...sensors.recorded.recording import Writer
+    from ...sensors.recorded.writer import Writer
     from ...sensors.trace.live_board import LiveBoard
 
 KINDS = "Recording (*.wrec);;Recording as text (*.csv.gz)"

@@ -41,8 +41,8 @@ from .lanes import Layout
 from .time_window import SHORTEST_S, TimeWindow
 
 if TYPE_CHECKING:
-    from ...sensors.recorded.columns import Columns
     from ...sensors.recorded.header import Mark
+    from ...sensors.timeline.stored import Stored
 
 SPANS: Final = ("A", "B")
 _STRIP_PX: Final = 58
@@ -66,7 +66,7 @@ class TimelineLanes(LaneView):
     place_moved = Signal(object)  # int: the instant that is looked at
     mark_asked = Signal()  # M: at the place
 
-    def __init__(self, board: Columns) -> None:
+    def __init__(self, board: Stored) -> None:
         like = RecordedBoard(board.facts.channels, board.facts.info)
         self._end_ns = board.end_ns
         super().__init__(like, board.trace)  # type: ignore[arg-type]  # what it asks of a board
@@ -127,7 +127,7 @@ class TimelineLanes(LaneView):
         """An instant as the axis has it."""
         return self.time_text((instant - self.origin_ns) / 1e9, 0.001)
 
-    def show_recording(self, board: Columns) -> None:
+    def show_recording(self, board: Stored) -> None:
         """Show more of the same recording, which has grown."""
         whole = self.bounds == (0, self._end_ns)
         self._trace, self._end_ns, self.marks = board.trace, board.end_ns, board.marks
@@ -360,7 +360,9 @@ class Overview(QWidget):
         painter.drawPolyline(QPolygonF(points))
         for span in trace.event_spans(0, self._lanes.end_ns):
             x0, x1 = self._x_of(span.start_ns), self._x_of(span.end_ns)
-            painter.fillRect(QRectF(x0, area.bottom() - 3, max(1.0, x1 - x0), 3), QColor(colours.of_reason(span.reason)))
+            painter.fillRect(
+                QRectF(x0, area.bottom() - 3, max(1.0, x1 - x0), 3), QColor(colours.of_reason(span.reason))
+            )
         painter.end()
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -448,7 +450,7 @@ def _moved(window: Span, by: int, end_ns: int) -> Span:
 class Timeline(Part):
     """Traces and overview of one recording, which stay in step."""
 
-    def __init__(self, board: Columns) -> None:
+    def __init__(self, board: Stored) -> None:
         super().__init__()
         self.lanes = TimelineLanes(board)
         self.overview = Overview(self.lanes)
@@ -459,7 +461,7 @@ class Timeline(Part):
     def _move(self, window: Span) -> None:
         self.lanes.show_window(*window)
 
-    def show_recording(self, board: Columns) -> None:
+    def show_recording(self, board: Stored) -> None:
         """Show more of the same recording, which has grown."""
         self.lanes.show_recording(board)
         self.overview.draw_again()

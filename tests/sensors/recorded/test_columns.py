@@ -16,9 +16,10 @@ from app.base.errors import InputError
 from app.engine.formats.kinds import is_trace
 from app.sensors.channel import PowerSample, Reading
 from app.sensors.recorded import columns
-from app.sensors.recorded.columns import ColumnsWriter, append_mark, is_columns, new_recording, open_columns
+from app.sensors.recorded.columns import ColumnsWriter, append_mark, is_columns
 from app.sensors.recorded.header import Mark
-from app.sensors.recorded.recording import RecordingWriter, read_recording
+from app.sensors.recorded.recording import RecordingWriter, new_recording, read_recording
+from app.sensors.timeline.stored import open_stored
 from app.sensors.trace.trace import Trace
 
 MS = 1_000_000
@@ -71,7 +72,7 @@ def test_a_trace_of_the_file_says_what_a_live_trace_says(file: Path) -> None:
         live.append(gpu.read())
         live.append_power_samples([PowerSample(gpu.clock.now_ns() + 5 * MS, 90.0 + row)])
         gpu.clock.wait(0.02)
-    origin, stored = live.first_ns, open_columns(file).trace
+    origin, stored = live.first_ns, open_stored(file).trace
     for start, end in ((0, 180_000), (1, 90_000), (85_990, 86_500), (99_000, 101_000), (163_000, 179_999)):
         for name in ("power_instant_w", "power_samples_w"):
             there = stored.statistics(name, start * MS, end * MS)
@@ -84,7 +85,7 @@ def test_a_trace_of_the_file_says_what_a_live_trace_says(file: Path) -> None:
 
 
 def test_no_spike_is_lost_however_little_is_drawn(file: Path) -> None:
-    trace = open_columns(file).trace
+    trace = open_stored(file).trace
     for points in (20, 100, 3000, ROWS):
         series = trace.view(0, trace.last_ns, points, ["power_instant_w"])["power_instant_w"]
         assert len(series.value) <= points
@@ -93,7 +94,7 @@ def test_no_spike_is_lost_however_little_is_drawn(file: Path) -> None:
 
 def test_a_silence_is_a_gap(tmp_path: Path) -> None:
     record(tmp_path / "gap.wrec", 5000, gap_at=4500).close()
-    trace = open_columns(tmp_path / "gap.wrec").trace
+    trace = open_stored(tmp_path / "gap.wrec").trace
     series = trace.view(0, trace.last_ns, 500, ["power_instant_w"])["power_instant_w"]
     within = (series.time_s > 90.0) & (series.time_s < 149.0)
     assert np.isnan(series.value[within]).all()
@@ -106,15 +107,15 @@ def test_an_unfinished_recording_is_read_as_far_as_it_was_written(tmp_path: Path
     writer = record(tmp_path / "r.wrec", 4500)
     writer.mark(Mark(7 * MS, "begun"))
     part = tmp_path / "r.wrec.part"
-    opened = open_columns(part)
+    opened = open_stored(part)
     assert 4450 <= len(opened.trace) <= 4500, "but for the last second"
     assert opened.marks == (Mark(7 * MS, "begun"),)
     cut = tmp_path / "cut.wrec.part"
     cut.write_bytes(part.read_bytes()[: os.path.getsize(part) * 2 // 3])
-    assert 2 <= len(open_columns(cut).trace) <= 4500
+    assert 2 <= len(open_stored(cut).trace) <= 4500
     writer.close()
     assert len(opened.trace.readings("power_instant_w", 0, 1 << 62)[1]) == len(opened.trace), "open files stay readable"
-    assert len(open_columns(tmp_path / "r.wrec").trace) == 4500
+    assert len(open_stored(tmp_path / "r.wrec").trace) == 4500
 
 
 def test_a_full_disk_ends_a_recording_and_what_was_written_is_read(
@@ -131,7 +132,7 @@ def test_a_full_disk_ends_a_recording_and_what_was_written_is_read(
             writer.write(Reading(writer._origin_ns + (6000 + 20 * row) * MS, (1.0,) * 24))
     assert failed.value.filename == str(tmp_path / "r.wrec.part")
     monkeypatch.undo()
-    assert len(open_columns(tmp_path / "r.wrec.part").trace) >= 250
+    assert len(open_stored(tmp_path / "r.wrec.part").trace) >= 250
 
 
 def test_marks_are_kept_in_the_file_in_order_of_time(tmp_path: Path) -> None:
@@ -139,7 +140,7 @@ def test_marks_are_kept_in_the_file_in_order_of_time(tmp_path: Path) -> None:
     record(path, 50).close()
     append_mark(path, Mark(500 * MS, "second"))
     append_mark(path, Mark(100 * MS, "first – µ"))
-    assert [mark.text for mark in open_columns(path).marks] == ["first – µ", "second"]
+    assert [mark.text for mark in open_stored(path).marks] == ["first – µ", "second"]
     assert [mark.time_ns for mark in read_recording(path).marks] == [100 * MS, 500 * MS]
 
 
@@ -152,7 +153,7 @@ def test_clock_events_are_found_one_after_another(tmp_path: Path) -> None:
             values[place] = 4.0 if 50 <= row < 80 or row >= 150 else 0.0
             writer.write(Reading(gpu.clock.now_ns(), tuple(values)))
             gpu.clock.wait(0.02)
-    trace = open_columns(tmp_path / "r.wrec").trace
+    trace = open_stored(tmp_path / "r.wrec").trace
     found, at = [], -1
     while (after := trace.next_event_ns(at)) is not None:
         found.append(after // (20 * MS))
@@ -176,7 +177,7 @@ def test_a_bad_file_is_one_line(file: Path, tmp_path: Path, spoil, what: str) ->
     path = tmp_path / "bad.wrec"
     path.write_bytes(spoil(file.read_bytes()))
     with pytest.raises(InputError, match=what) as refused:
-        open_columns(path)
+        open_stored(path)
     assert str(path) in refused.value.where
     assert "\n" not in str(refused.value)
 
@@ -194,7 +195,7 @@ def test_any_flipped_byte_of_header_and_tags_is_an_error_or_another_figure_never
         path = tmp_path / "spoilt.wrec"
         path.write_bytes(spoilt)
         try:
-            trace = open_columns(path).trace
+            trace = open_stored(path).trace
             trace.view(0, trace.last_ns, 1000)
         except InputError as refused:
             assert "\n" not in str(refused)

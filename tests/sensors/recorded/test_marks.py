@@ -17,11 +17,11 @@ from app.base.errors import InputError, WattridgeError
 from app.base.paths import data_folder, resources
 from app.cli import main
 from app.sensors.clock import HostClock
-from app.sensors.recorded import converted
-from app.sensors.recorded.converted import Cancelled, Timelines, add_mark, open_timelines
 from app.sensors.recorded.header import Mark
 from app.sensors.recorded.marks import FOLDER, mark, mark_at
 from app.sensors.recorded.recording import read_recording
+from app.sensors.timeline import converted
+from app.sensors.timeline.converted import Cancelled, Timelines, add_mark, open_timelines
 from app.sensors.trace.live_board import LiveBoard
 
 SHIPPED = "h200-gemm.csv.gz"
@@ -86,7 +86,9 @@ def test_every_recording_that_runs_is_reached_and_what_a_killed_one_left_is_remo
 def test_the_command_reaches_a_recording_of_another_process(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "r.wrec"
     words = ["monitor", "--gpu", "simulated:a100", "--duration", "600", "--record", str(path), "--json"]
-    process = subprocess.Popen([sys.executable, "-m", "app", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "app", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     try:
         wait_for(lambda: main(["mark", "phase", "two"]) == 0)
     finally:
@@ -156,7 +158,9 @@ def test_a_mark_in_a_file_that_cannot_be_written_is_refused_in_one_line(
 
 def test_the_phases_of_a_log_are_marks_and_its_date_is_known(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
-    rows = (f"2026/11/28 14:00:{n // 10:02d}.{n % 10}00,{100 + n},{('warm-up', 'run', '')[n // 100]}\n" for n in range(300))
+    rows = (
+        f"2026/11/28 14:00:{n // 10:02d}.{n % 10}00,{100 + n},{('warm-up', 'run', '')[n // 100]}\n" for n in range(300)
+    )
     path.write_text("timestamp,power,phase\n" + "".join(rows))
     board = opened(path).boards[0]
     assert board.marks == (Mark(0, "warm-up"), Mark(10 * 10**9, "run"))

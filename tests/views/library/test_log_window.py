@@ -14,8 +14,9 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.base.paths import resources
-from app.sensors.recorded.columns import ColumnsWriter, new_recording, open_columns
-from app.sensors.recorded.recording import read_recording
+from app.sensors.recorded.columns import ColumnsWriter
+from app.sensors.recorded.recording import new_recording, read_recording
+from app.sensors.timeline.stored import open_stored
 from app.views.library.log_window import LogWindow
 from app.views.watch.timeline import Overview, TimelineLanes, elapsed_text
 
@@ -250,14 +251,12 @@ def test_a_file_that_is_being_recorded_is_followed_and_takes_marks(
     opened(second, qtbot, tmp_path / "r.wrec").go(3 * S)
     second.mark_field.setText("here")
     second.set_mark.click()
-    qtbot.waitUntil(lambda: bool(open_columns(tmp_path / "r.wrec").marks), timeout=LIMIT_MS)
+    qtbot.waitUntil(lambda: bool(open_stored(tmp_path / "r.wrec").marks), timeout=LIMIT_MS)
     second.shutdown()
 
 
 @pytest.mark.parametrize("name", ["out.csv", "out.json", "out.wrec"])
-def test_it_is_saved_in_other_forms(
-    window: LogWindow, qtbot: QtBot, shipped: Path, tmp_path: Path, name: str
-) -> None:
+def test_it_is_saved_in_other_forms(window: LogWindow, qtbot: QtBot, shipped: Path, tmp_path: Path, name: str) -> None:
     lanes = opened(window, qtbot, shipped)
     lanes.set_span((2 * S, 3 * S))
     window.save_as(tmp_path / name)

@@ -237,7 +237,9 @@ class _Reader:
         numbers = [self._phase_names.setdefault(name, len(self._phase_names)) for name in names]
         return np.array(numbers, np.int64)[which]
 
-    def _marks(self, rows: npt.NDArray[np.int64] | slice, forward: npt.NDArray[np.bool_], times: Nanoseconds) -> list[Mark]:
+    def _marks(
+        self, rows: npt.NDArray[np.int64] | slice, forward: npt.NDArray[np.bool_], times: Nanoseconds
+    ) -> list[Mark]:
         """Where another phase begins, each under its name; those without a name are none."""
         if not self._phases:
             return []

@@ -22,15 +22,16 @@ from typing import BinaryIO, Final
 
 import numpy as np
 
-from ...base.errors import InputError, WattridgeError
+from ...base.errors import WattridgeError
 from ...base.paths import PRIVATE_FILE, private_folder
-from . import columns, recording
-from .columns import SUFFIX, Columns, ColumnsFile, is_columns, open_columns
-from .gpu import is_own
-from .header import COLUMNS_FORM, Facts, Mark, mark_text
-from .logs.read import Log, read_log
-from .marks import mark_at
-from .recording import Recording, TextRecording
+from ..recorded import columns, recording
+from ..recorded.columns import SUFFIX, ColumnsFile, is_columns
+from ..recorded.gpu import is_own
+from ..recorded.header import COLUMNS_FORM, Facts, Mark, Recording, mark_text
+from ..recorded.logs.read import Log, read_log
+from ..recorded.marks import mark_at
+from ..recorded.recording import TextRecording
+from .stored import Stored, open_stored
 
 LIMIT: Final = 4 << 30
 _FOLDER: Final = "timelines"
@@ -48,7 +49,7 @@ class Timelines:
     """Every board of a recording or a log, open."""
 
     path: Path  # what the user named
-    boards: tuple[Columns, ...]
+    boards: tuple[Stored, ...]
     tool: str = ""
     notes: tuple[str, ...] = ()
     assumed_step_s: float | None = None
@@ -68,13 +69,13 @@ def open_timelines(path: Path, interval_s: float | None, progress: Progress, sto
     """
     identity = _identity(path)
     if is_columns(path):
-        return Timelines(path, (open_columns(path),), identity=identity)
+        return Timelines(path, (open_stored(path),), identity=identity)
     first = _kept(path, interval_s, 0)
     if not first.exists():
         _convert(path, interval_s, progress, stop)
-    opened = [open_columns(first)]
+    opened = [open_stored(first)]
     log = opened[0].facts.log
-    opened += [open_columns(_kept(path, interval_s, number)) for number in range(1, int(log.get("boards", 1)))]
+    opened += [open_stored(_kept(path, interval_s, number)) for number in range(1, int(log.get("boards", 1)))]
     for each in opened:
         with suppress(OSError):
             os.utime(each.path)  # used last
@@ -166,7 +167,9 @@ def _convert(path: Path, interval_s: float | None, progress: Progress, stop: thr
         _purge({kept for _, kept in made})
     except OSError as error:
         what = f"the recording cannot be converted: {error.strerror or error}"
-        raise WattridgeError(what, str(_folder()), "make room there, or name another folder by WATTRIDGE_DATA") from error
+        raise WattridgeError(
+            what, str(_folder()), "make room there, or name another folder by WATTRIDGE_DATA"
+        ) from error
     finally:
         for file in files:
             file.close()
@@ -174,9 +177,7 @@ def _convert(path: Path, interval_s: float | None, progress: Progress, stop: thr
             written.unlink(missing_ok=True)
 
 
-def _convert_text(
-    path: Path, begin: Callable[..., ColumnsFile], progress: Progress, stop: threading.Event
-) -> None:
+def _convert_text(path: Path, begin: Callable[..., ColumnsFile], progress: Progress, stop: threading.Event) -> None:
     text = TextRecording(path)
     rows = text.rows()
     facts = next(rows)
@@ -262,4 +263,3 @@ def _purge(new: set[Path]) -> None:
         if entry not in new and (total > LIMIT or unfinished):
             total -= size
             entry.unlink(missing_ok=True)
-
