@@ -3,7 +3,7 @@
 `PYTHONPATH=. .venv/bin/python tests/benchmarks/recording_timeline.py [HOURS] [--convert]` prints the table that
 recording_timeline.txt keeps. The file is made by this script: ten channels, gaps, clock events. Opening is in a process
 of its own, from its beginning to the first picture. A frame is from the change of the window to the end of painting,
-of traces and overview, into a picture of the whole window. With `--convert` the day is written as text too, and converted.
+of traces and overview. With `--convert` the day is written as text too, and converted.
 """
 
 from __future__ import annotations
@@ -160,7 +160,8 @@ def main() -> None:
             first, *frames = child(_OPEN, path, width, height, _FRAMES, *zooms)
             print(
                 f"{width}x{height}: opened in {first[1]:.2f} s (imports {first[0]:.2f} s before), longest turn"
-                f" {1e3 * first[2]:.0f} ms; resident {first[3]:.0f} MiB, after scrolling {first[4]:.0f}, at most {first[5]:.0f}"
+                f" {1e3 * first[2]:.0f} ms;"
+                f" resident {first[3]:.0f} MiB, after scrolling {first[4]:.0f}, at most {first[5]:.0f}"
             )
             for zoom, times in zip(zooms, frames, strict=True):
                 table.append(
@@ -172,9 +173,8 @@ def main() -> None:
             text = Path(folder) / "day.csv.gz"
             make_text(text, rows)
             ((seconds, most),) = child(_CONVERT, text)
-            print(
-                f"\nconverted from gzipped text of {text.stat().st_size / 1e6:.0f} MB in {seconds:.0f} s of the processor, {most:.0f} MiB"
-            )
+            size = text.stat().st_size / 1e6
+            print(f"\nconverted from gzipped text of {size:.0f} MB in {seconds:.0f} s of the processor, {most:.0f} MiB")
 
 
 if __name__ == "__main__":

@@ -395,27 +395,23 @@ class PowerSource:
         self._polled = time_ns, power_w
 
     def add_recorded(self, time_ns: npt.NDArray[np.int64], power_w: Floats) -> None:
-        """Take in at once what was recorded: as `add_samples` or `poll`, but for `drawn_lately_w`.
+        """Take in at once what was recorded, as `add_samples` or `poll` would, but for `drawn_lately_w`.
 
         Parameters
         ----------
-        time_ns : array, shape (n,)
-            Time stamps of samples, or when the sensor was read, ns, rising; n is at least 1.
-        power_w : array, shape (n,)
-            The powers, W; NaN does not count.
+        time_ns, power_w : array, shape (n,)
+            Time stamps of samples, or when the sensor was read, ns, rising; the powers, W, NaN does not count.
         """
-        known = np.isfinite(power_w)
-        time_ns, power_w = time_ns[known], power_w[known]
+        time_ns, power_w = time_ns[np.isfinite(power_w)], power_w[np.isfinite(power_w)]
         before_ns, seen_ns = time_ns, time_ns
         if not self.sensor.buffered and len(time_ns):
             self._found_w = float(power_w[0])
             changed = np.diff(power_w, prepend=np.nan) != 0
-            changed_ns = time_ns[np.maximum.accumulate(np.where(changed, np.arange(len(time_ns)), 0))]
+            changed_ns = np.maximum.accumulate(np.where(changed, time_ns, time_ns[0]))
             repeats = (time_ns - changed_ns) // self._refresh_ns
             new = changed | (np.diff(repeats, prepend=0) > 0)
             new[0] = False
-            last_ns = np.concatenate((time_ns[:1], time_ns[:-1]))
-            before_ns = np.maximum(last_ns, time_ns - self._refresh_ns)[new]
+            before_ns = np.maximum(np.roll(time_ns, 1), time_ns - self._refresh_ns)[new]
             seen_ns, power_w = time_ns[new], power_w[new]
         self._before_ns.frombytes(before_ns.astype(np.int64).tobytes())
         self._seen_ns.frombytes(seen_ns.astype(np.int64).tobytes())

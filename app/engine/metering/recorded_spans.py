@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -106,14 +107,15 @@ def span_figures(board: Stored, span: Times, *, interval: bool = True) -> SpanFi
     if of_log or not interval:
         return replace(known, unknown=_OF_LOG if of_log else "mark a span to have it computed")
     buffered = trace.power_name == POWER_SAMPLES.name
-    like = _Board(tuple(facts.channels), replace(facts.info, source=facts.recorded_from))
+    info = replace(facts.info, source="amd") if facts.recorded_from == "amd" else facts.info
+    like = _Board(tuple(facts.channels), info)
     sensor = find_sensor(like, None, buffered=buffered)  # type: ignore[arg-type]  # what it looks at
     if sensor is None or end_ns <= start_ns:
         return replace(known, unknown="the board reports no power")
     pieces = -(-power.samples // _PIECE) or 1
     edges = np.linspace(start_ns, end_ns, pieces + 1).astype(np.int64).tolist()
     total_j = variance = 0.0
-    for begin, end in zip(edges[:-1], edges[1:], strict=True):
+    for begin, end in pairwise(edges):
         energy = _source(board, sensor, begin, end).energy(begin, end)
         if energy.unknown or energy.energy_interval_j is None:
             read_s = energy_j / power.mean if power.mean else 0.0

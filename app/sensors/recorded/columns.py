@@ -157,7 +157,7 @@ class ColumnsFile:
         self._write(0, line.ljust(self.size - 1) + b"\n")
 
     def add(self, kind: bytes, times: Times, values: Floats, energy: Doubles | None = None) -> None:
-        """Append rows, `values` with a row for each channel but the energy counter; those of whole blocks are written."""
+        """Append rows, `values` with a row for each channel but the energy counter; whole blocks are written."""
         block, first = self._blocks[kind], 0
         block.rows += len(times)
         if block.rows > _MAX_ROWS:

@@ -23,7 +23,7 @@ from typing import BinaryIO, Final
 import numpy as np
 
 from ...base.errors import WattridgeError
-from ...base.paths import PRIVATE_FILE, private_folder
+from ...base.paths import PRIVATE_FILE, private_folder, resources
 from ..recorded import columns, recording
 from ..recorded.columns import SUFFIX, ColumnsFile, is_columns
 from ..recorded.gpu import is_own
@@ -84,7 +84,9 @@ def open_timelines(path: Path, interval_s: float | None, progress: Progress, sto
 
 
 def add_mark(opened: Timelines, number: int, mark: Mark) -> Timelines:
-    """Keep a mark in a recording, by its recorder where it runs; of another tool's log, in what it was converted to.
+    """Keep a mark in a recording, by its recorder where it runs.
+
+    Of another tool's log, and of a recording that came with the program, it is kept in what that was converted to.
 
     Returns what is open from then on. Raises InputError, and WattridgeError where the file cannot be written.
     """
@@ -97,7 +99,8 @@ def add_mark(opened: Timelines, number: int, mark: Mark) -> Timelines:
         return replace(opened, boards=boards)
     try:
         columns.append_mark(board.path, mark)
-        if board.path != path and path.suffix != ".part" and is_own(path):
+        shipped = resources() in path.resolve().parents  # of all users, and never changed
+        if board.path != path and path.suffix != ".part" and is_own(path) and not shipped:
             recording.append_mark(path, mark)
             kept = _kept(path, None, 0)  # it is of the longer file now
             os.replace(board.path, kept)

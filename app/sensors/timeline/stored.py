@@ -131,14 +131,14 @@ class StoredTrace(Trace):
         super().__init__(facts.channels, rate_hz=1.0, span_s=1.0)
         self._rows, self._samples, self._energy = rows, samples, rows.energy
         if self._reasons_index is not None:
-            self._find_changes(rows.column(self._column["event_reasons"], 0, rows.count))
+            self._find_changes(rows, rows.column(self._column["event_reasons"], 0, rows.count))
 
-    def _find_changes(self, reasons: Floats) -> None:
+    def _find_changes(self, rows: StoredRing, reasons: Floats) -> None:
         np.nan_to_num(reasons, copy=False)
         bits = reasons.astype(np.int32)
-        times = self._rows.all_times
+        times = rows.all_times
         places = np.flatnonzero(np.diff(bits, prepend=np.int32(0)))
-        silent = np.array([before for before, _ in self._rows.gaps], np.int64)
+        silent = np.array([before for before, _ in rows.gaps], np.int64)
         after = np.searchsorted(times, silent, "right")  # what was set before a gap is not known in it
         silent, after = silent[bits[after - 1] != 0], after[bits[after - 1] != 0]
         again = after[bits[after] == bits[after - 1]]

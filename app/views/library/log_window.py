@@ -20,7 +20,6 @@ from PySide6.QtWidgets import (
     QRadioButton,
     QSplitter,
     QTextBrowser,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -64,7 +63,7 @@ class LogWindow(QDialog, Ending):
         self.resize(1100, 760)
         self.log: Timelines | None = None
         self.timeline: Timeline | None = None
-        self._path, self._step_s = Path(), None
+        self._path = Path()
         self._read = LatestTask(self, self._show, self._failed)
         self._sum = LatestTask(self, self._summed, self._failed)
         self._follow = LatestTask(self, self._grown)
@@ -127,7 +126,7 @@ class LogWindow(QDialog, Ending):
         moves = hbox(*self.steps, self.mark_field, self.set_mark, 1, self.place, self.axis)
         spans = hbox(*self.active.values(), self.start, PlainLabel("to"), self.end, self.zoom, self.whole, 1)
         self._ground = QWidget()
-        QVBoxLayout(self._ground).setContentsMargins(0, 0, 0, 0)
+        self._inside = vbox(of=self._ground, margins=0)
         split = QSplitter(Qt.Orientation.Vertical)
         split.addWidget(self._ground)
         split.addWidget(self.words)
@@ -141,7 +140,7 @@ class LogWindow(QDialog, Ending):
 
     def open(self, path: Path, step_s: float | None = None) -> None:  # type: ignore[override]
         """Read a recording or a log. `step_s` is the time between readings of one that does not hold it."""
-        self._path, self._step_s = path, step_s
+        self._path = path
         self._clear()
         self.named.setText(path.name)
         self._say(f"Reading {path.name} …")
@@ -179,18 +178,10 @@ class LogWindow(QDialog, Ending):
         self._enable()
 
     def _enable(self) -> None:
-        for widget in (
-            self.watch,
-            self.fit,
-            self.save,
-            self.set_mark,
-            self.mark_field,
-            self.axis,
-            self.whole,
-            self.zoom,
-        ):
-            widget.setEnabled(self.timeline is not None)
-        for widget in (*self.steps, *self.active.values(), self.start, self.end):
+        buttons = (self.watch, self.fit, self.save, self.set_mark, self.whole, self.zoom, *self.steps)
+        fields = (self.mark_field, self.axis, self.start, self.end, *self.active.values())
+        every: tuple[QWidget, ...] = (*buttons, *fields)
+        for widget in every:
             widget.setEnabled(self.timeline is not None)
 
     def _show_reading(self, reading: bool) -> None:
@@ -242,7 +233,7 @@ class LogWindow(QDialog, Ending):
         if self.timeline is not None:
             self.timeline.deleteLater()
         self.timeline = Timeline(board)
-        self._ground.layout().addWidget(self.timeline)
+        self._inside.addWidget(self.timeline)
         lanes = self.timeline.lanes
         self._lanes_menu = LanesMenu(lanes)
         lanes.span_changed.connect(self._span_moved)
@@ -390,10 +381,9 @@ class LogWindow(QDialog, Ending):
             board = self.board
             self.timeline.lanes.show_marks(board.marks if board is not None else ())
             self.timeline.overview.update()
-            kept = "" if is_columns(log.path) or not log.boards[0].facts.log else (
-                "The mark is kept in the data folder, as this is another tool's log: save it as a recording to keep both."
-            )  # fmt: skip
-            self._say(kept)
+            of_log = log.boards[0].facts.log and not is_columns(log.path)
+            kept = "This is another tool's log: the mark is kept in the data folder, and in what Save as writes."
+            self._say(kept if of_log else "")
 
     # --- ways from here -----------------------------------------------------------------------------------------------
 

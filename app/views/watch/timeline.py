@@ -28,10 +28,10 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QWidget
 
+from ...base.formatting import MINUS
 from ...sensors.channel import Channel
 from ...sensors.clock import HostClock
 from ...sensors.gpu import GpuInfo
-from ..plots.figures import MINUS
 from ..shared import theme
 from ..shared.panel import Part
 from ..shared.widgets import vbox
@@ -75,7 +75,7 @@ class TimelineLanes(LaneView):
         self.marks: Sequence[Mark] = board.marks
         self.spans: dict[str, Span | None] = dict.fromkeys(SPANS)
         self.active = SPANS[0]
-        self.place_ns = board.trace.first_ns
+        self.place_ns = 0
         self._began_s = board.facts.began_s
         self.window_of_time = TimeWindow(longest_s=self._end_ns / 1e9 + SHORTEST_S)
         self.add_overlay(self._paint_over)

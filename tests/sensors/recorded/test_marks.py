@@ -91,6 +91,8 @@ def test_the_command_reaches_a_recording_of_another_process(tmp_path: Path, caps
     )
     try:
         wait_for(lambda: main(["mark", "phase", "two"]) == 0)
+        wait_for(lambda: path.with_name("r.wrec.part").stat().st_size > 100_000)
+        time.sleep(2.0)  # of recording: it holds some readings
     finally:
         process.terminate()
         process.wait(60)
