@@ -402,20 +402,18 @@ class PowerSource:
         time_ns, power_w : array, shape (n,)
             Time stamps of samples, or when the sensor was read, ns, rising; the powers, W, NaN does not count.
         """
-        time_ns, power_w = time_ns[np.isfinite(power_w)], power_w[np.isfinite(power_w)]
-        before_ns, seen_ns = time_ns, time_ns
+        before_ns = seen_ns = time_ns = time_ns[np.isfinite(power_w)]
+        power_w = power_w[np.isfinite(power_w)]
         if not self.sensor.buffered and len(time_ns):
             self._found_w = float(power_w[0])
             changed = np.diff(power_w, prepend=np.nan) != 0
             changed_ns = np.maximum.accumulate(np.where(changed, time_ns, time_ns[0]))
-            repeats = (time_ns - changed_ns) // self._refresh_ns
-            new = changed | (np.diff(repeats, prepend=0) > 0)
+            new = changed | (np.diff((time_ns - changed_ns) // self._refresh_ns, prepend=0) > 0)
             new[0] = False
             before_ns = np.maximum(np.roll(time_ns, 1), time_ns - self._refresh_ns)[new]
             seen_ns, power_w = time_ns[new], power_w[new]
-        self._before_ns.frombytes(before_ns.astype(np.int64).tobytes())
-        self._seen_ns.frombytes(seen_ns.astype(np.int64).tobytes())
-        self._power_w.frombytes(power_w.astype(np.float64).tobytes())
+        for kept, new in ((self._before_ns, before_ns), (self._seen_ns, seen_ns), (self._power_w, power_w)):
+            kept.frombytes(new.tobytes())
 
     def edge(self, time_ns: int) -> None:
         """Note that a load began or ended.
