@@ -6,6 +6,7 @@ import math
 import os
 import shutil
 import threading
+import time
 from pathlib import Path
 from typing import Final
 
@@ -116,6 +117,7 @@ class LogWindow(QDialog, Ending):
         self.step.editingFinished.connect(self._step_written)
         self._progressed.connect(self._show_progress)
         theme.notifier().changed.connect(self._sum_again)
+        self._apart_ms = _LOOK_MS
         self._timer = timer(self, self._look, _LOOK_MS)
 
     def _lay_out(self) -> None:
@@ -260,9 +262,14 @@ class LogWindow(QDialog, Ending):
         def job(stop: threading.Event) -> Timelines | str | None:
             if not log.grown:
                 return None
-            if not is_columns(log.path):
+            finished = log.path.suffix == ".part" and not log.path.exists()
+            path = log.path.with_suffix("") if finished else log.path
+            if not is_columns(path):
                 return f"{log.path.name} has changed since it was read: open it again to see the rest."
-            return open_timelines(log.path, None, lambda _: None, stop)
+            begun = time.monotonic()
+            found = open_timelines(path, None, lambda _: None, stop)
+            self._apart_ms = max(_LOOK_MS, round(10_000 * (time.monotonic() - begun)))  # a tenth of the time at most
+            return found
 
         self._follow.run(job)
 
@@ -272,8 +279,10 @@ class LogWindow(QDialog, Ending):
             self._say(found)
             self._timer.stop()
         elif found is not None and self.log is not None and self.timeline is not None:
-            self.log = found
+            self.log, self._path = found, found.path
+            self.named.setText(found.path.name)
             self.timeline.show_recording(found.boards[0])
+            self._timer.setInterval(self._apart_ms)
 
     # --- spans --------------------------------------------------------------------------------------------------------
 

@@ -246,6 +246,8 @@ def test_a_file_that_is_being_recorded_is_followed_and_takes_marks(
     assert lanes.bounds == (0, lanes.end_ns)
     assert lanes.span == (S, 2 * S)
     writer.close()
+    qtbot.waitUntil(lambda: window.named.text() == "r.wrec", timeout=LIMIT_MS)
+    assert lanes.span == (S, 2 * S)
     second = LogWindow()
     qtbot.addWidget(second)
     second.show()
