@@ -80,7 +80,7 @@ os._exit(0)
 _CONVERT = """
 import resource, sys, threading, time
 from pathlib import Path
-from app.sensors.recorded.converted import open_timelines
+from app.sensors.timeline.converted import open_timelines
 began = time.process_time()
 open_timelines(Path(sys.argv[1]), None, lambda share: None, threading.Event())
 print(time.process_time() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)

@@ -258,9 +258,10 @@ class ColumnsWriter(Writer):
 
 
 def is_columns(path: Path) -> bool:
-    """Whether a file is a recording in the columnar form."""
-    with suppress(OSError), path.open("rb") as file:
-        return os.path.isfile(path) and _is_header(file.read(_STEP))
+    """Whether a file is a recording in the columnar form; no pipe is, which could be read only once."""
+    if os.path.isfile(path):
+        with suppress(OSError), path.open("rb") as file:
+            return _is_header(file.read(_STEP))
     return False
 
 
