@@ -1,7 +1,8 @@
 """Wattridge: what a GPU draws while it works, and where it does the most work per joule.
 
-`measure` a block of code, `tune` any function, `tune_kernel` and `run_kernel` a CUDA kernel. What cannot be used raises
-`InputError`, whatever else fails a `WattridgeError`. `wattridge.triton`, `.helion` and `.observers` are modules.
+`measure` a block of code, `mark` an instant of the recordings that run, `tune` any function, `tune_kernel` and
+`run_kernel` a CUDA kernel. What cannot be used raises `InputError`, whatever else fails a `WattridgeError`.
+`wattridge.triton`, `.helion` and `.observers` are modules.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from .scripting.kernel_tuner import run_kernel as run_kernel
     from .scripting.kernel_tuner import tune_kernel as tune_kernel
     from .scripting.measuring import measure as measure
+    from .sensors.recorded.marks import mark as mark
 
 __version__ = "0.1.0"
 
@@ -27,6 +29,7 @@ _PUBLIC = {  # name -> the module that has it
     "InputError": "base.errors",
     "PermissionRefused": "base.errors",
     "WattridgeError": "base.errors",
+    "mark": "sensors.recorded.marks",
     "measure": "scripting.measuring",
     "run_kernel": "scripting.kernel_tuner",
     "tunable": "scripting.callables",

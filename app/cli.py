@@ -174,6 +174,7 @@ _GROUPS: Final = {
     "Watch boards": {
         "gpus": ("watch", "the boards that answer, and what they report"),
         "monitor": ("watch", "watch a board for a while without a window"),
+        "mark": ("watch", "set a named mark now in every recording that is running"),
         "idle": ("idle", "what a board draws while nothing works on it, and what a year of that costs"),
         "meters": ("meters", "the power meters that are here, and what they report"),
         "twin": ("watch", "a simulated board: with --truth what its sensors hide"),

@@ -85,7 +85,7 @@ _GZIP_MAGIC = b"\x1f\x8b"
 # a dotted key in TOML of more than 16 parts: parsing it takes the square of their number in time and memory
 _DEEP_KEY = re.compile(r"""(?:(?<![\w\\-])(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){16}""")
 # endings that title_of leaves out
-_FORMATS = frozenset(("csv", "gz", "json", "jsonl", "ndjson", "parquet", "part", "tsv", "txt", "log", "toml"))
+_FORMATS = frozenset(("csv", "gz", "json", "jsonl", "ndjson", "parquet", "part", "tsv", "txt", "log", "toml", "wrec"))
 
 
 def read_text(path: Path, maximum_bytes: int = MAXIMUM_BYTES) -> str:

@@ -27,6 +27,8 @@ _FOLDERS: Final = (
         "energy-models",
         "operators",
         "pool",
+        "recording-now",
+        "timelines",
         "wattridge-running",
     ),
 )

@@ -37,6 +37,11 @@ class Files(TypedDict):
     files: list[str]
 
 
+class Marked(TypedDict):
+    text: str
+    recordings: list[str]
+
+
 class FilesOfSession(Files):
     session: int | None
 
@@ -426,6 +431,7 @@ DOCUMENTS: Final[Mapping[str, tuple[str, Any]]] = {
     ),
     "idle": ("What a board draws while nothing runs on it", IdleDocument),
     "install-desktop": ("The files of the menu entry", DesktopEntry),
+    "mark": ("The recordings in which a mark was set", Marked),
     "measure": ("Time, energy and power of a program", ProgramEnergy),
     "meters": (
         "The power meters that are here; with --meter what each reports",

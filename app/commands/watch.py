@@ -267,7 +267,9 @@ def monitor_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--openmetrics", metavar="[HOST]:PORT", help="serve every figure for Prometheus until Ctrl+C (loopback)"
     )
-    parser.add_argument("--record", metavar="FILE", help="keep a recording that --gpu recorded:FILE replays")
+    parser.add_argument(
+        "--record", metavar="FILE", help="keep a recording: .wrec, which opens at once, else gzipped CSV"
+    )
     parser.add_argument(
         "--loop", action="store_true", help="begin a recording again at its end, until the time is over"
     )
@@ -294,6 +296,7 @@ def monitor(arguments: Namespace) -> int:
     if isinstance(gpu, RecordedGpu) and arguments.duration > gpu.length_s:
         words = f"the recording holds {gpu.length_s:.1f} s"
         say(f"{words}, which are repeated" if arguments.loop else f"{words} and ends there; --loop begins it again")
+        gpu.loops = arguments.loop
         if not arguments.loop:
             arguments.duration = gpu.length_s + arguments.interval  # with its last reading
     faults: list[str] = []
@@ -440,6 +443,28 @@ def _print_monitor(document: dict[str, Any], gpu: Gpu) -> None:
         say(line)
     for file in document.get("files", ()):
         show(f"written: {file}")
+
+
+def mark_arguments(parser: ArgumentParser) -> None:
+    """Declare the options of `wattridge mark`."""
+    parser.add_argument("text", metavar="TEXT", nargs="+", help="the name of the mark, one line")
+
+
+def mark(arguments: Namespace) -> int:
+    """Set a mark now in every recording that this user has running, by a command or in a window."""
+    from ..base.paths import data_folder
+    from ..sensors.recorded.marks import mark as set_mark
+
+    text = " ".join(arguments.text)
+    recordings = [str(path) for path in set_mark(text)]
+    if not recordings:
+        remedy = "start one with `wattridge monitor --record FILE`, or by Record in the window"
+        raise WattridgeError("no recording is running", str(data_folder()), remedy)
+    if arguments.json:
+        print_json({"text": text, "recordings": recordings})
+    else:
+        show(*(f"marked '{text}' in {recording}" for recording in recordings))
+    return 0
 
 
 def twin_arguments(parser: ArgumentParser) -> None:

@@ -21,6 +21,7 @@ from app.base.paths import resources
 from app.cli import _COMMANDS, main
 from app.commands.documents import DOCUMENTS
 from app.commands.schema import WITHOUT, schema_of
+from app.sensors.recorded.marks import MarkInbox
 
 EXAMPLE = str(resources() / "examples" / "gemm.toml")
 RECORDINGS = resources() / "recordings"
@@ -58,6 +59,7 @@ CALLS: tuple[tuple[str, ...], ...] = (
     ("gpus",),
     ("monitor", *A100, "--duration", "1", "--out", "{}/readings.csv"),
     ("monitor", "--gpu", "recorded:h200-sgemm", "--speed", "inf", "--duration", "1"),
+    ("mark", "second epoch"),
     ("measure", "--gpu", "simulated:a100", "--", sys.executable, "-I", "-S", "-c", ""),
     ("measure", "--gpu", "recorded:h200-sgemm", "--repeats", "2", "--", sys.executable, "-I", "-S", "-c", ""),
     ("meters", "--gpu", "simulated:a100"),
@@ -134,7 +136,9 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[tuple[s
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("WATTRIDGE_DATA", str(folder / "data"))
         environment.setenv("XDG_DATA_HOME", str(folder / "desktop"))
+        inbox = MarkInbox(folder / "run.wrec")  # of a recording that runs, for `mark`
         yield {call: _printed(tuple(word.replace("{}", str(folder)) for word in call)) for call in CALLS}
+        inbox.close()
 
 
 @pytest.mark.parametrize("call", CALLS, ids=_name)

@@ -12,6 +12,7 @@ from pathlib import Path
 from ...base.errors import InputError
 from ...base.files import text_chunks
 from ...base.text import json_or_none
+from ...sensors.recorded.columns import is_columns
 from ...sensors.recorded.logs.read import is_log
 
 _NUMBER = r"\d+(?:\.\d+)?"
@@ -51,12 +52,14 @@ _BEGINNING = 65536  # characters
 
 def first_character(path: Path) -> str:
     """The first character that is no space, of which '{' begins JSON; '' if there is none. Raises InputError."""
+    if is_columns(path):
+        return "{"
     return next((begun[0] for chunk in text_chunks(path) if (begun := chunk.lstrip())), "")
 
 
 def is_trace(path: Path) -> bool:
     """Whether the file is a recording of a board's channels, as `monitor --record` writes it. Raises InputError."""
-    return _TRACE in _beginning(path).split("\n", 1)[0]
+    return is_columns(path) or _TRACE in _beginning(path).split("\n", 1)[0]
 
 
 def is_json_lines(path: Path) -> bool:
@@ -78,10 +81,10 @@ def refused_gpu_benches(path: Path) -> InputError:
 
 def other_kind(path: Path) -> InputError | None:
     """The error for a known file that holds no configurations; None for any other one. Raises InputError."""
-    where = str(path)
-    beginning = _beginning(path)
     if is_trace(path):
         return refused_trace(path)
+    where = str(path)
+    beginning = _beginning(path)
     if is_gpu_benches(beginning):
         return refused_gpu_benches(path)
     if is_log(path):

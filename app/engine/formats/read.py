@@ -56,6 +56,8 @@ def read_recording(path: Path | str, columns: TableColumns | None = None) -> Rec
     begun = first_character(path)
     if not begun:
         raise InputError("the file is empty", str(path), "let the tuning run measure something first")
+    if is_trace(path):
+        raise refused_trace(path)
     if begun not in "{[":
         if is_session(path):
             return read_csv(path)
@@ -63,8 +65,6 @@ def read_recording(path: Path | str, columns: TableColumns | None = None) -> Rec
         if other is not None:
             raise other
         return read_table(path, columns)
-    if is_trace(path):
-        raise refused_trace(path)
     if (begun == "{" and is_json_lines(path)) or (begun == "[" and columns is not None):
         return read_table(path, columns)
     scan = _Scan(path, None, is_list=begun == "[")
@@ -75,7 +75,7 @@ def read_recording(path: Path | str, columns: TableColumns | None = None) -> Rec
 
 def is_recording(path: Path) -> bool:
     """Whether the file looks like one: JSON, or a session that this program wrote as CSV. Raises InputError."""
-    return (first_character(path) in ("{", "[") and not is_trace(path)) or is_session(path)
+    return not is_trace(path) and (first_character(path) in ("{", "[") or is_session(path))
 
 
 def is_table_by_name(path: Path) -> bool:

@@ -394,6 +394,27 @@ class PowerSource:
                 self._repeats_ns = max(self._repeats_ns + self._refresh_ns, time_ns)
         self._polled = time_ns, power_w
 
+    def add_recorded(self, time_ns: npt.NDArray[np.int64], power_w: Floats) -> None:
+        """Take in at once what was recorded, as `add_samples` or `poll` would, but for `drawn_lately_w`.
+
+        Parameters
+        ----------
+        time_ns, power_w : array, shape (n,)
+            Time stamps of samples, or when the sensor was read, ns, rising; the powers, W, NaN does not count.
+        """
+        before_ns = seen_ns = time_ns = time_ns[np.isfinite(power_w)]
+        power_w = power_w[np.isfinite(power_w)]
+        if not self.sensor.buffered and len(time_ns):
+            self._found_w = float(power_w[0])
+            changed = np.diff(power_w, prepend=np.nan) != 0
+            changed_ns = np.maximum.accumulate(np.where(changed, time_ns, time_ns[0]))
+            new = changed | (np.diff((time_ns - changed_ns) // self._refresh_ns, prepend=0) > 0)
+            new[0] = False
+            before_ns = np.maximum(np.roll(time_ns, 1), time_ns - self._refresh_ns)[new]
+            seen_ns, power_w = time_ns[new], power_w[new]
+        for kept, new in ((self._before_ns, before_ns), (self._seen_ns, seen_ns), (self._power_w, power_w)):
+            kept.frombytes(new.tobytes())
+
     def edge(self, time_ns: int) -> None:
         """Note that a load began or ended.
 

@@ -1,4 +1,4 @@
-"""`RecordedGpu`: a recording replayed in a loop, through the same seam as a live board. It says 'recorded'.
+"""`RecordedGpu`: a recording replayed, once or in a loop, through the same seam as a live board. It says 'recorded'.
 
 Opening what `recorded:FILE` names: a recording of this program, or a log of another tool, by its content.
 """
@@ -30,11 +30,12 @@ _BUFFER_NS = 2_400_000_000  # what the driver's buffer holds: 119 samples of 20 
 class RecordedGpu:
     """Replays from the moment it is opened. A reading carries the time at which it was recorded, moved to this clock.
 
-    Between the end and the next round nothing new is reported: a gap of two seconds or more shows where it loops. The
-    energy counter keeps counting from round to round.
+    It ends with the recording, and its last reading stays, or `loops`: between the end and the next round nothing new
+    is reported, and a gap of two seconds or more shows where it does; the energy counter keeps counting.
     """
 
-    def __init__(self, recording: Recording, *, clock: Clock | None = None) -> None:
+    def __init__(self, recording: Recording, *, clock: Clock | None = None, loops: bool = False) -> None:
+        self.loops = loops
         self.clock: Clock = clock or HostClock()
         held = {described.name: described for described in recording.channels}
         self.channels = tuple(held.get(name) or channel(name, _NOT_HELD) for name in CHANNELS)
@@ -68,9 +69,17 @@ class RecordedGpu:
             finite = counter[~np.isnan(counter)]
             self._energy_a_round = float(finite[-1] - finite[0]) if len(finite) else 0.0
 
+    def play_again(self) -> None:
+        """Begin again, where the recording has ended."""
+        now_ns = self.clock.now_ns()
+        if not self.loops and now_ns - self._origin_ns > self._period_ns:
+            self._origin_ns = now_ns - int(self._times[0])
+
     def read(self) -> Reading:
-        """The newest reading that was recorded up to now, at its own time; between two rounds the last one again."""
-        rounds, since_ns = divmod(self.clock.now_ns() - self._origin_ns, self._period_ns)
+        """The newest reading that was recorded up to now, at its own time; after the end the last one again."""
+        since_ns, rounds = self.clock.now_ns() - self._origin_ns, 0
+        if self.loops:
+            rounds, since_ns = divmod(since_ns, self._period_ns)
         row = int(np.searchsorted(self._times, since_ns, side="right")) - 1
         if row < 0:  # before the first reading of a later round
             rounds, row = rounds - 1, len(self._times) - 1
@@ -88,7 +97,7 @@ class RecordedGpu:
             raise NotSupported("the recording holds no samples of a driver's buffer")
         now_ns = self.clock.now_ns()
         oldest_ns = max(since_ns, now_ns - _BUFFER_NS)
-        latest = (now_ns - self._origin_ns) // self._period_ns
+        latest = (now_ns - self._origin_ns) // self._period_ns if self.loops else 0
         power_samples: list[PowerSample] = []
         for rounds in range(max(0, latest - 1), latest + 1):
             start_ns = self._origin_ns + rounds * self._period_ns

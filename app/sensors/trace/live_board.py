@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from ...base.errors import WattridgeError
 from ..gpu import Gpu
 from .alarms import Alarm, AlarmKind, AlarmRules, AlarmWatch
 from .sampler import Sampler, SensorEvent
 from .trace import Trace
 
 if TYPE_CHECKING:
-    from ..recorded.recording import RecordingWriter
+    from ..recorded.writer import Writer
 
 KEPT_S: Final = 8 * 3600.0
 
@@ -49,17 +51,20 @@ class LiveBoard:
         self.sampler = Sampler(
             gpu, self.trace, interval_s=interval_s, on_event=on_event, backlog_s=backlog_s, duration_s=duration_s
         )
-        self.recording: RecordingWriter | None = None  # the newest one, which may be finished
+        self.recording: Writer | None = None  # the newest one, which may be finished
         if record_to is not None:
             self.record(record_to)
         self._alarms = AlarmWatch(self.trace)
         self.sampler.start()
 
-    def record(self, path: Path) -> RecordingWriter:
-        """Write what is read from now on to a file. Raises InputError if it cannot be written."""
-        from ..recorded.recording import RecordingWriter  # imported late: few record
+    def record(self, path: Path) -> Writer:
+        """Write what is read from now on to a file, columnar where its name ends in .wrec. Raises InputError."""
+        from ..recorded.marks import MarkInbox  # imported late: few record
+        from ..recorded.recording import new_recording
 
-        self.recording = RecordingWriter(path, self.gpu)
+        self.recording = new_recording(path, self.gpu)
+        with suppress(OSError, WattridgeError):  # without a data folder no other program can set a mark
+            self.recording.inbox = MarkInbox(path)
         self.sampler.record(self.recording)
         return self.recording
 

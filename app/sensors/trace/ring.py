@@ -20,10 +20,10 @@ Floats = npt.NDArray[np.float32]
 Times = npt.NDArray[np.int64]
 Result = TypeVar("Result")
 
-_FACTOR = 16  # rows per block, blocks per larger block
-_LEVELS = 3
-_TOP = _FACTOR**_LEVELS  # the ring's length is a multiple of the largest block, so blocks never straddle its end
-_SUMMED = _FACTOR**2  # rows per block of sums
+FACTOR = 16  # rows per block, blocks per larger block
+LEVELS = 3
+TOP = FACTOR**LEVELS  # the ring's length is a multiple of the largest block, so blocks never straddle its end
+SUMMED = FACTOR**2  # rows per block of sums
 _KEPT_GAPS = 1000
 _ATTEMPTS = 3  # reads without holding up the writer
 
@@ -54,17 +54,17 @@ class Ring:
         self.count = 0
         self._appending = threading.RLock()  # held by the writer for each row
         self._shown = max(1, rows)
-        self.length = (-(-self._shown // _TOP) + 1) * _TOP
+        self.length = (-(-self._shown // TOP) + 1) * TOP
         self._time: Times = np.zeros(self.length, np.int64)
         self._value: Floats = np.zeros((self.length, columns), np.float32)
         self._low: list[Floats] = []
         self._high: list[Floats] = []
-        for level in range(1, _LEVELS + 1):
-            self._low.append(np.zeros((columns, self.length // _FACTOR**level), np.float32))
-            self._high.append(np.zeros((columns, self.length // _FACTOR**level), np.float32))
-        self._integral = np.zeros((columns, self.length // _SUMMED))
-        self._covered_s = np.zeros((columns, self.length // _SUMMED))
-        self._known = np.zeros((columns, self.length // _SUMMED), np.int16)
+        for level in range(1, LEVELS + 1):
+            self._low.append(np.zeros((columns, self.length // FACTOR**level), np.float32))
+            self._high.append(np.zeros((columns, self.length // FACTOR**level), np.float32))
+        self._integral = np.zeros((columns, self.length // SUMMED))
+        self._covered_s = np.zeros((columns, self.length // SUMMED))
+        self._known = np.zeros((columns, self.length // SUMMED), np.int16)
 
     # --- the one writer -----------------------------------------------------------------------------------------------
 
@@ -84,12 +84,12 @@ class Ring:
         slot = row % self.length
         self._time[slot] = time_ns
         self._value[slot] = values
-        if (row + 1) % _FACTOR == 0:
+        if (row + 1) % FACTOR == 0:
             self._summarise(row + 1)
-        if (row + 1) % _SUMMED == 0:
-            block = (row % self.length) // _SUMMED
+        if (row + 1) % SUMMED == 0:
+            block = (row % self.length) // SUMMED
             self._integral[:, block], self._covered_s[:, block], self._known[:, block] = self._add_up(
-                row + 1 - _SUMMED, row + 1
+                row + 1 - SUMMED, row + 1
             )
         self.count = row + 1
         return True
@@ -97,21 +97,21 @@ class Ring:
     def _summarise(self, count: int) -> None:
         """Fill the blocks that end at row `count`. NaN counts only where a whole block is NaN."""
         end = (count - 1) % self.length + 1
-        block = self._value[end - _FACTOR : end]
+        block = self._value[end - FACTOR : end]
         low, high = np.fmin.reduce(block, axis=0), np.fmax.reduce(block, axis=0)
-        for level in range(_LEVELS):
-            end //= _FACTOR
+        for level in range(LEVELS):
+            end //= FACTOR
             self._low[level][:, end - 1] = low
             self._high[level][:, end - 1] = high
-            if end % _FACTOR:
+            if end % FACTOR:
                 return
-            if level + 1 < _LEVELS:
-                low = np.fmin.reduce(self._low[level][:, end - _FACTOR : end], axis=1)
-                high = np.fmax.reduce(self._high[level][:, end - _FACTOR : end], axis=1)
+            if level + 1 < LEVELS:
+                low = np.fmin.reduce(self._low[level][:, end - FACTOR : end], axis=1)
+                high = np.fmax.reduce(self._high[level][:, end - FACTOR : end], axis=1)
 
     def _add_up(self, start: int, stop: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
         """Integral, seconds covered and known values of rows [start, stop), per column."""
-        values = self.take(self._value, start, stop).astype(np.float64)
+        values = self.part(range(self.columns), start, stop).T.astype(np.float64)
         time_ns = self.times(max(start - 1, 0), stop)
         apart_ns = np.diff(time_ns, prepend=time_ns[:1]) if start == 0 else np.diff(time_ns)
         seconds = np.where(apart_ns > self.gap_ns, 0, apart_ns) * 1e-9
@@ -183,6 +183,10 @@ class Ring:
         """One column of rows [start, stop): a copy."""
         return self.take(self._value[:, column], start, stop)
 
+    def part(self, columns: Sequence[int], start: int, stop: int) -> Floats:
+        """Some columns of rows [start, stop): a copy of shape (columns, rows)."""
+        return self.take(self._value, start, stop)[:, list(columns)].T
+
     def row(self, row: int) -> Floats:
         """All columns of one row: a copy."""
         values: Floats = self._value[row % self.length].copy()
@@ -214,7 +218,7 @@ class Ring:
         self, out: Summary, column: int, row: int, t0_ns: int, t1_ns: int, *, covers: bool, inside: bool
     ) -> None:
         """One row, as far as the time it covers lies in the span: none for the oldest one."""
-        value = float(self._value[row % self.length, column])
+        value = float(self.row(row)[column])
         if math.isnan(value):
             return
         seconds = 0.0
@@ -231,10 +235,10 @@ class Ring:
 
     def _add_rows(self, out: Summary, column: int, start: int, stop: int) -> None:
         """Rows [start, stop), each with all the time it covers: whole blocks by their sums, the rest one by one."""
-        inner, outer = -(-start // _SUMMED) * _SUMMED, stop // _SUMMED * _SUMMED
+        inner, outer = -(-start // SUMMED) * SUMMED, stop // SUMMED * SUMMED
         if inner < outer:
-            blocks, slots = (outer - inner) // _SUMMED, self.length // _SUMMED
-            places = np.arange(inner // _SUMMED, inner // _SUMMED + blocks) % slots
+            blocks, slots = (outer - inner) // SUMMED, self.length // SUMMED
+            places = np.arange(inner // SUMMED, inner // SUMMED + blocks) % slots
             out.integral += float(self._integral[column, places].sum())
             out.covered_s += float(self._covered_s[column, places].sum())
             out.rows += int(self._known[column, places].sum())
@@ -261,13 +265,12 @@ class Ring:
         rows = stop - start
         picked = list(columns)
         if rows <= max_points:
-            values = self.take(self._value, start, stop)[:, picked].T
-            return self.times(start, stop), np.ascontiguousarray(values)
+            return self.times(start, stop), np.ascontiguousarray(self.part(picked, start, stop))
         width = -(-rows // max(1, max_points // 2 - 2))
         level = 0
-        while level < _LEVELS and _FACTOR ** (level + 1) <= width:
+        while level < LEVELS and FACTOR ** (level + 1) <= width:
             level += 1
-        unit = _FACTOR**level
+        unit = FACTOR**level
         width = -(-width // unit) * unit
         inner, outer = -(-start // width) * width, stop // width * width
         lows: list[Floats] = []
@@ -287,9 +290,9 @@ class Ring:
         return self._time[slots], out
 
     def _reduce_rows(self, start: int, stop: int, picked: list[int], lows: list[Floats], highs: list[Floats]) -> None:
-        block = self.take(self._value, start, stop)[:, picked]
-        lows.append(np.fmin.reduce(block, axis=0)[:, None])
-        highs.append(np.fmax.reduce(block, axis=0)[:, None])
+        block = self.part(picked, start, stop)
+        lows.append(np.fmin.reduce(block, axis=1)[:, None])
+        highs.append(np.fmax.reduce(block, axis=1)[:, None])
 
     def _reduce_blocks(
         self, level: int, start: int, stop: int, per: int, picked: list[int], lows: list[Floats], highs: list[Floats]
@@ -298,11 +301,11 @@ class Ring:
         if stop <= start:
             return
         if level == 0:
-            rows = self.take(self._value, start, stop)[:, picked].T.reshape(len(picked), -1, per)
+            rows = self.part(picked, start, stop).reshape(len(picked), -1, per)
             lows.append(np.fmin.reduce(rows, axis=2))
             highs.append(np.fmax.reduce(rows, axis=2))
             return
-        unit = _FACTOR**level
+        unit = FACTOR**level
         blocks = self.length // unit
         slot, size = start // unit % blocks, (stop - start) // unit
         for source, target, reduce in (

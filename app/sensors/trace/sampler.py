@@ -13,7 +13,7 @@ from ..gpu import Gpu, GpuLost, NotSupported, SensorError, StreamsReadings
 from .trace import Trace
 
 if TYPE_CHECKING:
-    from ..recorded.recording import RecordingWriter
+    from ..recorded.writer import Writer
 
 _DRAIN_S = 0.1  # new entries appear in the driver's buffer about this often
 _CHECK_S = 1.0  # how often channels are checked for values
@@ -54,7 +54,7 @@ class Sampler:
         *,
         interval_s: float = 0.02,
         on_event: Callable[[SensorEvent], None] | None = None,
-        recorder: RecordingWriter | None = None,
+        recorder: Writer | None = None,
         backlog_s: float = 0.0,
         duration_s: float = math.inf,
     ) -> None:
@@ -107,7 +107,7 @@ class Sampler:
         if self._thread.ident is not None:
             self._thread.join(timeout_s)
 
-    def record(self, recorder: RecordingWriter | None) -> None:
+    def record(self, recorder: Writer | None) -> None:
         """Write what is read from now on to a recording, None: to none. The one before is not written to afterwards.
 
         Waits for a write under way.
@@ -210,7 +210,7 @@ class Sampler:
         self.trace.append_power_samples(samples)
         self._record(lambda recorder: recorder.write_power_samples(samples))
 
-    def _record(self, write: Callable[[RecordingWriter], None]) -> None:
+    def _record(self, write: Callable[[Writer], None]) -> None:
         """Write to the recording, where there is one; it ends with the first error."""
         try:
             with self._recording:

@@ -291,6 +291,22 @@ class Trace:
                 out[channel.name] = self._rows.take(self._energy, start, stop)
         return out
 
+    def readings(self, name: str, t0_ns: int, t1_ns: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+        """One channel's readings of the span as they came: times in ns, values. Raises KeyError for an unknown name."""
+        rows, column = self._rows, self._column[name]
+
+        def read() -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+            start, stop = rows.between(t0_ns, t1_ns)
+            return rows.times(start, stop), rows.column(column, start, stop)
+
+        return rows.consistent(read)
+
+    def next_event_ns(self, time_ns: int, *, before: bool = False) -> int | None:
+        """The next time at which the event reasons change, or the one before; None if there is none."""
+        changes = self._changes
+        row = changes.before(time_ns, inclusive=not before) - before
+        return int(changes.times(row, row + 1)[0]) if changes.first <= row < changes.count else None
+
     def power_samples(self, t0_ns: int, t1_ns: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
         """The driver's power samples of the span as they came: times in ns, power in W."""
 

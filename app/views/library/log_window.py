@@ -1,171 +1,74 @@
-"""`LogWindow`: a log of power over time: its trace, the energy of any span, and what its sampling resolves.
-
-`LogPlot`: the powers of a recording over time, with the span that is looked at.
-"""
+"""`LogWindow`: a recording, or a log of power, as a timeline: marks, clock events, and two spans side by side."""
 
 from __future__ import annotations
 
+import math
+import os
+import shutil
+import threading
+import time
 from pathlib import Path
+from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-import pyqtgraph as pg
-from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
-from PySide6.QtGui import QCloseEvent, QColor
-from PySide6.QtWidgets import QComboBox, QDialog, QSplitter, QTextBrowser, QWidget
+from PySide6.QtCore import QPoint, QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtGui import QCloseEvent
+from PySide6.QtWidgets import (
+    QComboBox,
+    QDialog,
+    QLineEdit,
+    QMenu,
+    QProgressBar,
+    QRadioButton,
+    QSplitter,
+    QTextBrowser,
+    QWidget,
+)
 
-from ...engine.analysis.recorded_energy import RecordedEnergy, describe_energy, recorded_energy
-from ...sensors.channel import CHANNELS, POWER_SAMPLES
-from ...sensors.recorded.gpu import read_any
-from ...sensors.recorded.logs.read import Log
-from ...sensors.recorded.recording import Recording
+from ...base.errors import WattridgeError
+from ...base.formatting import number
+from ...engine.analysis.recorded_energy import describe_energy, recorded_energy
+from ...engine.metering.confidence import Interval
+from ...engine.metering.recorded_spans import SpanFigures, span_difference, span_figures
+from ...engine.results.description import Description, Listing
+from ...sensors.recorded.columns import SUFFIX, is_columns
+from ...sensors.recorded.header import Mark
+from ...sensors.timeline.converted import Timelines, add_mark, open_timelines
+from ...sensors.timeline.stored import Stored, read_part
 from ..plots.descriptions import rich_text
-from ..plots.plot import Box
 from ..shared import theme
 from ..shared.label import PlainLabel
 from ..shared.panel import Ending
-from ..shared.tasks import LatestTask
-from ..shared.widgets import NumberBox, button, hbox, vbox
+from ..shared.tasks import LatestTask, TaskQueue
+from ..shared.turns import timer
+from ..shared.widgets import NumberBox, button, hbox, save_file, vbox
+from ..watch.monitor_panel import LanesMenu
+from ..watch.timeline import SPANS, Timeline
 
-Floats = npt.NDArray[np.float64]
-
-_POWERS = ("power_instant_w", "power_average_w", "memory_power_w")
-_BLOCKS = 1500  # of which the least and the largest value are drawn
-_GAP_STEPS = 5.0
-
-
-class LogPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
-    """Draws at most a few thousand points, whatever the recording holds and however far the user zooms."""
-
-    span_changed = Signal(float, float)  # s, by the user's hand
-
-    def __init__(self) -> None:
-        super().__init__(viewBox=Box(enableMenu=True))
-        self._series: dict[str, tuple[Floats, Floats]] = {}
-        self._curves: dict[str, pg.PlotDataItem] = {}
-        self.setMinimumHeight(120)
-        self.setLabel("left", "Power (W)")
-        self.setLabel("bottom", "Time (s)")
-        self.getAxis("left").enableAutoSIPrefix(False)
-        self.getAxis("bottom").enableAutoSIPrefix(False)
-        self.setAccessibleName("Power over time")
-        self.region = pg.LinearRegionItem()
-        self.region.setZValue(10)
-        self.region.sigRegionChangeFinished.connect(self._moved)
-        self.plotItem.sigXRangeChanged.connect(self._draw)
-        theme.follow(self._recolour)
-
-    def show_recording(self, recording: Recording) -> None:
-        """Draw a recording; the span is the whole of it."""
-        for curve in self._curves.values():
-            self.removeItem(curve)
-        self._series, self._curves = _powers_of(recording), {}
-        for name in self._series:
-            self._curves[name] = self.plot([], [], connect="finite")
-        self._recolour()
-        end_s = float(recording.time_ns[-1] - recording.time_ns[0]) / 1e9
-        self.show_span(0.0, end_s)
-        if self.region.scene() is None:
-            self.addItem(self.region, ignoreBounds=True)
-        self.region.setBounds((0.0, end_s))
-        self.setXRange(0.0, end_s, padding=0.01)
-        self._draw()
-        self.enableAutoRange(axis="y")
-
-    def show_span(self, start_s: float, end_s: float) -> None:
-        """Move the span, which is not reported."""
-        self.region.blockSignals(True)
-        self.region.setRegion((start_s, end_s))
-        self.region.blockSignals(False)
-
-    @property
-    def legend(self) -> str:
-        """What its lines are, as rich text."""
-        labels = (POWER_SAMPLES.label if n == POWER_SAMPLES.name else CHANNELS[n].label for n in self._series)
-        named = zip(_lines(), labels, strict=False)
-        return " &nbsp; ".join(f"<span style='color:{colour}'>━━</span>&nbsp;{label}" for colour, label in named)
-
-    @Slot()
-    def _moved(self) -> None:
-        self.span_changed.emit(*self.region.getRegion())
-
-    @Slot()
-    def _draw(self, *_: object) -> None:
-        low, high = self.plotItem.viewRange()[0]
-        for name, (times_s, values) in self._series.items():
-            self._curves[name].setData(*thinned(times_s, values, low, high))
-
-    @Slot()
-    def _recolour(self) -> None:
-        colours = theme.colours()
-        self.setBackground(colours.base)
-        for curve, colour in zip(self._curves.values(), _lines(), strict=False):
-            curve.setPen(pg.mkPen(colour, width=1))
-        for side in ("left", "bottom"):
-            self.getAxis(side).setPen(colours.border)
-            self.getAxis(side).setTextPen(colours.text)
-        ground = QColor(colours.accent)
-        ground.setAlpha(40)
-        self.region.setBrush(ground)
-        for line in self.region.lines:
-            line.setPen(pg.mkPen(colours.accent, width=1, style=Qt.PenStyle.DashLine))
-
-
-def thinned(times_s: Floats, values: Floats, low: float, high: float) -> tuple[Floats, Floats]:
-    """The part between two times as points to draw: blocks become their least and their largest value, NaN in gaps."""
-    first = max(int(np.searchsorted(times_s, low, "left")) - 1, 0)
-    last = min(int(np.searchsorted(times_s, high, "right")) + 1, len(times_s))
-    times_s, values = times_s[first:last], values[first:last]
-    if len(values) < 2:
-        return times_s.copy(), values.copy()
-    usual_s = float(np.median(np.diff(times_s[:: 1 + len(times_s) // 10_000]))) if len(times_s) > 2 else np.inf
-    if len(values) > 4 * _BLOCKS:
-        edges = np.linspace(0, len(values), _BLOCKS, endpoint=False).astype(np.int64)
-        both = np.stack((np.minimum.reduceat(values, edges), np.maximum.reduceat(values, edges)), axis=1)
-        values, times_s = both.ravel(), np.repeat(times_s[edges], 2)
-        usual_s = float(np.median(np.diff(times_s[::2])))
-    gaps = np.flatnonzero(np.diff(times_s) > _GAP_STEPS * usual_s)
-    middles = (times_s[gaps] + times_s[gaps + 1]) / 2
-    return np.insert(times_s, gaps + 1, middles), np.insert(values, gaps + 1, np.nan)
-
-
-def _lines() -> tuple[str, ...]:
-    """The colours of the powers, in their order."""
-    colours = theme.colours()
-    return colours.orange, colours.blue, colours.green, colours.purple
-
-
-def _powers_of(recording: Recording) -> dict[str, tuple[Floats, Floats]]:
-    origin_ns = int(recording.time_ns[0])
-    result: dict[str, tuple[Floats, Floats]] = {}
-    if len(recording.sample_ns) > 1:
-        result[POWER_SAMPLES.name] = ((recording.sample_ns - origin_ns) / 1e9, recording.sample_w)
-    times_s = (recording.time_ns - origin_ns) / 1e9
-    for index, described in enumerate(recording.channels):
-        values = recording.values[:, index]
-        finite = np.isfinite(values) if described.name in _POWERS else np.zeros(0, np.bool_)
-        if finite.any():
-            result[described.name] = (times_s[finite], values[finite])
-    return result
-
-
-_LONGEST_S = 1e7
+_LONGEST_S: Final = 1e7
+_DESCRIBED: Final = 500_000  # readings, of which the sampling is described
+_LOOK_MS: Final = 2000  # between two looks at whether the file has grown
+_KINDS: Final = "Readings (*.csv);;Readings (*.json);;Recording (*.wrec)"
 
 
 class LogWindow(QDialog, Ending):
-    """Stays beside the main window; one log at a time, read and integrated off Qt's thread."""
+    """Stays beside the main window; one file at a time, read, converted and computed off Qt's thread."""
 
-    watch_asked = Signal(str)  # the selector of the board that is shown
+    watch_asked = Signal(str)  # the selector of the board that is shown: it is played
     fit_asked = Signal(object)  # Path of the log, for the frequency model
+
+    _progressed = Signal(float)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setWindowTitle("Log of power")
-        self.resize(980, 640)
-        self.log: Log | None = None
+        self.setWindowTitle("Recording")
+        self.resize(1100, 760)
+        self.log: Timelines | None = None
+        self.timeline: Timeline | None = None
         self._path = Path()
         self._read = LatestTask(self, self._show, self._failed)
         self._sum = LatestTask(self, self._summed, self._failed)
+        self._follow = LatestTask(self, self._grown)
+        self._work = TaskQueue(self, self._failed)
         self.named, self.message = PlainLabel(), PlainLabel(wrap=True)
         self.boards = QComboBox()
         self.boards.setAccessibleName("Board of the log")
@@ -176,51 +79,85 @@ class LogWindow(QDialog, Ending):
         self.step_words = PlainLabel("Ste&p")
         self.step_words.setBuddy(self.step)
         self.step.setToolTip("The log does not hold its times: this much lies between two readings")
-        self.whole = button("&All", "Look at the whole log", self.show_whole)
-        self.watch = button("&Watch", "Replay it as a board", self._ask_watch)
+        self.watch = button("&Play", "Replay it once, as a board", self._ask_watch)
         self.fit = button("&Frequency model", "Fit the plateaus of locked clocks in it", self._ask_fit)
-        for widget in (self.whole, self.watch, self.fit):
-            widget.setAutoDefault(False)
-        self.legend = PlainLabel()
-        self.legend.setTextFormat(Qt.TextFormat.RichText)
-        self.plot, self.words = LogPlot(), QTextBrowser()
-        self.words.setAccessibleName("Energy and sampling of the span")
+        self.save = button("&Save as…", "The readings of the span, or the recording", self._ask_save)
+        self.progress = QProgressBar()
+        self.progress.setAccessibleName("Conversion of the recording")
+        self.cancel = button("&Cancel", "Stop reading the file", self._cancel)
+        self.axis = QComboBox()
+        self.axis.setAccessibleName("Time axis")
+        self.axis.addItems(["From the beginning", "Time of day"])
+        self.axis.currentIndexChanged.connect(self._axis_chosen)
+        self.mark_field = QLineEdit(placeholderText="Name of a mark", maxLength=200)
+        self.mark_field.setAccessibleName("Name of a mark")
+        self.mark_field.returnPressed.connect(self._set_mark)
+        self.set_mark = button("Set &mark", "Mark the place that is looked at (M)", self._set_mark)
+        self.steps = [
+            button("◀ Mark", "Previous mark", lambda: self._go("go_to_mark", before=True)),
+            button("Mark ▶", "Next mark", lambda: self._go("go_to_mark", before=False)),
+            button("◀ Event", "Previous change of the clock events", lambda: self._go("go_to_event", before=True)),
+            button("Event ▶", "Next change of the clock events", lambda: self._go("go_to_event", before=False)),
+        ]
+        for step in self.steps:
+            step.setAccessibleName(step.toolTip())
+        self.whole = button("&All", "Show the whole recording", self.show_whole)
+        self.zoom = button("&Zoom to span", "Show the span only", self._zoom)
+        self.place = PlainLabel(muted=True)
+        self.active = {name: QRadioButton(f"Span &{name}") for name in SPANS}
+        for name, radio in self.active.items():
+            radio.setToolTip(f"Drag in the traces to mark span {name}")
+            radio.toggled.connect(self._activated)
+        self.words = QTextBrowser()
+        self.words.setAccessibleName("Energy and sampling of the spans")
         self._lay_out()
         self.boards.currentIndexChanged.connect(self._show_board)
-        self.plot.span_changed.connect(self._span_moved)
         self.start.editingFinished.connect(self._span_written)
         self.end.editingFinished.connect(self._span_written)
         self.step.editingFinished.connect(self._step_written)
-        theme.notifier().changed.connect(self._write_again)
+        self._progressed.connect(self._show_progress)
+        theme.notifier().changed.connect(self._sum_again)
+        self._apart_ms = _LOOK_MS
+        self._timer = timer(self, self._look, _LOOK_MS)
 
     def _lay_out(self) -> None:
-        span = PlainLabel("&Span")
-        span.setBuddy(self.start)
-        above = hbox(self.boards, (self.named, 1), self.step_words, self.step, self.watch, self.fit)
-        below = hbox(span, self.start, PlainLabel("to"), self.end, self.whole, 1, self.legend)
+        for widget in (self.whole, self.watch, self.fit, self.save, self.cancel, self.set_mark, self.zoom, *self.steps):
+            widget.setAutoDefault(False)
+        above = hbox(self.boards, (self.named, 1), self.step_words, self.step, self.watch, self.fit, self.save)
+        reading = hbox((self.message, 1), self.progress, self.cancel)
+        moves = hbox(*self.steps, self.mark_field, self.set_mark, 1, self.place, self.axis)
+        spans = hbox(*self.active.values(), self.start, PlainLabel("to"), self.end, self.zoom, self.whole, 1)
+        self._ground = QWidget()
+        self._inside = vbox(of=self._ground, margins=0)
         split = QSplitter(Qt.Orientation.Vertical)
-        split.addWidget(self.plot)
+        split.addWidget(self._ground)
         split.addWidget(self.words)
-        split.setSizes([300, 300])
-        vbox(above, self.message, below, (split, 1), of=self)
+        split.setSizes([520, 160])
+        split.setStretchFactor(0, 1)
+        vbox(above, reading, (split, 1), moves, spans, of=self)
+        self._show_reading(False)
+        self._enable()
+
+    # --- the file -----------------------------------------------------------------------------------------------------
 
     def open(self, path: Path, step_s: float | None = None) -> None:  # type: ignore[override]
-        """Read a log. `step_s` is the time between readings of one that does not hold it."""
+        """Read a recording or a log. `step_s` is the time between readings of one that does not hold it."""
         self._path = path
+        self._clear()
         self.named.setText(path.name)
-        self.message.setText(f"Reading {path.name} …")
-        self.message.show()
-        self._read.run(lambda _stop: read_any(path, step_s))
+        self._say(f"Reading {path.name} …")
+        self._show_reading(True)
+        self._read.run(lambda stop: open_timelines(path, step_s, self._progressed.emit, stop))
 
     @property
-    def board(self) -> Recording | None:
+    def board(self) -> Stored | None:
         """The board that is shown."""
         index = self.boards.currentIndex()
         return self.log.boards[index] if self.log is not None and index >= 0 else None
 
     @property
     def span_s(self) -> tuple[float, float]:
-        """The span that is looked at, s from the beginning."""
+        """The span in the fields, s from the beginning."""
         return self.start.value(), self.end.value()
 
     def provenance(self) -> str:
@@ -230,14 +167,55 @@ class LogWindow(QDialog, Ending):
     def closeEvent(self, event: QCloseEvent) -> None:
         """What is not looked at is not kept in memory."""
         super().closeEvent(event)
+        self._read.cancel()
+        self._clear()
+
+    def _clear(self) -> None:
+        self._timer.stop()
         self.log = None
+        if self.timeline is not None:
+            self.timeline.hide()
+            self.timeline.deleteLater()
+            self.timeline = None
+        self._enable()
+
+    def _enable(self) -> None:
+        buttons = (self.watch, self.fit, self.save, self.set_mark, self.whole, self.zoom, *self.steps)
+        fields = (self.mark_field, self.axis, self.start, self.end, *self.active.values())
+        every: tuple[QWidget, ...] = (*buttons, *fields)
+        for widget in every:
+            widget.setEnabled(self.timeline is not None)
+
+    def _show_reading(self, reading: bool) -> None:
+        self.progress.setRange(0, 0)
+        self.progress.setVisible(reading)
+        self.cancel.setVisible(reading)
+        self.message.setVisible(bool(self.message.text()))
+
+    def _say(self, words: str) -> None:
+        self.message.setText(words)
+        self.message.setVisible(bool(words))
+
+    @Slot(float)
+    def _show_progress(self, share: float) -> None:
+        if self._read.busy and not math.isnan(share):
+            self._say(f"Converting {self._path.name}, once …")
+            self.progress.setRange(0, 1000)
+            self.progress.setValue(int(1000 * share))
+
+    @Slot()
+    def _cancel(self) -> None:
+        self._read.cancel()
+        self._say("Reading was cancelled: open the file again to continue.")
+        self._show_reading(False)
 
     @Slot(object)
-    def _show(self, log: Log) -> None:
+    def _show(self, log: Timelines) -> None:
         self.log = log
-        self.setWindowTitle(f"Log of power – {log.path.name}")
+        self._say("")
+        self._show_reading(False)
+        self.setWindowTitle(f"Recording – {log.path.name}")
         self.named.setText(f"{log.path.name}{f', {log.tool}' if log.tool else ''}")
-        self.message.hide()
         for widget in (self.step, self.step_words):
             widget.setVisible(log.assumed_step_s is not None)
         if log.assumed_step_s is not None:
@@ -247,69 +225,236 @@ class LogWindow(QDialog, Ending):
             self.boards.addItems([_label(board) for board in log.boards])
         self.boards.setVisible(len(log.boards) > 1)
         self._show_board()
+        self._timer.start()
 
     @Slot()
     def _show_board(self, *_: object) -> None:
         board = self.board
-        if board is not None:
-            self.plot.show_recording(board)
-            self.legend.setText(self.plot.legend)
-            self.show_whole()
+        if board is None:
+            return
+        if self.timeline is not None:
+            self.timeline.deleteLater()
+        self.timeline = Timeline(board)
+        self._inside.addWidget(self.timeline)
+        lanes = self.timeline.lanes
+        self._lanes_menu = LanesMenu(lanes)
+        lanes.span_changed.connect(self._span_moved)
+        lanes.place_moved.connect(self._place_moved)
+        lanes.mark_asked.connect(self.mark_field.setFocus)
+        lanes.menu_asked.connect(self._open_menu)
+        self._enable()
+        self.axis.setEnabled(lanes.dated)
+        self.axis.setToolTip("" if lanes.dated else "The file does not state when it was recorded")
+        self.axis.setCurrentIndex(0)
+        self.active[SPANS[0]].setChecked(True)
+        lanes.activate(SPANS[0])
+        self._place_moved(lanes.place_ns)
+        self._span_moved(None)
+        lanes.setFocus()
+
+    @Slot()
+    def _look(self) -> None:
+        """Follow a file that is being written; of one that has to be converted it is only said."""
+        log = self.log
+        if log is None or self._follow.busy or self._work.busy or not self.isVisible():
+            return
+
+        def job(stop: threading.Event) -> Timelines | str | None:
+            if not log.grown:
+                return None
+            finished = log.path.suffix == ".part" and not log.path.exists()
+            path = log.path.with_suffix("") if finished else log.path
+            if not is_columns(path):
+                return f"{log.path.name} has changed since it was read: open it again to see the rest."
+            begun = time.monotonic()
+            found = open_timelines(path, None, lambda _: None, stop)
+            self._apart_ms = max(_LOOK_MS, round(10_000 * (time.monotonic() - begun)))  # a tenth of the time at most
+            return found
+
+        self._follow.run(job)
+
+    @Slot(object)
+    def _grown(self, found: Timelines | str | None) -> None:
+        if isinstance(found, str):
+            self._say(found)
+            self._timer.stop()
+        elif found is not None and self.log is not None and self.timeline is not None:
+            self.log, self._path = found, found.path
+            self.named.setText(found.path.name)
+            self.timeline.show_recording(found.boards[0])
+            self._timer.setInterval(self._apart_ms)
+
+    # --- spans --------------------------------------------------------------------------------------------------------
 
     @Slot()
     def show_whole(self) -> None:
-        """Look at the whole log."""
-        board = self.board
-        if board is not None:
-            self._set_span(0.0, float(board.time_ns[-1] - board.time_ns[0]) / 1e9)
+        """Show the whole recording."""
+        if self.timeline is not None:
+            self.timeline.lanes.show_whole()
 
-    @Slot(float, float)
-    def _span_moved(self, start_s: float, end_s: float) -> None:
-        self._set_span(start_s, end_s)
+    @Slot()
+    def _zoom(self) -> None:
+        if self.timeline is not None:
+            self.timeline.lanes.show_span()
+
+    @Slot(bool)
+    def _activated(self, *_: object) -> None:
+        if self.timeline is not None:
+            self.timeline.lanes.activate(next(name for name, radio in self.active.items() if radio.isChecked()))
+            self._span_moved(self.timeline.lanes.span)
+
+    @Slot(object)
+    def _span_moved(self, span: tuple[int, int] | None) -> None:
+        if self.timeline is None:
+            return
+        start, end = span or (0, self.timeline.lanes.end_ns)
+        for field, value in ((self.start, start), (self.end, end)):
+            with QSignalBlocker(field):
+                field.setValue(value / 1e9)
+        self.zoom.setEnabled(span is not None)
+        self.timeline.overview.update()
+        self._sum_again()
 
     @Slot()
     def _span_written(self) -> None:
-        self._set_span(*sorted(self.span_s))
+        if self.timeline is not None:
+            lanes = self.timeline.lanes
+            start, end = (min(round(1e9 * value), lanes.end_ns) for value in sorted(self.span_s))
+            if start < end:
+                lanes.set_span((start, end))
 
-    def _set_span(self, start_s: float, end_s: float) -> None:
-        for field, value in ((self.start, start_s), (self.end, end_s)):
-            with QSignalBlocker(field):
-                field.setValue(value)
-        self.plot.show_span(start_s, end_s)
-        board = self.board
-        if board is not None:
-            self._sum.run(lambda _stop: (board, recorded_energy(board, (start_s, end_s))))
+    @Slot()
+    def _sum_again(self) -> None:
+        if self.timeline is None or (board := self.board) is None or self.log is None:
+            return
+        lanes, notes = self.timeline.lanes, self.log.notes
+        spans = {name: span for name, span in lanes.spans.items() if span is not None}
+        shown = lanes.span or (0, lanes.end_ns)
+
+        def job(_: threading.Event) -> list[Description]:
+            figures = {name: span_figures(board, span) for name, span in spans.items()}
+            if not spans:  # a day's interval takes a second
+                figures = {"all": span_figures(board, shown, interval=len(board.trace) <= _DESCRIBED)}
+            described = [_side_by_side(board, figures)]
+            readings = board.trace.statistics(board.trace.power_name, *shown).samples
+            if len(board.trace) <= _DESCRIBED:
+                whole = read_part(board, 0, 1 << 62)
+                described.append(describe_energy(recorded_energy(whole, _in_s(shown)), whole, notes))
+            elif readings <= _DESCRIBED:
+                part = read_part(board, *shown)
+                described.append(describe_energy(recorded_energy(part), part, notes))
+            return described
+
+        self._sum.run(job)
+
+    @Slot(object)
+    def _summed(self, described: list[Description]) -> None:
+        if self.log is not None:
+            self.words.setHtml(rich_text(described))
+
+    # --- places and marks ---------------------------------------------------------------------------------------------
+
+    @Slot(object)
+    def _place_moved(self, instant: int) -> None:
+        if self.timeline is not None:
+            self.place.setText(self.timeline.lanes.instant_text(instant))
+
+    def _go(self, what: str, *, before: bool) -> None:
+        if self.timeline is not None and not getattr(self.timeline.lanes, what)(before=before):
+            kind = "mark" if what == "go_to_mark" else "clock event"
+            self._say(f"There is no {kind} {'before' if before else 'after'} this place.")
+        else:
+            self._say("")
+
+    @Slot(int)
+    def _axis_chosen(self, index: int) -> None:
+        if self.timeline is not None:
+            self.timeline.lanes.show_absolute(index == 1)
+            self._place_moved(self.timeline.lanes.place_ns)
+
+    @Slot()
+    def _set_mark(self) -> None:
+        text, log = self.mark_field.text().strip(), self.log
+        if self.timeline is None or log is None:
+            return
+        if not text:
+            self.mark_field.setFocus()
+            return
+        mark, index = Mark(self.timeline.lanes.place_ns, text), self.boards.currentIndex()
+        self._work.run(lambda: add_mark(log, index, mark), self._marked)
+        self.mark_field.clear()
+
+    def _marked(self, log: Timelines) -> None:
+        if self.log is not None and self.log.path == log.path and self.timeline is not None:
+            self.log = log
+            board = self.board
+            self.timeline.lanes.show_marks(board.marks if board is not None else ())
+            self.timeline.overview.update()
+            of_log = log.boards[0].facts.log and not is_columns(log.path)
+            kept = "This is another tool's log: the mark is kept in the data folder, and in what Save as writes."
+            self._say(kept if of_log else "")
+
+    # --- ways from here -----------------------------------------------------------------------------------------------
+
+    @Slot(QPoint, str)
+    def _open_menu(self, place: QPoint, lane: str) -> None:
+        menu = QMenu(self)
+        menu.setAccessibleName("Traces")
+        self._lanes_menu.fill(menu, lane)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.popup(place)
+
+    @Slot()
+    def _ask_save(self) -> None:
+        save_file(self, "Save", f"{self._path.name.split('.')[0]}.csv", _KINDS, self.save_as, suffix="csv")
+
+    def save_as(self, path: Path) -> None:
+        """Write the readings of the span, else all: as CSV, or JSON where the name ends so; or copy the recording."""
+        board, lanes = self.board, self.timeline.lanes if self.timeline is not None else None
+        if board is None or lanes is None:
+            return
+        start, end = lanes.span or (0, lanes.end_ns)
+
+        def job() -> Path:
+            from ...sensors.trace.files import write_trace  # imported late: few ask for it
+
+            part = path.with_name(path.name + ".part")
+            try:
+                if path.suffix == SUFFIX:
+                    shutil.copyfile(board.path, part)
+                else:
+                    as_json = path.suffix.lower() == ".json"
+                    write_trace(board.trace, part, start, end, board.facts.info, as_json=as_json)
+                os.replace(part, path)
+            except OSError as error:
+                what = f"cannot be written: {error.strerror or error}"
+                raise WattridgeError(what, str(path), "choose another folder") from error
+            finally:
+                part.unlink(missing_ok=True)
+            return path
+
+        self._say(f"Writing {path.name} …")
+        self._work.run(job, lambda written: self._say(f"Written: {written}"))
 
     @Slot()
     def _step_written(self) -> None:
         if self.log is not None and self.step.value() != self.log.assumed_step_s:
             self.open(self._path, self.step.value())
 
-    @Slot(object)
-    def _summed(self, summed: tuple[Recording, RecordedEnergy]) -> None:
-        board, energy = summed
-        if self.log is not None:
-            self.words.setHtml(rich_text([describe_energy(energy, board, self.log.notes)]))
-
-    @Slot()
-    def _write_again(self) -> None:
-        if self.log is not None:
-            self.legend.setText(self.plot.legend)
-            self._set_span(*self.span_s)
-
     @Slot(str, str)
     def _failed(self, what: str, remedy: str) -> None:
-        self.message.setText(f"{what} ({remedy})" if remedy else what)
-        self.message.show()
+        self._say(f"{what} ({remedy})" if remedy else what)
+        self._show_reading(False)
 
     @Slot()
     def _ask_watch(self) -> None:
         board = self.board
         if board is None or self.log is None:
             return
-        number = board.title.rpartition("#")[2] if "#" in board.title and len(self.log.boards) > 1 else ""
+        title = board.facts.title
+        index = title.rpartition("#")[2] if "#" in title and len(self.log.boards) > 1 else ""
         step = "" if self.log.assumed_step_s is None else f"@{self.log.assumed_step_s:g}"
-        self.watch_asked.emit(f"recorded:{self._path}{'#' if number or step else ''}{number}{step}")
+        self.watch_asked.emit(f"recorded:{self._path}{'#' if index or step else ''}{index}{step}")
 
     @Slot()
     def _ask_fit(self) -> None:
@@ -317,9 +462,44 @@ class LogWindow(QDialog, Ending):
             self.fit_asked.emit(self._path)
 
 
-def _label(board: Recording) -> str:
-    number, name = board.title.rpartition("#")[2] if "#" in board.title else "", board.info.name
-    return f"{name} · GPU {number}" if number and number not in name else name
+def _side_by_side(board: Stored, figures: dict[str, SpanFigures]) -> Description:
+    """Mean power and energy of the spans, and of two what the second has more."""
+    heading = ("span", "from s", "to s", "mean W", "95 % W", "energy J", "95 % J", "power by")
+    rows: list[tuple[str | float | None, ...]] = [
+        (
+            *(name, *_in_s(each.span), each.mean_power_w, _ends(each.power_interval_w)),
+            *(each.energy_j, _ends(each.energy_interval_j), each.source),
+        )
+        for name, each in figures.items()
+    ]
+    remarks = [f"{name}: the interval is not known: {each.unknown}" for name, each in figures.items() if each.unknown]
+    if len(figures) == len(SPANS):
+        more = span_difference(*figures.values())
+        ends = _ends(more.power_interval_w), _ends(more.energy_interval_j)
+        rows.append((f"{SPANS[1]} − {SPANS[0]}", None, None, more.power_w, ends[0], more.energy_j, ends[1], ""))
+        if more.distinguishable is not None:
+            differ = "differ" if more.distinguishable else "cannot be told apart: the interval holds zero"
+            remarks.append(f"the mean powers of {SPANS[0]} and {SPANS[1]} {differ}")
+        elif more.unknown:
+            remarks.append(f"the interval of the difference is not known: {more.unknown}")
+    info = board.facts.info
+    origin = f"{info.name}, {'simulated, ' if board.facts.recorded_from == 'simulated' else ''}recorded"
+    clean = [tuple(None if isinstance(cell, float) and math.isnan(cell) else cell for cell in row) for row in rows]
+    return Description("Spans", origin, listings=[Listing("", heading, clean)], remarks=remarks)
+
+
+def _ends(interval: Interval | None) -> str:
+    return "not known" if interval is None else f"{number(interval[0])} to {number(interval[1])}"
+
+
+def _in_s(span: tuple[int, int]) -> tuple[float, float]:
+    return span[0] / 1e9, span[1] / 1e9
+
+
+def _label(board: Stored) -> str:
+    title, name = board.facts.title, board.facts.info.name
+    index = title.rpartition("#")[2] if "#" in title else ""
+    return f"{name} · GPU {index}" if index and index not in name else name
 
 
 def _seconds(name: str) -> NumberBox:

@@ -16,16 +16,16 @@ from .tasks import TaskQueue
 from .turns import timer
 
 if TYPE_CHECKING:
-    from ...sensors.recorded.recording import RecordingWriter
+    from ...sensors.recorded.writer import Writer
     from ...sensors.trace.live_board import LiveBoard
 
-KINDS = "Recording (*.csv.gz)"
-SUFFIX = ".csv.gz"
+KINDS = "Recording (*.wrec);;Recording as text (*.csv.gz)"
+SUFFIX = ".wrec"
 _TICK_MS = 1000
 
 
 def usual_name(info: GpuInfo, now: datetime) -> str:
-    """'nvidia-h200-2026-11-22-140321.csv.gz'; a board that is not a real one says so."""
+    """'nvidia-h200-2026-11-22-140321.wrec'; a board that is not a real one says so."""
     board = re.sub(r"[^a-z0-9]+", "-", info.label.lower()).strip("-") or "gpu"
     return f"{board}-{now:%Y-%m-%d-%H%M%S}{SUFFIX}"
 
@@ -41,7 +41,7 @@ class Recorder(QObject):
     def __init__(self, board: LiveBoard, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._board = board
-        self._writer: RecordingWriter | None = None
+        self._writer: Writer | None = None
         self._begun_ns = 0
         self._tasks = TaskQueue(self, self._task_failed)
         self._timer = timer(self, self._tick, _TICK_MS)
@@ -76,7 +76,7 @@ class Recorder(QObject):
         if self.recording or self.busy:
             return
 
-        def begin() -> RecordingWriter:
+        def begin() -> Writer:
             return self._board.record(
                 path or private_folder("exports") / usual_name(self._board.gpu.info, datetime.now())
             )
@@ -90,7 +90,7 @@ class Recorder(QObject):
         if writer is not None:
             self._timer.stop()
 
-            def finish() -> RecordingWriter:
+            def finish() -> Writer:
                 self._board.finish_recording()
                 return writer
 
@@ -110,16 +110,16 @@ class Recorder(QObject):
         self._tasks.run(self._board.finish_recording)
         self._tasks.shutdown()
 
-    def _run(self, job: Callable[[], RecordingWriter], then: Callable[[RecordingWriter], None]) -> None:
+    def _run(self, job: Callable[[], Writer], then: Callable[[Writer], None]) -> None:
         self._tasks.run(job, then)
         self.changed.emit()
 
-    def _begun(self, writer: RecordingWriter) -> None:
+    def _begun(self, writer: Writer) -> None:
         self._writer, self._begun_ns = writer, self._board.gpu.clock.now_ns()
         self._timer.start()
         self.changed.emit()
 
-    def _ended(self, writer: RecordingWriter) -> None:
+    def _ended(self, writer: Writer) -> None:
         if writer.finished:
             self.saved.emit(str(writer.path))
         self.changed.emit()

@@ -114,13 +114,23 @@ class SideWindows(QObject):
 
         def make() -> LogWindow:
             made = LogWindow(self._window)
-            made.watch_asked.connect(self._boards.show)
+            made.watch_asked.connect(self._play)
             made.fit_asked.connect(self.fit_asked)
             return made
 
         made = self._made("log", make)
         made.open(path)
         self._show(made)
+
+    @Slot(str)
+    def _play(self, selector: str) -> None:
+        """Show a recording as a board, from its beginning where it has ended."""
+        from ...sensors.recorded.gpu import RecordedGpu
+
+        board = self._boards.find(selector)
+        if board is not None and isinstance(board.gpu, RecordedGpu):
+            board.gpu.play_again()
+        self._boards.show(selector)
 
     @Slot(object)
     def show_table(self, path: Path) -> None:

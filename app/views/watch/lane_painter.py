@@ -28,8 +28,12 @@ def paint_plots(
     colours: Colours,
     font: QFont,
     origin_ns: int,
+    time_text: Callable[[float, float], str] = ago_text,
 ) -> None:
-    """Grids, traces, clock events and the time axis. `ranges` by lane title; the axis counts from `origin_ns`."""
+    """Grids, traces, clock events and the time axis. `ranges` by lane title; the axis counts from `origin_ns`.
+
+    `time_text` is given a time on the axis and the step between two of its ticks, in s.
+    """
     painter.setFont(font)
     metrics = QFontMetrics(font)
     length_s = max(1e-9, (snapshot.end_ns - snapshot.start_ns) / 1e9)
@@ -46,7 +50,8 @@ def paint_plots(
                     _paint_curve(painter, box.plot, ranges[box.shown.lane.title], curve, length_s, line, colours)
     if not layout.events.isEmpty():
         _paint_events(painter, layout, snapshot, [x for _, x in marks_x], colours, metrics)
-    _paint_time_axis(painter, layout, step, marks_x, colours, metrics)
+    texts = [(time_text(mark, step), x) for mark, x in marks_x]
+    _paint_time_axis(painter, layout, texts, colours, metrics)
 
 
 def paint_headers(
@@ -254,14 +259,12 @@ def _reason_name(reason: EventReason) -> str:
 def _paint_time_axis(
     painter: QPainter,
     layout: Layout,
-    step: float,
-    marks_x: Sequence[tuple[float, float]],
+    texts: Sequence[tuple[str, float]],
     colours: Colours,
     metrics: QFontMetrics,
 ) -> None:
     painter.setPen(QColor(colours.muted))
-    for mark, x in marks_x:
-        text = ago_text(mark, step)
+    for text, x in texts:
         width = metrics.horizontalAdvance(text)
         least = layout.left if layout.low else layout.axis.left() + 1  # beside it, the lowest lane's figures
         left = min(max(x - width / 2, least), layout.axis.right() - width - 1)

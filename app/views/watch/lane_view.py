@@ -233,6 +233,10 @@ class LaneView(QWidget):
         held = self.window_of_time.held_at_ns
         return held if held is not None else self._bounds()[1]
 
+    def time_text(self, seconds: float, step: float) -> str:
+        """A time on the axis, whose ticks are `step` seconds apart."""
+        return ago_text(seconds, step)
+
     def set_estimate(self, estimate: VoltageEstimate | None) -> None:
         """Draw this estimate where the board reports no voltage."""
         self._estimate = estimate
@@ -344,7 +348,7 @@ class LaneView(QWidget):
         snapshot = self._snapshot
         if snapshot is not None:
             layout = self._layout(inside)
-            paint_plots(painter, layout, snapshot, self._ranges, colours, font, self.origin_ns)
+            paint_plots(painter, layout, snapshot, self._ranges, colours, font, self.origin_ns, self.time_text)
             paint_headers(painter, layout, self._value_text, self._events_text(), colours, font)
             self._paint_span(painter, layout)
 
@@ -401,7 +405,7 @@ class LaneView(QWidget):
             self._plots.setDevicePixelRatio(ratio)
         self._plots.fill(QColor(colours.window))
         painter = QPainter(self._plots)
-        paint_plots(painter, self._layout(), snapshot, self._ranges, colours, font, self.origin_ns)
+        paint_plots(painter, self._layout(), snapshot, self._ranges, colours, font, self.origin_ns, self.time_text)
         painter.end()
         return True
 

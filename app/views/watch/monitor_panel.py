@@ -356,7 +356,7 @@ class RecordButton(QToolButton):
         save_file(self, "Record", usual_name(self._info, datetime.now()), KINDS, self._start)
 
     def _start(self, path: Path) -> None:
-        named = path if path.name.endswith(SUFFIX) else path.with_name(path.name + SUFFIX)
+        named = path if path.name.endswith((SUFFIX, ".csv.gz")) else path.with_name(path.name + SUFFIX)
         self._recorder.start(named)
 
     @Slot()

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from app.engine.analysis.recorded_energy import recorded_energy, sampling_of
 from app.sensors.channel import CHANNELS
 from app.sensors.gpu import PowerLimit
+from app.sensors.recorded.header import recorded_info
 from app.sensors.recorded.logs.read import read_log
-from app.sensors.recorded.recording import Recording, recorded_info
+from app.sensors.recorded.recording import Recording
 
 COUNTED = """\
 #Entity         POWER             TOTEC

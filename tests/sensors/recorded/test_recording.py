@@ -199,7 +199,7 @@ def test_a_replay_says_recorded_and_simulated_where_it_was(recording: Recording)
 
 def test_a_replay_gives_each_reading_at_its_time_and_loops_after_a_gap(recording: Recording) -> None:
     clock = VirtualClock()
-    gpu = RecordedGpu(recording, clock=clock)
+    gpu = RecordedGpu(recording, clock=clock, loops=True)
     begin = clock.now_ns()
     assert gpu.read().time_ns == gpu.read().time_ns
     assert (gpu.read().time_ns, gpu.read().values[0]) == (begin, 100.0)
@@ -214,7 +214,7 @@ def test_a_replay_gives_each_reading_at_its_time_and_loops_after_a_gap(recording
 
 
 def test_a_looped_replay_breaks_the_traces_line(recording: Recording) -> None:
-    gpu = RecordedGpu(recording, clock=VirtualClock())
+    gpu = RecordedGpu(recording, clock=VirtualClock(), loops=True)
     trace = Trace(gpu.channels, span_s=60.0)
     sampler = Sampler(gpu, trace)
     sampler.start()
@@ -229,7 +229,7 @@ def test_a_looped_replay_breaks_the_traces_line(recording: Recording) -> None:
 
 def test_replayed_samples_are_reported_once_they_were_recorded(recording: Recording) -> None:
     clock = VirtualClock()
-    gpu = RecordedGpu(recording, clock=clock)
+    gpu = RecordedGpu(recording, clock=clock, loops=True)
     begin = clock.now_ns()
     assert gpu.power_samples(0) == []
     clock.wait(0.046)

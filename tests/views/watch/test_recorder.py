@@ -67,7 +67,7 @@ def test_the_button_records_to_the_data_folder_until_it_is_pressed_again(
     width = button.width()
     assert button.accessibleName() == "Stop recording"
     (part,) = exports() - before
-    assert part.name.endswith(".csv.gz.part")
+    assert part.name.endswith(".wrec.part")
     qtbot.waitUntil(lambda: "kB" in button.text() or "bytes" in button.text(), timeout=LIMIT_MS)
     qtbot.waitUntil(lambda: board.recorder.size > 500 and board.recorder.seconds > 0.5, timeout=LIMIT_MS)
     wait_for_readings(qtbot, board, 20)
@@ -175,7 +175,7 @@ def test_a_recording_that_has_only_just_begun_is_finished_too(qtbot: QtBot, tmp_
 
 def test_the_usual_name_says_which_board_and_when() -> None:
     info = FakeGpu(working, source="nvml", name="NVIDIA RTX A4000 / 16 GB").info
-    assert usual_name(info, datetime(2026, 11, 22, 14, 3, 21)) == "nvidia-rtx-a4000-16-gb-2026-11-22-140321.csv.gz"
+    assert usual_name(info, datetime(2026, 11, 22, 14, 3, 21)) == "nvidia-rtx-a4000-16-gb-2026-11-22-140321.wrec"
 
 
 def test_the_action_records_too(qtbot: QtBot, open_program: Open) -> None:

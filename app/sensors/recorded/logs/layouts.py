@@ -65,6 +65,7 @@ _BOARDS: Final = {  # what tells boards apart, the best first
     "serial": "uuid", "gpu serial": "uuid", "bus id": "bus", "pci bus": "bus",
 }  # fmt: skip
 _NAMES: Final = frozenset(("name", "gpu name", "device name"))
+_PHASES: Final = frozenset(("phase", "stage", "section", "region", "marker", "label"))
 _TIMES: Final = re.compile(
     r"(time ?stamp|date ?time|ts|time|date|elapsed|elapsed time|seconds|t)( (s|sec|seconds|ms|us|ns|utc|local))?"
 )
@@ -73,7 +74,7 @@ _UNIT_OF: Final = {"percent": "%"}
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """One column. `role` is time, day, board, name, driver, channel or '' for what is not read."""
+    """One column. `role` is time, day, board, name, driver, phase, channel or '' for what is not read."""
 
     text: str
     role: str
@@ -100,6 +101,8 @@ def heading(text: str, unit: str = "") -> Heading:
         return Heading(text, "board", board=_BOARDS[words])
     if words in _NAMES:
         return Heading(text, "name")
+    if words in _PHASES:
+        return Heading(text, "phase")
     if words == "driver version":
         return Heading(text, "driver")
     last_word = _LAST_WORD.search(words)

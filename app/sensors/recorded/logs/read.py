@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -19,7 +20,8 @@ from ....base.errors import InputError
 from ....base.files import byte_chunks, title_of
 from ...channel import CHANNELS
 from ...gpu import PowerLimit
-from ..recording import Recording, recorded_info
+from ..header import Mark, recorded_info
+from ..recording import Recording
 from .cells import DAY_NS, Block, Floats, Nanoseconds, days, is_time, stamp_reader
 from .layouts import Heading, Layout, find_layout, scale_of
 
@@ -27,6 +29,7 @@ _BEGINNING: Final = 65536  # bytes by which a log is known
 _LONGEST_LINE: Final = 2**16
 _MOST_READINGS: Final = 10_000_000  # of all boards
 _MOST_BOARDS: Final = 64
+_MOST_MARKS: Final = 10_000  # changes of the phase
 _MOST_UNREADABLE: Final = 0.02  # of the lines
 _FEWEST_OF_LOG: Final = 20  # rows of rising times that are no durations
 _SINCE_EPOCH_NS: Final = 10**18  # September 2001: no duration
@@ -115,6 +118,8 @@ class _Reader:
         self._times: list[Nanoseconds] = []
         self._values: dict[int, list[Floats]] = {place: [] for place in self._places}
         self._boards: list[npt.NDArray[np.uint8]] = []
+        self._phases: list[npt.NDArray[np.int64]] = []
+        self._phase_names: dict[str, int] = {}  # name -> number
         self._keys: dict[bytes, int] = {}  # what tells the boards apart -> number
         self._names: dict[int, str] = {}
         self._units: dict[int, str] = {}  # in the cells
@@ -122,6 +127,7 @@ class _Reader:
         self._unreadable: list[int] = []
         self._readings = 0
         self._last_is_odd = False
+        self._numbered = False  # times are numbers, not dates
 
     def take(self, text: bytes) -> None:
         """Read the lines of one block."""
@@ -151,6 +157,8 @@ class _Reader:
             if not len(block):
                 return
         self._boards.append(self._board_of(block))
+        if self._layout.places("phase"):
+            self._phases.append(self._phase_of(block))
         if times is not None:
             self._times.append(times)
         for place in self._places:
@@ -182,6 +190,7 @@ class _Reader:
             what = f"line {where}: '{_shown(block.text(0, place))}' is no time"
             self._refuse(what, "seconds, or a date and time such as 2026/04/19 17:05:55.470")
         stamps = reader(block, place)
+        self._numbered = _number(block.text(0, place)) is not None
         day = self._layout.places("day")
         return stamps + days(block, day[0]) if day else stamps
 
@@ -219,6 +228,26 @@ class _Reader:
                 self._names[self._keys[cell]] = name
             numbers.append(self._keys[cell])
         return np.array(numbers, np.uint8)[which]
+
+    def _phase_of(self, block: Block) -> npt.NDArray[np.int64]:
+        """The number of the phase of each row."""
+        place = self._layout.places("phase")[0]
+        rows, which = block.distinct(place)
+        names = (block.text(row, place).decode("utf-8", "replace").strip().strip('"')[:100] for row in rows)
+        numbers = [self._phase_names.setdefault(name, len(self._phase_names)) for name in names]
+        return np.array(numbers, np.int64)[which]
+
+    def _marks(
+        self, rows: npt.NDArray[np.int64] | slice, forward: npt.NDArray[np.bool_], times: Nanoseconds
+    ) -> list[Mark]:
+        """Where another phase begins, each under its name; those without a name are none."""
+        if not self._phases:
+            return []
+        numbers = np.concatenate(self._phases)[rows][forward]
+        places = np.flatnonzero(np.diff(numbers, prepend=-1))[:_MOST_MARKS]
+        names = list(self._phase_names)
+        found = zip((times[places] - times[0]).tolist(), numbers[places].tolist(), strict=True)
+        return [Mark(time_ns, names[number]) for time_ns, number in found if names[number]]
 
     def finish(self, interval_s: float | None) -> Log:
         """The boards. Raises InputError if there are fewer than two readings."""
@@ -343,11 +372,21 @@ class _Reader:
             graphics_clocks_mhz=(),
             memory_clocks_mhz=(),
             channels=tuple(CHANNELS[name] for name in named),
+            began_s=self._began_s(int(kept_ns[0])),
+            marks=tuple(self._marks(rows, forward, kept_ns)),
             time_ns=kept_ns - kept_ns[0],
             values=table,
             sample_ns=np.empty(0, np.int64),
             sample_w=np.empty(0, np.float64),
         )
+
+    def _began_s(self, first_ns: int) -> float:
+        """Since the epoch; a date without a zone is of this one. NaN where the log does not hold the day."""
+        if first_ns < _SINCE_EPOCH_NS:
+            return math.nan
+        if self._numbered:
+            return first_ns / 1e9
+        return datetime.fromtimestamp(first_ns / 1e9, UTC).replace(tzinfo=None).timestamp()
 
     def _refuse(self, what: str, remedy: str) -> NoReturn:
         raise InputError(what, str(self._path), remedy)
