@@ -78,6 +78,11 @@ class ClockModel(QObject):
 
         self._reader.run(job)
 
+    @property
+    def looking(self) -> bool:
+        """Whether the newest look is still under way."""
+        return self._reader.busy
+
     def drop(self) -> None:
         """Another board is shown."""
         self._reader.cancel()
@@ -146,7 +151,8 @@ class PredictionBox(QWidget):
         elif wrong:
             text = html.escape(f"No prediction: {wrong}.")
         elif known is None or known.predictor is None:
-            text = "No model yet." if known is None else f"No model: {html.escape(_reason(known.fit))}."
+            none = "Looking for a model …" if self._model.looking else "No model yet."
+            text = none if known is None else f"No model: {html.escape(_reason(known.fit))}."
             if recorded:
                 text = f"{text} A recording has no board to measure."
             elif needs_control:

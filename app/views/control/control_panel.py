@@ -467,7 +467,7 @@ class ControlPanel(PanelInParts):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self.model.look()
+        self._model_changed()
 
     def recolour(self) -> None:
         self._model_changed()
@@ -491,7 +491,8 @@ class ControlPanel(PanelInParts):
         fit = known.fit if known is not None else None
         self.plot.show_model(fit)
         self.legend.setText(clock_legend(fit))
-        self.source.setText(f"Model: {known.source}" if known is not None else "No model of this board yet")
+        none = "Looking for a model of this board …" if self.model.looking else "No model of this board yet"
+        self.source.setText(f"Model: {known.source}" if known is not None else none)
         self._show_setting()
 
     @Slot()

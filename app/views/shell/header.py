@@ -73,6 +73,8 @@ class ResultBar(QToolBar):
         bold.setBold(True)
         self.caption.setFont(bold)
         self.caption.setMinimumWidth(_CAPTION_PX)
+        # both are cut by the same length where there is no room for all
+        self.caption.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self.chip = ChoiceChip(result, bridge, show_choice)
         self.what, self.left = PlainLabel(), PlainLabel(muted=True)
         self.bar = ProgressBar()
@@ -85,7 +87,7 @@ class ResultBar(QToolBar):
         self._running = (self.what, self.bar, self.left, self.pause, self.stop)
         self.waiting = button("", "", show_queue)  # how many runs wait
         self.waiting.setFlat(True)
-        row = hbox((self.caption, 1), self.chip, self.chip.undo, *self._running, self.waiting, of=shown)
+        row = hbox(self.caption, self.chip, self.chip.undo, 1, *self._running, self.waiting, of=shown)
         row.setContentsMargins(8, 2, 6, 2)
         self.addWidget(shown)
         policy = self.stop.sizePolicy()
