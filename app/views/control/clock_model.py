@@ -52,6 +52,7 @@ class ClockModel(QObject):
         self._stale = True
         self.known: Known | None = None
         self._reader = LatestTask(self, self._found, context.bridge.report)
+        self._reader.failed.connect(self._not_found)
         context.bridge.subscribe(events.SessionStarted, self._session_started)
         context.bridge.subscribe(events.SessionChanged, self._session_changed)
         context.bridge.subscribe(events.FitFinished, self._fit_finished)
@@ -92,6 +93,10 @@ class ClockModel(QObject):
     @Slot(object)
     def _found(self, known: Known | None) -> None:
         self.known = known
+        self.changed.emit()
+
+    @Slot(str, str)
+    def _not_found(self, *_: str) -> None:
         self.changed.emit()
 
     @Slot(object)

@@ -307,7 +307,7 @@ def _samples_of(store: Store, session: int, measurements: Iterable[Measurement])
 
 
 _LEAST_WIDTH, _LEAST_HEIGHT = 280, 260  # pixels
-_MOST_LETTERS = 60  # in a line
+_MOST_LETTERS = 70  # in a line
 _LOOK_AGAIN_MS = 250  # while readings of after the window are still to come
 _NO_SESSION = (
     "No session yet.\n\nOpen a specification or a recorded cache in Tune and press Start: "

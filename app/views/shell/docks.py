@@ -406,6 +406,8 @@ class Docks(QObject):
         for bar in self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
             bar.setElideMode(Qt.TextElideMode.ElideNone)
             bar.setUsesScrollButtons(True)
+            used = bar.count() > 1  # Qt keeps the others beyond the window's edge, where the focus would be lost
+            bar.setFocusPolicy(Qt.FocusPolicy.TabFocus if used else Qt.FocusPolicy.NoFocus)
 
     @Slot(bool)
     def _visibility_changed(self, _: bool) -> None:

@@ -217,7 +217,7 @@ class Badge(QWidget):
         self.chooser.setToolTip(self.chooser.itemData(index, Qt.ItemDataRole.ToolTipRole))
 
 
-_FIGURES = {"": "8888.8 W", "graphics_clock_mhz": "8888 MHz", "temperature_c": "888 °C"}  # '': the finest power
+_FIGURES = {"": "8888.8 W", "graphics_clock_mhz": "8888 MHz", "temperature_c": "888.8 °C"}  # '': the finest power
 _SPARK = (60, 220, 26)  # least and most width, height
 
 

@@ -74,31 +74,34 @@ class Entry:
 
 TICKED = "✓ "
 _SCORED = 60  # of a group: to score takes longer than to find
-Fit = tuple[bool, bool, float, int, Entry]  # can be done, begins with all words, points, minus its place in the group
+Fit = tuple[
+    bool, bool, int, float, int, Entry
+]  # named as typed, can be done, rank, points, minus its place in the group
 
 
 def best_fits(typed: str, entries: Iterable[Entry]) -> list[Fit]:
-    """Those of one group that fit, the best first: those whose words begin as typed come first, those with
-    the letters in their description alone last."""
+    """Those of one group that fit, the best first: words of the name that begin as typed, words within it, words of
+    the description, letters of the name in that order. What has the words in its name comes first even if it cannot
+    be done now."""
     words = typed.casefold().split()
     in_order = [re.compile("".join(f"[^{re.escape(letter)}]*{re.escape(letter)}" for letter in word)) for word in words]
-    found: list[tuple[bool, int, int, Entry]] = []
+    found: list[tuple[bool, bool, int, int, Entry]] = []
     for place, entry in enumerate(entries):
         line, all_words = entry.line, entry.all_words
         if all(word in line for word in words):
             rank = 3 if all(f" {word}" in f" {line}" for word in words) else 2
-        elif all(pattern.match(line) for pattern in in_order):
-            rank = 1
         elif all(word in all_words for word in words):
+            rank = 1
+        elif all(pattern.match(line) for pattern in in_order):
             rank = 0
         else:
             continue
-        found.append((entry.enabled, rank, -place, entry))
+        found.append((bool(words) and rank > 1, entry.enabled, rank, -place, entry))
     scored = [
-        (enabled, rank == 3, (score(typed, entry.line) or 0.0) if rank else -1.0, place, entry)
-        for enabled, rank, place, entry in nlargest(_SCORED, found, key=itemgetter(0, 1, 2))
+        (named, enabled, rank, score(typed, entry.line) or 0.0, place, entry)
+        for named, enabled, rank, place, entry in nlargest(_SCORED, found, key=itemgetter(0, 1, 2, 3))
     ]
-    return sorted(scored, key=itemgetter(0, 1, 2, 3), reverse=True)
+    return sorted(scored, key=itemgetter(0, 1, 2, 3, 4), reverse=True)
 
 
 _SHOWN = 12  # of a group
@@ -217,7 +220,7 @@ class Palette(QFrame):
     def _search(self, typed: str) -> None:
         groups = {group: best_fits(typed, entries) for group, entries in self._entries.items()}
         fitting = [(group, fits) for group, fits in groups.items() if fits]
-        fitting.sort(key=lambda item: item[1][0][:3], reverse=True)
+        fitting.sort(key=lambda item: item[1][0][:4], reverse=True)
         self._show_rows([(group, [fit[-1] for fit in fits[:_SHOWN]]) for group, fits in fitting])
         if self._rows:
             self.found.setCurrentItem(self._rows[0])

@@ -60,12 +60,12 @@ class TuneStates(QToolBar):
         self.line.setAccessibleName("What the session does now")
         self.health = PlainLabel()
         self.health.setAccessibleName("Health of the session")
-        self.drawers = [_drawer(action) for action in drawers]
-        row = hbox(*self.buttons.values(), (self.line, 1), self.health, *self.drawers, of=(shown := QWidget()))
+        row = hbox(*self.buttons.values(), (self.line, 1), self.health, of=(shown := QWidget()))
         row.setSpacing(3)
         row.setContentsMargins(6, 2, 6, 2)
         shown.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.addWidget(shown)
+        self.drawers = [self._drawer(action) for action in drawers]
         theme.style(
             self.health,
             "* {{ color: {c.muted}; }}",
@@ -77,6 +77,15 @@ class TuneStates(QToolBar):
         workspaces.changed.connect(self._mark)
         self._show_health(Health())
         self._mark()
+
+    def _drawer(self, action: QAction) -> QToolButton:
+        """Its button, which goes into the menu at the end of the line where there is no room for it."""
+        self.addAction(action)
+        button = self.widgetForAction(action)
+        assert isinstance(button, QToolButton)
+        button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        look_pressed(button)
+        return button
 
     def enter(self, state: str) -> None:
         """Show the workspace in that state."""
@@ -149,12 +158,3 @@ def _first_stage(plan: SessionPlan) -> str:
     if specification is not None and specification.kernel is not None and plan.source != "simulated":
         return "compiling"
     return "first measurement"
-
-
-def _drawer(action: QAction) -> QToolButton:
-    button = QToolButton()
-    button.setDefaultAction(action)
-    button.setAutoRaise(True)
-    button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-    look_pressed(button)
-    return button

@@ -290,7 +290,8 @@ class RunsOn(Panel):
         self.shown.setEnabled(not pool.busy)  # also while the others are being opened: they are not waited for then
         self.shown.setChecked(not pool.open and not pool.opening)
         words = pool.opening or pool.words or _SHOWN
-        self.choice.setText(words[:1].upper() + words[1:])
+        words = words[:1].upper() + words[1:]
+        self.choice.setText(words)
         where = f" ({pool.where}, {pool.model})" if pool.open else ""
         self.choice.setToolTip(plain_tip(_BUSY_TIP if pool.busy else f"{_TIP} Now: {words}{where}."))
         self.choice.setAccessibleName(f"Runs on: {words}")

@@ -146,7 +146,8 @@ def test_a_limit_from_outside_is_seen_below_the_one_that_is_set(
     assert "from outside acts: 500 W" in dict(board_facts(gpu))["Power limit"]
     place = QWidget()
     qtbot.addWidget(place)
-    rows = SettingRows(gpu, choices_of(gpu), QGridLayout(place))
+    beside = QWidget(place)
+    rows = SettingRows(gpu, choices_of(gpu), QGridLayout(place), QGridLayout(beside))
     assert rows.facts["power_limit_w"].text() == (
         "200 to 700 W, by default 700 W, a limit from outside acts: 500 W, below the 650 W set"
     )

@@ -276,10 +276,11 @@ def test_what_is_shown_only_says_why(panel_of: Any) -> None:
     assert "Clock offsets are not set: " in said
 
 
-def test_a_real_board_that_is_read_only_names_what_a_model_takes(panel_of: Any) -> None:
+def test_a_real_board_that_is_read_only_names_what_a_model_takes(panel_of: Any, qtbot: QtBot) -> None:
     lab, panel = panel_of(Board())
     box = panel.prediction
-    assert box.words.text() == "No model yet. To measure 8 clocks (40 s), switch control on."
+    words = "No model yet. To measure 8 clocks (40 s), switch control on."
+    qtbot.waitUntil(lambda: box.words.text() == words, timeout=20_000)
     assert not box.button.isVisible()
     lab.engine.tell(events.ControlChanged("GPU-1", True, 77))
     assert box.button.isVisible()

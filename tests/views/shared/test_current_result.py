@@ -16,6 +16,7 @@ from pytestqt.qtbot import QtBot
 from app.engine.results.state import SessionState
 from app.engine.session import events
 from app.engine.session.engine_thread import Tuner
+from app.engine.specification.examples import examples
 from app.engine.store.database import Store
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
@@ -29,7 +30,6 @@ from app.views.shared.bridge import EngineBridge
 from app.views.shared.context import Context
 from app.views.shared.current_result import CurrentResult
 from app.views.shell.header import ResultBar
-from app.views.tune.draft import examples
 from app.views.tune.tune_panel import TunePanel
 from app.views.understand.analysis_panel import AnalysisPanel
 from app.views.understand.roofline_panel import RooflinePanel

@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 from fixtures.lab import OBJECTIVE, Lab, grid_space, plan_for
 from PySide6.QtCore import QLocale, Qt
-from PySide6.QtWidgets import QDoubleSpinBox, QGridLayout, QSpinBox, QToolTip, QWidget
+from PySide6.QtWidgets import QDoubleSpinBox, QSpinBox, QToolTip, QWidget
 from pytestqt.qtbot import QtBot
 
 import app.views
 from app.base.paths import resources
 from app.sensors.select import open_gpu
-from app.views.control.setting_rows import SettingRows, choices_of
 from app.views.inspector.chooser_bar import ChooserBar
 from app.views.inspector.load_form import LoadForm
 from app.views.library.log_window import LogWindow
@@ -31,13 +30,6 @@ from app.views.tune.session_form import SessionForm
 from app.views.understand.analysis_panel import CountersBar
 from app.views.watch.alarm_window import AlarmWindow
 from app.views.watch.monitor_panel import LanesWindow
-
-
-def setting_rows() -> QWidget:
-    """The rows of the manual controls, in a widget."""
-    gpu, place = open_gpu("simulated:a100"), QWidget()
-    place.rows = SettingRows(gpu, choices_of(gpu), QGridLayout(place))  # type: ignore[attr-defined]  # that keeps them
-    return place
 
 
 def session_form() -> SessionForm:
@@ -57,7 +49,6 @@ FORMS: dict[str, Callable[[], QWidget]] = {
     "lanes": LanesWindow,
     "boards of this computer": lambda: BoardsDialog([("simulated:a100", "A100")], 1.0),
     "hardware counters": lambda: CountersBar(Lab().context),
-    "clocks and limits": setting_rows,
 }
 
 

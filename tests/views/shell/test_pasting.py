@@ -58,7 +58,7 @@ def test_a_megabyte_is_cut_to_what_a_field_can_show(qtbot: QtBot, open_program: 
     for name in ("settings", "alarms", "meters", "new_specification", "palette"):
         window.actions_by_name[name].trigger()
     qtbot.wait(50)
-    roots: list[QWidget] = [*window.side_windows.by_name.values(), window.palette_of_actions]
+    roots: list[QWidget] = [*window.side_windows.by_name.values(), window.search]
     assert sum(paste_everywhere(root, text) for root in roots) >= 6
 
 

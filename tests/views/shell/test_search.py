@@ -131,7 +131,7 @@ def test_every_heading_of_the_guide_is_found_where_it_stands(qtbot: QtBot) -> No
     assert len(entries) > 100
 
 
-def test_what_is_in_the_name_comes_before_what_is_in_the_description_and_what_cannot_be_done_comes_last() -> None:
+def test_the_name_comes_before_the_description_and_that_before_scattered_letters() -> None:
     def entry(name: str, words: str = "", enabled: bool = True) -> Entry:
         return Entry("Actions", name, "", lambda: None, words=words, enabled=enabled)
 
@@ -143,9 +143,9 @@ def test_what_is_in_the_name_comes_before_what_is_in_the_description_and_what_ca
     ]
     assert [fit[-1].name for fit in best_fits("pause", entries)] == [
         "Pause or resume",
-        "Poor as useless",
-        "Stop",
         "Pause",
+        "Stop",
+        "Poor as useless",
     ]
     assert [fit[-1].name for fit in best_fits("p.[a", entries)] == []
 

@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 from app.engine.store import database
 from app.sensors.select import open_gpu
 from app.views.shared.settings import Settings
+from app.views.shell.notices import Notices
 from app.views.shell.services import Services
 from app.views.shell.settings_window import SettingsWindow
 from app.views.shell.side_windows import SideWindows
@@ -51,7 +52,7 @@ def test_the_settings_say_how_many_samples_the_next_session_keeps(qtbot: QtBot) 
     services, window = Services(open_gpu("simulated:a100")), QWidget()
     qtbot.addWidget(window)
     assert begun(services) == 64 << 20
-    beside = SideWindows(window, services, Settings())
+    beside = SideWindows(window, services, Settings(), Notices(lambda: True, window))
     beside.show_settings()
     settings = beside.by_name["settings"]
     assert isinstance(settings, SettingsWindow)

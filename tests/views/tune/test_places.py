@@ -13,13 +13,13 @@ from pytestqt.qtbot import QtBot
 from app.engine.results.state import SessionState
 from app.engine.session import events
 from app.engine.session.load import load_specification
+from app.engine.specification.examples import examples
 from app.engine.store.database import Store
 from app.engine.store.record import Label
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
 from app.views.library.sessions_panel import SessionsPanel
-from app.views.tune.draft import examples
 from app.views.tune.tune_panel import TunePanel
 
 Places = dict[QWidget, QRect]

@@ -15,13 +15,14 @@ from pytestqt.qtbot import QtBot
 from app.base.formatting import count_text
 from app.engine.space.build import build_space
 from app.engine.space.search_space import SearchSpace
+from app.engine.specification.examples import examples
 from app.engine.specification.plan import SessionPlan
 from app.sensors.clock import VirtualClock
 from app.sensors.limits import limits_of
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
 from app.views.shared import theme
-from app.views.tune.draft import draft_of_file, examples
+from app.views.tune.draft import draft_of_file
 from app.views.tune.space_window import SpaceTable, SpaceWindow
 
 ACROSS = Qt.Orientation.Horizontal

@@ -21,10 +21,10 @@ from app.engine.results.state import SessionState
 from app.engine.session import events
 from app.engine.session.load import load_specification
 from app.engine.space.result_table import ResultTable
+from app.engine.specification.examples import examples
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
-from app.views.tune.draft import examples
 from app.views.tune.tune_panel import TunePanel
 
 
