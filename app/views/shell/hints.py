@@ -1,4 +1,4 @@
-"""`Hints`: one line over the lower end of a view the first time it has something to show, until it is closed; never a second time."""
+"""`Hints`: one line over the lower end of a view the first time it has something to show, until it is closed; once."""
 
 from __future__ import annotations
 
