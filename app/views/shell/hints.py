@@ -25,6 +25,7 @@ class Hint(QFrame):
 
     def __init__(self, words: str, over: QWidget) -> None:
         super().__init__(over)
+        self._over = over
         self.setObjectName("hint")
         self.setAccessibleName(words)
         self.close_button = QToolButton()
@@ -46,7 +47,7 @@ class Hint(QFrame):
 
     def _place(self) -> None:
         self.adjustSize()
-        over = self.parentWidget().rect()
+        over = self._over.rect()
         self.move(max(0, (over.width() - self.width()) // 2), max(0, over.height() - self.height() - _ABOVE_PX))
 
 
