@@ -136,6 +136,7 @@ def take(folder: Path, size: str, specification: Path) -> None:
     for name in panels:
         window.workspaces.bring(name)
         rest(0.5)
+        wait(lambda: not window.panels["control"].model.looking, 20)
         picture(name)
     if kept:
         program.close()

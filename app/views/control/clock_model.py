@@ -144,7 +144,7 @@ class PredictionBox(QWidget):
         """Show what these settings would change; `wrong` is why one of them cannot be."""
         known, live = self._model.known, self._context.gpu.info.live
         progress = self._context.bridge.activity.fit
-        without = known is None or known.predictor is None
+        without = (known is None or known.predictor is None) and not self._model.looking
         needs_control = live and not allowed
         speed = 1.0 if self._context.boards.current.real else self._context.boards.speed
         self.button.setText(f"Measure {CLOCKS} clocks ({max(1.0, SECONDS / speed):.0f} s)")
