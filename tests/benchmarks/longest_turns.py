@@ -119,7 +119,9 @@ def repeats(cache: Path | None, count: int) -> tuple[dict[str, list[float]], lis
         with tempfile.TemporaryDirectory() as folder:
             environment = {
                 **os.environ,
-                "PYTHONPATH": f"{ROOT}{os.pathsep}{Path(__file__).parent}",
+                "PYTHONPATH": os.pathsep.join(
+                    [str(ROOT), str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
+                ),
                 "WATTRIDGE_DATA": folder,
             }
             tune = [sys.executable, "-m", "app", "tune", str(ROOT / "resources" / "examples" / "gemm.toml")]

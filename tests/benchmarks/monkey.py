@@ -379,7 +379,10 @@ class Monkey:
         self.turn(0.5)  # rank and costs have a turn of their own
         running, shown = self.window.bridge.activity.busy, chip.text().split(" · ")
         done: list[Any] = []
-        took = [button.written.connect(lambda files, _: done.append(files)), button.failed.connect(done.append)]
+        took = [
+            button.written.connect(lambda files, _: done.append(files)),
+            button.failed.connect(lambda what, _: done.append(what)),
+        ]
         button.click()
         self._wait(lambda: bool(done) or not button.isEnabled(), 60)
         for connection in took:
