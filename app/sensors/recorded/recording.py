@@ -5,7 +5,8 @@ The file is UTF-8 text, gzipped, `NAME.csv.gz`:
 - The first line is one JSON object: `format` "wattridge-recording", `version` 1, then `name`, `driver`,
   `recorded_from` (nvml or simulated), `power_limit_w` {min, max, default, current}, `compute_capability`
   [major, minor], `multiprocessors`, `memory_mib`, `power_source`, `graphics_clocks_mhz` and `memory_clocks_mhz`
-  (lists), and `channels`, an object of every channel in order: null where it is available, else the reason why not.
+  (lists), `began_us` (microseconds since 1970 at which the recording began; null on a clock that is not the wall's),
+  and `channels`, an object of every channel in order: null where it is available, else the reason why not.
 - Each further line is `r,TIME,VALUE,...` for a reading (the available channels in order, an empty cell if unknown)
   or `p,TIME,WATT` for one sample of the driver's power buffer. TIME is in whole microseconds after the recording began.
 
@@ -22,6 +23,7 @@ import io
 import json
 import math
 import os
+import time
 import zlib
 from array import array
 from collections.abc import Callable, Iterator, Sequence
@@ -44,7 +46,7 @@ _FLUSH_US = 1_000_000
 _MAX_ROWS = 1_500_000  # of each kind: 8 h at 50 Hz
 _MAX_HEADER, _MAX_LINE = 1 << 20, 4096  # characters
 _MAX_CLOCKS = 10_000
-_LARGEST = 1e15  # no figure of a GPU is beyond it
+_LARGEST = 1e16  # no figure of a GPU is beyond it, nor is the time of day in microseconds
 _REMEDY = "record it again with `wattridge monitor --record FILE`"
 
 
@@ -62,6 +64,8 @@ class Recording:
     values: npt.NDArray[np.float64]  # (readings, channels)
     sample_ns: npt.NDArray[np.int64]
     sample_w: npt.NDArray[np.float64]
+    began_ns: int | None = None  # since 1970, where the file says it: the time of day of its origin
+    zoned: bool = True  # whether `began_ns` is of a known time zone; a log's dates often name none
     selector: str = ""  # what opens it again behind 'recorded:', from any folder; empty if a reader was asked itself
 
 
@@ -90,7 +94,7 @@ class RecordingWriter:
         self._rows = {"r": 0, "p": 0}
         self._last_us = {"r": -1, "p": -1}
         self._pack = zlib.compressobj(wbits=_GZIP_BITS)  # no name and no date: the same readings make the same file
-        self._lines = [json.dumps(_header(gpu), ensure_ascii=False) + "\n"]  # not written out yet
+        self._lines = [json.dumps(_header(gpu, self._origin_ns), ensure_ascii=False) + "\n"]  # not written out yet
         self._due_us = 0  # when they are to be
         self._size = 0  # of what is written out
         try:
@@ -233,6 +237,7 @@ class _Parser:
             memory_mib=_float(self._fact(header, "memory_mib", _NUMBER)),
         )
         recorded_from = self._fact(header, "recorded_from", _TEXT, "")
+        began_us = self._fact(header, "began_us", _COUNT)
         graphics_mhz, memory_mhz = (
             tuple(self._fact(header, f"{kind}_clocks_mhz", _COUNTS, [])) for kind in ("graphics", "memory")
         )
@@ -267,6 +272,7 @@ class _Parser:
             values=table,
             sample_ns=np.array(sample_us, np.int64) * 1000,
             sample_w=np.array(sample_w, np.float64),
+            began_ns=None if began_us is None else began_us * 1000,
         )
 
     def _lines(self, text: io.TextIOBase) -> Iterator[str]:
@@ -353,18 +359,22 @@ def _is_counts(value: object) -> bool:
 
 
 # what a value of the header must be, as an error names it
-_TEXT, _NUMBER, _CAPABILITY, _COUNTS = "text", "a number", "[major, minor]", "a list of whole numbers"
+_TEXT, _NUMBER, _COUNT, _CAPABILITY, _COUNTS = (
+    "text", "a number", "a whole number", "[major, minor]", "a list of whole numbers",
+)  # fmt: skip
 _KINDS: dict[str, Callable[[Any], bool]] = {
     _TEXT: lambda value: isinstance(value, str),
     _NUMBER: lambda value: type(value) in (int, float) and abs(value) < _LARGEST,
+    _COUNT: _is_count,
     _CAPABILITY: lambda value: _is_counts(value) and len(value) == 2,
     _COUNTS: _is_counts,
 }
 
 
-def _header(gpu: Gpu) -> dict[str, Any]:
+def _header(gpu: Gpu, origin_ns: int) -> dict[str, Any]:
     info = gpu.info
     limit = info.power_limit
+    ahead_ns = time.time_ns() - gpu.clock.now_ns()  # of the wall's clock
     return {
         "format": _FORMAT,
         "version": _VERSION,
@@ -378,6 +388,7 @@ def _header(gpu: Gpu) -> dict[str, Any]:
         "multiprocessors": info.multiprocessors,
         "memory_mib": info.memory_mib,
         "power_source": info.power_source,
+        "began_us": (origin_ns + ahead_ns) // 1000 if gpu.clock.kept_pace else None,
         "graphics_clocks_mhz": list(gpu.graphics_clocks_mhz()),
         "memory_clocks_mhz": list(gpu.memory_clocks_mhz()),
         "channels": {described.name: described.unavailable for described in gpu.channels},

@@ -122,6 +122,7 @@ class _Reader:
         self._unreadable: list[int] = []
         self._readings = 0
         self._last_is_odd = False
+        self._dated = False  # the times are dates and times of the day, of whatever zone
 
     def take(self, text: bytes) -> None:
         """Read the lines of one block."""
@@ -182,6 +183,7 @@ class _Reader:
             what = f"line {where}: '{_shown(block.text(0, place))}' is no time"
             self._refuse(what, "seconds, or a date and time such as 2026/04/19 17:05:55.470")
         stamps = reader(block, place)
+        self._dated = not block.text(0, place).replace(b".", b"").isdigit()
         day = self._layout.places("day")
         return stamps + days(block, day[0]) if day else stamps
 
@@ -327,6 +329,7 @@ class _Reader:
         index = wide or _index(keys.get(number, b""), number)
         tool = self._layout.tool or "another tool"
         limits = of_board.get("power_limit_w")
+        began_ns = int(kept_ns[0]) if step_s is None and kept_ns[0] > _SINCE_EPOCH_NS else None
         current = limits[rows][np.isfinite(limits[rows])] if limits is not None else np.empty(0)
         several = len(self._keys) > 1 or bool(wide)
         title = title_of(self._path)
@@ -347,6 +350,8 @@ class _Reader:
             values=table,
             sample_ns=np.empty(0, np.int64),
             sample_w=np.empty(0, np.float64),
+            began_ns=began_ns,
+            zoned=not self._dated,
         )
 
     def _refuse(self, what: str, remedy: str) -> NoReturn:
