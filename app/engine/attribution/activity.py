@@ -1,7 +1,7 @@
 """`Activity`: what ran on a board and when, as activity records or a trace give it.
 
-Where slices overlap, their time is divided: n kernels that run at once have 1/n of that moment each, since they share the
-board's multiprocessors. Copies and sets divide among themselves in the same way. Beside a kernel they take no time from
+Where slices overlap, their time is divided: n kernels that run at once have 1/n of that moment each, since they share
+the multiprocessors. Copies and sets divide among themselves in the same way. Beside a kernel they take no time from
 it: engines of their own move the data, and what they draw comes on top.
 """
 
