@@ -30,6 +30,7 @@ MAXIMUM_BYTES: Final = 4 * 2**30  # of text
 _LATEST_US: Final = 4e15  # since 1970: the year 2096
 _SINCE_EPOCH_NS: Final = 10**18  # September 2001
 _DEEPEST: Final = 64  # ranges within each other
+_TOUCH_NS: Final = 500  # by which ranges that follow one another may overlap: times are rounded
 _COUNTED: Final = re.compile(r"\s*#\s*\d+$")  # ProfilerStep#17
 _REMEDY: Final = "export it from torch.profiler with activities=[CPU, CUDA], by export_chrome_trace(FILE)"
 
@@ -349,7 +350,7 @@ def _nested(begin: Times, end: Times) -> tuple[Ints, Times, Ints]:
     begins, ends = begin.tolist(), end.tolist()
     edges, inner, stack = array("q"), array("i"), []
     for row in [*np.lexsort((-end, begin)).tolist(), -1]:
-        while stack and (row < 0 or ends[stack[-1]] <= begins[row]):
+        while stack and (row < 0 or ends[stack[-1]] <= begins[row] + _TOUCH_NS):
             edges.append(ends[stack.pop()])
             inner.append(stack[-1] if stack else -1)
         if row < 0 or len(stack) >= _DEEPEST:
