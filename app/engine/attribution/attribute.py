@@ -34,6 +34,7 @@ BURSTS: Final = 1.25  # times the limit: a burst may draw more before the limit'
 HINT: Final = 0.25  # how far a family's expected power may be off, one sigma
 WIDE_LAG_S: Final = 1e-3  # margin of the lag from which on it is looked for all over it
 LAGS: Final = 9
+JITTERS: Final = (0.002, 0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1)  # of the window, one sigma
 LOOKED_AT: Final = 3000  # samples that such a look takes
 WHITENED: Final = 4_000_000  # values that are whitened at a time
 
@@ -208,12 +209,18 @@ class _Estimator:
         families = len(timeline.activity.names)
         expected = np.full(families, np.nan) if expected_w is None else np.asarray(expected_w, dtype=np.float64)
         self._expected_w = expected
-        self._lag_s, self._window_s = samples.lag_s, samples.window_s
+        self._lag_s, self._window_s, self._jitter_s = samples.lag_s, samples.window_s, 0.0
+        self._start: Floats = np.zeros(0)
 
     def attribution(self) -> Attribution:
+        design = self._program.design(self._lag_s, self._window_s, 0.0, None)
+        noise = white_noise(np.full(len(self._power_w), max(0.02 * self._mean_w, 1e-3)))
+        evidence = self._evidence(design, noise)
+        self._start = evidence.posterior(self._prior(design, USUAL_SPREAD[0], DRIFTS[1])).mean
         if self._samples.lag_margin_s > WIDE_LAG_S:
             self._look_for_lag()
-        design = self._program.design(self._lag_s, self._window_s, None)
+        self._look_for_jitter()
+        design = self._program.design(self._lag_s, self._window_s, self._jitter_s, None)
         noise = white_noise(np.full(len(self._power_w), max(0.02 * self._mean_w, 1e-3)))
         evidence = self._evidence(design, noise)
         prior = self._best_prior(design, evidence)
@@ -221,7 +228,7 @@ class _Estimator:
         if self._clock is not None and np.ptp(self._clock) > CLOCK_CHANGED * float(np.median(self._clock)):
             self._choose_exponent(noise)
         for _ in range(ROUNDS):
-            design = self._program.design(self._lag_s, self._window_s, powers.mean)
+            design = self._program.design(self._lag_s, self._window_s, self._jitter_s, powers.mean)
             residual_w = self._power_w - design.columns[:, :-2] @ powers.mean[:-2]
             noise = self._noise(design, residual_w, evidence, prior)
             evidence = self._evidence(design, noise)
@@ -317,7 +324,7 @@ class _Estimator:
         best, most = self._program, -math.inf
         for exponent in EXPONENTS:
             program = Program(self._timeline, self._samples, self._span, exponent)
-            design = program.design(self._lag_s, self._window_s, None)
+            design = program.design(self._lag_s, self._window_s, self._jitter_s, None)
             evidence = self._evidence(design, noise)
             likely = evidence.log_of(self._best_prior(design, evidence))
             if likely > most:
@@ -326,19 +333,35 @@ class _Estimator:
 
     def _look_for_lag(self) -> None:
         """Where the lag is not sharp, start from the one within its margin that the samples make most likely."""
+        samples = self._samples
+        lags = samples.lag_s + samples.lag_margin_s * np.linspace(-1.2, 1.2, LAGS)
+        jitter_s = 0.01 * self._samples.window_s
+        likely = [self._likely(lag_s, jitter_s) for lag_s in lags]
+        self._lag_s = float(lags[int(np.argmax(likely))])
+
+    def _look_for_jitter(self) -> None:
+        jitters = [0.0, *(float(share) * self._window_s for share in JITTERS)]
+        likely = [self._likely(self._lag_s, jitter_s) for jitter_s in jitters]
+        self._jitter_s = jitters[int(np.argmax(likely))]
+
+    def _likely(self, lag_s: float, jitter_s: float) -> float:
+        """The logarithm of the likelihood of the first samples with a lag, and with stamps that jitter."""
         samples, rows = self._samples, slice(0, LOOKED_AT)
-        most = -math.inf
-        for off in np.linspace(-1.2, 1.2, LAGS):
-            lag_s = samples.lag_s + off * samples.lag_margin_s
-            design = self._program.design(lag_s, samples.window_s, None)
-            noise = white_noise(np.full(len(self._power_w), max(0.02 * self._mean_w, 1e-3)))
+        power_w, powers = self._power_w[rows], self._start
+        variance = np.full(len(power_w), (0.02 * self._mean_w) ** 2)
+        for _ in range(3):
+            design = self._program.design(lag_s, samples.window_s, jitter_s, powers)
+            noise = white_noise(np.sqrt(variance))
+            columns = design.columns[rows].copy()
             evidence = self._evidence(design, noise, rows)
             prior = self._prior(design, USUAL_SPREAD[0], DRIFTS[1])
-            residual_w = self._power_w[rows] - design.columns[rows] @ evidence.posterior(prior).mean
-            likely = -0.5 * len(residual_w) * math.log(float(np.mean(residual_w**2)) + 1e-12)
-            likely -= 0.5 * (NORMAL_95 * off) ** 2
-            if likely > most:
-                self._lag_s, most = lag_s, likely
+            powers = evidence.posterior(prior).mean
+            residual_w = power_w - columns[:, :-2] @ powers[:-2]
+            jitters = (jitter_s * columns[:, -2]) ** 2
+            rest = max(float(np.mean(residual_w**2 - jitters)), float(np.mean(residual_w**2)) / 10, 1e-9)
+            variance = rest + jitters
+        likely = evidence.log_of(prior) - 0.5 * float(np.sum(np.log(noise.sigma_w**2) + (power_w / noise.sigma_w) ** 2))
+        return likely - 0.5 * (NORMAL_95 * (lag_s - samples.lag_s) / max(samples.lag_margin_s, 1e-5)) ** 2
 
     # --- the result -------------------------------------------------------------------------------------------------
 

@@ -25,6 +25,8 @@ DEEPEST: Final = 0.4  # clock factor: below it no kernel runs
 WARMING_C: Final = 10.0  # what the drift with temperature is counted in
 SEEN_C: Final = 2.0  # of temperature, below which readings in whole degrees show no drift
 DIFFERENCE: Final = 0.02  # of a window, to find how samples change with lag and window
+# Of a Gaussian: places, in standard deviations, and weights, which integrate polynomials up to the ninth degree.
+NODES: Final = ((-2.857, 0.01126), (-1.3556, 0.22208), (0.0, 0.53332), (1.3556, 0.22208), (2.857, 0.01126))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +87,16 @@ class Program:
         end_s = samples.time_s[inside] - lag_s
         return inside, end_s - window_s, end_s
 
-    def design(self, lag_s: float, window_s: float, powers: Floats | None) -> Design:
+    def design(self, lag_s: float, window_s: float, jitter_s: float, powers: Floats | None) -> Design:
         """Return the design for a lag and a window.
+
+        A stamp that is off by chance would make shares look as if they varied where they do not, and powers too alike.
+        So shares are those to be expected where a sample may have been taken a little before or after its stamp.
 
         Parameters
         ----------
-        lag_s, window_s : float
-            Lag and window of the sensor, s.
+        lag_s, window_s, jitter_s : float
+            Lag and window of the sensor, and how far stamps are off, one sigma, s.
         powers : array, shape (unknowns,), or None
             The unknowns as far as known, from which follows how samples change with lag and window; None leaves
             these columns 0.
@@ -104,8 +109,10 @@ class Program:
         _, begin_s, end_s = self.windows(lag_s, window_s)
         timeline, families = self.timeline, len(self.timeline.activity.names)
         lasts = (end_s - begin_s)[:, None]
-        shares = timeline.overlaps(begin_s, end_s) / lasts
-        gaps = timeline.gaps(begin_s, end_s) / lasts
+        shares, gaps = np.zeros((len(end_s), families)), np.zeros((len(end_s), 3))
+        for off, weight in NODES if jitter_s > 0 else ((0.0, 1.0),):
+            shares += weight / lasts * timeline.overlaps(begin_s + off * jitter_s, end_s + off * jitter_s)
+            gaps += weight / lasts * timeline.gaps(begin_s + off * jitter_s, end_s + off * jitter_s)
         middles = (begin_s + end_s) / 2
         awake = 1.0 - gaps[:, 1:].sum(axis=1)
         factor = self._clock_factor(middles)
