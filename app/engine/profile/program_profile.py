@@ -32,6 +32,7 @@ class GroupEnergy:
 
     number: int
     families: tuple[str, ...]  # those that took most time first
+    gaps: bool  # whether it has the energy of the gaps, too
     count: Count
     time_s: float
     energy_j: float
@@ -43,7 +44,7 @@ class GroupEnergy:
     def words(self) -> str:
         """As a table names it."""
         more = f" and {len(self.families) - 1} more" if len(self.families) > 1 else ""
-        return f"group {self.number}: {self.families[0]}{more}"
+        return f"group {self.number}: {self.families[0]}{more}{' and the gaps' if self.gaps else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ class RangeEnergy:
 
 @dataclass(frozen=True, slots=True)
 class GapEnergy:
-    """What the board drew while nothing ran on it."""
+    """What the board drew while nothing ran on it. NaN, and None, where only the energy of a group is known."""
 
     count: Count
     time_s: float
@@ -76,6 +77,7 @@ class GapEnergy:
     short_count: Count  # gaps of less than 0.1 ms
     short_s: float
     short_j: float
+    group: int | None
 
 
 @dataclass(frozen=True, slots=True)
