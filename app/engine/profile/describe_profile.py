@@ -26,9 +26,13 @@ def describe_profile(profile: ProgramProfile) -> Description:
         Figure("estimated from the data", profile.clocks.words),
     ]
     listings = [_by_family(profile)]
-    grouped = [(group.words, ", ".join(group.families)) for group in profile.groups]
-    if grouped:
-        listings.append(Listing("groups: the data do not separate their families", ("group", "families"), grouped))
+    members = [
+        (f"group {item.group}", item.name, item.count, item.time_s) for item in profile.families if item.group is not None
+    ]
+    if members:
+        header = ("group", "family", "launches", "time s")
+        members.sort(key=lambda row: row[0])
+        listings.append(Listing("groups: the data do not separate these families", header, members))
     if profile.ranges:
         listings.append(_by_range(profile))
     if profile.next_steps:
