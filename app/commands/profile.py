@@ -79,7 +79,9 @@ def _profiled(arguments: Namespace) -> tuple[ProgramProfile, AttributedTrace]:
 
     for option in ("trace", "power"):
         if getattr(arguments, option) is None:
-            raise InputError(f"a trace and the power of its time are needed, and --{option} is missing", "profile", _REMEDY)
+            raise InputError(
+                f"a trace and the power of its time are needed, and --{option} is missing", "profile", _REMEDY
+            )
     boards, notes = _boards(arguments.power, arguments.interval)
     trace = read_chrome_trace(Path(arguments.trace), arguments.device)
     return attribute_trace(trace, align(trace, boards, arguments.power, arguments.offset), notes)

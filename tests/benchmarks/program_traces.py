@@ -1,8 +1,8 @@
 """How long `wattridge profile` takes on a trace of 300 MB, and how much memory: in a process of its own.
 
-`PYTHONPATH=. .venv/bin/python tests/benchmarks/program_traces.py [MB]` writes such a trace, laid out as PyTorch's profiler
-writes it with record_shapes and with_stack, and the power of its time, and prints the table that program_traces.txt keeps.
-Seconds are of the processor, so that what else the machine does counts little.
+`PYTHONPATH=. .venv/bin/python tests/benchmarks/program_traces.py [MB]` writes such a trace, laid out as PyTorch's
+profiler writes it with record_shapes and with_stack, and the power of its time, and prints the table that
+program_traces.txt keeps. Seconds are of the processor, so that what else the machine does counts little.
 """
 
 from __future__ import annotations
@@ -43,11 +43,13 @@ def events(size: int) -> Iterator[dict[str, Any]]:
     """A training loop: ranges, operators with shapes, launches, kernels, arrows between them and Python's functions."""
     chance, at_us, number, step = random.Random(1), 1000.0, 1, 0
     kernels = [
-        (f"void at::native::vectorized_elementwise_kernel<{width}, at::native::{name}<c10::BFloat16>, std::array<char*, 3ul> >"
-         f"(int, at::native::{name}<c10::BFloat16>, std::array<char*, 3ul>)", "aten::add", (30, 60))
+        (f"void at::native::vectorized_elementwise_kernel<{width}, at::native::{name}<c10::BFloat16>, "
+         f"std::array<char*, 3ul> >(int, at::native::{name}<c10::BFloat16>, std::array<char*, 3ul>)", "aten::add", (30, 60))
         for width, name in ((8, "CUDAFunctor_add"), (4, "GeluCUDAKernelImpl"), (8, "FillFunctor"))
     ]  # fmt: skip
-    kernels += [(f"nvjet_sm90_tst_{tile}_64x4_2x1_v_bz_coopA_NTN", "aten::mm", (120, 400)) for tile in ("128x256", "64x8")]
+    kernels += [
+        (f"nvjet_sm90_tst_{tile}_64x4_2x1_v_bz_coopA_NTN", "aten::mm", (120, 400)) for tile in ("128x256", "64x8")
+    ]
     written = 0
     while written < size:
         step_us, phases = at_us, []

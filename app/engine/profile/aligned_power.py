@@ -1,7 +1,7 @@
 """Power of the time in which a program ran, from a recording or a log, and how its clock fits that of the trace.
 
-Both files usually know the time of day, which aligns them. Beside it stands an estimate from the data: the shift at which
-power follows what ran best. Where a log knows no time of day, that shift alone aligns it, if there is only one.
+Both files usually know the time of day, which aligns them. Beside it stands an estimate from the data: the shift at
+which power follows what ran best. Where a log knows no time of day, that shift alone aligns it, if there is only one.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ class Alignment:
             return "no estimate from the data: what ran varies too little, or power does not follow it"
         return (
             f"power is the mean of about {1e3 * lag.window_s:.3g} ms that end {1e3 * lag.lag_s:.0f} ±"
-            f" {max(1e3 * lag.margin_s, 1):.0f} ms before it is stamped (correlation with what ran {lag.correlation:.2f})"
+            f" {max(1e3 * lag.margin_s, 1):.0f} ms before it is stamped"
+            f" (correlation with what ran {lag.correlation:.2f})"
         )
 
 
@@ -218,7 +219,9 @@ def _since_origin(trace: ProgramTrace, board: Recording, time_ns: npt.NDArray[np
 
 def _same_board(ran_on: str, logged: str) -> bool:
     """Whether two names may be of one board. A log often names none."""
-    first, second = (name.lower().removesuffix(", simulated").replace("nvidia", "").strip() for name in (ran_on, logged))
+    first, second = (
+        name.lower().removesuffix(", simulated").replace("nvidia", "").strip() for name in (ran_on, logged)
+    )
     if second.rstrip("0123456789 #") in _GENERIC or not first:
         return True
     return first in second or second in first
@@ -273,9 +276,7 @@ def _correlations(shares: Floats, power_w: Floats) -> tuple[Floats, Floats]:
     sums = [
         np.add.reduceat(values, at, axis=1) for values in (shares, shares**2, shares * power_w)
     ]  # (rows, blocks) each
-    ones, powers, squares = (
-        np.add.reduceat(values, at) for values in (np.ones(len(power_w)), power_w, power_w**2)
-    )
+    ones, powers, squares = (np.add.reduceat(values, at) for values in (np.ones(len(power_w)), power_w, power_w**2))
 
     def correlation(taken: npt.NDArray[np.bool_]) -> Floats:
         x, xx, xy = (values[:, taken].sum(axis=1) for values in sums)

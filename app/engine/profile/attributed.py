@@ -1,4 +1,4 @@
-"""From a trace and the power of its time to the profile: what ran, and the joules that the estimator attributes to it."""
+"""From a trace and the power of its time to the profile: what ran, and the joules that are attributed to it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from ...base.errors import InputError
 from ...sensors.recorded.recording import Recording
 from ..attribution.activity import Activity
-from ..attribution.attribute import Attribution, Joules, attribute
+from ..attribution.attribute import BURSTS, Attribution, Joules, attribute
 from ..attribution.samples import PowerSamples
 from ..attribution.timeline import Timeline
 from ..metering.characterisation.sensor_figures import SourceFigures, source_words
@@ -83,9 +82,15 @@ def attribute_trace(
         source="simulated" if simulated else "recorded",
         power_source=f"{source_words(power.source, 1e3 * samples.refresh_s, 1e3 * samples.window_s)}, as recorded",
         clocks=ClocksAligned(
-            power.alignment.how, power.alignment.shift_s, lag.lag_s, lag.margin_s, lag.window_s, lag.correlation,
-            power.alignment.overlap, power.alignment.words,
-        ),  # fmt: skip
+            power.alignment.how,
+            power.alignment.shift_s,
+            lag.lag_s,
+            lag.margin_s,
+            lag.window_s,
+            lag.correlation,
+            power.alignment.overlap,
+            power.alignment.words,
+        ),
         duration_s=duration_s,
         busy_s=float((ends - begins).sum()),
         launches=len(trace),
@@ -104,9 +109,14 @@ def attribute_trace(
     spent_s = np.divide(seconds, trace.duration_ns / 1e9, out=np.ones(len(seconds)), where=trace.duration_ns > 0)
     inside = (samples.time_s >= found.span[0] - 1.0) & (samples.time_s <= found.span[1] + 1.0)
     attributed = AttributedTrace(
-        trace, families, family, power_w * seconds, power_w * spent_s,
-        samples.time_s[inside] - found.span[0], samples.power_w[inside],
-    )  # fmt: skip
+        trace,
+        families,
+        family,
+        power_w * seconds,
+        power_w * spent_s,
+        samples.time_s[inside] - found.span[0],
+        samples.power_w[inside],
+    )
     return profile, attributed
 
 
@@ -146,12 +156,19 @@ def _samples(power: AlignedPower) -> tuple[PowerSamples, list[str]]:
         else:
             notes.append(f"what a sample averages is not known: {1e3 * window_s:.0f} ms are taken, as is usual")
     if math.isfinite(lag.lag_s) and math.isfinite(lag.margin_s):
-        lag_s, lag_margin_s = lag.lag_s, max(lag.margin_s, _LEAST_MARGIN_S)  # with what the clocks are apart
+        lag_s = lag.lag_s  # with what the clocks are apart
+        lag_margin_s = max(math.hypot(lag.margin_s, window_margin_s), _LEAST_MARGIN_S)
     samples = PowerSamples(
-        power.time_s, power.power_w, window_s, lag_s, window_margin_s, lag_margin_s, noise,
+        power.time_s,
+        power.power_w,
+        window_s,
+        lag_s,
+        window_margin_s,
+        lag_margin_s,
+        noise,
         _channel(recording, power.time_s, "sm_clock_mhz", "graphics_clock_mhz"),
         _channel(recording, power.time_s, "temperature_c"),
-    )  # fmt: skip
+    )
     return samples, notes
 
 
@@ -168,12 +185,12 @@ def _channel(recording: Recording, time_s: Floats, *names: str) -> Floats | None
 
 
 def _limit_w(trace: ProgramTrace, power: AlignedPower) -> float:
-    """The power limit: as recorded, else the published one; no less than what the board drew."""
+    """The power limit: as recorded, else the published one; no less than explains what the board drew."""
     limit_w = power.recording.info.power_limit.current_w
     if limit_w is None:
         published = board_named(trace.board or power.recording.info.name)
         limit_w = math.inf if published is None else published.tdp_w
-    return max(limit_w, float(power.power_w.max()))
+    return max(limit_w, float(power.power_w.max()) / BURSTS)
 
 
 def _interval(joules: Joules) -> Interval:
@@ -199,10 +216,17 @@ def _families(
         energy_j = item.joules.value
         groups.append(
             GroupEnergy(
-                number, tuple(families[place].name for place in members), item.gaps, item.count, item.seconds, energy_j,
-                _interval(item.joules), energy_j / item.seconds, energy_j / total_j,
+                number,
+                tuple(families[place].name for place in members),
+                item.gaps,
+                item.count,
+                item.seconds,
+                energy_j,
+                _interval(item.joules),
+                energy_j / item.seconds,
+                energy_j / total_j,
             )
-        )  # fmt: skip
+        )
     energies = []
     for place, (family, count, time_s) in enumerate(zip(families, activity.counts.tolist(), times_s, strict=True)):
         joules = alone.get(place)
@@ -210,11 +234,19 @@ def _families(
         power_w = energy_j / time_s if time_s > 0 else math.nan
         energies.append(
             FamilyEnergy(
-                family.name, family.kind, family.full_name, count, float(time_s), energy_j,
-                None if joules is None else _interval(joules), power_w, energy_j / total_j, energy_j / max(count, 1),
+                family.name,
+                family.kind,
+                family.full_name,
+                count,
+                float(time_s),
+                energy_j,
+                None if joules is None else _interval(joules),
+                power_w,
+                energy_j / total_j,
+                energy_j / max(count, 1),
                 group_of.get(place),
             )
-        )  # fmt: skip
+        )
     return energies, groups
 
 
@@ -238,9 +270,17 @@ def _gaps(found: Attribution, begins: Floats, ends: Floats) -> GapEnergy:
     energy_j = joules.value if group is None else math.nan
     power_w = energy_j / time_s if time_s > 0 else math.nan
     return GapEnergy(
-        len(lengths), time_s, energy_j, _interval(joules) if group is None else None, power_w,
-        energy_j / found.total.value, int(short.sum()), short_s, power_w * short_s, group,
-    )  # fmt: skip
+        len(lengths),
+        time_s,
+        energy_j,
+        _interval(joules) if group is None else None,
+        power_w,
+        energy_j / found.total.value,
+        int(short.sum()),
+        short_s,
+        power_w * short_s,
+        group,
+    )
 
 
 def _edges(trace: ProgramTrace) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -277,10 +317,18 @@ def _ranges(
             waits_s = float((np.interp(end_s[own], edges, waited) - np.interp(begin_s[own], edges, waited)).sum())
         host_s = float((np.minimum(end_s[own], found.span[1]) - np.maximum(begin_s[own], found.span[0])).sum())
         results[name] = RangeEnergy(
-            name, count, host_s, time_s, joules.value, _interval(joules),
-            joules.value / time_s if time_s > 0 else math.nan, joules.value / found.total.value,
-            joules.value / count if count else math.nan, waits_s, waits_s * gaps.power_w if waits_s else 0.0,
-        )  # fmt: skip
+            name,
+            count,
+            host_s,
+            time_s,
+            joules.value,
+            _interval(joules),
+            joules.value / time_s if time_s > 0 else math.nan,
+            joules.value / found.total.value,
+            joules.value / count if count else math.nan,
+            waits_s,
+            waits_s * gaps.power_w if waits_s else 0.0,
+        )
 
     def order(name: tuple[str, ...]) -> list[tuple[float, str]]:
         above = (name[: depth + 1] for depth in range(len(name)))

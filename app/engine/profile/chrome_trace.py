@@ -4,9 +4,9 @@ The file is read event by event, so that only columns of numbers and the distinc
 or damaged is read as far as it goes.
 
 Which range launched a slice is known by its launch (`cuda_runtime`, by `correlation`): the innermost range open on the
-launching thread, or, of a thread without ranges such as autograd's, on the thread that has most of them. Where the trace
-holds no launches, the ranges that the profiler itself laid over the stream (`gpu_user_annotation`) serve, and what other
-threads launched belongs to the range before it on the stream.
+launching thread, or, of a thread without ranges such as autograd's, on the thread that has most of them. Where the
+trace holds no launches, the ranges that the profiler itself laid over the stream (`gpu_user_annotation`) serve, and
+what other threads launched belongs to the range before it on the stream.
 """
 
 from __future__ import annotations
@@ -94,7 +94,15 @@ class _Reader:
         self._calls: dict[OperatorCall, int] = {}
         self._threads: dict[object, int] = {}
         self._slices = _Columns(
-            kind="B", device="i", stream="i", name="i", start="q", duration="q", bytes="q", correlation="q", external="q"
+            kind="B",
+            device="i",
+            stream="i",
+            name="i",
+            start="q",
+            duration="q",
+            bytes="q",
+            correlation="q",
+            external="q",
         )
         self._launches = _Columns(correlation="q", thread="i", start="q")
         self._operators = _Columns(external="q", call="i")
@@ -265,8 +273,8 @@ class _Reader:
             instance[~known], by_order = ranges.on_stream(stream, start, external)
             if by_order:
                 notes.append(
-                    f"the trace holds no launches: {by_order:,} slices that another thread launched, as autograd's does,"
-                    " are counted with the range before them on the stream"
+                    f"the trace holds no launches: {by_order:,} slices that another thread launched, as autograd's"
+                    " does, are counted with the range before them on the stream"
                 )
         return instance
 

@@ -56,9 +56,7 @@ class _Known:
 def compare_profiles(before: ProgramProfile, after: ProgramProfile) -> ProfileComparison:
     """Compare two profiles of the same program, or of two of its versions."""
     sets = _common_sets((before, after))
-    families = [
-        _difference(_set_name(names), _known_of(before, names), _known_of(after, names)) for names in sets
-    ]
+    families = [_difference(_set_name(names), _known_of(before, names), _known_of(after, names)) for names in sets]
     paths = dict.fromkeys(item.path for profile in (before, after) for item in profile.ranges)
     ranges = []
     for path in paths:

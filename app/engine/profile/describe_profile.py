@@ -27,7 +27,9 @@ def describe_profile(profile: ProgramProfile) -> Description:
     ]
     listings = [_by_family(profile)]
     members = [
-        (f"group {item.group}", item.name, item.count, item.time_s) for item in profile.families if item.group is not None
+        (f"group {item.group}", item.name, item.count, item.time_s)
+        for item in profile.families
+        if item.group is not None
     ]
     if members:
         header = ("group", "family", "launches", "time s")
@@ -52,7 +54,9 @@ def describe_comparison(comparison: ProfileComparison) -> Description:
         _difference_figure("difference", comparison.total.difference_j, comparison.total.difference_j_interval),
     ]
     listings = [
-        Listing(title, (what, "J before", "J after", "difference J", "95 %", f"J per {each}: difference", "95 % "), rows)
+        Listing(
+            title, (what, "J before", "J after", "difference J", "95 %", f"J per {each}: difference", "95 % "), rows
+        )
         for title, what, each, rows in (
             ("families", "family", "launch", [_difference(item) for item in comparison.families[:_MOST]]),
             ("ranges", "range", "range", [_difference(item) for item in comparison.ranges[:_MOST]]),

@@ -20,7 +20,8 @@ from .program_profile import ProgramProfile
 
 _PROFILE: Final = "profile.json"
 _COLUMNS: Final = (
-    "kind", "name", "count", "time_s", "energy_j", "energy_j_low", "energy_j_high", "power_w", "share", "each_j", "group",
+    "kind", "name", "count", "time_s", "energy_j", "energy_j_low", "energy_j_high", "power_w", "share", "each_j",
+    "group",
 )  # fmt: skip
 _AT_ONCE: Final = 5000  # events that are written together
 
@@ -37,9 +38,7 @@ def export_profile(profile: ProgramProfile, trace: AttributedTrace, folder: Path
     paths = [folder / name for name in contents]
     for path in paths:
         refuse_taken(path, force=force)
-    return [
-        write_text(path, text, overwrite=force) for path, text in zip(paths, contents.values(), strict=True)
-    ]
+    return [write_text(path, text, overwrite=force) for path, text in zip(paths, contents.values(), strict=True)]
 
 
 def chrome_trace(profile: ProgramProfile, attributed: AttributedTrace) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Families of what ran: the launches of a kernel, of the same shapes where the trace names them, or copies of a kind."""
+"""Families of what ran: launches of a kernel, of the same shapes where the trace names them, or copies of a kind."""
 
 from __future__ import annotations
 

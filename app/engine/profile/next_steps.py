@@ -1,4 +1,4 @@
-"""What to do next about the large items of a profile: only steps that exist, and only where the data show the reason."""
+"""What to do next about the large items of a profile: steps that exist, and only where the data show the reason."""
 
 from __future__ import annotations
 
@@ -100,9 +100,7 @@ def _share(energy: FamilyEnergy, groups: Sequence[GroupEnergy]) -> float:
     return group.share * part if part >= _OF_GROUP else 0.0
 
 
-def _of_family(
-    family: Family, energy: FamilyEnergy, share: float, gpu: str, moved_bytes: float
-) -> Iterator[NextStep]:
+def _of_family(family: Family, energy: FamilyEnergy, share: float, gpu: str, moved_bytes: float) -> Iterator[NextStep]:
     call = family.call
     operator = operator_of(call) if call is not None else None
     if call is not None and operator is not None:
@@ -116,7 +114,9 @@ def _of_family(
         yield NextStep(family.name, share, step, why, "do_bench=wattridge.triton.bench(minimise='energy')")
     moved = _moved(family, energy, gpu, moved_bytes)
     if moved is not None and moved.share >= _MEMORY_BOUND and operator is None:
-        why = f"it moves at least {number(moved.byte_per_s / 1e9, 3)} GB/s, {percent(moved.share)} of the published peak"
+        why = (
+            f"it moves at least {number(moved.byte_per_s / 1e9, 3)} GB/s, {percent(moved.share)} of the published peak"
+        )
         step = "memory-bound: a lower clock costs no time here, down to where the bandwidth falls"
         yield NextStep(family.name, share, step, why, "wattridge fit --gpu 0")
 

@@ -1,7 +1,7 @@
 """`ProgramTrace`: what a program ran on one board and when, with the ranges that the program named.
 
-Slices are what the board did: launches of kernels, copies and sets. Ranges are what the host names: `record_function` of
-PyTorch, its steps and optimizers, and NVTX. Each slice belongs to the innermost range in which it was launched.
+Slices are what the board did: launches of kernels, copies and sets. Ranges are what the host names: `record_function`
+of PyTorch, its steps and optimizers, and NVTX. Each slice belongs to the innermost range in which it was launched.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class OperatorCall:
 
 @dataclass(frozen=True, slots=True)
 class ProgramTrace:
-    """What ran on one board. Slices ascend by start; `-1` stands for none in `operator`, `instance` and `range_parent`."""
+    """What ran on one board. Slices ascend by start; -1 stands for none in `operator`, `instance`, `range_parent`."""
 
     title: str
     device: int

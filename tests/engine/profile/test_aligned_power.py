@@ -98,7 +98,9 @@ def test_power_of_another_time_is_one_line_that_names_both(tmp_path: Path) -> No
 
 def test_power_of_another_board_is_one_line(tmp_path: Path) -> None:
     trace, begin, end = bursts(tmp_path)
-    power = power_of(tmp_path, begin, end, lambda at: f"{epoch(at)},NVIDIA A100-SXM4-40GB", header="timestamp,name,power_w")
+    power = power_of(
+        tmp_path, begin, end, lambda at: f"{epoch(at)},NVIDIA A100-SXM4-40GB", header="timestamp,name,power_w"
+    )
     with pytest.raises(InputError, match="the trace is of NVIDIA H200, the power of NVIDIA A100"):
         aligned(trace, power)
 

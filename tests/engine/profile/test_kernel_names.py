@@ -19,12 +19,12 @@ from app.engine.profile.kernel_names import readable_name
         ),
         (
             "void at::native::vectorized_elementwise_kernel<8, at::native::GeluCUDAKernelImpl(at::TensorIteratorBase&, "
-            "at::native::GeluType)::{lambda()#2}::operator()() const::{lambda(c10::BFloat16)#1}, std::array<char*, 2ul> "
-            ">(int, std::array<char*, 2ul>)",
+            "GeluType)::{lambda()#2}::operator()() const::{lambda(c10::BFloat16)#1}, std::array<char*, 2ul>"
+            " >(int, std::array<char*, 2ul>)",
             "vectorized_elementwise_kernel<GeluCUDAKernelImpl<BFloat16>>",
         ),
         (
-            "void at::native::(anonymous namespace)::softmax_warp_forward<float, float, float, 10, false, false>(float*)",
+            "void at::native::(anonymous namespace)::softmax_warp_forward<float, float, 10, false>(float*)",
             "softmax_warp_forward<float>",
         ),
         ("void cutlass::Kernel2<cutlass_80_s161616gemm_bf16>(Params)", "Kernel2<cutlass_80_s161616gemm_bf16>"),

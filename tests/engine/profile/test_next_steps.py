@@ -38,7 +38,10 @@ NO_GAPS = GapEnergy(0, 0.0, 0.0, (0.0, 0.0), float("nan"), 0.0, 0, 0.0, 0.0, Non
             ),
             "conv2d:16,56,56,64,128,3,2,1",
         ),
-        (OperatorCall("aten::convolution_backward", ((1, 1, 5, 5), (1, 1, 3, 3)), ("float",) * 2, ("[1, 1]",) * 3), None),
+        (
+            OperatorCall("aten::convolution_backward", ((1, 1, 5, 5), (1, 1, 3, 3)), ("float",) * 2, ("[1, 1]",) * 3),
+            None,
+        ),
         (OperatorCall("aten::mm", ((128, 64), (64, 32)), ("double",) * 2), None),
         (OperatorCall("aten::mm"), None),
         (OperatorCall("aten::mm", ((0, 64), (64, 32)), BF16), None),
@@ -51,7 +54,9 @@ def test_an_operator_is_offered_where_its_shape_is_known(call: OperatorCall, not
 
 
 def steps(family: Family, share: float, *, moved: float = 0.0, gaps: GapEnergy = NO_GAPS) -> tuple[NextStep, ...]:
-    energy = FamilyEnergy(family.name, family.kind, family.full_name, 10, 1.0, 500.0, (490.0, 510.0), 500.0, share, 50.0, None)
+    energy = FamilyEnergy(
+        family.name, family.kind, family.full_name, 10, 1.0, 500.0, (490.0, 510.0), 500.0, share, 50.0, None
+    )
     return next_steps([family], [energy], [], gaps, 2.0, "NVIDIA H200", [moved])
 
 
@@ -88,7 +93,9 @@ def test_many_short_gaps_are_launches_that_graphs_save() -> None:
 def test_a_family_in_a_group_counts_by_its_part_of_the_group() -> None:
     family, other = (Family(name, "kernel", name, None) for name in ("triton_a", "triton_b"))
     energies = [
-        FamilyEnergy(each.name, "kernel", each.name, 10, time_s, float("nan"), None, float("nan"), float("nan"), float("nan"), 1)
+        FamilyEnergy(
+            each.name, "kernel", each.name, 10, time_s, float("nan"), None, float("nan"), float("nan"), float("nan"), 1
+        )
         for each, time_s in ((family, 0.9), (other, 0.1))
     ]
     group = GroupEnergy(1, ("triton_a", "triton_b"), False, 20, 1.0, 500.0, (490.0, 510.0), 500.0, 0.5)
