@@ -44,7 +44,7 @@ def events(size: int) -> Iterator[dict[str, Any]]:
     chance, at_us, number, step = random.Random(1), 1000.0, 1, 0
     kernels = [
         (f"void at::native::vectorized_elementwise_kernel<{width}, at::native::{name}<c10::BFloat16>, "
-         f"std::array<char*, 3ul> >(int, at::native::{name}<c10::BFloat16>, std::array<char*, 3ul>)", "aten::add", (30, 60))
+         f"std::array<char*, 3ul> >(int, at::native::{name}<c10::BFloat16>)", "aten::add", (30, 60))
         for width, name in ((8, "CUDAFunctor_add"), (4, "GeluCUDAKernelImpl"), (8, "FillFunctor"))
     ]  # fmt: skip
     kernels += [

@@ -247,27 +247,46 @@ def _busy(begin_s: Floats, end_s: Floats) -> tuple[Floats, Floats]:
 def _lag(begin_s: Floats, end_s: Floats, time_s: Floats, power_w: Floats, windows_s: Sequence[float]) -> Lag:
     """By how much power follows what ran, and over how long its values average, by their correlation."""
     edges, ran = _busy(begin_s, end_s)
-    kept = np.flatnonzero((time_s > edges[0] - _REACH_S) & (time_s < edges[-1] + _REACH_S))[:_MOST]
+    span_s = edges[-1] - edges[0]
+    reach_s = min(_REACH_S, max(0.1 * span_s, 0.2))
+    windows_s = [window_s for window_s in windows_s if window_s < 0.3 * span_s]
+    rests = _rests_outside(float(edges[0]), float(edges[-1]), reach_s, time_s, power_w)
+    # where more ran outside of the trace, nothing is known of what ran in windows that reach there
+    first_s = edges[0] - reach_s if rests[0] else edges[0] + reach_s + max(windows_s, default=0.0)
+    last_s = edges[-1] + reach_s if rests[1] else edges[-1] - reach_s
+    kept = np.flatnonzero((time_s > first_s) & (time_s < last_s))[:_MOST]
     time_s, power_w = time_s[kept], power_w[kept]
     if len(kept) < 4 * _FEWEST or not power_w.std() > 0:
         return Lag()
     power_w = power_w - power_w.mean()
     found = Lag()
     for window_s in windows_s:
-        shifts = np.linspace(-_REACH_S, _REACH_S, _STEPS + 1)
-        for reach_s in (shifts[1] - shifts[0], 0.0):
+        shifts = np.linspace(-reach_s, reach_s, _STEPS + 1)
+        for step_s in (shifts[1] - shifts[0], 0.0):
             ends = time_s - shifts[:, None]
             shares = (np.interp(ends, edges, ran) - np.interp(ends - window_s, edges, ran)) / window_s
             scores, without = _correlations(shares, power_w)
             top, correlation = _peak(shifts, scores)
-            if reach_s > 0 and math.isfinite(top):
-                shifts = np.linspace(top - 2 * reach_s, top + 2 * reach_s, _STEPS // 4 + 1)
+            if step_s > 0 and math.isfinite(top):
+                shifts = np.linspace(top - 2 * step_s, top + 2 * step_s, _STEPS // 4 + 1)
         if correlation > max(_FOLLOWS, found.correlation if math.isfinite(found.correlation) else 0.0):
             each = np.array([_peak(shifts, row)[0] for row in without])
             spread = math.sqrt((_BLOCKS - 1) ** 2 / _BLOCKS) * float(each.std(ddof=1))  # of a jackknife
             coarse_s = float(np.median(np.diff(time_s))) / math.sqrt(12 * len(time_s))  # the stamps of the samples
             found = Lag(top, _T_OF_BLOCKS * math.hypot(spread, coarse_s), window_s, correlation)
     return found
+
+
+def _rests_outside(begin_s: float, end_s: float, reach_s: float, time_s: Floats, power_w: Floats) -> tuple[bool, bool]:
+    """Whether the board rested before the trace and after it: a profiler often watches a part of a program only."""
+    inside = power_w[(time_s >= begin_s) & (time_s <= end_s)]
+    low, high = np.percentile(inside, (5, 95))
+    sides = [
+        power_w[(time_s > begin_s - reach_s) & (time_s < begin_s - 0.2 * reach_s)],
+        power_w[(time_s > end_s + 0.2 * reach_s) & (time_s < end_s + reach_s)],
+    ]
+    first, last = (len(side) > 2 and float(np.median(side)) <= low + 0.25 * (high - low) for side in sides)
+    return first, last
 
 
 def _correlations(shares: Floats, power_w: Floats) -> tuple[Floats, Floats]:

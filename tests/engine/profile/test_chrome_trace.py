@@ -128,7 +128,7 @@ def test_a_damaged_file_is_read_up_to_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "breaks off"),
+        ("", "no list 'traceEvents'"),
         ("{}", "no list 'traceEvents'"),
         ("[]", "not valid JSON"),
         ('{"traceEvents": []}', "no kernels"),
