@@ -34,7 +34,7 @@ BURSTS: Final = 1.25  # times the limit: a burst may draw more before the limit'
 HINT: Final = 0.25  # how far a family's expected power may be off, one sigma
 WIDE_LAG_S: Final = 1e-3  # margin of the lag from which on it is looked for all over it
 LAGS: Final = 9
-JITTERS: Final = (0.002, 0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1)  # of the window, one sigma
+JITTERS: Final = (0.0, 0.002, 0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1)  # of the window, one sigma
 LOOKED_AT: Final = 3000  # samples that such a look takes
 WHITENED: Final = 4_000_000  # values that are whitened at a time
 
@@ -190,10 +190,10 @@ class _Estimator:
         idle_w: float,
         expected_w: Sequence[float] | Floats | None,
     ) -> None:
+        samples = samples.within(*span)
         self._timeline, self._samples, self._span = timeline, samples, span
         self._program = Program(timeline, samples, span, 0.0)
-        inside, _, _ = self._program.windows(samples.lag_s, samples.window_s)
-        self._power_w = samples.power_w[inside]
+        self._power_w = samples.power_w
         if len(self._power_w) < LEAST_SAMPLES:
             raise InputError(
                 f"{len(self._power_w)} samples of power lie between the first launch and the last; "
@@ -201,7 +201,7 @@ class _Estimator:
                 "power",
                 "profile for longer, or check that power and activity are of the same time",
             )
-        self._clock = None if samples.clock_mhz is None else samples.clock_mhz[inside]
+        self._clock = samples.clock_mhz
         self._mean_w = float(self._power_w.mean())
         self._idle_w = min(float(self._power_w.min()), idle_w if math.isfinite(idle_w) else math.inf)
         self._above_w = max(self._mean_w - self._idle_w, 0.05 * self._mean_w)
@@ -333,24 +333,27 @@ class _Estimator:
 
     def _look_for_lag(self) -> None:
         """Where the lag is not sharp, start from the one within its margin that the samples make most likely."""
-        samples = self._samples
-        lags = samples.lag_s + samples.lag_margin_s * np.linspace(-1.2, 1.2, LAGS)
-        jitter_s = 0.01 * self._samples.window_s
-        likely = [self._likely(lag_s, jitter_s) for lag_s in lags]
+        lags = self._samples.lag_s + self._samples.lag_margin_s * np.linspace(-1.2, 1.2, LAGS)
+        likely = [self._likely(self._program, lag_s, 0.01 * self._window_s) for lag_s in lags]
         self._lag_s = float(lags[int(np.argmax(likely))])
 
     def _look_for_jitter(self) -> None:
-        jitters = [0.0, *(float(share) * self._window_s for share in JITTERS)]
-        likely = [self._likely(self._lag_s, jitter_s) for jitter_s in jitters]
-        self._jitter_s = jitters[int(np.argmax(likely))]
+        """Whether stamps jitter about even times, or tell when samples were taken, and how well."""
+        evened = Program(self._timeline, self._samples.evened(), self._span, 0.0)
+        most = -math.inf
+        for program, share in product((self._program, evened), JITTERS):
+            likely = self._likely(program, self._lag_s, share * self._window_s)
+            if likely > most:
+                most, best, self._jitter_s = likely, program, share * self._window_s
+        self._program, self._samples = best, best.samples
 
-    def _likely(self, lag_s: float, jitter_s: float) -> float:
+    def _likely(self, program: Program, lag_s: float, jitter_s: float) -> float:
         """The logarithm of the likelihood of the first samples with a lag, and with stamps that jitter."""
         samples, rows = self._samples, slice(0, LOOKED_AT)
         power_w, powers = self._power_w[rows], self._start
         variance = np.full(len(power_w), (0.02 * self._mean_w) ** 2)
         for _ in range(3):
-            design = self._program.design(lag_s, samples.window_s, jitter_s, powers)
+            design = program.design(lag_s, samples.window_s, jitter_s, powers)
             noise = white_noise(np.sqrt(variance))
             columns = design.columns[rows].copy()
             evidence = self._evidence(design, noise, rows)

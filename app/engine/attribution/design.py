@@ -66,27 +66,6 @@ class Program:
 
     # --- columns ----------------------------------------------------------------------------------------------------
 
-    def windows(self, lag_s: float, window_s: float) -> tuple[npt.NDArray[np.bool_], Floats, Floats]:
-        """Return which samples lie wholly in the span, and their windows.
-
-        Parameters
-        ----------
-        lag_s, window_s : float
-            Lag and window of the sensor, s.
-
-        Returns
-        -------
-        inside : array of bool, shape (samples,)
-            Whether a sample lies in the span by the lag and window that are stated, whatever is taken for them here.
-        begin_s, end_s : array, shape (those inside,)
-            Their windows, s.
-        """
-        samples = self.samples
-        stated_end = samples.time_s - samples.lag_s
-        inside = (stated_end - samples.window_s >= self.span[0]) & (stated_end <= self.span[1])
-        end_s = samples.time_s[inside] - lag_s
-        return inside, end_s - window_s, end_s
-
     def design(self, lag_s: float, window_s: float, jitter_s: float, powers: Floats | None) -> Design:
         """Return the design for a lag and a window.
 
@@ -106,7 +85,8 @@ class Program:
         Design
             The design.
         """
-        _, begin_s, end_s = self.windows(lag_s, window_s)
+        end_s = self.samples.time_s - lag_s
+        begin_s = end_s - window_s
         timeline, families = self.timeline, len(self.timeline.activity.names)
         lasts = (end_s - begin_s)[:, None]
         shares, gaps = np.zeros((len(end_s), families)), np.zeros((len(end_s), 3))
@@ -155,8 +135,7 @@ class Program:
         clock = self.samples.clock_mhz
         if clock is None or not self.exponent:
             return np.ones(len(time_s))
-        usual = float(np.median(clock[(self.samples.time_s >= self.span[0]) & (self.samples.time_s <= self.span[1])]))
-        relative = np.interp(time_s, self.samples.time_s, clock) / usual
+        relative = np.interp(time_s, self.samples.time_s, clock) / float(np.median(clock))
         return np.asarray(np.maximum(relative, DEEPEST) ** self.exponent)
 
     def _drifts(self, time_s: Floats) -> Floats:
