@@ -66,7 +66,7 @@ class Program:
 
     # --- columns ----------------------------------------------------------------------------------------------------
 
-    def design(self, lag_s: float, window_s: float, jitter_s: float, powers: Floats | None) -> Design:
+    def design(self, lag_s: float, window_s: float, jitter_s: float) -> Design:
         """Return the design for a lag and a window.
 
         A stamp that is off by chance would make shares look as if they varied where they do not, and powers too alike.
@@ -76,14 +76,11 @@ class Program:
         ----------
         lag_s, window_s, jitter_s : float
             Lag and window of the sensor, and how far stamps are off, one sigma, s.
-        powers : array, shape (unknowns,), or None
-            The unknowns as far as known, from which follows how samples change with lag and window; None leaves
-            these columns 0.
 
         Returns
         -------
         Design
-            The design.
+            The design; the columns of the errors of lag and window are 0 as long as no powers are known.
         """
         end_s = self.samples.time_s - lag_s
         begin_s = end_s - window_s
@@ -101,7 +98,7 @@ class Program:
         columns[:, 1:3] = gaps[:, 1:]
         np.multiply(shares, factor[:, None], out=columns[:, 3 : 3 + families])
         columns[:, 3 + families : -2] = self._drifts(middles) * awake[:, None]
-        columns[:, -2:] = 0.0 if powers is None else self._sensor_columns(begin_s, end_s, powers)
+        columns[:, -2:] = 0.0
         counts = np.maximum(timeline.activity.counts, 1)
         each_s = np.bincount(timeline.activity.family, timeline.seconds, families) / counts
         uneven = shares**2 @ np.minimum(1.0, each_s / np.maximum(window_s, 1e-9)) if families else np.zeros(len(end_s))
@@ -113,8 +110,23 @@ class Program:
             np.asarray(uneven),
         )
 
-    def _sensor_columns(self, begin_s: Floats, end_s: Floats, powers: Floats) -> Floats:
-        """How samples change with the lag and with the window, W for s: shape (samples, 2)."""
+    def sensor_columns(self, lag_s: float, window_s: float, powers: Floats) -> Floats:
+        """Return how samples change with the errors of lag and window.
+
+        Parameters
+        ----------
+        lag_s, window_s : float
+            Lag and window of the sensor, s.
+        powers : array, shape (unknowns,)
+            The unknowns as far as known.
+
+        Returns
+        -------
+        array, shape (samples, 2)
+            The changes, W for s.
+        """
+        end_s = self.samples.time_s - lag_s
+        begin_s = end_s - window_s
         lasts = end_s - begin_s
         step = DIFFERENCE * float(np.median(lasts))
         at = np.concatenate([end_s - step, end_s + step, begin_s - step, begin_s + step])

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from ..metering.characterisation.sensor_figures import SourceFigures
 from .activity import Floats
@@ -119,13 +120,30 @@ class PowerSamples:
             Those samples.
         """
         ended_s = self.time_s - self.lag_s
-        inside = (ended_s - self.window_s >= begin_s) & (ended_s <= end_s)
+        return self._of((ended_s - self.window_s >= begin_s) & (ended_s <= end_s))
+
+    def first(self, count: int) -> PowerSamples:
+        """Return the first samples.
+
+        Parameters
+        ----------
+        count : int
+            How many.
+
+        Returns
+        -------
+        PowerSamples
+            Those samples.
+        """
+        return self._of(np.arange(len(self.time_s)) < count)
+
+    def _of(self, which: npt.NDArray[np.bool_]) -> PowerSamples:
         return replace(
             self,
-            time_s=self.time_s[inside],
-            power_w=self.power_w[inside],
-            clock_mhz=None if self.clock_mhz is None else self.clock_mhz[inside],
-            temperature_c=None if self.temperature_c is None else self.temperature_c[inside],
+            time_s=self.time_s[which],
+            power_w=self.power_w[which],
+            clock_mhz=None if self.clock_mhz is None else self.clock_mhz[which],
+            temperature_c=None if self.temperature_c is None else self.temperature_c[which],
         )
 
     def evened(self) -> PowerSamples:
