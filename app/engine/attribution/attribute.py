@@ -34,7 +34,7 @@ BURSTS: Final = 1.25  # times the limit: a burst may draw more before the limit'
 HINT: Final = 0.25  # how far a family's expected power may be off, one sigma
 WIDE_LAG_S: Final = 1e-3  # margin of the lag from which on it is looked for all over it
 LAGS: Final = 9
-JITTERS: Final = (0.002, 0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1)  # of the window, one sigma
+JITTERS: Final = (0.0, 0.003, 0.006, 0.012, 0.025, 0.05, 0.1)  # of the window, one sigma
 LOOKED_AT: Final = 3000  # samples that such a look takes
 WHITENED: Final = 4_000_000  # values that are whitened at a time
 
@@ -190,10 +190,10 @@ class _Estimator:
         idle_w: float,
         expected_w: Sequence[float] | Floats | None,
     ) -> None:
+        samples = samples.within(*span)
         self._timeline, self._samples, self._span = timeline, samples, span
         self._program = Program(timeline, samples, span, 0.0)
-        inside, _, _ = self._program.windows(samples.lag_s, samples.window_s)
-        self._power_w = samples.power_w[inside]
+        self._power_w = samples.power_w
         if len(self._power_w) < LEAST_SAMPLES:
             raise InputError(
                 f"{len(self._power_w)} samples of power lie between the first launch and the last; "
@@ -201,7 +201,7 @@ class _Estimator:
                 "power",
                 "profile for longer, or check that power and activity are of the same time",
             )
-        self._clock = None if samples.clock_mhz is None else samples.clock_mhz[inside]
+        self._clock = samples.clock_mhz
         self._mean_w = float(self._power_w.mean())
         self._idle_w = min(float(self._power_w.min()), idle_w if math.isfinite(idle_w) else math.inf)
         self._above_w = max(self._mean_w - self._idle_w, 0.05 * self._mean_w)
@@ -213,25 +213,26 @@ class _Estimator:
         self._start: Floats = np.zeros(0)
 
     def attribution(self) -> Attribution:
-        design = self._program.design(self._lag_s, self._window_s, 0.0, None)
+        design = self._program.design(self._lag_s, self._window_s, 0.0)
         noise = white_noise(np.full(len(self._power_w), max(0.02 * self._mean_w, 1e-3)))
-        evidence = self._evidence(design, noise)
+        evidence = self._evidence(design, noise, self._power_w)
         self._start = evidence.posterior(self._prior(design, USUAL_SPREAD[0], DRIFTS[1])).mean
         if self._samples.lag_margin_s > WIDE_LAG_S:
             self._look_for_lag()
         self._look_for_jitter()
-        design = self._program.design(self._lag_s, self._window_s, self._jitter_s, None)
+        design = self._program.design(self._lag_s, self._window_s, self._jitter_s)
         noise = white_noise(np.full(len(self._power_w), max(0.02 * self._mean_w, 1e-3)))
-        evidence = self._evidence(design, noise)
+        evidence = self._evidence(design, noise, self._power_w)
         prior = self._best_prior(design, evidence)
         powers = self._bounded(evidence.posterior(prior))
         if self._clock is not None and np.ptp(self._clock) > CLOCK_CHANGED * float(np.median(self._clock)):
             self._choose_exponent(noise)
         for _ in range(ROUNDS):
-            design = self._program.design(self._lag_s, self._window_s, self._jitter_s, powers.mean)
+            design = self._program.design(self._lag_s, self._window_s, self._jitter_s)
+            design.columns[:, -2:] = self._program.sensor_columns(self._lag_s, self._window_s, powers.mean)
             residual_w = self._power_w - design.columns[:, :-2] @ powers.mean[:-2]
             noise = self._noise(design, residual_w, evidence, prior)
-            evidence = self._evidence(design, noise)
+            evidence = self._evidence(design, noise, self._power_w)
             prior = self._best_prior(design, evidence)
             powers = self._bounded(evidence.posterior(prior))
             self._lag_s += float(powers.mean[-2])
@@ -287,13 +288,10 @@ class _Estimator:
 
     # --- the noise, the clock and the lag ---------------------------------------------------------------------------
 
-    def _evidence(self, design: Design, noise: Noise, rows: slice | None = None) -> Evidence:
-        columns = design.columns if rows is None else design.columns[rows]
-        power_w = self._power_w if rows is None else self._power_w[rows]
+    def _evidence(self, design: Design, noise: Noise, power_w: Floats) -> Evidence:
+        columns = design.columns
         count = columns.shape[1]
         gram, moments = np.zeros((count, count)), np.zeros(count)
-        offset = np.zeros(count)
-        offset[-2:] = 0.0
         order = len(noise.filters) - 1
         step = max(1000, WHITENED // count)
         for first in range(0, len(power_w), step):
@@ -324,8 +322,8 @@ class _Estimator:
         best, most = self._program, -math.inf
         for exponent in EXPONENTS:
             program = Program(self._timeline, self._samples, self._span, exponent)
-            design = program.design(self._lag_s, self._window_s, self._jitter_s, None)
-            evidence = self._evidence(design, noise)
+            design = program.design(self._lag_s, self._window_s, self._jitter_s)
+            evidence = self._evidence(design, noise, self._power_w)
             likely = evidence.log_of(self._best_prior(design, evidence))
             if likely > most:
                 best, most = program, likely
@@ -333,27 +331,36 @@ class _Estimator:
 
     def _look_for_lag(self) -> None:
         """Where the lag is not sharp, start from the one within its margin that the samples make most likely."""
-        samples = self._samples
-        lags = samples.lag_s + samples.lag_margin_s * np.linspace(-1.2, 1.2, LAGS)
-        jitter_s = 0.01 * self._samples.window_s
-        likely = [self._likely(lag_s, jitter_s) for lag_s in lags]
+        some = Program(self._timeline, self._samples.first(LOOKED_AT), self._span, 0.0)
+        lags = self._samples.lag_s + self._samples.lag_margin_s * np.linspace(-1.2, 1.2, LAGS)
+        likely = [self._likely(some, lag_s, 0.01 * self._window_s) for lag_s in lags]
         self._lag_s = float(lags[int(np.argmax(likely))])
 
     def _look_for_jitter(self) -> None:
-        jitters = [0.0, *(float(share) * self._window_s for share in JITTERS)]
-        likely = [self._likely(self._lag_s, jitter_s) for jitter_s in jitters]
-        self._jitter_s = jitters[int(np.argmax(likely))]
+        """Whether stamps jitter about even times, or tell when samples were taken, and how well."""
+        most, even = -math.inf, False
+        for evenly in (False, True):
+            samples = self._samples.evened() if evenly else self._samples
+            some = Program(self._timeline, samples.first(LOOKED_AT), self._span, 0.0)
+            for share in JITTERS:
+                likely = self._likely(some, self._lag_s, share * self._window_s)
+                if likely > most:
+                    most, even, self._jitter_s = likely, evenly, share * self._window_s
+        if even:
+            self._samples = self._samples.evened()
+            self._program = Program(self._timeline, self._samples, self._span, 0.0)
 
-    def _likely(self, lag_s: float, jitter_s: float) -> float:
+    def _likely(self, program: Program, lag_s: float, jitter_s: float) -> float:
         """The logarithm of the likelihood of the first samples with a lag, and with stamps that jitter."""
-        samples, rows = self._samples, slice(0, LOOKED_AT)
-        power_w, powers = self._power_w[rows], self._start
+        samples, powers = self._samples, self._start
+        power_w = program.samples.power_w
         variance = np.full(len(power_w), (0.02 * self._mean_w) ** 2)
+        design = program.design(lag_s, samples.window_s, jitter_s)
+        columns = design.columns
         for _ in range(3):
-            design = self._program.design(lag_s, samples.window_s, jitter_s, powers)
+            columns[:, -2:] = program.sensor_columns(lag_s, samples.window_s, powers)
             noise = white_noise(np.sqrt(variance))
-            columns = design.columns[rows].copy()
-            evidence = self._evidence(design, noise, rows)
+            evidence = self._evidence(design, noise, power_w)
             prior = self._prior(design, USUAL_SPREAD[0], DRIFTS[1])
             powers = evidence.posterior(prior).mean
             residual_w = power_w - columns[:, :-2] @ powers[:-2]

@@ -66,28 +66,7 @@ class Program:
 
     # --- columns ----------------------------------------------------------------------------------------------------
 
-    def windows(self, lag_s: float, window_s: float) -> tuple[npt.NDArray[np.bool_], Floats, Floats]:
-        """Return which samples lie wholly in the span, and their windows.
-
-        Parameters
-        ----------
-        lag_s, window_s : float
-            Lag and window of the sensor, s.
-
-        Returns
-        -------
-        inside : array of bool, shape (samples,)
-            Whether a sample lies in the span by the lag and window that are stated, whatever is taken for them here.
-        begin_s, end_s : array, shape (those inside,)
-            Their windows, s.
-        """
-        samples = self.samples
-        stated_end = samples.time_s - samples.lag_s
-        inside = (stated_end - samples.window_s >= self.span[0]) & (stated_end <= self.span[1])
-        end_s = samples.time_s[inside] - lag_s
-        return inside, end_s - window_s, end_s
-
-    def design(self, lag_s: float, window_s: float, jitter_s: float, powers: Floats | None) -> Design:
+    def design(self, lag_s: float, window_s: float, jitter_s: float) -> Design:
         """Return the design for a lag and a window.
 
         A stamp that is off by chance would make shares look as if they varied where they do not, and powers too alike.
@@ -97,16 +76,14 @@ class Program:
         ----------
         lag_s, window_s, jitter_s : float
             Lag and window of the sensor, and how far stamps are off, one sigma, s.
-        powers : array, shape (unknowns,), or None
-            The unknowns as far as known, from which follows how samples change with lag and window; None leaves
-            these columns 0.
 
         Returns
         -------
         Design
-            The design.
+            The design; the columns of the errors of lag and window are 0 as long as no powers are known.
         """
-        _, begin_s, end_s = self.windows(lag_s, window_s)
+        end_s = self.samples.time_s - lag_s
+        begin_s = end_s - window_s
         timeline, families = self.timeline, len(self.timeline.activity.names)
         lasts = (end_s - begin_s)[:, None]
         shares, gaps = np.zeros((len(end_s), families)), np.zeros((len(end_s), 3))
@@ -121,7 +98,7 @@ class Program:
         columns[:, 1:3] = gaps[:, 1:]
         np.multiply(shares, factor[:, None], out=columns[:, 3 : 3 + families])
         columns[:, 3 + families : -2] = self._drifts(middles) * awake[:, None]
-        columns[:, -2:] = 0.0 if powers is None else self._sensor_columns(begin_s, end_s, powers)
+        columns[:, -2:] = 0.0
         counts = np.maximum(timeline.activity.counts, 1)
         each_s = np.bincount(timeline.activity.family, timeline.seconds, families) / counts
         uneven = shares**2 @ np.minimum(1.0, each_s / np.maximum(window_s, 1e-9)) if families else np.zeros(len(end_s))
@@ -133,8 +110,23 @@ class Program:
             np.asarray(uneven),
         )
 
-    def _sensor_columns(self, begin_s: Floats, end_s: Floats, powers: Floats) -> Floats:
-        """How samples change with the lag and with the window, W for s: shape (samples, 2)."""
+    def sensor_columns(self, lag_s: float, window_s: float, powers: Floats) -> Floats:
+        """Return how samples change with the errors of lag and window.
+
+        Parameters
+        ----------
+        lag_s, window_s : float
+            Lag and window of the sensor, s.
+        powers : array, shape (unknowns,)
+            The unknowns as far as known.
+
+        Returns
+        -------
+        array, shape (samples, 2)
+            The changes, W for s.
+        """
+        end_s = self.samples.time_s - lag_s
+        begin_s = end_s - window_s
         lasts = end_s - begin_s
         step = DIFFERENCE * float(np.median(lasts))
         at = np.concatenate([end_s - step, end_s + step, begin_s - step, begin_s + step])
@@ -155,8 +147,7 @@ class Program:
         clock = self.samples.clock_mhz
         if clock is None or not self.exponent:
             return np.ones(len(time_s))
-        usual = float(np.median(clock[(self.samples.time_s >= self.span[0]) & (self.samples.time_s <= self.span[1])]))
-        relative = np.interp(time_s, self.samples.time_s, clock) / usual
+        relative = np.interp(time_s, self.samples.time_s, clock) / float(np.median(clock))
         return np.asarray(np.maximum(relative, DEEPEST) ** self.exponent)
 
     def _drifts(self, time_s: Floats) -> Floats:

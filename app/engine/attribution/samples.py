@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from ..metering.characterisation.sensor_figures import SourceFigures
 from .activity import Floats
+
+NEAR: Final = 41  # samples whose stamps together show when one of them was taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,3 +105,63 @@ class PowerSamples:
     def refresh_s(self) -> float:
         """From one sample to the next, s."""
         return float(np.median(np.diff(self.time_s)))
+
+    def within(self, begin_s: float, end_s: float) -> PowerSamples:
+        """Return the samples whose windows lie wholly in a span.
+
+        Parameters
+        ----------
+        begin_s, end_s : float
+            The span, s.
+
+        Returns
+        -------
+        PowerSamples
+            Those samples.
+        """
+        ended_s = self.time_s - self.lag_s
+        return self._of((ended_s - self.window_s >= begin_s) & (ended_s <= end_s))
+
+    def first(self, count: int) -> PowerSamples:
+        """Return the first samples.
+
+        Parameters
+        ----------
+        count : int
+            How many.
+
+        Returns
+        -------
+        PowerSamples
+            Those samples.
+        """
+        return self._of(np.arange(len(self.time_s)) < count)
+
+    def _of(self, which: npt.NDArray[np.bool_]) -> PowerSamples:
+        return replace(
+            self,
+            time_s=self.time_s[which],
+            power_w=self.power_w[which],
+            clock_mhz=None if self.clock_mhz is None else self.clock_mhz[which],
+            temperature_c=None if self.temperature_c is None else self.temperature_c[which],
+        )
+
+    def evened(self) -> PowerSamples:
+        """Return the samples at the times of a sensor that samples evenly, whose stamps jitter.
+
+        Returns
+        -------
+        PowerSamples
+            The same samples at times that ascend by whole refreshes, and drift slowly as the stamps do.
+        """
+        refresh_s = self.refresh_s
+        steps = np.maximum(1.0, np.round(np.diff(self.time_s) / refresh_s))
+        number = np.concatenate([[0.0], np.cumsum(steps)])
+        refresh_s, first_s = np.polyfit(number, self.time_s, 1)
+        off = self.time_s - first_s - refresh_s * number
+        near = np.ones(min(NEAR, len(off)))
+        counts = np.convolve(np.ones(len(off)), near, mode="same")
+        evened = first_s + refresh_s * number + np.convolve(off, near, mode="same") / counts
+        if (np.diff(evened) <= 0).any():
+            return self
+        return replace(self, time_s=evened)
