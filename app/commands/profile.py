@@ -89,12 +89,14 @@ def _profiled(arguments: Namespace) -> tuple[ProgramProfile, AttributedTrace]:
 
 def _boards(power: str, interval: str | None) -> tuple[tuple[Recording, ...], tuple[str, ...]]:
     """The boards of a recording or log, or the one named behind '#', and what is to be known of the file."""
-    from ..base.files import is_input
-    from ..sensors.recorded.gpu import open_recorded, read_any, seconds
+    from ..base.files import byte_chunks, is_input
+    from ..sensors.recorded.gpu import is_own, open_recorded, read_any, seconds
 
     path = recording_path(power)
     if "#" in power and not is_input(path):
         return (open_recorded(power, {}),), ()
+    if not is_own(path) and next(byte_chunks(path), b"").lstrip()[:1] in (b"{", b"["):
+        raise InputError("this is JSON, and no log of power", power, "name a recording, or a log such as nvidia-smi's")
     log = read_any(path, None if interval is None else seconds(interval, "--interval"))
     return log.boards, log.notes
 

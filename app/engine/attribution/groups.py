@@ -16,7 +16,9 @@ from .activity import Floats
 
 OF_ITEM: Final = 0.20  # half-width of an item that is determined, of its joules,
 OF_TOTAL: Final = 0.01  # or of all joules
-INDEPENDENT: Final = 0.045  # of a window, that the share of a family varies by while those of all others stay as they are
+INDEPENDENT: Final = (
+    0.045  # of a window, that the share of a family varies by while those of all others stay as they are
+)
 NORMAL_95: Final = 1.96
 
 

@@ -27,6 +27,7 @@ _FEWEST: Final = 8  # samples within the trace
 _REACH_S: Final = 2.0  # of the estimate, to both sides of what the clocks say
 _STEPS: Final = 240  # within that
 _MOST: Final = 20_000  # samples that it looks at
+_BETTER: Final = 0.005  # by which the correlation through a longer window must be higher for it to be believed
 _VARIES: Final = 0.01  # of what ran in each window, one sigma
 _WINDOWS_S: Final = (0.025, 0.1, 1.0)  # over which sensors average, beside the time from sample to sample
 _APART_S: Final = 0.3  # lag from which on it is said
@@ -259,7 +260,7 @@ def _lag(begin_s: Floats, end_s: Floats, time_s: Floats, power_w: Floats, window
     if len(kept) < 4 * _FEWEST or not power_w.std() > 0:
         return Lag()
     power_w = power_w - power_w.mean()
-    found = Lag()
+    found, least = Lag(), _FOLLOWS
     for window_s in windows_s:
         shifts = np.linspace(-reach_s, reach_s, _STEPS + 1)
         for step_s in (shifts[1] - shifts[0], 0.0):
@@ -269,7 +270,8 @@ def _lag(begin_s: Floats, end_s: Floats, time_s: Floats, power_w: Floats, window
             top, correlation = _peak(shifts, scores)
             if step_s > 0 and math.isfinite(top):
                 shifts = np.linspace(top - 2 * step_s, top + 2 * step_s, _STEPS // 4 + 1)
-        if correlation > max(_FOLLOWS, found.correlation if math.isfinite(found.correlation) else 0.0):
+        if correlation > least:
+            least = correlation + _BETTER
             each = np.array([_peak(shifts, row)[0] for row in without])
             spread = math.sqrt((_BLOCKS - 1) ** 2 / _BLOCKS) * float(each.std(ddof=1))  # of a jackknife
             coarse_s = float(np.median(np.diff(time_s))) / math.sqrt(12 * len(time_s))  # the stamps of the samples

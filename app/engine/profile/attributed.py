@@ -37,7 +37,7 @@ _SHORT_S = 1e-4  # gaps below it are the host's: it launches more slowly than th
 _MOST_RANGES = 200
 _USUAL = {"average": (1.0, 0.1), "instant": (0.025, 0.1)}  # window and margin of lag, s, where nothing shows them
 _LEAST_MARGIN_S = 1e-3
-_WINDOW_MARGIN = 0.1  # of a window that only the data show
+_WINDOW_MARGIN = 0.2  # of a window that only the data show
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,6 +305,7 @@ def _ranges(
     edges = np.column_stack((idle_begin, idle_end)).ravel()
     waited = np.column_stack((np.zeros(len(idle_begin)), idle_end - idle_begin)).ravel().cumsum()
     seen = (end_s > found.span[0]) & (begin_s < found.span[1])
+    seen[trace.instance[trace.instance >= 0]] = True  # what it launched may have run later
     results: dict[tuple[str, ...], RangeEnergy] = {}
     for name in ((), *kept):
         mask = path < 0 if not name else np.isin(path, within[name])
@@ -315,7 +316,7 @@ def _ranges(
         waits_s = 0.0
         if len(edges):
             waits_s = float((np.interp(end_s[own], edges, waited) - np.interp(begin_s[own], edges, waited)).sum())
-        host_s = float((np.minimum(end_s[own], found.span[1]) - np.maximum(begin_s[own], found.span[0])).sum())
+        host_s = float(np.diff(np.clip((begin_s[own], end_s[own]), *found.span), axis=0).sum())
         results[name] = RangeEnergy(
             name,
             count,

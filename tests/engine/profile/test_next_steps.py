@@ -55,7 +55,7 @@ def test_an_operator_is_offered_where_its_shape_is_known(call: OperatorCall, not
 
 def steps(family: Family, share: float, *, moved: float = 0.0, gaps: GapEnergy = NO_GAPS) -> tuple[NextStep, ...]:
     energy = FamilyEnergy(
-        family.name, family.kind, family.full_name, 10, 1.0, 500.0, (490.0, 510.0), 500.0, share, 50.0, None
+        family.name, family.kind, family.full_name, 1000, 1.0, 500.0, (490.0, 510.0), 500.0, share, 50.0, None
     )
     return next_steps([family], [energy], [], gaps, 2.0, "NVIDIA H200", [moved])
 
