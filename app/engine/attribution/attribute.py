@@ -36,6 +36,7 @@ WIDE_LAG_S: Final = 1e-3  # margin of the lag from which on it is looked for all
 LAGS: Final = 9
 JITTERS: Final = (0.0, 0.003, 0.006, 0.012, 0.025, 0.05, 0.1)  # of the window, one sigma
 LOOKED_AT: Final = 3000  # samples that such a look takes
+LEAST_S: Final = 1e-6  # of an item
 BLOCKS: Final = 16  # of the span, that are compared
 WHITENED: Final = 4_000_000  # values that are whitened at a time
 
@@ -113,7 +114,6 @@ class Attribution:
     explained: float
     _program: Program
     _powers: Gaussian
-
 
     def family(self, number: int) -> Joules:
         """Return the joules of one family, whether or not the samples tell it from others.
@@ -411,7 +411,7 @@ class _Estimator:
         items = []
         for group in choose_groups(joules, covariance, total.value, independent(design.shares)):
             places = np.asarray(group)
-            if seconds[places].sum() > 0.0:
+            if seconds[places].sum() > LEAST_S:
                 items.append(
                     Item(
                         tuple(place for place in group if place != gaps),

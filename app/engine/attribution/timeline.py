@@ -116,9 +116,7 @@ class Timeline:
     def _some_overlaps(self, begin_s: Floats, end_s: Floats) -> Floats:
         activity, families = self.activity, len(self.activity.names)
         edges = np.unique(np.concatenate([begin_s, end_s]))
-        near = slice(
-            int(np.searchsorted(self._last_end, edges[0])), int(np.searchsorted(activity.begin_s, edges[-1]))
-        )
+        near = slice(int(np.searchsorted(self._last_end, edges[0])), int(np.searchsorted(activity.begin_s, edges[-1])))
         family = activity.family[near]
         begin, end = (np.clip(of[near], edges[0], edges[-1]) for of in (activity.begin_s, activity.end_s))
         first = np.searchsorted(edges, begin, side="right") - 1
