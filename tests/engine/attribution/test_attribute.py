@@ -78,20 +78,14 @@ def test_any_slices_have_joules_and_so_have_the_gaps_of_any_span(bursts):
 
 def test_two_families_that_are_always_together_are_a_group_and_the_third_is_not():
     rng = np.random.default_rng(1)
-    pairs = rng.random(30_000) < 0.5
-    family, begin, end, now = [], [], [], 0.0
-    for pair in pairs:
-        for number in (0, 1) if pair else (2,):
-            takes = 0.00005
-            family.append(number)
-            begin.append(now)
-            end.append(now + takes)
-            now += takes
-    activity = Activity.of(("a", "b", "c"), ("kernel",) * 3, family, begin, end)
+    bursts = np.repeat(rng.random(300) < 0.5, 100)
+    family = np.ravel(np.where(bursts[:, None], [0, 1], [2, 2]))
+    edges = np.arange(len(family) + 1) * 1e-4
+    activity = Activity.of(("a", "b", "c"), ("kernel",) * 3, family, edges[:-1], edges[1:])
     result = _attributed(activity, np.array([400.0, 200.0, 300.0]), rng)
     groups = {item.families: item.joules for item in result.items}
     assert set(groups) == {(0, 1), (2,)}
-    seconds = activity.counts * 0.00005
+    seconds = activity.counts * 1e-4
     assert groups[0, 1].low < 400.0 * seconds[0] + 200.0 * seconds[1] < groups[0, 1].high
     assert groups[2].low < 300.0 * seconds[2] < groups[2].high
     assert groups[2].half < 0.06 * groups[2].value
@@ -110,9 +104,10 @@ def test_what_is_expected_of_a_family_tells_it_from_another_that_always_runs_wit
     blind = _attributed(activity, np.array([400.0, 200.0]), rng)
     assert [item.families for item in blind.items] == [(0, 1)]
     hinted = _attributed(activity, np.array([400.0, 200.0]), rng, expected_w=[390.0, math.nan])
-    assert hinted.family(0).value == pytest.approx(400.0 * 8.0, rel=0.1)
-    assert hinted.family(1).value == pytest.approx(200.0 * 8.0, rel=0.2)
-    assert hinted.family(1).half < 0.5 * blind.family(1).half
+    assert hinted.family(0).low < 400.0 * 8.0 < hinted.family(0).high
+    assert hinted.family(1).low < 200.0 * 8.0 < hinted.family(1).high
+    off, off_blind = (abs(one.family(0).value - 400.0 * 8.0) for one in (hinted, blind))
+    assert off < 0.75 * off_blind
 
 
 def _attributed(activity, power_w, rng, **hints):
