@@ -87,8 +87,8 @@ def test_two_families_that_are_always_together_are_a_group_and_the_third_is_not(
     assert set(groups) == {(0, 1), (2,)}
     seconds = activity.counts * 1e-4
     assert groups[0, 1].low < 400.0 * seconds[0] + 200.0 * seconds[1] < groups[0, 1].high
-    assert groups[2].low < 300.0 * seconds[2] < groups[2].high
-    assert groups[2].half < 0.06 * groups[2].value
+    assert groups[(2,)].low < 300.0 * seconds[2] < groups[(2,)].high
+    assert groups[(2,)].half < 0.06 * groups[(2,)].value
 
 
 def test_what_is_expected_of_a_family_tells_it_from_another_that_always_runs_with_it():
