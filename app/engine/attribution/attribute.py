@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 from typing import Final
 
 import numpy as np
@@ -26,7 +26,7 @@ from .timeline import Timeline
 LEAST_SAMPLES: Final = 12
 ROUNDS: Final = 4
 SPREADS: Final = (0.1, 0.2, 0.35, 0.55, 0.8)  # of powers of families about their mean, of the mean power above idle
-USUAL_SPREAD: Final = (0.4, 0.6)  # what is expected of it: median, and sigma of its logarithm
+USUAL_SPREAD: Final = (0.5, 0.5)  # what is expected of it: median, and sigma of its logarithm
 DRIFTS: Final = (0.002, 0.01, 0.03)  # of the mean power
 EXPONENTS: Final = (0.0, 1.0, 2.0, 3.0)  # of the power above the base with the clock
 CLOCK_CHANGED: Final = 0.02  # of the clock, from which on its exponent is looked for
@@ -36,6 +36,8 @@ WIDE_LAG_S: Final = 1e-3  # margin of the lag from which on it is looked for all
 LAGS: Final = 9
 JITTERS: Final = (0.0, 0.003, 0.006, 0.012, 0.025, 0.05, 0.1)  # of the window, one sigma
 LOOKED_AT: Final = 3000  # samples that such a look takes
+LEAST_S: Final = 1e-6  # of an item
+BLOCKS: Final = 16  # of the span, that are compared
 WHITENED: Final = 4_000_000  # values that are whitened at a time
 
 
@@ -61,6 +63,27 @@ class Item:
     seconds: float  # divided where slices overlap
     count: int  # slices; 0 for the gaps alone
     joules: Joules
+
+
+@dataclass(frozen=True, slots=True)
+class _Powers:
+    """The unknowns as the samples show them, and how blocks of the span differ about them."""
+
+    known: Gaussian
+    scores: Floats  # X'r of each block; shape (blocks, unknowns)
+    gram: Floats  # what their squares add up to where the noise is as modelled
+
+    def joules(self, row: Floats) -> Joules:
+        value, carried = float(row @ self.known.mean), self.known.covariance @ row
+        half = NORMAL_95 * math.sqrt(max(0.0, float(row @ carried))) * self.wider(row)
+        return Joules(value, max(0.0, value - half), value + half)
+
+    def wider(self, row: Floats) -> float:
+        """By how much the error is larger than the posterior's, as the blocks differ: 1 or more [White1980]."""
+        carried = self.known.covariance @ row
+        variance = float(row @ carried)
+        excess = float(np.sum((self.scores @ carried) ** 2)) - float(carried @ self.gram @ carried)
+        return math.sqrt(1.0 + max(0.0, excess) / variance) if variance > 0 else 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +128,7 @@ class Attribution:
         Joules
             The joules; with an interval as wide as what is not known.
         """
-        return _joules(self._program.of_families()[number], self._powers)
+        return self._powers.joules(self._program.of_families()[number])
 
     def slices(self, which: npt.NDArray[np.bool_]) -> Joules:
         """Return the joules of some slices, of a range of the program say.
@@ -120,7 +143,7 @@ class Attribution:
         Joules
             Their joules.
         """
-        return _joules(self._program.of_families(which).sum(axis=0), self._powers)
+        return self._powers.joules(self._program.of_families(which).sum(axis=0))
 
     def gaps_between(self, begin_s: float, end_s: float) -> Joules:
         """Return the joules of the gaps between two times.
@@ -135,7 +158,7 @@ class Attribution:
         Joules
             The joules.
         """
-        return _joules(self._program.of_gaps(begin_s, end_s), self._powers)
+        return self._powers.joules(self._program.of_gaps(begin_s, end_s))
 
 
 def attribute(
@@ -237,7 +260,7 @@ class _Estimator:
             powers = self._bounded(evidence.posterior(prior))
             self._lag_s += float(powers.mean[-2])
             self._window_s += float(powers.mean[-1])
-        return self._reported(design, powers)
+        return self._reported(design, noise, evidence, powers)
 
     # --- what is known before ---------------------------------------------------------------------------------------
 
@@ -267,16 +290,14 @@ class _Estimator:
         return Gaussian(mean, covariance)
 
     def _best_prior(self, design: Design, evidence: Evidence) -> Gaussian:
-        """The prior whose spread of powers and whose drift the samples make most likely."""
-        best, most = None, -math.inf
+        """The prior with the spread of powers and the drift that the samples make likely, in the mean of squares."""
         usual, sigma = USUAL_SPREAD
-        for spread, drift in product(SPREADS, DRIFTS):
-            prior = self._prior(design, spread, drift)
-            likely = evidence.log_of(prior) - 0.5 * (math.log(spread / usual) / sigma) ** 2
-            if likely > most:
-                best, most = prior, likely
-        assert best is not None
-        return best
+        pairs = np.asarray(list(product(SPREADS, DRIFTS)))
+        likely = np.asarray([evidence.log_of(self._prior(design, *pair)) for pair in pairs])
+        likely -= 0.5 * (np.log(pairs[:, 0] / usual) / sigma) ** 2
+        weights = np.exp(likely - likely.max())
+        spread, drift = np.sqrt(weights @ pairs**2 / weights.sum())
+        return self._prior(design, float(spread), float(drift))
 
     def _bounded(self, free: Gaussian) -> Gaussian:
         low, high = np.full(len(free.mean), -np.inf), np.full(len(free.mean), np.inf)
@@ -372,14 +393,15 @@ class _Estimator:
 
     # --- the result -------------------------------------------------------------------------------------------------
 
-    def _reported(self, design: Design, powers: Gaussian) -> Attribution:
+    def _reported(self, design: Design, noise: Noise, evidence: Evidence, powers: Gaussian) -> Attribution:
         timeline, activity = self._timeline, self._timeline.activity
         rows = np.vstack([self._program.of_families(), self._program.of_gaps(*self._span)])
-        joules, covariance = rows @ powers.mean, rows @ powers.covariance @ rows.T
         residual_w = self._power_w - design.columns[:, :-2] @ powers.mean[:-2]
-        lasts = self._span[1] - self._span[0]
-        total = _joules(rows.sum(axis=0), powers)
-        beyond = float(residual_w.mean()) * lasts
+        known = _Powers(powers, self._scores(design, noise, residual_w), evidence.gram)
+        wider = np.asarray([known.wider(row) for row in rows])
+        joules, covariance = rows @ powers.mean, rows @ powers.covariance @ rows.T * np.outer(wider, wider)
+        total = known.joules(rows.sum(axis=0))
+        beyond = float(residual_w.mean()) * (self._span[1] - self._span[0])
         seconds = np.append(
             np.bincount(activity.family, timeline.seconds, len(activity.names)),
             timeline.gaps(np.array([self._span[0]]), np.array([self._span[1]])).sum(),
@@ -389,17 +411,16 @@ class _Estimator:
         items = []
         for group in choose_groups(joules, covariance, total.value, independent(design.shares)):
             places = np.asarray(group)
-            if seconds[places].sum() <= 0.0:
-                continue
-            items.append(
-                Item(
-                    tuple(place for place in group if place != gaps),
-                    gaps in group,
-                    float(seconds[places].sum()),
-                    int(counts[places].sum()),
-                    _joules(rows[places].sum(axis=0), powers),
+            if seconds[places].sum() > LEAST_S:
+                items.append(
+                    Item(
+                        tuple(place for place in group if place != gaps),
+                        gaps in group,
+                        float(seconds[places].sum()),
+                        int(counts[places].sum()),
+                        known.joules(rows[places].sum(axis=0)),
+                    )
                 )
-            )
         items.sort(key=lambda item: -item.joules.value)
         varied = float(np.sum((self._power_w - self._mean_w) ** 2))
         return Attribution(
@@ -412,10 +433,19 @@ class _Estimator:
             window_s=self._window_s,
             explained=1.0 - float(residual_w @ residual_w) / varied if varied > 0 else math.nan,
             _program=self._program,
-            _powers=powers,
+            _powers=known,
         )
 
-
-def _joules(row: Floats, powers: Gaussian) -> Joules:
-    value, half = float(row @ powers.mean), NORMAL_95 * math.sqrt(max(0.0, float(row @ powers.covariance @ row)))
-    return Joules(value, max(0.0, value - half), value + half)
+    def _scores(self, design: Design, noise: Noise, residual_w: Floats) -> Floats:
+        """How blocks of the span pull at the unknowns, one against another: shape (blocks, unknowns)."""
+        count = max(2, min(BLOCKS, len(residual_w) // 10))
+        scores = np.zeros((count, design.columns.shape[1]))
+        edges = np.linspace(0, len(residual_w), count + 1).astype(int)
+        order = len(noise.filters) - 1
+        for number, (first, last) in enumerate(pairwise(edges)):
+            before = min(int(first), order)
+            part = slice(int(first) - before, int(last))
+            some = Noise(noise.sigma_w[part], noise.filters, noise.scales)
+            scores[number] = some.whitened(design.columns[part])[before:].T @ some.whitened(residual_w[part])[before:]
+        scores -= scores.mean(axis=0)
+        return np.asarray(scores * math.sqrt(count / (count - 1)))

@@ -14,11 +14,9 @@ import numpy.typing as npt
 
 from .activity import Floats
 
-OF_ITEM: Final = 0.20  # half-width of an item that is determined, of its joules,
+OF_ITEM: Final = 0.15  # half-width of an item that is determined, of its joules,
 OF_TOTAL: Final = 0.01  # or of all joules
-INDEPENDENT: Final = (
-    0.045  # of a window, that the share of a family varies by while those of all others stay as they are
-)
+INDEPENDENT: Final = 0.045  # of a window, that a share varies by while those of all others stay as they are
 NORMAL_95: Final = 1.96
 
 

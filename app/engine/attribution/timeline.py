@@ -1,8 +1,8 @@
 """`Timeline`: how much of any window of time falls to each family of an activity, and to the gaps.
 
-Where n slices of one sort run at once, time passes for each of them at 1/n of its pace: U(t) is that pace, integrated, so
-that a slice from s to e has U(min(e, b)) - U(max(s, a)) seconds of a window [a, b]. Slices are cut at the edges of all
-windows, so that the cost is that of the slices and of the edges, not their product.
+Where n slices of one sort run at once, time passes for each of them at 1/n of its pace: U(t) is that pace, integrated,
+so that a slice from s to e has U(min(e, b)) - U(max(s, a)) seconds of a window [a, b]. Slices are cut at the edges of
+all windows, so that the cost is that of the slices and of the edges, not their product.
 """
 
 from __future__ import annotations
