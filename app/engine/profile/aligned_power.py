@@ -213,8 +213,7 @@ def _day(time_s: float) -> str:
 
 def _since_origin(trace: ProgramTrace, board: Recording, time_ns: npt.NDArray[np.int64]) -> Floats:
     """Times of the trace since the beginning of the recording, as far as the clocks of both say; else since its own."""
-    known = trace.on_wall and board.began_ns is not None
-    origin = board.began_ns if known else int(trace.start_ns[0])
+    origin = int(trace.start_ns[0]) if board.began_ns is None or not trace.on_wall else board.began_ns
     return np.asarray((time_ns - origin) / 1e9, np.float64)
 
 

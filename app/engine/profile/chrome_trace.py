@@ -139,11 +139,11 @@ class _Reader:
         taker = self._takers.get(kind) if isinstance(kind, str) else None
         if taker is None:
             return
-        start, length, given = event.get("ts"), event.get("dur", 0), event.get("args")
-        if not (_is_time(start) and _is_time(length) and isinstance(event.get("name"), str)):
+        start, length, given = _nanoseconds(event.get("ts")), _nanoseconds(event.get("dur", 0)), event.get("args")
+        if start is None or length is None or not isinstance(event.get("name"), str):
             self._skipped += 1
             return
-        taker(event, given if isinstance(given, dict) else {}, round(start * 1000), round(length * 1000))
+        taker(event, given if isinstance(given, dict) else {}, start, length)
 
     # --- kinds of events ------------------------------------------------------------------------------------------
 
@@ -356,7 +356,8 @@ def _nested(begin: Times, end: Times) -> tuple[Ints, Times, Ints]:
     """The parent of each range of one lane, and the innermost range from each of the `edges` on."""
     parent = np.full(len(begin), -1, np.int32)
     begins, ends = begin.tolist(), end.tolist()
-    edges, inner, stack = array("q"), array("i"), []
+    edges, inner = array("q"), array("i")
+    stack: list[int] = []
     for row in [*np.lexsort((-end, begin)).tolist(), -1]:
         while stack and (row < 0 or ends[stack[-1]] <= begins[row] + _TOUCH_NS):
             edges.append(ends[stack.pop()])
@@ -397,8 +398,9 @@ def _looked_up(keys: Times, known: Times, values: Ints) -> Ints:
     return np.where((keys >= 0) & (ranked[at] == keys), values[order[at]], -1).astype(np.int32)
 
 
-def _is_time(value: object) -> bool:
-    return type(value) in (int, float) and 0 <= value < _LATEST_US  # type: ignore[operator]
+def _nanoseconds(value: Any) -> int | None:
+    """Of a time in microseconds; None of anything else."""
+    return round(value * 1000) if type(value) in (int, float) and 0 <= value < _LATEST_US else None
 
 
 def _number(value: object, below: int = 2**62) -> int:

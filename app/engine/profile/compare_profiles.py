@@ -104,10 +104,12 @@ def _difference(name: str, before: _Known | None, after: _Known | None) -> Diffe
     halves_each = [math.nan if side is None or not side.count else side.half_j / side.count for side in sides]
     return Difference(
         name,
-        *energies,
+        energies[0],
+        energies[1],
         energies[1] - energies[0],
         _around(energies[1] - energies[0], math.hypot(*halves)),
-        *each,
+        each[0],
+        each[1],
         each[1] - each[0],
         _around(each[1] - each[0], math.hypot(*halves_each)),
     )

@@ -97,6 +97,7 @@ def speedscope(profile: ProgramProfile, attributed: AttributedTrace) -> dict[str
 def table(profile: ProgramProfile) -> str:
     """Families, groups, ranges, gaps, the remainder and the total as one CSV table; unknown cells are empty."""
     rows: list[tuple[Any, ...]] = []
+    each: tuple[Any, ...]
     for family in profile.families:
         each = family.energy_j, *_ends(family.energy_j_interval), family.power_w, family.share, family.launch_j
         rows.append((family.kind, family.name, family.count, family.time_s, *each, family.group))
