@@ -51,7 +51,7 @@ def test_hidden_joules_of_simulated_programs_lie_within_the_intervals(
             held.append(low - wider <= hidden[item["name"]] <= high + wider)
         parts = [item["energy_j"] for item in (*alone, *document["groups"])]
         gaps_j = document["gaps"]["energy_j"] or 0.0
-        assert sum(parts) + gaps_j + document["remainder_j"] == pytest.approx(document["energy_j"], rel=1e-6)
+        assert sum(parts) + gaps_j + document["remainder"]["energy_j"] == pytest.approx(document["energy_j"], rel=1e-6)
     assert len(held) >= 12
     assert sum(held) >= 0.9 * len(held)
 
@@ -88,8 +88,8 @@ def test_the_exports_hold_power_and_joules(tmp_path: Path, capsys: pytest.Captur
     counters = [event for event in events if event["ph"] == "C"]
     slices = [event for event in events if event["ph"] == "X" and event["pid"] == 0]
     assert all(event["args"]["W"] > 0 for event in counters)
-    assert len(slices) == document["launches"]
-    known_j = document["energy_j"] - (document["gaps"]["energy_j"] or 0.0) - document["remainder_j"]
+    assert len(slices) == document["count"]
+    known_j = document["energy_j"] - (document["gaps"]["energy_j"] or 0.0) - document["remainder"]["energy_j"]
     assert sum(event["args"]["energy_j"] for event in slices) == pytest.approx(known_j, rel=0.01)
     speedscope = json.loads((tmp_path / names[2]).read_text())
     (stacks,) = speedscope["profiles"]

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from ...base.errors import InputError
-from ...base.records import figure
 from ...sensors.recorded.recording import Recording
 from ..metering.characterisation.sensor_figures import CHANNEL_OF
 from .program_trace import KERNEL, ProgramTrace
@@ -55,7 +54,9 @@ class Lag:
 class Alignment:
     """How the times of the trace were put on the clock of the power samples."""
 
-    how: str = field(metadata=figure("Clocks aligned by"))
+    IN_JSON: ClassVar = ("words",)
+
+    how: str
     shift_s: float  # added to the trace's times, which count from the log's beginning where both know the time of day
     lag: Lag  # as estimated from the data
     overlap: float  # share of the trace's span in which there is power

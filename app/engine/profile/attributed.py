@@ -20,21 +20,14 @@ from ..models.roofline.energy_roofline import board_named
 from .aligned_power import AlignedPower, busy_intervals
 from .families import Family, families_of
 from .next_steps import next_steps
-from .program_profile import (
-    ClocksAligned,
-    FamilyEnergy,
-    GapEnergy,
-    GroupEnergy,
-    Interval,
-    ProgramProfile,
-    RangeEnergy,
-)
+from .program_profile import FamilyEnergy, GapEnergy, GroupEnergy, Interval, Part, ProgramProfile, RangeEnergy
 from .program_trace import Ints, ProgramTrace
 
 Floats = npt.NDArray[np.float64]
+_Figures = tuple[int, float, float, Interval | None, float, float]
 
 _SHORT_S = 1e-4  # gaps below it are the host's: it launches more slowly than the board works
-_MOST_RANGES = 200
+_MOST_RANGES = 100
 _USUAL = {"average": (1.0, 0.1), "instant": (0.025, 0.1)}  # window and margin of lag, s, where nothing shows them
 _LEAST_MARGIN_S = 1e-3
 _WINDOW_MARGIN = 0.2  # of a window that only the data show
@@ -64,60 +57,36 @@ def attribute_trace(
     )
     samples, sensor_notes = _samples(power)
     found = attribute(activity, samples, limit_w=_limit_w(trace, power))
-    seconds = Timeline(activity).seconds
+    seconds, span = Timeline(activity).seconds, found.span
     begins, ends = busy_intervals(begin_s, end_s)
-    gaps = _gaps(found, begins, ends)
+    gaps = _gaps(found, ends[:-1], begins[1:])
     energies, groups = _families(found, families, seconds)
     gpu = trace.board or power.recording.info.name
     moved = np.bincount(family, weights=trace.moved_bytes, minlength=len(families)).tolist()
-    duration_s = found.span[1] - found.span[0]
-    steps = next_steps(families, energies, groups, gaps, duration_s, gpu, moved)
-    ranges, range_notes = _ranges(found, trace, seconds, gaps, *(power.on_clock(trace, at) for at in _edges(trace)))
-    simulated = power.recording.recorded_from == "simulated"
-    lag = power.alignment.lag
-    rank = {item.name: place for place, item in enumerate(_ranked(energies, groups))}
+    ranges, range_notes = _ranges(found, trace, seconds, (ends[:-1], begins[1:], gaps.power_w), power)
+    drawn_w = np.array([groups[each.group - 1].power_w if each.group else each.power_w for each in energies])
+    drawn_j = dict(zip((each.name for each in energies), np.bincount(family, seconds) * drawn_w, strict=True))
     profile = ProgramProfile(
+        *_part(found, found.total, len(trace), span[1] - span[0]),
         title=trace.title,
         gpu=gpu,
-        source="simulated" if simulated else "recorded",
+        source="simulated" if power.recording.recorded_from == "simulated" else "recorded",
         power_source=f"{source_words(power.source, 1e3 * samples.refresh_s, 1e3 * samples.window_s)}, as recorded",
-        clocks=ClocksAligned(
-            power.alignment.how,
-            power.alignment.shift_s,
-            lag.lag_s,
-            lag.margin_s,
-            lag.window_s,
-            lag.correlation,
-            power.alignment.overlap,
-            power.alignment.words,
-        ),
-        duration_s=duration_s,
+        clocks=power.alignment,
         busy_s=float((ends - begins).sum()),
-        launches=len(trace),
-        energy_j=found.total.value,
-        energy_j_interval=_interval(found.total),
-        remainder_j=found.remainder.value,
-        remainder_j_interval=_interval(found.remainder),
-        families=tuple(sorted(energies, key=lambda item: rank[item.name])),
+        families=tuple(sorted(energies, key=lambda each: -np.nan_to_num(drawn_j[each.name]))),
         groups=tuple(groups),
         ranges=ranges,
         gaps=gaps,
-        next_steps=steps,
+        remainder=Part(*_part(found, found.remainder, 0, math.nan)),
+        next_steps=next_steps(families, energies, groups, gaps, span[1] - span[0], gpu, moved),
         notes=(*trace.notes, *power.notes, *notes, *sensor_notes, *range_notes),
     )
-    power_w = np.array([_power_of(item, groups) for item in energies])[family]
-    spent_s = np.divide(seconds, trace.duration_ns / 1e9, out=np.ones(len(seconds)), where=trace.duration_ns > 0)
-    inside = (samples.time_s >= found.span[0] - 1.0) & (samples.time_s <= found.span[1] + 1.0)
-    attributed = AttributedTrace(
-        trace,
-        families,
-        family,
-        power_w * seconds,
-        power_w * spent_s,
-        samples.time_s[inside] - found.span[0],
-        samples.power_w[inside],
-    )
-    return profile, attributed
+    power_w = drawn_w[family]
+    spent = np.divide(seconds, trace.duration_ns / 1e9, out=np.ones(len(seconds)), where=trace.duration_ns > 0)
+    inside = (samples.time_s >= span[0] - 1.0) & (samples.time_s <= span[1] + 1.0)
+    sampled = samples.time_s[inside] - span[0], samples.power_w[inside]
+    return profile, AttributedTrace(trace, families, family, power_w * seconds, power_w * spent, *sampled)
 
 
 # --- inside -----------------------------------------------------------------------------------------------------------
@@ -193,153 +162,95 @@ def _limit_w(trace: ProgramTrace, power: AlignedPower) -> float:
     return max(limit_w, float(power.power_w.max()) / BURSTS)
 
 
-def _interval(joules: Joules) -> Interval:
-    return joules.low, joules.high
+def _part(found: Attribution, joules: Joules | None, count: int, time_s: float) -> _Figures:
+    """The figures of a `Part`."""
+    if joules is None:
+        return count, time_s, math.nan, None, math.nan, math.nan
+    power_w = joules.value / time_s if time_s > 0 else math.nan
+    return count, time_s, joules.value, (joules.low, joules.high), power_w, joules.value / found.total.value
 
 
 def _families(
     found: Attribution, families: Sequence[Family], seconds: Floats
 ) -> tuple[list[FamilyEnergy], list[GroupEnergy]]:
     """The energy of each family in the order of `families`, and of each group by falling joules."""
-    activity, total_j = found.activity, found.total.value
-    times_s = np.bincount(activity.family, seconds, len(families))
+    times_s = np.bincount(found.activity.family, seconds, len(families)).tolist()
     group_of: dict[int, int] = {}
-    groups: list[GroupEnergy] = []
     alone: dict[int, Joules] = {}
+    groups: list[GroupEnergy] = []
     for item in found.items:
         if len(item.families) + item.gaps == 1:
             alone |= dict.fromkeys(item.families, item.joules)
             continue
-        number = len(groups) + 1
-        group_of |= dict.fromkeys(item.families, number)
-        members = sorted(item.families, key=lambda place: -times_s[place])
-        energy_j = item.joules.value
-        groups.append(
-            GroupEnergy(
-                number,
-                tuple(families[place].name for place in members),
-                item.gaps,
-                item.count,
-                item.seconds,
-                energy_j,
-                _interval(item.joules),
-                energy_j / item.seconds,
-                energy_j / total_j,
-            )
+        group_of |= dict.fromkeys(item.families, len(groups) + 1)
+        names = tuple(families[at].name for at in sorted(item.families, key=lambda at: -times_s[at]))
+        figures = _part(found, item.joules, item.count, item.seconds)
+        groups.append(GroupEnergy(*figures, len(groups) + 1, names, item.gaps))
+    counts = found.activity.counts.tolist()
+    energies = [
+        FamilyEnergy(
+            *_part(found, alone.get(at), counts[at], times_s[at]),
+            each.name,
+            each.kind,
+            each.full_name,
+            group_of.get(at),
         )
-    energies = []
-    for place, (family, count, time_s) in enumerate(zip(families, activity.counts.tolist(), times_s, strict=True)):
-        joules = alone.get(place)
-        energy_j = math.nan if joules is None else joules.value
-        power_w = energy_j / time_s if time_s > 0 else math.nan
-        energies.append(
-            FamilyEnergy(
-                family.name,
-                family.kind,
-                family.full_name,
-                count,
-                float(time_s),
-                energy_j,
-                None if joules is None else _interval(joules),
-                power_w,
-                energy_j / total_j,
-                energy_j / max(count, 1),
-                group_of.get(place),
-            )
-        )
+        for at, each in enumerate(families)
+    ]
     return energies, groups
 
 
-def _power_of(energy: FamilyEnergy, groups: Sequence[GroupEnergy]) -> float:
-    """The mean power of a family; of one in a group, that of the group."""
-    return energy.power_w if energy.group is None else groups[energy.group - 1].power_w
-
-
-def _ranked(energies: Sequence[FamilyEnergy], groups: Sequence[GroupEnergy]) -> list[FamilyEnergy]:
-    return sorted(energies, key=lambda item: -np.nan_to_num(_power_of(item, groups)) * item.time_s)
-
-
-def _gaps(found: Attribution, begins: Floats, ends: Floats) -> GapEnergy:
-    """The gaps between the spans in which anything ran."""
-    lengths = begins[1:] - ends[:-1]
+def _gaps(found: Attribution, begin_s: Floats, end_s: Floats) -> GapEnergy:
+    """What the gaps drew, from their begins and ends."""
+    lengths = end_s - begin_s
     short = lengths < _SHORT_S
-    time_s, short_s = float(lengths.sum()), float(lengths[short].sum())
     groups = [item for item in found.items if len(item.families) + item.gaps > 1]
     group = next((number for number, item in enumerate(groups, 1) if item.gaps), None)
-    joules = found.gaps_between(*found.span)
-    energy_j = joules.value if group is None else math.nan
-    power_w = energy_j / time_s if time_s > 0 else math.nan
-    return GapEnergy(
-        len(lengths),
-        time_s,
-        energy_j,
-        _interval(joules) if group is None else None,
-        power_w,
-        energy_j / found.total.value,
-        int(short.sum()),
-        short_s,
-        power_w * short_s,
-        group,
-    )
-
-
-def _edges(trace: ProgramTrace) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    return trace.range_start_ns, trace.range_start_ns + trace.range_duration_ns
+    joules = found.gaps_between(*found.span) if group is None else None
+    figures = _part(found, joules, len(lengths), float(lengths.sum()))
+    short_s = float(lengths[short].sum())
+    return GapEnergy(*figures, int(short.sum()), short_s, short_s * figures[4], group)
 
 
 def _ranges(
-    found: Attribution, trace: ProgramTrace, seconds: Floats, gaps: GapEnergy, begin_s: Floats, end_s: Floats
+    found: Attribution,
+    trace: ProgramTrace,
+    seconds: Floats,
+    gaps: tuple[Floats, Floats, float],
+    power: AlignedPower,
 ) -> tuple[tuple[RangeEnergy, ...], list[str]]:
-    """The ranges by path, each before those within it, siblings by their joules."""
+    """The ranges by path, each before those within it, siblings by their joules; `gaps` are their edges and power."""
     if not len(trace.range_path):
         return (), []
+    ends_ns = trace.range_start_ns + trace.range_duration_ns
+    begin_s, end_s = (np.clip(power.on_clock(trace, at), *found.span) for at in (trace.range_start_ns, ends_ns))
     path = np.where(trace.instance >= 0, trace.range_path[trace.instance], -1)
-    paths = trace.paths
-    within = {name: [place for place, other in enumerate(paths) if other[: len(name)] == name] for name in paths}
-    own_s = np.bincount(path + 1, seconds, len(paths) + 1)[1:]
-    spent_s = {name: float(own_s[places].sum()) for name, places in within.items()}
-    kept = sorted(paths, key=lambda name: (-spent_s[name], len(name)))[:_MOST_RANGES]
-    notes = [f"of {len(paths)} ranges the {_MOST_RANGES} with most time are shown"] if len(paths) > len(kept) else []
-    activity = found.activity
-    idle_begin, idle_end = _idle(activity.begin_s, activity.end_s)
-    edges = np.column_stack((idle_begin, idle_end)).ravel()
-    waited = np.column_stack((np.zeros(len(idle_begin)), idle_end - idle_begin)).ravel().cumsum()
-    seen = (end_s > found.span[0]) & (begin_s < found.span[1])
+    place = {name: at for at, name in enumerate(trace.paths)}
+    spent_s = np.bincount(path + 1, seconds, len(place) + 1)[1:]
+    for name in reversed(trace.paths):  # what is within a range comes behind it
+        if name[:-1]:
+            spent_s[place[name[:-1]]] += spent_s[place[name]]
+    kept = sorted(trace.paths, key=lambda name: (-spent_s[place[name]], len(name)))[:_MOST_RANGES]
+    notes = [f"of {len(place)} ranges the {_MOST_RANGES} with most time are shown"] if len(place) > len(kept) else []
+    edges = np.column_stack(gaps[:2]).ravel()
+    waited = np.column_stack((np.zeros(len(gaps[0])), gaps[1] - gaps[0])).ravel().cumsum()
+    seen = end_s > begin_s
     seen[trace.instance[trace.instance >= 0]] = True  # what it launched may have run later
     results: dict[tuple[str, ...], RangeEnergy] = {}
-    for name in ((), *kept):
-        mask = path < 0 if not name else np.isin(path, within[name])
-        own = seen & (trace.range_path == paths.index(name)) if name else np.zeros(len(seen), np.bool_)
-        if not mask.any() and not own.any():
-            continue
-        joules, time_s, count = found.slices(mask), float(seconds[mask].sum()), int(own.sum())
-        waits_s = 0.0
-        if len(edges):
-            waits_s = float((np.interp(end_s[own], edges, waited) - np.interp(begin_s[own], edges, waited)).sum())
-        host_s = float(np.diff(np.clip((begin_s[own], end_s[own]), *found.span), axis=0).sum())
-        results[name] = RangeEnergy(
-            name,
-            count,
-            host_s,
-            time_s,
-            joules.value,
-            _interval(joules),
-            joules.value / time_s if time_s > 0 else math.nan,
-            joules.value / found.total.value,
-            joules.value / count if count else math.nan,
-            waits_s,
-            waits_s * gaps.power_w if waits_s else 0.0,
-        )
+    for name in (*kept, ()):
+        within = [at for other, at in place.items() if other[: len(name)] == name] if name else [-1]
+        mask = np.isin(path, within)
+        own = seen & (trace.range_path == place.get(name, -2))
+        if mask.any() or own.any():
+            between_s = np.stack((begin_s[own], end_s[own]))
+            host_s = float(np.diff(between_s, axis=0).sum())
+            waits_s = float(np.diff(np.interp(between_s, edges, waited), axis=0).sum()) if len(edges) else 0.0
+            figures = _part(found, found.slices(mask), int(own.sum()), float(seconds[mask].sum()))
+            results[name] = RangeEnergy(*figures, name, host_s, waits_s, waits_s * gaps[2] if waits_s else 0.0)
 
     def order(name: tuple[str, ...]) -> list[tuple[float, str]]:
         above = (name[: depth + 1] for depth in range(len(name)))
         return [(-results[part].energy_j if part in results else 0.0, part[-1]) for part in above]
 
-    named = sorted((name for name in results if name), key=order)
+    named = sorted(filter(None, results), key=order)
     return tuple(results[name] for name in (*named, *([()] if () in results else []))), notes
-
-
-def _idle(begin_s: Floats, end_s: Floats) -> tuple[Floats, Floats]:
-    """The gaps."""
-    begins, ends = busy_intervals(begin_s, end_s)
-    return ends[:-1], begins[1:]

@@ -7,10 +7,10 @@ only as a group are compared as the smallest set whose joules both know.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from .program_profile import FamilyEnergy, Interval, ProgramProfile
+from .program_profile import Interval, Part, ProgramProfile
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +22,7 @@ class Difference:
     after_j: float
     difference_j: float
     difference_j_interval: Interval | None
-    before_each_j: float  # of one launch, or of one range
-    after_each_j: float
-    difference_each_j: float
+    difference_each_j: float  # of one launch, or of one range
     difference_each_j_interval: Interval | None
 
 
@@ -40,55 +38,28 @@ class ProfileComparison:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """Joules of some items together."""
-
-    energy_j: float
-    half_j: float
-    count: int
-
-    @classmethod
-    def of(cls, energy_j: float, interval: Interval | None, count: int) -> _Known:
-        return cls(energy_j, math.nan if interval is None else (interval[1] - interval[0]) / 2, count)
-
-
 def compare_profiles(before: ProgramProfile, after: ProgramProfile) -> ProfileComparison:
     """Compare two profiles of the same program, or of two of its versions."""
-    sets = _common_sets((before, after))
-    families = [_difference(_set_name(names), _known_of(before, names), _known_of(after, names)) for names in sets]
-    paths = dict.fromkeys(item.path for profile in (before, after) for item in profile.ranges)
-    ranges = []
-    for path in paths:
-        sides = [
-            next(
-                (
-                    _Known.of(item.energy_j, item.energy_j_interval, item.count)
-                    for item in profile.ranges
-                    if item.path == path
-                ),
-                None,
-            )
-            for profile in (before, after)
-        ]
-        ranges.append(_difference(" / ".join(path) or "outside of every range", *sides))
-    gaps = [_Known.of(side.gaps.energy_j, side.gaps.energy_j_interval, side.gaps.count) for side in (before, after)]
-    families.append(_difference("gaps: nothing runs", *gaps))
-    totals = [_Known.of(side.energy_j, side.energy_j_interval, 1) for side in (before, after)]
+    both = before, after
+    families = [
+        _difference(f"{min(names)} and {len(names) - 1} more" if len(names) > 1 else min(names), *parts)
+        for names in _common_sets(both)
+        for parts in [[_parts(side, names) for side in both]]
+    ]
+    families.append(_difference(before.gaps.label, [before.gaps], [after.gaps]))
+    labels = dict.fromkeys(item.label for side in both for item in side.ranges)
+    ranges = [
+        _difference(name, *([item for item in side.ranges if item.label == name] for side in both)) for name in labels
+    ]
     notes = []
     if before.gpu != after.gpu:
         notes.append(f"the boards differ: {before.gpu} before, {after.gpu} after")
-    if abs(after.duration_s / before.duration_s - 1) > 0.02:
-        spans = f"{before.duration_s:.3g} s before, {after.duration_s:.3g} s after"
+    if abs(after.time_s / before.time_s - 1) > 0.02:
+        spans = f"{before.time_s:.3g} s before, {after.time_s:.3g} s after"
         notes.append(f"the profiles are of different lengths ({spans}): compare joules per launch and per range")
-    return ProfileComparison(
-        before.title,
-        after.title,
-        _difference("all", *totals),
-        tuple(sorted(families, key=_size, reverse=True)),
-        tuple(sorted(ranges, key=_size, reverse=True)),
-        tuple(notes),
-    )
+    total = _difference(before.label, [before], [after])
+    by_size = (tuple(sorted(items, key=_size, reverse=True)) for items in (families, ranges))
+    return ProfileComparison(before.title, after.title, total, *by_size, tuple(notes))
 
 
 def _size(item: Difference) -> float:
@@ -96,23 +67,20 @@ def _size(item: Difference) -> float:
     return abs(known[0]) if known else 0.0
 
 
-def _difference(name: str, before: _Known | None, after: _Known | None) -> Difference:
-    sides = before, after
-    energies = [math.nan if side is None else side.energy_j for side in sides]
-    each = [math.nan if side is None or not side.count else side.energy_j / side.count for side in sides]
-    halves = [math.nan if side is None else side.half_j for side in sides]
-    halves_each = [math.nan if side is None or not side.count else side.half_j / side.count for side in sides]
-    return Difference(
-        name,
-        energies[0],
-        energies[1],
-        energies[1] - energies[0],
-        _around(energies[1] - energies[0], math.hypot(*halves)),
-        each[0],
-        each[1],
-        each[1] - each[0],
-        _around(each[1] - each[0], math.hypot(*halves_each)),
-    )
+def _difference(name: str, before: Sequence[Part], after: Sequence[Part]) -> Difference:
+    (before_j, half_before, count_before), (after_j, half_after, count_after) = _sum(before), _sum(after)
+    each_j = after_j / count_after - before_j / count_before
+    half_each = math.hypot(half_before / count_before, half_after / count_after)
+    whole = _around(after_j - before_j, math.hypot(half_before, half_after))
+    return Difference(name, before_j, after_j, after_j - before_j, whole, each_j, _around(each_j, half_each))
+
+
+def _sum(parts: Sequence[Part]) -> tuple[float, float, float]:
+    """The joules of the parts together, half of their interval, and how many launches or ranges they are."""
+    ends = [part.energy_j_interval or (math.nan, math.nan) for part in parts]
+    half_j = math.hypot(*((high - low) / 2 for low, high in ends))
+    count = sum(part.count for part in parts)
+    return sum(part.energy_j for part in parts) if parts else math.nan, half_j, count or math.nan
 
 
 def _around(value: float, half: float) -> Interval | None:
@@ -127,28 +95,11 @@ def _common_sets(profiles: Iterable[ProgramProfile]) -> list[frozenset[str]]:
             together.setdefault(family.name, {family.name})
         for group in profile.groups:
             joined = set().union(*(together[name] for name in group.families))
-            for name in joined:
-                together[name] = joined
+            together |= dict.fromkeys(joined, joined)
     return list(dict.fromkeys(frozenset(names) for names in together.values()))
 
 
-def _set_name(names: frozenset[str]) -> str:
-    first, *others = sorted(names)
-    return f"{first} and {len(others)} more" if others else first
-
-
-def _known_of(profile: ProgramProfile, names: frozenset[str]) -> _Known | None:
-    families: Mapping[str, FamilyEnergy] = {item.name: item for item in profile.families if item.name in names}
-    if not families:
-        return None
-    alone = [item for item in families.values() if item.group is None]
-    groups = [group for group in profile.groups if group.number in {item.group for item in families.values()}]
-    parts = [
-        *(_Known.of(item.energy_j, item.energy_j_interval, item.count) for item in alone),
-        *(_Known.of(group.energy_j, group.energy_j_interval, group.count) for group in groups),
-    ]
-    return _Known(
-        sum(part.energy_j for part in parts),
-        math.hypot(*(part.half_j for part in parts)),
-        sum(part.count for part in parts),
-    )
+def _parts(profile: ProgramProfile, names: frozenset[str]) -> list[Part]:
+    """The families and groups of a profile that are of a set."""
+    alone = [item for item in profile.families if item.name in names and item.group is None]
+    return [*alone, *(group for group in profile.groups if names.intersection(group.families))]

@@ -16,13 +16,21 @@ import numpy as np
 from ...base.files import refuse_taken, write_text
 from ...base.records import as_json
 from .attributed import AttributedTrace
-from .program_profile import ProgramProfile
+from .program_profile import Part, ProgramProfile
 
 _PROFILE: Final = "profile.json"
 _COLUMNS: Final = (
-    "kind", "name", "count", "time_s", "energy_j", "energy_j_low", "energy_j_high", "power_w", "share", "each_j",
-    "group",
-)  # fmt: skip
+    "kind",
+    "name",
+    "count",
+    "time_s",
+    "energy_j",
+    "energy_j_low",
+    "energy_j_high",
+    "power_w",
+    "share",
+    "each_j",
+)
 _AT_ONCE: Final = 5000  # events that are written together
 
 
@@ -70,7 +78,7 @@ def speedscope(profile: ProgramProfile, attributed: AttributedTrace) -> dict[str
         stack = (*(trace.paths[row - 1] if row else ()), attributed.families[family].name)
         samples.append([frames.setdefault(name, len(frames)) for name in stack])
         weights.append(round(float(joules[row, family]), 6))
-    for name, energy_j in (("gaps: nothing runs", profile.gaps.energy_j), ("remainder", profile.remainder_j)):
+    for name, energy_j in ((profile.gaps.label, profile.gaps.energy_j), ("remainder", profile.remainder.energy_j)):
         if energy_j > 0:
             samples.append([frames.setdefault(name, len(frames))])
             weights.append(round(energy_j, 6))
@@ -96,28 +104,17 @@ def speedscope(profile: ProgramProfile, attributed: AttributedTrace) -> dict[str
 
 def table(profile: ProgramProfile) -> str:
     """Families, groups, ranges, gaps, the remainder and the total as one CSV table; unknown cells are empty."""
-    rows: list[tuple[Any, ...]] = []
-    each: tuple[Any, ...]
-    for family in profile.families:
-        each = family.energy_j, *_ends(family.energy_j_interval), family.power_w, family.share, family.launch_j
-        rows.append((family.kind, family.name, family.count, family.time_s, *each, family.group))
-    for group in profile.groups:
-        each = group.energy_j, *_ends(group.energy_j_interval), group.power_w, group.share, None
-        rows.append(("group", group.words, group.count, group.time_s, *each, group.number))
-    for item in profile.ranges:
-        each = item.energy_j, *_ends(item.energy_j_interval), item.power_w, item.share, item.each_j
-        rows.append(("range", " / ".join(item.path), item.count, item.time_s, *each, None))
-    gaps = profile.gaps
-    each = gaps.energy_j, *_ends(gaps.energy_j_interval), gaps.power_w, gaps.share, None
-    rows.append(("gaps", "", gaps.count, gaps.time_s, *each, None))
-    left = profile.remainder_j, *_ends(profile.remainder_j_interval)
-    rows.append(("remainder", "", None, None, *left, None, profile.remainder_j / profile.energy_j, None, None))
-    total = profile.energy_j, *_ends(profile.energy_j_interval), profile.energy_j / profile.duration_s
-    rows.append(("total", "", profile.launches, profile.duration_s, *total, 1.0, None, None))
+    rows: list[tuple[str, str, Part]] = [(item.kind, item.label, item) for item in profile.families]
+    rows += [("group", item.label, item) for item in profile.groups]
+    rows += [("range", item.label, item) for item in profile.ranges]
+    rows += [("gaps", "", profile.gaps), ("remainder", "", profile.remainder), ("total", "", profile)]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_COLUMNS)
-    writer.writerows([_cell(value) for value in row] for row in rows)
+    for kind, label, part in rows:
+        ends = part.energy_j_interval or (math.nan, math.nan)
+        figures = part.time_s, part.energy_j, *ends, part.power_w, part.share, part.each_j
+        writer.writerow((kind, label, part.count, *("" if math.isnan(value) else f"{value:.6g}" for value in figures)))
     return text.getvalue()
 
 
@@ -146,13 +143,3 @@ def _events(attributed: AttributedTrace) -> Iterator[dict[str, Any]]:
         yield {"ph": "X", "name": name, "pid": 1, "tid": 0, "cat": "range", "ts": start_us, "dur": duration_us}
     for time_s, power_w in zip(attributed.sample_s.tolist(), attributed.sample_w.tolist(), strict=True):
         yield {"ph": "C", "name": "power", "pid": 2, "ts": round(1e6 * time_s, 3), "args": {"W": power_w}}
-
-
-def _ends(interval: tuple[float, float] | None) -> tuple[float | None, float | None]:
-    return (None, None) if interval is None else interval
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, float):
-        return "" if math.isnan(value) else f"{value:.6g}"
-    return "" if value is None else value

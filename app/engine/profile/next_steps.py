@@ -61,12 +61,12 @@ def next_steps(
         for step in _of_family(family, energy, share, gpu, moved)
     ]
     if gaps.short_s >= _MANY_GAPS * duration_s:
-        why = (
-            f"{gaps.short_count:,} gaps of less than 0.1 ms take {percent(gaps.short_s / duration_s)} of the time and"
-            f" {number(gaps.short_j)} J"
+        joules, share = (
+            ("", 0.0) if gaps.group else (f" and {number(gaps.short_j)} J", gaps.share * gaps.short_s / gaps.time_s)
         )
+        part = percent(gaps.short_s / duration_s)
+        why = f"{gaps.short_count:,} gaps of less than 0.1 ms take {part} of the time{joules}"
         graphs = "launch-bound: capture the launches as CUDA graphs, which need no host between them"
-        share = gaps.share * gaps.short_s / gaps.time_s
         steps.append(NextStep("short gaps", share, graphs, why, 'torch.compile(model, mode="reduce-overhead")'))
     return tuple(sorted(steps, key=lambda step: -step.share))
 

@@ -2,96 +2,98 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from ...base.records import Count, Source, figure
+from .aligned_power import Alignment
 
 Interval = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class FamilyEnergy:
-    """The launches of one family. NaN, and None, where only the energy of its group is known."""
+class Part:
+    """A part of what a program drew. NaN, and None, where only the energy of its group is known."""
 
-    name: str
-    kind: str  # kernel, copy or set
-    full_name: str
-    count: Count
+    IN_JSON: ClassVar = ("each_j",)
+
+    count: Count  # of launches, of ranges, of gaps
     time_s: float  # on the board; divided where several ran at once
     energy_j: float
     energy_j_interval: Interval | None
     power_w: float
     share: float  # of the energy of the span
-    launch_j: float
-    group: int | None  # its number, where the data do not separate it from others
+
+    @property
+    def each_j(self) -> float:
+        """The energy of one."""
+        return self.energy_j / self.count if self.count else math.nan
+
+    @property
+    def label(self) -> str:
+        """As tables name it."""
+        return ""
 
 
 @dataclass(frozen=True, slots=True)
-class GroupEnergy:
+class FamilyEnergy(Part):
+    """The launches of one family."""
+
+    name: str
+    kind: str  # kernel, copy or set
+    full_name: str
+    group: int | None  # its number, where the data do not separate it from others
+
+    @property
+    def label(self) -> str:
+        """Its name."""
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class GroupEnergy(Part):
     """Families that the data do not separate: what they took together."""
 
     number: int
     families: tuple[str, ...]  # those that took most time first
     gaps: bool  # whether it has the energy of the gaps, too
-    count: Count
-    time_s: float
-    energy_j: float
-    energy_j_interval: Interval | None
-    power_w: float
-    share: float
 
     @property
-    def words(self) -> str:
-        """As a table names it."""
+    def label(self) -> str:
+        """'group 1: gemm and 2 more'."""
         more = f" and {len(self.families) - 1} more" if len(self.families) > 1 else ""
         return f"group {self.number}: {self.families[0]}{more}{' and the gaps' if self.gaps else ''}"
 
 
 @dataclass(frozen=True, slots=True)
-class RangeEnergy:
+class RangeEnergy(Part):
     """All ranges of one name within the same others: what was launched in them, inner ranges included."""
 
     path: tuple[str, ...]  # from the outermost range inward; empty: launched outside of every range
-    count: Count
     host_s: float  # that the host spent in them
-    time_s: float  # that the board worked on what was launched in them
-    energy_j: float
-    energy_j_interval: Interval | None
-    power_w: float
-    share: float
-    each_j: float  # of one range
     waits_s: float  # that the board waited while the host was in them
     waits_j: float
 
+    @property
+    def label(self) -> str:
+        """'forward / attention'."""
+        return " / ".join(self.path) or "outside of every range"
+
 
 @dataclass(frozen=True, slots=True)
-class GapEnergy:
-    """What the board drew while nothing ran on it. NaN, and None, where only the energy of a group is known."""
+class GapEnergy(Part):
+    """What the board drew while nothing ran on it."""
 
-    count: Count
-    time_s: float
-    energy_j: float
-    energy_j_interval: Interval | None
-    power_w: float
-    share: float
     short_count: Count  # gaps of less than 0.1 ms
     short_s: float
     short_j: float
     group: int | None
 
-
-@dataclass(frozen=True, slots=True)
-class ClocksAligned:
-    """How the times of the trace were put on the clock of the power samples."""
-
-    how: str
-    shift_s: float
-    lag_s: float  # from the end of what a value averages to its stamp, as the data show it; NaN where they do not
-    lag_margin_s: float
-    window_s: float  # what a value averages, likewise
-    correlation: float  # of power with what ran
-    overlap: float  # share of the trace in which there is power
-    words: str
+    @property
+    def label(self) -> str:
+        """The same for all."""
+        return "gaps: nothing runs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,24 +108,24 @@ class NextStep:
 
 
 @dataclass(frozen=True, slots=True)
-class ProgramProfile:
-    """Where the joules of a program went. Energies in J with 95 % intervals; shares are of the energy of the span."""
+class ProgramProfile(Part):
+    """Where the joules of a program went; its own figures are those of the whole span in which there is power."""
 
     title: str
     gpu: str
     source: Source
     power_source: str
-    clocks: ClocksAligned
-    duration_s: float  # of the span, from the first slice to the last of which there is power
+    clocks: Alignment
     busy_s: float  # in which anything ran
-    launches: Count
-    energy_j: float
-    energy_j_interval: Interval | None
-    remainder_j: float  # of the span's energy, neither in families nor in gaps
-    remainder_j_interval: Interval | None
     families: tuple[FamilyEnergy, ...]  # by their joules, the most first
     groups: tuple[GroupEnergy, ...]
     ranges: tuple[RangeEnergy, ...]  # each before those within it
     gaps: GapEnergy
+    remainder: Part  # of the span's energy, neither in families nor in gaps
     next_steps: tuple[NextStep, ...]
     notes: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        """The same for all."""
+        return "all"

@@ -55,7 +55,7 @@ def test_an_operator_is_offered_where_its_shape_is_known(call: OperatorCall, not
 
 def steps(family: Family, share: float, *, moved: float = 0.0, gaps: GapEnergy = NO_GAPS) -> tuple[NextStep, ...]:
     energy = FamilyEnergy(
-        family.name, family.kind, family.full_name, 1000, 1.0, 500.0, (490.0, 510.0), 500.0, share, 50.0, None
+        1000, 1.0, 500.0, (490.0, 510.0), 500.0, share, family.name, family.kind, family.full_name, None
     )
     return next_steps([family], [energy], [], gaps, 2.0, "NVIDIA H200", [moved])
 
@@ -93,11 +93,9 @@ def test_many_short_gaps_are_launches_that_graphs_save() -> None:
 def test_a_family_in_a_group_counts_by_its_part_of_the_group() -> None:
     family, other = (Family(name, "kernel", name, None) for name in ("triton_a", "triton_b"))
     energies = [
-        FamilyEnergy(
-            each.name, "kernel", each.name, 10, time_s, float("nan"), None, float("nan"), float("nan"), float("nan"), 1
-        )
+        FamilyEnergy(10, time_s, float("nan"), None, float("nan"), float("nan"), each.name, "kernel", each.name, 1)
         for each, time_s in ((family, 0.9), (other, 0.1))
     ]
-    group = GroupEnergy(1, ("triton_a", "triton_b"), False, 20, 1.0, 500.0, (490.0, 510.0), 500.0, 0.5)
+    group = GroupEnergy(20, 1.0, 500.0, (490.0, 510.0), 500.0, 0.5, 1, ("triton_a", "triton_b"), False)
     (step,) = next_steps([family, other], energies, [group], NO_GAPS, 2.0, "NVIDIA H200", [0.0, 0.0])
     assert (step.about, step.share) == ("triton_a", pytest.approx(0.45))

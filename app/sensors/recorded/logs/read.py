@@ -329,7 +329,6 @@ class _Reader:
         index = wide or _index(keys.get(number, b""), number)
         tool = self._layout.tool or "another tool"
         limits = of_board.get("power_limit_w")
-        began_ns = int(kept_ns[0]) if step_s is None and kept_ns[0] > _SINCE_EPOCH_NS else None
         current = limits[rows][np.isfinite(limits[rows])] if limits is not None else np.empty(0)
         several = len(self._keys) > 1 or bool(wide)
         title = title_of(self._path)
@@ -350,7 +349,7 @@ class _Reader:
             values=table,
             sample_ns=np.empty(0, np.int64),
             sample_w=np.empty(0, np.float64),
-            began_ns=began_ns,
+            began_ns=_began_ns(int(kept_ns[0])),
             zoned=not self._dated,
         )
 
@@ -364,6 +363,11 @@ def _by_board(board: npt.NDArray[np.uint8]) -> Iterable[tuple[int, npt.NDArray[n
     if len(numbers) == 1:
         return [(numbers[0], slice(None))]
     return [(number, np.flatnonzero(board == number)) for number in numbers]
+
+
+def _began_ns(first_ns: int) -> int | None:
+    """The time of day at which a log began; None of one that knows none."""
+    return first_ns if first_ns > _SINCE_EPOCH_NS else None
 
 
 def _is_plain(text: str) -> bool:
