@@ -137,8 +137,8 @@ def busy_intervals(start_s: Floats, end_s: Floats) -> tuple[Floats, Floats]:
 
 def _powers(board: Recording) -> Iterator[tuple[str, Floats, Floats]]:
     """The powers of a recording, the finest first, with their times in s."""
-    if len(board.sample_ns) > 1:
-        yield "buffer", board.sample_ns / 1e9, board.sample_w
+    if (known := np.isfinite(board.sample_w)).any():
+        yield "buffer", board.sample_ns[known] / 1e9, board.sample_w[known]
     names = [described.name for described in board.channels]
     for source, name in CHANNEL_OF.items():
         if name in names:

@@ -15,6 +15,7 @@ import math
 import re
 from array import array
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -64,24 +65,6 @@ def read_chrome_trace(path: Path, device: int | None = None) -> ProgramTrace:
     return reader.finish(title_of(path), where, device, cut)
 
 
-class _Columns:
-    """Numbers by name, appended together."""
-
-    def __init__(self, **kinds: str) -> None:
-        self.columns = {name: array(kind) for name, kind in kinds.items()}
-        self._append = tuple(column.append for column in self.columns.values())
-
-    def add(self, *values: int) -> None:
-        for append, value in zip(self._append, values, strict=True):
-            append(value)
-
-    def __len__(self) -> int:
-        return len(next(iter(self.columns.values())))
-
-    def __getitem__(self, name: str) -> npt.NDArray[Any]:
-        return np.array(self.columns[name])
-
-
 class _Reader:
     """Takes the events one by one."""
 
@@ -93,29 +76,19 @@ class _Reader:
         self._names: dict[str, int] = {}
         self._calls: dict[OperatorCall, int] = {}
         self._threads: dict[object, int] = {}
-        self._slices = _Columns(
-            kind="B",
-            device="i",
-            stream="i",
-            name="i",
-            start="q",
-            duration="q",
-            bytes="q",
-            correlation="q",
-            external="q",
-        )
-        self._launches = _Columns(correlation="q", thread="i", start="q")
-        self._operators = _Columns(external="q", call="i")
-        self._host = _Columns(lane="i", name="i", start="q", duration="q", external="q")
-        self._on_stream = _Columns(lane="i", name="i", start="q", duration="q", external="q")
+        self._slices = array("q")  # rows of kind, device, stream, name, start, duration, bytes, correlation, external
+        self._launches = array("q")  # of correlation, thread, start
+        self._operators = array("q")  # of external, call
+        self._host = array("q")  # of lane, name, start, duration, external
+        self._on_stream = array("q")  # the same
         kinds = (
-            (self._kernel, ("kernel",)),
-            (self._copy, ("gpu_memcpy", "memcpy")),
-            (self._set, ("gpu_memset", "memset")),
+            (partial(self._slice, KERNEL), ("kernel",)),
+            (partial(self._slice, COPY), ("gpu_memcpy", "memcpy")),
+            (partial(self._slice, SET), ("gpu_memset", "memset")),
             (self._launch, ("cuda_runtime", "cuda_driver", "runtime")),
             (self._call, ("cpu_op", "operator")),
-            (self._range, ("user_annotation",)),
-            (self._range_on_stream, ("gpu_user_annotation",)),
+            (partial(self._range, self._host), ("user_annotation",)),
+            (partial(self._range, self._on_stream), ("gpu_user_annotation",)),
         )
         self._takers: dict[object, Callable[[Event, Event, int, int], None]] = {
             spelling: taker for taker, names in kinds for name in names for spelling in (name, name.capitalize())
@@ -147,34 +120,17 @@ class _Reader:
 
     # --- kinds of events ------------------------------------------------------------------------------------------
 
-    def _kernel(self, event: Event, given: Event, start: int, duration: int) -> None:
-        self._slice(KERNEL, event, given, start, duration)
-
-    def _copy(self, event: Event, given: Event, start: int, duration: int) -> None:
-        self._slice(COPY, event, given, start, duration)
-
-    def _set(self, event: Event, given: Event, start: int, duration: int) -> None:
-        self._slice(SET, event, given, start, duration)
-
     def _slice(self, kind: int, event: Event, given: Event, start: int, duration: int) -> None:
-        device = given.get("device", event.get("pid"))
-        stream = given.get("stream", event.get("tid"))
-        self._slices.add(
-            kind,
-            _number(device, 2**31) if device is not None else 0,
-            _number(stream, 2**31),
-            self._interned(event["name"]),
-            start,
-            duration,
-            max(_number(given.get("bytes")), 0),
-            _number(given.get("correlation")),
-            _number(given.get("External id")),
-        )
+        device = _number(given.get("device", event.get("pid", 0)), 2**31)
+        stream = _number(given.get("stream", event.get("tid")), 2**31)
+        moved, name = max(_number(given.get("bytes")), 0), self._interned(event["name"])
+        numbers = _number(given.get("correlation")), _number(given.get("External id"))
+        self._slices.extend((kind, device, stream, name, start, duration, moved, *numbers))
 
     def _launch(self, event: Event, given: Event, start: int, duration: int) -> None:
         correlation = _number(given.get("correlation"))
         if correlation >= 0:
-            self._launches.add(correlation, self._thread(event), start)
+            self._launches.extend((correlation, self._thread(event), start))
 
     def _call(self, event: Event, given: Event, start: int, duration: int) -> None:
         external = _number(given.get("External id"))
@@ -188,34 +144,28 @@ class _Reader:
             _texts(given.get("Concrete Inputs")) if "conv" in event["name"] else (),
             str(given.get("kernel_backend", "")),
         )
-        self._operators.add(external, self._calls.setdefault(call, len(self._calls)))
+        self._operators.extend((external, self._calls.setdefault(call, len(self._calls))))
 
-    def _range(self, event: Event, given: Event, start: int, duration: int) -> None:
-        self._put_range(self._host, self._thread(event), event, given, start, duration)
-
-    def _range_on_stream(self, event: Event, given: Event, start: int, duration: int) -> None:
-        self._put_range(self._on_stream, _number(event.get("tid"), 2**31), event, given, start, duration)
-
-    def _put_range(self, into: _Columns, lane: int, event: Event, given: Event, start: int, duration: int) -> None:
-        name = _COUNTED.sub("", event["name"]) or event["name"]
-        into.add(lane, self._interned(name), start, duration, _number(given.get("External id")))
+    def _range(self, into: array[int], event: Event, given: Event, start: int, duration: int) -> None:
+        lane = self._thread(event) if into is self._host else _number(event.get("tid"), 2**31)
+        name = self._interned(_COUNTED.sub("", event["name"]) or event["name"])
+        into.extend((lane, name, start, duration, _number(given.get("External id"))))
 
     def _interned(self, name: str) -> int:
         return self._names.setdefault(name, len(self._names))
 
     def _thread(self, event: Event) -> int:
-        thread = event.get("pid"), event.get("tid")
-        return self._threads.setdefault(str(thread), len(self._threads))
+        return self._threads.setdefault(str((event.get("pid"), event.get("tid"))), len(self._threads))
 
     # --- the whole ------------------------------------------------------------------------------------------------
 
     def finish(self, title: str, where: str, device: int | None, cut: str) -> ProgramTrace:
         """Put the columns together. Raises InputError where nothing ran on the board."""
-        slices, notes = self._slices, []
+        slices, notes = _table(self._slices, 9), []
         if not len(slices):
             what = "the trace holds no kernels: the profiler did not watch a GPU"
             raise InputError(f"{what}, and {cut}" if cut else what, where, _REMEDY)
-        devices, durations = slices["device"], slices["duration"]
+        devices, durations = slices[:, 1], slices[:, 5]
         numbers = np.unique(devices).tolist()
         if device is None:
             device = max(numbers, key=lambda number: int(durations[devices == number].sum()))
@@ -227,50 +177,44 @@ class _Reader:
             notes.append(f"the trace is not complete ({cut}): it is read as far as it goes, {self.events:,} events")
         if self._skipped:
             notes.append(f"{self._skipped:,} events have no name or no time and are left out")
-        kept = np.flatnonzero(devices == device)
-        kept = kept[np.argsort(slices["start"][kept], kind="stable")]
-        ranges = _Ranges(self._host, self._on_stream)
-        instance = self._instances(kept, ranges, notes)
-        base_ns = self._base_ns
-        start_ns = slices["start"][kept] + base_ns
+        slices = slices[devices == device]
+        slices = slices[np.argsort(slices[:, 4], kind="stable")]
+        kind, _, stream, name, start, duration, moved, _, external = slices.T.copy()
+        ranges = _Ranges(_table(self._host, 5), _table(self._on_stream, 5))
+        calls = _table(self._operators, 2)
         return ProgramTrace(
             title=title,
             device=device,
             boards=self._boards,
-            on_wall=bool(start_ns[0] > _SINCE_EPOCH_NS),
+            on_wall=bool(start[0] + self._base_ns > _SINCE_EPOCH_NS),
             names=tuple(self._names),
             operators=tuple(self._calls),
             paths=tuple(ranges.paths(tuple(self._names))),
-            kind=slices["kind"][kept],
-            name=slices["name"][kept],
-            operator=_looked_up(slices["external"][kept], self._operators["external"], self._operators["call"]),
-            stream=slices["stream"][kept],
-            start_ns=start_ns,
-            duration_ns=durations[kept],
-            moved_bytes=slices["bytes"][kept],
-            instance=instance,
+            kind=kind.astype(np.uint8),
+            name=name.astype(np.int32),
+            operator=_looked_up(external, calls[:, 0], calls[:, 1]),
+            stream=stream.astype(np.int32),
+            start_ns=start + self._base_ns,
+            duration_ns=duration,
+            moved_bytes=moved,
+            instance=self._instances(slices, ranges, notes),
             range_path=ranges.path,
             range_parent=ranges.parent,
-            range_start_ns=ranges.begin + base_ns,
+            range_start_ns=ranges.begin + self._base_ns,
             range_duration_ns=ranges.end - ranges.begin,
             notes=tuple(notes),
         )
 
-    def _instances(self, kept: Times, ranges: _Ranges, notes: list[str]) -> Ints:
+    def _instances(self, slices: Times, ranges: _Ranges, notes: list[str]) -> Ints:
         """The innermost range of each slice."""
-        slices, launches = self._slices, self._launches
-        launch = _looked_up(
-            slices["correlation"][kept], launches["correlation"], np.arange(len(launches), dtype=np.int32)
-        )
+        launches = _table(self._launches, 3)
+        launch = _looked_up(slices[:, 7], launches[:, 0], np.arange(len(launches)))
         known = launch >= 0
-        instance = np.full(len(kept), -1, np.int32)
-        if known.any():
-            at = launch[known]
-            instance[known] = ranges.open_at(launches["thread"][at], launches["start"][at])
+        instance = np.full(len(slices), -1, np.int32)
+        instance[known] = ranges.open_at(*launches[launch[known], 1:].T)
         if not known.all() and len(self._on_stream):
-            rest = kept[~known]
-            stream, start, external = (slices[name][rest] for name in ("stream", "start", "external"))
-            instance[~known], by_order = ranges.on_stream(stream, start, external)
+            rest = slices[~known]
+            instance[~known], by_order = ranges.on_stream(rest[:, 2], rest[:, 4], rest[:, 8])
             if by_order:
                 notes.append(
                     f"the trace holds no launches: {by_order:,} slices that another thread launched, as autograd's"
@@ -282,19 +226,18 @@ class _Reader:
 class _Ranges:
     """The ranges of all threads, nested; those that only the stream shows come behind those of the host."""
 
-    def __init__(self, host: _Columns, on_stream: _Columns) -> None:
-        self._stream_lane, self._stream_external = on_stream["lane"], on_stream["external"]
-        self._stream_begin = on_stream["start"]
-        self._stream_end = self._stream_begin + on_stream["duration"]
-        count = len(host)
-        of_host = _looked_up(self._stream_external, host["external"], np.arange(count, dtype=np.int32))
+    def __init__(self, host: Times, on_stream: Times) -> None:
+        self._stream_lane, _, self._stream_begin, lasts, self._stream_external = on_stream.T
+        self._stream_end = self._stream_begin + lasts
+        of_host = _looked_up(self._stream_external, host[:, 4], np.arange(len(host)))
         alone = np.flatnonzero(of_host < 0)  # their host's range is not in the trace
-        of_host[alone] = count + np.arange(len(alone))
+        of_host[alone] = len(host) + np.arange(len(alone))
         self._instance_of = of_host
-        self.begin: Times = np.concatenate((host["start"], self._stream_begin[alone]))
-        self.end: Times = np.concatenate((host["start"] + host["duration"], self._stream_end[alone]))
-        self._name: Ints = np.concatenate((host["name"], on_stream["name"][alone]))
-        lane = np.concatenate((host["lane"], -1 - self._stream_lane[alone]))
+        every = np.concatenate((host, on_stream[alone]))
+        self.begin: Times = every[:, 2]
+        self.end: Times = every[:, 2] + every[:, 3]
+        name, lane = every[:, 1].tolist(), every[:, 0].copy()
+        lane[len(host) :] = -1 - lane[len(host) :]
         self.parent: Ints = np.full(len(lane), -1, np.int32)
         self._lanes: dict[int, tuple[Times, Ints]] = {}
         for number in np.unique(lane).tolist():
@@ -302,13 +245,13 @@ class _Ranges:
             parents, edges, inner = _nested(self.begin[rows], self.end[rows])
             self.parent[rows] = _through(rows, parents)
             self._lanes[number] = edges, _through(rows, inner)
-        counts = {number: int((host["lane"] == number).sum()) for number in self._lanes if number >= 0}
-        self._main = max(counts, key=lambda number: counts[number], default=-1)
+        threads = [number for number in self._lanes if number >= 0]
+        self._main = max(threads, key=lambda number: np.count_nonzero(lane == number), default=-1)
         self.path: Ints = np.full(len(lane), -1, np.int32)
         self._known: dict[tuple[int, int], int] = {}  # (path of the parent, name) -> path
         for row in np.lexsort((-self.end, self.begin)).tolist():  # a parent comes before what is in it
             above = int(self.parent[row])
-            key = -1 if above < 0 else int(self.path[above]), int(self._name[row])
+            key = -1 if above < 0 else int(self.path[above]), name[row]
             self.path[row] = self._known.setdefault(key, len(self._known))
 
     def paths(self, names: tuple[str, ...]) -> list[tuple[str, ...]]:
@@ -318,7 +261,7 @@ class _Ranges:
             paths.append((*(paths[above] if above >= 0 else ()), names[name]))
         return paths
 
-    def open_at(self, threads: Ints, times: Times) -> Ints:
+    def open_at(self, threads: Times, times: Times) -> Ints:
         """The innermost range that was open when something was launched from a thread."""
         found = np.full(len(times), -1, np.int32)
         for thread in np.unique(threads).tolist():
@@ -330,7 +273,7 @@ class _Ranges:
             found[left] = _piece(*self._lanes[self._main], times[left])
         return found
 
-    def on_stream(self, streams: Ints, times: Times, external: Times) -> tuple[Ints, int]:
+    def on_stream(self, streams: Times, times: Times, external: Times) -> tuple[Ints, int]:
         """The range laid over each slice of a stream, and how many of them have it only by their order."""
         found, by_order = np.full(len(times), -1, np.int32), 0
         for stream in np.unique(streams).tolist():
@@ -350,6 +293,11 @@ class _Ranges:
             found[rows[ordered]] = self._instance_of[over][last[ordered]]
             by_order += int(ordered.sum())
         return found, by_order
+
+
+def _table(values: array[int], columns: int) -> Times:
+    """The rows that were appended one behind the other."""
+    return np.array(values, np.int64).reshape(-1, columns)
 
 
 def _nested(begin: Times, end: Times) -> tuple[Ints, Times, Ints]:
@@ -388,7 +336,7 @@ def _through(rows: npt.NDArray[Any], places: Ints) -> Ints:
     return np.where(places >= 0, rows[places], -1).astype(np.int32)
 
 
-def _looked_up(keys: Times, known: Times, values: Ints) -> Ints:
+def _looked_up(keys: Times, known: Times, values: Times) -> Ints:
     """The value of each key, -1 of one that is not known or negative."""
     if not len(known):
         return np.full(len(keys), -1, np.int32)

@@ -58,13 +58,13 @@ def compare_profiles(before: ProgramProfile, after: ProgramProfile) -> ProfileCo
         spans = f"{before.time_s:.3g} s before, {after.time_s:.3g} s after"
         notes.append(f"the profiles are of different lengths ({spans}): compare joules per launch and per range")
     total = _difference(before.label, [before], [after])
-    by_size = (tuple(sorted(items, key=_size, reverse=True)) for items in (families, ranges))
-    return ProfileComparison(before.title, after.title, total, *by_size, tuple(notes))
+    ranked = [tuple(sorted(items, key=_size, reverse=True)) for items in (families, ranges)]
+    return ProfileComparison(before.title, after.title, total, ranked[0], ranked[1], tuple(notes))
 
 
 def _size(item: Difference) -> float:
-    known = [value for value in (item.difference_j, item.before_j, item.after_j) if math.isfinite(value)]
-    return abs(known[0]) if known else 0.0
+    known = (value for value in (item.difference_j, item.before_j, item.after_j) if math.isfinite(value))
+    return abs(next(known, 0.0))
 
 
 def _difference(name: str, before: Sequence[Part], after: Sequence[Part]) -> Difference:

@@ -34,10 +34,11 @@ def describe_profile(profile: ProgramProfile) -> Description:
     listings = [Listing("where the joules go", ("what ran", "launches", *_ENERGY), rows)]
     if profile.groups:
         grouped = [item for item in profile.families if item.group is not None]
+        grouped.sort(key=lambda item: item.group or 0)
         members = [(f"group {item.group}", item.name, item.count, item.time_s) for item in grouped]
         header: Sequence[str] = ("group", "family", "launches", "time s")
         title = "groups: the data do not separate these families"
-        listings.append(Listing(title, header, sorted(members, key=lambda row: row[0])))
+        listings.append(Listing(title, header, members))
     if profile.ranges:
         more = f" (the first {_MOST} of {len(profile.ranges)})" if len(profile.ranges) > _MOST else ""
         shown = [
