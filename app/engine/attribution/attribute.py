@@ -113,7 +113,7 @@ class Attribution:
     window_s: float
     explained: float
     _program: Program
-    _powers: Gaussian
+    _powers: _Powers
 
     def family(self, number: int) -> Joules:
         """Return the joules of one family, whether or not the samples tell it from others.

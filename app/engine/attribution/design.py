@@ -182,7 +182,7 @@ class Program:
         rows = np.zeros((families, self.count))
 
         def by_family(values: Floats) -> Floats:
-            return np.bincount(activity.family, values * counts, families)
+            return np.asarray(np.bincount(activity.family, values * counts, families), dtype=np.float64)
 
         rows[:, 0] = by_family(timeline.owed_s)
         places = np.arange(families)

@@ -62,7 +62,7 @@ def choose_groups(
     list of tuple of int
         The items of each group; groups of one are items that stand alone.
     """
-    groups = [(number,) for number in range(len(joules))]
+    groups: list[tuple[int, ...]] = [(number,) for number in range(len(joules))]
     joules, covariance = joules.copy(), covariance.copy()
     free = ~alone
     while True:

@@ -12,7 +12,6 @@ from itertools import product
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from .activity import Floats
 
@@ -136,10 +135,11 @@ def _variances(squares: Floats, grows_with: Floats) -> Floats:
 
 def _predictions(correlation: Floats, most: int) -> tuple[tuple[Floats, ...], Floats]:
     """The filter of each order and its relative error, from the correlation with the samples before [Durbin1960]."""
-    filters, variances = [np.zeros(0)], [1.0]
+    filters: list[Floats] = [np.zeros(0)]
+    variances = [1.0]
     for order in range(1, min(most, len(correlation) - 1) + 1):
         before = filters[-1]
-        last = (correlation[order] - before @ correlation[1:order][::-1]) / variances[-1]
+        last = (float(correlation[order]) - float(before @ correlation[1:order][::-1])) / variances[-1]
         if abs(last) >= 1.0:
             break
         filters.append(np.concatenate([before - last * before[::-1], [last]]))
@@ -164,5 +164,5 @@ def overlaps_of(refresh_s: float, window_s: float) -> Floats:
     array, shape (lags,)
         The shares, from 1 for the sample itself down to the last one above 0.
     """
-    shares: npt.NDArray[np.float64] = 1.0 - np.arange(ORDER) * refresh_s / window_s
-    return shares[shares > 1e-6]
+    shares = 1.0 - np.arange(ORDER) * refresh_s / window_s
+    return np.asarray(shares[shares > 1e-6])

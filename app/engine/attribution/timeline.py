@@ -15,7 +15,7 @@ import numpy.typing as npt
 from .activity import Activity, Floats
 
 STAGES_S: Final = (0.1, 1.0)  # into a gap, after which a board may lower its power: it waits, rests, sleeps
-CELLS: Final = 20_000_000  # of shares between edges, that are held at a time
+CELLS: Final = 2_000_000  # of shares between edges, that are held at a time
 
 
 class Timeline:
