@@ -184,7 +184,7 @@ def _aligned(
     first_s, last_s = span_s[0] + shift_s, span_s[1] + shift_s
     inside = (time_s >= first_s) & (time_s <= last_s)
     if inside.sum() < _FEWEST:
-        raise InputError(_apart(trace, board, span_s, (time_s[0], time_s[-1])), where, _APART_REMEDY)
+        raise InputError(_apart(trace, board, (first_s, last_s), (time_s[0], time_s[-1])), where, _APART_REMEDY)
     overlap = (min(last_s, float(time_s[-1])) - max(first_s, float(time_s[0]))) / (last_s - first_s)
     if overlap < 0.98:
         notes.append(f"there is power of {100 * overlap:.0f} % of the trace only; what ran outside of it is left out")
@@ -201,8 +201,8 @@ _APART_REMEDY: Final = "name the power log of the same run; --offset S shifts th
 
 
 def _apart(trace: ProgramTrace, board: Recording, span_s: tuple[float, float], log_s: tuple[float, float]) -> str:
-    if not trace.on_wall or board.began_ns is None:
-        return "fewer than eight samples of power lie within the trace"
+    if not trace.on_wall or board.began_ns is None or (span_s[0] < log_s[1] and span_s[1] > log_s[0]):
+        return f"fewer than {_FEWEST} samples of power lie within the {span_s[1] - span_s[0]:.3g} s of the trace"
     began_s = board.began_ns / 1e9
     ran, logged = (" to ".join(_day(began_s + at) for at in span) for span in (span_s, log_s))
     return f"the trace is of {ran}, the power of {logged}: they have no time in common"

@@ -32,6 +32,7 @@ _LATEST_US: Final = 4e15  # since 1970: the year 2096
 _SINCE_EPOCH_NS: Final = 10**18  # September 2001
 _DEEPEST: Final = 64  # ranges within each other
 _TOUCH_NS: Final = 500  # by which ranges that follow one another may overlap: times are rounded
+_BUFFER_NS: Final = 50_000_000  # by which times go back from one of the profiler's buffers to the next, at least
 _COUNTED: Final = re.compile(r"\s*#\s*\d+$")  # ProfilerStep#17
 _REMEDY: Final = "export it from torch.profiler with activities=[CPU, CUDA], by export_chrome_trace(FILE)"
 
@@ -173,11 +174,16 @@ class _Reader:
                 notes.append(f"the trace holds boards {_listed(numbers)}; this is the busiest, {device}")
         elif device not in numbers:
             raise InputError(f"nothing ran on board {device}", where, f"the trace holds boards {_listed(numbers)}")
+        slices = slices[devices == device]
         if cut:
-            notes.append(f"the trace is not complete ({cut}): it is read as far as it goes, {self.events:,} events")
+            first, last = _complete(slices[:, 4])
+            slices = slices[(slices[:, 4] >= first) & (slices[:, 4] <= last)]
+            notes.append(
+                f"the trace is not complete ({cut}): it is read as far as it goes, {self.events:,} events, of which"
+                f" those of {(last - first) / 1e9:.3g} s count, in which nothing is missing"
+            )
         if self._skipped:
             notes.append(f"{self._skipped:,} events have no name or no time and are left out")
-        slices = slices[devices == device]
         slices = slices[np.argsort(slices[:, 4], kind="stable")]
         kind, _, stream, name, start, duration, moved, _, external = slices.T.copy()
         ranges = _Ranges(_table(self._host, 5), _table(self._on_stream, 5))
@@ -298,6 +304,26 @@ class _Ranges:
 def _table(values: array[int], columns: int) -> Times:
     """The rows that were appended one behind the other."""
     return np.array(values, np.int64).reshape(-1, columns)
+
+
+def _complete(starts: Times) -> tuple[int, int]:
+    """The longest span in which a file that is cut off misses nothing, from the starts of slices in the file's order.
+
+    The profiler writes buffer by buffer, the latest first, those of different kinds in turn: where the file ends, some
+    kinds go back further than others. Nothing is missing where as many buffers overlap as do for most of the time.
+    """
+    jumps = np.flatnonzero(np.diff(starts) < -_BUFFER_NS) + 1
+    if not len(jumps):
+        return int(starts.min()), int(starts.max())
+    begins, ends = starts[np.append(0, jumps[:-1])], starts[jumps - 1]  # the last buffer is cut off
+    edges = np.sort(np.concatenate((begins, ends)))
+    over = np.searchsorted(np.sort(begins), edges, "right") - np.searchsorted(np.sort(ends), edges, "right")
+    lasts = np.append(np.diff(edges), 0)
+    usual = max(np.unique(over[over > 0]).tolist(), key=lambda count: int(lasts[over == count].sum()))
+    whole = (over >= usual) | (lasts < _BUFFER_NS)  # between two buffers of a kind a moment passes
+    bounds = np.flatnonzero(np.diff(np.concatenate(([False], whole, [False])).astype(int)))
+    spans = [(int(edges[a]), int(edges[min(b, len(edges) - 1)])) for a, b in bounds.reshape(-1, 2).tolist()]
+    return max(spans, key=lambda span: span[1] - span[0])
 
 
 def _nested(begin: Times, end: Times) -> tuple[Ints, Times, Ints]:

@@ -96,6 +96,13 @@ def test_power_of_another_time_is_one_line_that_names_both(tmp_path: Path) -> No
     assert "--offset" in caught.value.remedy
 
 
+def test_a_trace_that_is_shorter_than_a_few_samples_is_one_line(tmp_path: Path) -> None:
+    _, begin, end = bursts(tmp_path)
+    short = read_chrome_trace(write_trace(tmp_path / "short.json", [kernel("k", 1e6, 1e4)]))
+    with pytest.raises(InputError, match=r"fewer than 8 samples of power lie within the 0.01 s of the trace"):
+        aligned(short, power_of(tmp_path, begin, end, epoch))
+
+
 def test_power_of_another_board_is_one_line(tmp_path: Path) -> None:
     trace, begin, end = bursts(tmp_path)
     power = power_of(

@@ -116,6 +116,27 @@ def test_a_file_that_is_cut_off_is_read_as_far_as_it_goes(tmp_path: Path, packed
     assert "not complete" in trace.notes[0]
 
 
+def test_of_a_file_that_is_cut_off_only_the_time_in_which_nothing_is_missing_counts(tmp_path: Path) -> None:
+    """The profiler writes its buffers from the latest back, here those of kernels and of sets in turn."""
+    kinds = {name: [(at, kernel(name, 1e6 * at, 900)) for at in np.arange(0, 10, 0.001)] for name in ("k", "s")}
+    buffers = {"k": [(8, 10), (6, 8), (4, 6), (2, 4), (0, 2)], "s": [(7, 10), (3.5, 7), (0, 3.5)]}
+    written = [("k", 0), ("s", 0), ("k", 1), ("s", 1), ("k", 2), ("k", 3), ("s", 2), ("k", 4)]
+    events = [
+        event
+        for name, number in written
+        for at, event in kinds[name]
+        if buffers[name][number][0] <= at < buffers[name][number][1]
+    ]
+    text = text_of(events)
+    (tmp_path / "t.json").write_text(text[: text.rindex('"k"') * 6 // 10])
+    trace = read_chrome_trace(tmp_path / "t.json")
+    start_s = (trace.start_ns - BASE_NS) / 1e9
+    assert start_s[-1] == pytest.approx(9.999)
+    assert 3.4 < start_s[0] < 7.1
+    assert len(trace) == pytest.approx(2000 * (10 - start_s[0]), abs=20)
+    assert "in which nothing is missing" in trace.notes[0]
+
+
 def test_a_damaged_file_is_read_up_to_there(tmp_path: Path) -> None:
     text = text_of(kernel(f"k{number}", number * 10, 5) for number in range(20))
     at = text.index('"k12"')
