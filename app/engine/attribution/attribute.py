@@ -31,6 +31,7 @@ DRIFTS: Final = (0.002, 0.01, 0.03)  # of the mean power
 EXPONENTS: Final = (0.0, 1.0, 2.0, 3.0)  # of the power above the base with the clock
 CLOCK_CHANGED: Final = 0.02  # of the clock, from which on its exponent is looked for
 BURSTS: Final = 1.25  # times the limit: a burst may draw more before the limit's controller reacts
+UNKNOWN_IDLE: Final = 0.4  # of the least sample, which may be a mean over much that ran
 HINT: Final = 0.25  # how far a family's expected power may be off, one sigma
 WIDE_LAG_S: Final = 1e-3  # margin of the lag from which on it is looked for all over it
 LAGS: Final = 9
@@ -180,7 +181,7 @@ def attribute(
     limit_w : float, optional
         The power limit, W.
     idle_w : float, optional
-        The board's power at rest, W; by default the least that the samples show.
+        The board's power at rest, W; by default well below the least sample.
     expected_w : sequence of float, shape (families,), or None, optional
         What each family's power is expected to be, by a roofline or a measurement of it alone, W; NaN where nothing is.
 
@@ -226,7 +227,8 @@ class _Estimator:
             )
         self._clock = samples.clock_mhz
         self._mean_w = float(self._power_w.mean())
-        self._idle_w = min(float(self._power_w.min()), idle_w if math.isfinite(idle_w) else math.inf)
+        least_w = float(self._power_w.min())
+        self._idle_w = min(least_w, idle_w) if math.isfinite(idle_w) else UNKNOWN_IDLE * least_w
         self._above_w = max(self._mean_w - self._idle_w, 0.05 * self._mean_w)
         self._limit_w = limit_w
         families = len(timeline.activity.names)

@@ -48,7 +48,7 @@ class Noise:
         scaled = values / (self.sigma_w if values.ndim == 1 else self.sigma_w[:, None])
         order = len(self.filters) - 1
         white = scaled.copy()
-        for back, share in enumerate(self.filters[order], start=1):
+        for back, share in enumerate(self.filters[order] if len(scaled) > order else (), start=1):
             white[order:] -= share * scaled[order - back : len(scaled) - back]
         white[order:] /= self.scales[order]
         for number in range(min(order, len(scaled))):

@@ -144,3 +144,21 @@ def test_samples_that_do_not_fit_together_are_refused(change, words):
     good = {"time_s": np.arange(3.0), "power_w": np.ones(3), "window_s": 0.02, "lag_s": 0.0}
     with pytest.raises(ValueError, match=words):
         PowerSamples(**(good | change))
+
+
+@pytest.mark.parametrize(("refresh_s", "window_s", "seconds"), [(0.1, 1.0, 25.0), (0.02, 0.02, 0.4), (0.1, 0.025, 4.0)])
+def test_a_slow_average_and_a_short_program_have_wide_intervals_that_hold(refresh_s, window_s, seconds):
+    rng = np.random.default_rng(3)
+    bursts = np.repeat(rng.integers(0, 3, round(seconds / 0.05)), 50)
+    edges = np.arange(len(bursts) + 1) * 1e-3
+    activity = Activity.of(("a", "b", "c"), ("kernel",) * 3, bursts, edges[:-1], edges[1:])
+    watts = np.array([400.0, 200.0, 300.0])
+    energy = np.concatenate([[0.0], np.cumsum(1e-3 * watts[bursts])])
+    ends = np.arange(window_s, edges[-1], refresh_s)
+    power = (np.interp(ends, edges, energy) - np.interp(ends - window_s, edges, energy)) / window_s
+    power *= 1.0 + 0.005 * rng.standard_normal(len(power))
+    result = attribute(activity, PowerSamples(ends, power, window_s, 0.0, 1e-4, 2e-4, 0.005), limit_w=700.0)
+    true_j = watts * activity.counts * 1e-3
+    for item in result.items:
+        assert item.joules.low <= true_j[list(item.families)].sum() <= item.joules.high
+    assert result.total.low <= true_j.sum() <= result.total.high
