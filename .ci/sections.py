@@ -27,13 +27,13 @@ def lacking(trees: Mapping[str, ast.Module]) -> list[str]:
         if name.startswith(PACKAGES)
         for owner in (tree, *(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name[0] != "_"))
         for function in owner.body
-        if isinstance(function, _FUNCTIONS) and _is_to_document(function)
+        if isinstance(function, _FUNCTIONS) and _needs_sections(function)
         if ast.get_docstring(function) or not _inherits(function.name, owner, classes)
         for lack in _lacks(function)
     ]
 
 
-def _is_to_document(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+def _needs_sections(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     decorators = {ast.unparse(decorator).rpartition(".")[2] for decorator in function.decorator_list}
     return function.name[0] != "_" and not decorators & {"property", "cached_property", "overload", "setter"}
 

@@ -133,16 +133,17 @@ def analyse(arguments: Namespace) -> int:
     for side in sides if len(sides) > 1 else ():
         space = replace(side.table.space, notes=opened.plan.space.notes)
         parts.append(replace(opened, plan=replace(opened.plan, title=side.kernel, space=space), table=side.table))
+    shown = (opened, *parts) if arguments.json else (parts or [opened])
+    try:
+        with Store() as store:
+            models_there = [models_of(part.table, part.plan, store) for part in shown]
+    except WattridgeError:  # the store cannot be read: `opened` is a file
+        models_there = [models_of(part.table, part.plan) for part in shown]
     documents = []
-    for part in (opened, *parts) if arguments.json else (parts or [opened]):
+    for part, known in zip(shown, models_there, strict=True):
         objective = objective_of(part, arguments)
         analysis = analyse_table(part.table, objective, preferences=preferences_of(arguments), load=load_of(arguments))
-        try:
-            with Store() as store:
-                models_there = models_of(part.table, part.plan, store)
-        except WattridgeError:  # of a file: a session would not have come so far
-            models_there = models_of(part.table, part.plan)
-        said = answers(analysis, part.plan, models_there, load_of(arguments))
+        found = answers(analysis, part.plan, known, load_of(arguments))
         best = analysis.best
         if arguments.json:
             share = peak_share(part.plan, analysis.table.measurement(best)) if best is not None else None
@@ -150,14 +151,14 @@ def analyse(arguments: Namespace) -> int:
             documents.append(
                 {
                     **_heading(part),
-                    "answers": said,
+                    "answers": found,
                     **document_of(analysis),
                     "models_over_load": models,
                     "share_of_peak": share,
                 }
             )
         else:
-            _print(part, analysis, said)
+            _print(part, analysis, found)
     if arguments.json:
         print_json({**documents[0], "kernels": documents[1:]})
     return 0
@@ -183,7 +184,7 @@ def _show_evidence(arguments: Namespace) -> int:
     return 0
 
 
-def _print(opened: Opened, analysis: Analysis, said: Sequence[Answer]) -> None:
+def _print(opened: Opened, analysis: Analysis, found: Sequence[Answer]) -> None:
     """The answers, then every finding."""
     from ..engine.analysis.describe_analysis import MOST_POINTS, describe_analysis, describe_models_over_load
     from ..engine.analysis.peak_share import peak_share
@@ -202,7 +203,7 @@ def _print(opened: Opened, analysis: Analysis, said: Sequence[Answer]) -> None:
         figures.append(Figure(f"the best by {analysis.objective.goal} reaches", share.words))
     board = f"{plan.gpu} ({plan.source})"
     show(f"{opened.name}, {plan.title}: {board}")
-    for answer in said:
+    for answer in found:
         print_wrapped("  ", answer.sentence)
         if answer.confidence:
             print_wrapped("      ", answer.confidence)

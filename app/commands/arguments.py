@@ -109,11 +109,15 @@ def add_out(parser: ArgumentParser) -> None:
 
 
 def add_choosing(parser: ArgumentParser) -> None:
+    add_preferences(parser)
+    parser.add_argument("--hours", type=float, default=4380.0, metavar="H", help="load of a year in hours (4380)")
+    add_cost(parser)
+
+
+def add_preferences(parser: ArgumentParser) -> None:
     parser.add_argument("--slower", type=float, default=5.0, metavar="PERCENT", help="'at most so much slower' (5)")
     parser.add_argument("--power", type=positive_float, metavar="W", help="'at most so many watts'")
     parser.add_argument("--weight", type=float, default=0.5, metavar="A", help="a in a time + (1 - a) energy (0.5)")
-    parser.add_argument("--hours", type=float, default=4380.0, metavar="H", help="load of a year in hours (4380)")
-    add_cost(parser)
 
 
 def add_cost(parser: ArgumentParser) -> None:

@@ -7,13 +7,18 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from contextlib import closing, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import InputError
 from ..base.paths import data_folder
-from .arguments import add_force, add_table, columns_of, existing_of, session_number
+from .analyse import preferences_of
+from .arguments import add_force, add_preferences, add_table, columns_of, existing_of, session_number
 from .sources import chosen_index, is_specification, newest_session, recording_path, specification_path
 from .terminal import print_json, say, show
+
+if TYPE_CHECKING:
+    from ..engine.results.objectives import Objective
+    from ..engine.space.result_table import ResultTable
 
 
 def export_arguments(parser: ArgumentParser) -> None:
@@ -24,7 +29,10 @@ def export_arguments(parser: ArgumentParser) -> None:
         metavar="SESSION|FILE",
         help="a session's number (default: the newest), a cache, T4 results, a CSV file, or a specification",
     )
-    parser.add_argument("--configuration", metavar="NAME=VALUE,...", help="the configuration (default: the best)")
+    chosen = parser.add_mutually_exclusive_group()
+    chosen.add_argument("--configuration", metavar="NAME=VALUE,...", help="the configuration (default: the best)")
+    chosen.add_argument("--choose", metavar="RULE", help="a rule that chooses it: fastest, least_energy, knee, ...")
+    add_preferences(parser)
     kinds = ("json", "header", "source", "code", "script", "csv", "cache", "t4", "t1")
     parser.add_argument("--kind", action="append", choices=kinds, help="only these files")
     parser.add_argument("--gpu", metavar="GPU", help="the board that sets the limits in a specification's T1")
@@ -60,12 +68,11 @@ def _export_stored(number: int | None, arguments: Namespace) -> dict[str, Any]:
         session = newest_session(store, "export") if number is None else number
         loaded = store.load(session)
     plan = plan_of(loaded)
-    index = chosen_index(arguments.configuration, loaded.table)
+    index, rule = _chosen(plan.objective, loaded.table, arguments)
     remarks = [loaded.space.notes[-1]] if loaded.left_out else []
     folder, existing, state = _folder(arguments), existing_of(arguments), loaded.record.state
-    files = export_session(
-        plan, loaded.table, session, index, folder, arguments.kind, remarks.append, existing=existing, state=state
-    )
+    how: dict[str, Any] = {"existing": existing, "state": state, "rule": rule}
+    files = export_session(plan, loaded.table, session, index, folder, arguments.kind, remarks.append, **how)
     return _document(session, files, remarks)
 
 
@@ -81,14 +88,28 @@ def _export_file(path: Path, arguments: Namespace) -> dict[str, Any]:
     if not describes(path):
         recording = read_recording(path, columns_of(arguments))
         plan, table = plan_replay(path, read=recording), recording.table()
-        index = chosen_index(arguments.configuration, table)
-        files = export_session(plan, table, None, index, folder, arguments.kind, existing=existing_of(arguments))
+        index, rule = _chosen(plan.objective, table, arguments)
+        how: dict[str, Any] = {"existing": existing_of(arguments), "rule": rule}
+        files = export_session(plan, table, None, index, folder, arguments.kind, **how)
         return _document(None, files, recording.notes)
     if set(arguments.kind or ["t1"]) != {"t1"}:
         raise InputError("a specification holds no measurements", str(path), "export it as --kind t1")
     with nullcontext() if arguments.gpu is None else closing(open_gpu(arguments.gpu)) as gpu:
         files = [export_specification(load_specification(path), folder, gpu, existing=existing_of(arguments))]
         return {"session": None, "files": [str(file) for file in files], "remarks": [], "receipt": None}
+
+
+def _chosen(objective: Objective, table: ResultTable, arguments: Namespace) -> tuple[int | None, str | None]:
+    """Index and rule of what is exported: a configuration that is named, or by a rule; (None, None): the best."""
+    if arguments.choose is None:
+        return chosen_index(arguments.configuration, table), None
+    from ..engine.analysis.choosers import choices, chosen_by
+    from ..engine.analysis.costs import costs_of, within_limits
+    from ..engine.space.within_limits import feasible
+
+    costs = within_limits(costs_of(table), feasible(table, objective.limits))
+    choice = chosen_by(arguments.choose, choices(costs, preferences_of(arguments)))
+    return choice.index, choice.rule
 
 
 def _folder(arguments: Namespace) -> Path:

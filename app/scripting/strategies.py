@@ -48,10 +48,10 @@ _OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {  # of ours, by theirs, wher
 }
 
 
-_FRACTION: Final = 0.1  # of the space, that random_sample measures unless it is told otherwise
+_FRACTION: Final = 0.1  # of the space, that random_sample measures by default
 _POPULATION: Final = 20  # individuals, and ...
-_GENERATIONS: Final = 100  # ... generations of the methods that have them, unless they are told otherwise
-_EVALUATIONS: Final = 100  # of all other methods but brute force, unless they are told otherwise
+_GENERATIONS: Final = 100  # ... generations of the methods that have them, by default
+_EVALUATIONS: Final = 100  # of all other methods but brute force, by default
 _WITH_POPULATION: Final = ("genetic_algorithm", "differential_evolution", "particle_swarm", "firefly")
 
 

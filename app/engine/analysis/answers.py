@@ -1,4 +1,4 @@
-"""What a session says, in sentences: each with what it rests on, and the figure that shows it.
+"""`answers`: the results of a session as sentences, each with its confidence and the figure that shows it.
 
 Two measurements cannot be told apart where the 95 % interval of their difference holds zero.
 """
@@ -86,7 +86,7 @@ def models_of(table: ResultTable, plan: SessionFacts, store: Store | None = None
 
 
 def answers(analysis: Analysis, plan: SessionPlan, models: Models, load: Load | None = None) -> list[Answer]:
-    """Say what a session says.
+    """State the results of a session.
 
     Parameters
     ----------
@@ -102,8 +102,8 @@ def answers(analysis: Analysis, plan: SessionPlan, models: Models, load: Load | 
     Returns
     -------
     list of Answer
-        What was gained, what matters, the front, the clocks, the roofline, a year. Where a question has no answer, the
-        sentence says what is missing.
+        Gain, parameters that matter, front, clocks, roofline, cost of a year. Where a question has no answer, the
+        sentence names what is missing.
     """
     if analysis.best is None:
         return [Answer(f"{why_none(analysis)}.", "", "failures")]
@@ -239,7 +239,7 @@ def _front(analysis: Analysis, table: ResultTable) -> Iterator[Answer]:
 
 
 def _apart(name: str, axis: int, *pair: tuple[Measurement, list[float]]) -> bool | None:
-    """Whether two points can be told apart by a figure; None if an interval is not known."""
+    """Whether two points are distinguishable by a figure; None if an interval is not known."""
     (one, before), (other, after) = pair
     role = role_of(name)
     half_widths = relative_half_width(one, name, role), relative_half_width(other, name, role)
@@ -250,7 +250,9 @@ def _clocks(models: Models) -> Answer:
     """Whether a model of the clocks could be fitted, and where the optimum lies."""
     fit = models.clocks.fit if models.clocks is not None else None
     if fit is None or not fit.identifiable or fit.recommended_clock_mhz is None:
-        why_not = models.no_clocks or next(iter(fit.reasons if fit is not None else ()), "the points do not tell")
+        why_not = models.no_clocks or next(
+            iter(fit.reasons if fit is not None else ()), "the points do not determine one"
+        )
         return Answer(f"No model of the clocks could be fitted: {why_not}.", "", MODEL)
     confidence = f"{counted(fit.points, 'point')}, R² {fit.r2:.3f}" if fit.r2 is not None else ""
     clock = f"{fit.recommended_clock_mhz:.0f} MHz"

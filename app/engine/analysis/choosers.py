@@ -9,10 +9,12 @@ in any unit.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from ...base.errors import InputError
 from ...base.records import Finite, figure
 from ..models.arrays import Floats, Indices, Mask
 from ..results.pareto import front
@@ -254,6 +256,7 @@ class Choice:
 
     name: str
     label: str
+    rule: str  # as a receipt has it, after 'chosen for'
     index: int | None
     against_fastest: Tradeoff | None
     yearly: Yearly | None
@@ -281,23 +284,55 @@ def choices(costs: Costs, preferences: Preferences | None = None, load: Load | N
     first = fastest(t, e)
     frugal = least_energy(t, e)
     limit_w = preferences.power_w if preferences.power_w is not None else _between(costs, first, frugal)
-    picked: list[tuple[str, str, int | None]] = [
-        ("fastest", "Fastest", first),
-        ("least_energy", "Least energy", frugal),
-        ("least_edp", "Least energy-delay product E t", least_edp(t, e)),
-        ("least_ed2p", "Least E t²", least_edp(t, e, 2)),
+    slower, a = percent_words(preferences.slower), preferences.weight
+    picked: list[tuple[str, str, str, int | None]] = [
+        ("fastest", "Fastest", "fastest", first),
+        ("least_energy", "Least energy", "least energy", frugal),
+        ("least_edp", "Least energy-delay product E t", "least E·t", least_edp(t, e)),
+        ("least_ed2p", "Least E t²", "least E·t²", least_edp(t, e, 2)),
         (
             "at_most_slower",
-            f"Least energy, at most {percent_words(preferences.slower)} slower",
+            f"Least energy, at most {slower} slower",
+            f"at most {slower} slower",
             at_most_slower(t, e, preferences.slower),
         ),
-        ("knee", "Knee of the front", knee(t, e)),
-        ("weighted", f"Least a t + (1 - a) e, a = {preferences.weight:g}", weighted(t, e, preferences.weight)),
+        ("knee", "Knee of the front", "knee", knee(t, e)),
+        ("weighted", f"Least a t + (1 - a) e, a = {a:g}", f"least a t + (1 − a) e, a = {a:.2f}", weighted(t, e, a)),
     ]
     if math.isfinite(limit_w):
-        label = f"Fastest, at most {limit_w:.0f} W"
-        picked.insert(5, ("at_most_power", label, at_most_power(t, e, p, limit_w)))
-    return [Choice(name, label, index, *against(costs, first, index, load)) for name, label, index in picked]
+        watts = f"at most {limit_w:.0f} W"
+        picked.insert(5, ("at_most_power", f"Fastest, {watts}", watts, at_most_power(t, e, p, limit_w)))
+    return [
+        Choice(name, label, rule, index, *against(costs, first, index, load)) for name, label, rule, index in picked
+    ]
+
+
+def chosen_by(name: str, among: Sequence[Choice]) -> Choice:
+    """Find the choice of a rule that the user names.
+
+    Parameters
+    ----------
+    name : str
+        `Choice.name`.
+    among : sequence of Choice
+        As `choices` returns them.
+
+    Returns
+    -------
+    Choice
+        With an index.
+
+    Raises
+    ------
+    InputError
+        If no rule has that name, or the rule finds no configuration.
+    """
+    choice = next((choice for choice in among if choice.name == name), None)
+    if choice is None:
+        raise InputError(f"unknown choice '{name}'", "--choose", f"one of {', '.join(c.name for c in among)}")
+    if choice.index is None:
+        raise InputError(f"'{choice.label}' finds no configuration", "--choose", "choose another way")
+    return choice
 
 
 def against(

@@ -259,16 +259,11 @@ def _locks(
 
     Only where the board ran as fast as by itself: what a lower clock or a power limit costs is no cost of a lock.
     """
-    length, own_of = len(own), {kernels[row].tobytes(): row for row in np.flatnonzero(own).tolist()}
-    numbers = {name: table.values(name)[:length] for name in levels}
+    own_of = {kernels[row].tobytes(): row for row in np.flatnonzero(own).tolist()}
     clocks = [name for name in levels if DEVICE_SETTINGS.get(name, name).endswith("_clock_mhz")]
     for locked in (chosen for count in range(1, len(clocks) + 1) for chosen in combinations(clocks, count)):
-        highest = {name: float(np.nanmax(numbers[name], initial=-math.inf)) for name in locked}
-        at_highest = [numbers[name] == highest[name] for name in locked]
-        others = [nothing_held(table, name, length) for name in levels if name not in clocks]
-        free = [np.isnan(numbers[name]) for name in clocks if name not in locked]
-        rows = np.flatnonzero(np.logical_and.reduce([*at_highest, *others, *free, np.isfinite(costs.energy_j)]))
-        of_rows = ((own_of.get(kernels[row].tobytes()), row) for row in rows.tolist())
+        highest, rows = _locked_highest(table, levels, clocks, locked, np.isfinite(costs.energy_j))
+        of_rows = ((own_of.get(kernels[row].tobytes()), row) for row in rows)
         pairs = [(own, row) for own, row in of_rows if own is not None and _as_fast(table, levels, locked, own, row)]
         if not pairs:
             continue
@@ -281,6 +276,19 @@ def _locks(
             energy = float(np.mean([change.energy_change for _, change in changes]))
             named = tuple((DEVICE_SETTINGS.get(name, name), highest[name]) for name in locked)
             yield LockCost(named, speed, (speed - half, speed + half), energy, len(pairs))
+
+
+def _locked_highest(
+    table: ResultTable, levels: Collection[str], clocks: Collection[str], locked: Collection[str], among: Mask
+) -> tuple[dict[str, float], list[int]]:
+    """The highest value of each clock that is locked, and the rows in which nothing but these clocks is set."""
+    length = len(among)
+    numbers = {name: table.values(name)[:length] for name in clocks}
+    highest = {name: float(np.nanmax(numbers[name], initial=-math.inf)) for name in locked}
+    masks = [among, *(numbers[name] == mhz for name, mhz in highest.items())]
+    masks += [nothing_held(table, name, length) for name in levels if name not in clocks]
+    masks += [np.isnan(numbers[name]) for name in clocks if name not in locked]
+    return highest, np.flatnonzero(np.logical_and.reduce(masks)).tolist()
 
 
 def _as_fast(table: ResultTable, levels: Collection[str], locked: Collection[str], before: int, after: int) -> bool:

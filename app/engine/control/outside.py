@@ -54,7 +54,7 @@ class Held:
 
 
 def locked_at(readings: Sequence[Values], name: str, clocks: Sequence[int], *, in_use: bool = False) -> float | None:
-    """The clock at which a board looks locked; None where it does not, or where that cannot be told.
+    """The clock at which a board appears to be locked; None where it does not, or where that is unknown.
 
     Parameters
     ----------

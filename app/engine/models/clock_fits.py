@@ -273,7 +273,7 @@ def fit_of_sweep(
     memory_clocks : bool, optional
         Whether to sweep at each memory clock of the board; else at the one it has.
     on_progress : callable or None, optional
-        Called after each clock with the number measured and the number in all; it starts anew at each memory clock.
+        Called after each clock with the number measured and the number in all; it starts again at each memory clock.
     stop : threading.Event or None, optional
         Ends the sweep when set.
     guard : DeviceGuard or None, optional

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...base.errors import InputError, WattridgeError
+from ...base.errors import WattridgeError
 from ...base.files import digest_of, read_text
 from ..analysis.answers import Answer, answers, models_of
+from ..analysis.choosers import chosen_by
 from ..analysis.compare import Comparison
 from ..analysis.costs import values_of
 from ..analysis.session_analysis import Analysis
@@ -114,12 +115,7 @@ def _choice(analysis: Analysis, chosen: int | None, chooser: str | None, rule: s
     if chosen is not None:
         return chosen, f"chosen by the rule '{rule}'" if rule else "chosen by hand"
     if chooser is not None:
-        picked = next((choice for choice in analysis.choices if choice.name == chooser), None)
-        if picked is None:
-            names = ", ".join(choice.name for choice in analysis.choices)
-            raise InputError(f"unknown choice '{chooser}'", "--choose", f"one of {names}")
-        if picked.index is None:
-            raise InputError(f"'{picked.label}' finds no configuration", "--choose", "choose another way")
+        picked = chosen_by(chooser, analysis.choices)
         return picked.index, picked.label
     goal = analysis.objective.goal
     table = analysis.table.so_far()

@@ -62,9 +62,14 @@ class PanelSpec:
         """Whether it can be moved and closed."""
         return self.place not in (Place.CENTRE, Place.BESIDE)
 
+    @property
+    def module(self) -> str:
+        """Below `views`."""
+        return f"{self.package or self.workspace}.{self.name}_panel"
+
     def load(self) -> Any:
         """Import the panel's class; may take long."""
-        module = importlib.import_module(f"...views.{self.package or self.workspace}.{self.name}_panel", __package__)
+        module = importlib.import_module(f"...views.{self.module}", __package__)
         return getattr(module, self.panel)
 
 

@@ -24,6 +24,7 @@ from ..plots.chart_plot import ChartPlot
 from ..plots.descriptions import ListingTable
 from ..shared.context import Context
 from ..shared.label import PlainLabel, plain_tip
+from ..shared.needs import Needs
 from ..shared.panel import Panel
 from ..shared.tasks import LatestTask, TaskQueue
 from ..shared.widgets import button, hbox, local_time, open_files, vbox
@@ -31,11 +32,9 @@ from ..shared.widgets import button, hbox, local_time, open_files, vbox
 if TYPE_CHECKING:
     from ...engine.store.database import Store
 
-_EMPTY = (
-    "No session is stored yet.\nStart one in Tune, import recordings in Library, or add a file here;\n"
-    "then tick two or more."
-)
+_EMPTY = "To compare, two sessions or recordings are needed: start one in Tune, or add a file."
 _TICK_TWO = "Tick two or more sessions to see their fronts over one another."
+_ADD, _NEWEST = "&Add a file …", "Compare the &newest two"
 _RECORDINGS = "Recordings (*.json *.json.gz *.csv *.csv.gz);;All files (*)"
 _COLOURS = ("blue", "orange", "green", "purple", "vermillion", "sky", "grey")
 _SYMBOLS = ("o", "s", "t1", "d", "t")
@@ -84,19 +83,20 @@ class ComparePanel(Panel):
             (self.carried, "Same configuration elsewhere"),
         ):
             self.tabs.addTab(widget, title)
+        self.needs = Needs(_EMPTY, _ADD, self._fill_need)
         self._lay_out()
         self._tasks = TaskQueue(self, context.bridge.report)  # lists sessions
         self._background = LatestTask(self, self._compared, self._not_compared)  # compares
         self.list.itemChanged.connect(self._ticked)
         self.subscribe(events.SessionChanged, self._session_changed)
         self._show_tables(False)
-        self.figure.say(_EMPTY)
+        self._show_need()
 
     def _lay_out(self) -> None:
         label = PlainLabel("&Sessions")
         label.setBuddy(self.list)
         row = hbox(label, 1, self.add, self.none)
-        vbox(row, self.list, (self.tabs, 1), of=self, margins=6)
+        vbox(row, self.list, (self.tabs, 1), (self.needs, 1), of=self, margins=6)
         self._fit_list()
         self.setMinimumSize(360, 260)
 
@@ -197,9 +197,10 @@ class ComparePanel(Panel):
             self._background.run(lambda _: None)  # replaces a comparison under way
             self.result = None
             self._show_tables(False)
-            too_many = f"Up to {_MOST} sessions can be distinguished in one plot: untick some."
-            self.figure.say(too_many if len(sources) > _MOST else _TICK_TWO if self.list.count() else _EMPTY)
+            self.figure.say(f"Up to {_MOST} sessions can be distinguished in one plot: untick some.")
+            self._show_need(len(sources) < 2)
             return
+        self._show_need(False)
         self.figure.say("Reading and comparing …")
         loaded, store = self._loaded, self._context.store
 
@@ -217,6 +218,23 @@ class ComparePanel(Panel):
             return Result(compare_sessions(sides), units)
 
         self._background.run(work)
+
+    def _show_need(self, shown: bool = True) -> None:
+        """What is missing, in place of the pages."""
+        enough = self.list.count() > 1
+        self.needs.words.setText(_TICK_TWO if enough else _EMPTY)
+        self.needs.button.setText(_NEWEST if enough else _ADD)
+        self.needs.setVisible(shown)
+        self.tabs.setHidden(shown)
+
+    def _fill_need(self) -> None:
+        if self.list.count() < 2:
+            self.choose_file()
+            return
+        with QSignalBlocker(self.list):
+            for place in range(2):
+                self.list.item(place).setCheckState(Qt.CheckState.Checked)
+        self._compare()
 
     @Slot(object)
     def _compared(self, result: Result | None) -> None:

@@ -29,7 +29,7 @@ _LOADED = (
 @pytest.fixture(scope="module", autouse=True)
 def loaded_once() -> Iterator[None]:
     """Each process of these tests begins with the program's modules: to import them takes as long as to start it."""
-    panels = (f"app.views.{spec.module or f'{spec.name}.panel'}" for spec in PANELS if spec.panel)
+    panels = (f"app.views.{spec.module}" for spec in PANELS if spec.panel)
     _CLEAN.set_forkserver_preload([*_LOADED, *panels])
     yield
     _CLEAN.set_forkserver_preload([])

@@ -53,8 +53,21 @@ def tick(panel: ComparePanel, place: int, on: bool = True) -> None:
 def test_without_sessions_it_says_what_to_do_first(panel: ComparePanel, qtbot: QtBot) -> None:
     panel.show()
     qtbot.waitExposed(panel)
-    assert "Start one in Tune" in panel.figure.note
-    assert not panel.tabs.isTabVisible(1)
+    assert "start one in Tune" in panel.needs.words.text()
+    assert "file" in panel.needs.button.text()
+    assert not panel.tabs.isVisible()
+
+
+def test_one_button_compares_the_newest_two(panel: ComparePanel, store: Store, qtbot: QtBot) -> None:
+    for name in ("oldest", "older", "newest"):
+        keep(store, name, "Board A", 5)
+    panel.show()
+    qtbot.waitUntil(lambda: panel.list.count() == 3, timeout=5000)
+    panel.needs.button.click()
+    qtbot.waitUntil(lambda: panel.result is not None, timeout=5000)
+    assert panel.ticked() == [3, 2]
+    assert panel.tabs.isVisible()
+    assert not panel.needs.isVisible()
 
 
 def test_two_ticked_sessions_are_overlaid_with_what_tuning_for_energy_gains(
@@ -64,7 +77,7 @@ def test_two_ticked_sessions_are_overlaid_with_what_tuning_for_energy_gains(
     keep(store, "gemm, fewer clocks", "Board B", 5)
     panel.show()
     qtbot.waitUntil(lambda: panel.list.count() == 2, timeout=5000)
-    assert "Tick two" in panel.figure.note
+    assert "Tick two" in panel.needs.words.text()
     panel.list.setCurrentRow(0)
     for _ in range(2):  # by the keyboard alone
         qtbot.keyClick(panel.list, Qt.Key.Key_Space)
