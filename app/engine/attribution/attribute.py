@@ -146,6 +146,16 @@ class Attribution:
         """
         return self._powers.joules(self._program.of_families(which).sum(axis=0))
 
+    def slice_joules(self) -> Floats:
+        """Return the joules of each slice, as its family's power and its own time give them.
+
+        Returns
+        -------
+        array, shape (slices,)
+            The joules, without intervals: within a group, how they divide is a guess.
+        """
+        return self._program.of_slices(self._powers.known.mean)
+
     def gaps_between(self, begin_s: float, end_s: float) -> Joules:
         """Return the joules of the gaps between two times.
 

@@ -191,6 +191,24 @@ class Program:
             rows[:, 3 + families + number] = by_family(timeline.owed_s * drift)
         return rows
 
+    def of_slices(self, powers: Floats) -> Floats:
+        """Return the joules of each slice.
+
+        Parameters
+        ----------
+        powers : array, shape (unknowns,)
+            The unknowns.
+
+        Returns
+        -------
+        array, shape (slices,)
+            The joules.
+        """
+        timeline, families = self.timeline, len(self.timeline.activity.names)
+        above_w = powers[3 : 3 + families][timeline.activity.family] * self.slice_factor
+        base_w = powers[0] + self._slice_drifts @ powers[3 + families : -2]
+        return np.asarray(timeline.seconds * above_w + timeline.owed_s * base_w)
+
     def of_gaps(self, begin_s: float, end_s: float) -> Floats:
         """Return the joules of the gaps between two times as a linear function of the unknowns.
 

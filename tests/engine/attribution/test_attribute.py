@@ -72,6 +72,7 @@ def test_any_slices_have_joules_and_so_have_the_gaps_of_any_span(bursts):
     families = sum(result.family(number).value for number in range(len(program.names)))
     assert early.value + late.value == pytest.approx(families)
     assert early.value == pytest.approx(program.joules[program.begin_s < middle].sum(), rel=0.02)
+    assert result.slice_joules()[program.begin_s < middle].sum() == pytest.approx(early.value)
     gaps = result.gaps_between(program.span[0], middle).value + result.gaps_between(middle, program.span[1]).value
     assert gaps == pytest.approx(program.gap_joules, rel=0.1)
 
