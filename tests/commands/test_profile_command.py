@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from app.cli import main
 from tests.fixtures.programs import Program, random_program
-from tests.fixtures.pytorch_traces import kernel, named_range, of_program, operator, write_trace
+from tests.fixtures.pytorch_traces import BASE_NS, kernel, named_range, of_program, operator, write_trace
 
 DATA = Path(__file__).parents[1] / "engine" / "profile" / "data"
 TRAINING = ("--trace", str(DATA / "train-trace.json.gz"), "--power", str(DATA / "train-power.csv"))
@@ -126,8 +127,6 @@ def test_products_of_known_shape_and_triton_kernels_have_a_next_step(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     events, power = [], ["timestamp,power_w"]
-    from tests.fixtures.pytorch_traces import BASE_NS
-
     for number in range(60):
         at = 0.2e6 * number
         first = number % 3 != 2
@@ -143,6 +142,29 @@ def test_products_of_known_shape_and_triton_kernels_have_a_next_step(
     steps = profiled(capsys, "--trace", str(trace), "--power", str(tmp_path / "p.csv"))["next_steps"]
     assert [step["command"] for step in steps][:1] == ["wattridge tune mm:1,4096,2048,1024:bf16"]
     assert any("Triton" in step["step"] for step in steps)
+
+
+def test_a_log_that_changes_from_sample_to_sample_is_no_mean_over_a_second(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a board that never waits the lag is not seen; its kernels take turns every 50 ms or so."""
+    chance, at, spans = random.Random(4), 0.0, []
+    while at < 20.0:
+        spans.append((at, chance.uniform(0.03, 0.09), chance.choice(("hot", "cool"))))
+        at += spans[-1][1]
+    trace = write_trace(tmp_path / "t.json", [kernel(name, 1e6 * at, 1e6 * lasts) for at, lasts, name in spans])
+    rows = ["timestamp,power_w"]
+    for tick in range(1, 1000):
+        begin, end = 0.02 * tick - 0.02, 0.02 * tick
+        joules = sum(
+            (600 if name == "hot" else 300) * max(0.0, min(end, at + lasts) - max(begin, at))
+            for at, lasts, name in spans
+        )
+        rows.append(f"{BASE_NS / 1e9 + end:.3f},{joules / 0.02 + chance.gauss(0, 2):.2f}")
+    (tmp_path / "p.csv").write_text("\n".join(rows) + "\n")
+    document = profiled(capsys, "--trace", str(trace), "--power", str(tmp_path / "p.csv"))
+    drawn_w = {item["name"]: item["power_w"] for item in document["families"]}
+    assert drawn_w == {"hot": pytest.approx(600, rel=0.02), "cool": pytest.approx(300, rel=0.02)}
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ _Figures = tuple[int, float, float, Interval | None, float, float]
 _SHORT_S = 1e-4  # gaps below it are the host's: it launches more slowly than the board works
 _MOST_RANGES = 100
 _USUAL = {"average": (1.0, 0.1), "instant": (0.025, 0.1)}  # window and margin of lag, s, where nothing shows them
+_TOO_ROUGH = 10.0  # five times the variance of the changes of a moving mean of white noise
 _LEAST_MARGIN_S = 1e-3
 _WINDOW_MARGIN = 0.2  # of a window that only the data show
 
@@ -118,6 +119,8 @@ def _samples(power: AlignedPower) -> tuple[PowerSamples, list[str]]:
         lag_s, lag_margin_s, noise = figures.lag_ms / 1e3, figures.lag_margin_ms / 1e3, figures.noise_percent / 100
     else:
         window_s, lag_margin_s = _USUAL.get(power.source, (step_s, step_s / 2))
+        if np.diff(power.power_w).var() > _TOO_ROUGH * step_s / window_s * power.power_w.var():
+            window_s, lag_margin_s = step_s, step_s / 2  # no such mean changes so much from sample to sample
         lag_s, noise, window_margin_s = 0.0, 0.0, _WINDOW_MARGIN * window_s
         if math.isfinite(lag.window_s):
             window_s, window_margin_s = lag.window_s, _WINDOW_MARGIN * lag.window_s

@@ -27,7 +27,7 @@ from ...base.files import text_chunks, title_of
 from ..formats.json_stream import JsonStream
 from .program_trace import COPY, KERNEL, SET, Ints, OperatorCall, ProgramTrace, Times
 
-MAXIMUM_BYTES: Final = 4 * 2**30  # of text
+MAXIMUM_BYTES: Final = 2 * 2**30  # of text
 _LATEST_US: Final = 4e15  # since 1970: the year 2096
 _SINCE_EPOCH_NS: Final = 10**18  # September 2001
 _DEEPEST: Final = 64  # ranges within each other
