@@ -83,11 +83,13 @@ def attribute_trace(
         next_steps=next_steps(families, energies, groups, gaps, span[1] - span[0], gpu, moved),
         notes=(*trace.notes, *power.notes, *notes, *sensor_notes, *range_notes),
     )
-    power_w = drawn_w[family]
-    spent = np.divide(seconds, trace.duration_ns / 1e9, out=np.ones(len(seconds)), where=trace.duration_ns > 0)
+    grouped = np.array([each.group is not None for each in energies])[family]
+    energy_j = np.where(grouped, drawn_w[family] * seconds, found.slice_joules())
+    lasts_s = trace.duration_ns / 1e9
+    power_w = np.divide(energy_j, lasts_s, out=np.full(len(lasts_s), np.nan), where=lasts_s > 0)
     inside = (samples.time_s >= span[0] - 1.0) & (samples.time_s <= span[1] + 1.0)
     sampled = samples.time_s[inside] - span[0], samples.power_w[inside]
-    return profile, AttributedTrace(trace, families, family, power_w * seconds, power_w * spent, *sampled)
+    return profile, AttributedTrace(trace, families, family, energy_j, power_w, *sampled)
 
 
 # --- inside -----------------------------------------------------------------------------------------------------------

@@ -131,7 +131,7 @@ def _events(attributed: AttributedTrace) -> Iterator[dict[str, Any]]:
     for family, stream, start_us, duration_us, energy_j, power_w in rows:
         event: dict[str, Any] = {"ph": "X", "name": names[family], "pid": 0, "tid": stream}
         event |= {"cat": attributed.families[family].kind, "ts": start_us, "dur": duration_us}
-        if math.isfinite(energy_j):
+        if math.isfinite(energy_j + power_w):
             event["args"] = {"energy_j": float(f"{energy_j:.4g}"), "power_w": float(f"{power_w:.4g}")}
         yield event
     ranges = zip(
