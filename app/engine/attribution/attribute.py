@@ -24,6 +24,7 @@ from .samples import PowerSamples
 from .timeline import Timeline
 
 LEAST_SAMPLES: Final = 12
+LEAST_W: Final = 1e-3  # mean power, for scales
 ROUNDS: Final = 4
 SPREADS: Final = (0.1, 0.2, 0.35, 0.55, 0.8)  # of powers of families about their mean, of the mean power above idle
 USUAL_SPREAD: Final = (0.5, 0.5)  # what is expected of it: median, and sigma of its logarithm
@@ -226,7 +227,6 @@ class _Estimator:
     ) -> None:
         samples = samples.within(*span)
         self._timeline, self._samples, self._span = timeline, samples, span
-        self._program = Program(timeline, samples, span, 0.0)
         self._power_w = samples.power_w
         if len(self._power_w) < LEAST_SAMPLES:
             raise InputError(
@@ -235,8 +235,9 @@ class _Estimator:
                 "power",
                 "profile for longer, or check that power and activity are of the same time",
             )
+        self._program = Program(timeline, samples, span, 0.0)
         self._clock = samples.clock_mhz
-        self._mean_w = float(self._power_w.mean())
+        self._mean_w = max(float(self._power_w.mean()), LEAST_W)
         least_w = float(self._power_w.min())
         self._idle_w = min(least_w, idle_w) if math.isfinite(idle_w) else UNKNOWN_IDLE * least_w
         self._above_w = max(self._mean_w - self._idle_w, 0.05 * self._mean_w)
@@ -282,7 +283,7 @@ class _Estimator:
         mean[:3] = self._idle_w + above_w * np.array([0.2, 0.1, 0.05])
         variance[:3] = (0.4 * above_w + 0.05 * self._mean_w) ** 2
         kinds = np.asarray([kind == "kernel" for kind in self._timeline.activity.kinds])
-        hinted = np.isfinite(self._expected_w)
+        hinted = self._expected_w > 0
         families = np.arange(design.families.start, design.families.stop)
         mean[families] = np.where(kinds, 1.0, 0.5) * above_w
         variance[families] = (spread * above_w) ** 2

@@ -163,3 +163,25 @@ def test_a_slow_average_and_a_short_program_have_wide_intervals_that_hold(refres
     for item in result.items:
         assert item.joules.low <= true_j[list(item.families)].sum() <= item.joules.high
     assert result.total.low <= true_j.sum() <= result.total.high
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_odd_programs_and_odd_power_give_finite_joules(seed):
+    rng = np.random.default_rng(seed)
+    families, count = int(rng.integers(1, 8)), int(rng.integers(1, 200))
+    begin = np.sort(rng.uniform(0.0, 4.0, count))
+    end = begin + 10 ** rng.uniform(-6, -1, count) * (rng.random(count) > 0.2)  # some take no time
+    kinds = rng.choice(["kernel", "copy", "set"], families)
+    names = [str(number) for number in range(families)]
+    activity = Activity.of(names, kinds, rng.integers(0, families, count), begin, np.append(end[:-1], 4.2))
+    times = np.arange(-1.0, 5.0, 0.02)
+    power = [np.zeros(len(times)), np.full(len(times), 300.0), rng.uniform(0, 900, len(times))][seed % 3]
+    samples = PowerSamples(
+        times, power, float(rng.choice([0.01, 0.1, 1.0])), -0.02, 0.01, float(rng.choice([0.0, 0.1]))
+    )
+    result = attribute(
+        activity, samples, limit_w=100.0, idle_w=200.0, expected_w=rng.choice([0.0, math.nan, 300.0], families)
+    )
+    for joules in (result.total, *(item.joules for item in result.items)):
+        assert np.isfinite([joules.low, joules.value, joules.high]).all()
+        assert joules.low <= joules.value <= joules.high
