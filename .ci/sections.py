@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 
 PACKAGES = (
     "app/scripting/",
-    *(f"app/engine/{package}/" for package in ("analysis", "metering", "models", "strategies")),
+    *(f"app/engine/{package}/" for package in ("analysis", "attribution", "metering", "models", "strategies")),
 )
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _ENTRY = re.compile(r"\w+(, \w+)* : \S|\*")  # "name : type"; "*args" and "**keywords" have none

@@ -181,6 +181,7 @@ _GROUPS: Final = {
     },
     "Measure and model": {
         "measure": ("measure", "time, energy and power of any program, as perf stat counts"),
+        "profile": ("profile", "where the joules of a program go: kernels, ranges and gaps, with intervals"),
         "characterise": (
             "characterise",
             "how fast and how sharp a board's power sources are, and which one to measure through",

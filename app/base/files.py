@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from itertools import chain, count
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Final
 
 from .errors import InputError, WattridgeError
 from .paths import is_private, make_folder
@@ -39,7 +39,7 @@ def is_input(path: Path | str) -> bool:
     return os.path.exists(path) and not os.path.isdir(path)
 
 
-def open_input(path: Path | str) -> BinaryIO:
+def open_input(path: Path | str) -> io.BufferedReader | io.BytesIO:
     """Open for reading, from the beginning each time, also where it is a pipe.
 
     Raises OSError, ValueError for a name with a null byte, and InputError for a device, a socket, a pipe that nobody
@@ -139,15 +139,31 @@ def text_lines(path: Path, maximum_bytes: int = MAXIMUM_STREAMED_BYTES) -> Itera
         yield rest
 
 
-def _within(file: BinaryIO | gzip.GzipFile, maximum_bytes: int, where: str) -> Iterator[bytes]:
-    """Read in chunks, so that a small file that unpacks to gigabytes is refused before it fills the memory."""
-    length = 0
-    while chunk := file.read(_CHUNK):
-        length += len(chunk)
+def _within(file: io.BufferedReader | io.BytesIO | gzip.GzipFile, maximum_bytes: int, where: str) -> Iterator[bytes]:
+    """Read in chunks, so that a small file that unpacks to gigabytes is refused before it fills the memory.
+
+    Of compressed data that is cut off, what could be unpacked comes before the error.
+    """
+    length, end = 0, False
+    while not end:
+        parts: list[bytes] = []
+        fault: EOFError | zlib.error | None = None
+        missing = _CHUNK
+        try:
+            while missing > 0 and (part := file.read1(missing)):
+                parts.append(part)
+                missing -= len(part)
+        except (EOFError, zlib.error) as error:
+            fault = error
+        end = missing > 0
+        length += _CHUNK - missing
         if length > maximum_bytes:
             size = f"{maximum_bytes / 2**20:.0f} MiB"
             raise InputError(f"the file holds more than {size} of text", where, "split it or remove what is not needed")
-        yield chunk
+        if parts:
+            yield b"".join(parts)
+        if fault is not None:
+            raise fault
 
 
 def check_toml_keys(text: str, where: str) -> None:

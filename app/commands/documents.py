@@ -22,6 +22,8 @@ from ..engine.models.compare_methods import Methods
 from ..engine.models.fit.caps import CapFit, CapsAgainstClocks
 from ..engine.models.fit.frequency import FrequencyFit
 from ..engine.models.roofline.roofline_document import RooflineDocument
+from ..engine.profile.compare_profiles import ProfileComparison
+from ..engine.profile.program_profile import ProgramProfile
 from ..engine.report.receipt import Receipt
 from ..engine.session.evidence import EvidenceOfSession
 from ..engine.session.summary import SessionSummary
@@ -443,6 +445,10 @@ DOCUMENTS: Final[Mapping[str, tuple[str, Any]]] = {
     "pool": (
         "The certificates that were made, the address of the scheduler, or the boards of a pool",
         Certificates | Scheduler | list[PoolMember],
+    ),
+    "profile": (
+        "Where the joules of a program go; with --against, two profiles compared",
+        ProgramProfile | ProfileComparison,
     ),
     "replay": ("What a replayed session found", SessionSummary),
     "report": ("The file of the report", FilesOfSession),

@@ -28,6 +28,8 @@ RECORDINGS = resources() / "recordings"
 SESSION = str(RECORDINGS / "h200-sgemm-session.json.gz")
 LOG = str(RECORDINGS / "h200-sgemm.csv.gz")
 ROOFLINE = str(RECORDINGS / "h200-roofline-fp32.json.gz")
+DATA = Path(__file__).parents[1] / "engine" / "profile" / "data"
+PROGRAM = ("--trace", str(DATA / "train-trace.json.gz"), "--power", str(DATA / "train-power.csv"))
 A100 = ("--gpu", "simulated:a100", "--speed", "inf")
 CAPS = "device,app,power_limit_w,power_w,time_s\n" + "".join(
     f"A,x,{w},{w - 5},{300 / w}\n" for w in (150, 200, 250, 300)
@@ -65,6 +67,8 @@ CALLS: tuple[tuple[str, ...], ...] = (
     ("meters", "--gpu", "simulated:a100"),
     ("meters", *A100, "--meter", "simulated", "--duration", "1"),
     ("characterise", *A100),
+    ("profile", *PROGRAM, "--out", "{}/profile"),
+    ("profile", *PROGRAM, "--against", "{}/profile/train-trace-profile.json"),
     ("space", EXAMPLE, "--gpu", "simulated:a100"),
     ("new", str(resources() / "kernels" / "vector_add.cu")),
     ("fit", "--gpu", "simulated:a100", "--caps"),

@@ -73,6 +73,7 @@ class Recording:
     sample_w: npt.NDArray[np.float64]
     selector: str = ""  # what opens it again behind 'recorded:', from any folder; empty if a reader was asked itself
     began_s: float = math.nan  # since the epoch; NaN if that is not known
+    zoned: bool = True  # of a log whose dates name no zone `began_s` takes them as of this machine's
     marks: tuple[Mark, ...] = ()
 
 
@@ -133,7 +134,7 @@ def header_line(facts: Facts, version: int, **more: Any) -> str:
         "channels": {described.name: described.unavailable for described in facts.channels},
     }  # fmt: skip
     if math.isfinite(facts.began_s):
-        header["began_s"] = round(facts.began_s, 3)
+        header["began_s"] = round(facts.began_s, 6)
     return json.dumps(header | more, ensure_ascii=False) + "\n"
 
 

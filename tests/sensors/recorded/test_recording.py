@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 from app.base.errors import InputError, WattridgeError
 from app.sensors.channel import PowerSample, Reading
-from app.sensors.clock import VirtualClock
+from app.sensors.clock import HostClock, VirtualClock
 from app.sensors.gpu import NotSupported
 from app.sensors.nvml.gpu import NvmlGpu
 from app.sensors.nvml.library import NvmlLibrary
@@ -56,6 +57,19 @@ def test_what_was_recorded_comes_back(recording: Recording) -> None:
     assert recording.sample_w.tolist() == [90.0, 91.0, 92.0, 93.0]
     assert recording.graphics_clocks_mhz == (345, 1005, 1410)
     assert recording.info.power_limit.maximum_w == 300.0
+
+
+def test_a_recording_on_the_clock_of_the_wall_knows_when_it_began(tmp_path: Path, recording: Recording) -> None:
+    assert math.isnan(recording.began_s)  # of a clock that is not the wall's
+    gpu = ScriptedGpu(lambda _: 100.0)
+    gpu.clock = HostClock()
+    before_ns = time.time_ns()
+    with RecordingWriter(tmp_path / "now.csv.gz", gpu) as writer:
+        after_ns = time.time_ns()
+        for number in (1, 2):
+            writer.write(Reading(gpu.clock.now_ns() + number * MS, gpu.read().values))
+    began_ns = read_recording(tmp_path / "now.csv.gz").began_s * 1e9
+    assert before_ns - MS <= began_ns <= after_ns + MS
 
 
 def test_no_identifier_of_the_board_is_written(tmp_path: Path) -> None:

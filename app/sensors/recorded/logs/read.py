@@ -373,6 +373,7 @@ class _Reader:
             memory_clocks_mhz=(),
             channels=tuple(CHANNELS[name] for name in named),
             began_s=self._began_s(int(kept_ns[0])),
+            zoned=self._numbered,
             marks=tuple(self._marks(rows, forward, kept_ns)),
             time_ns=kept_ns - kept_ns[0],
             values=table,

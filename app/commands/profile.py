@@ -1,0 +1,113 @@
+"""`wattridge profile`: where the joules of a program go, from a trace of it and the power of the same time."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..base.errors import InputError
+from ..base.files import read_text
+from .arguments import add_force
+from .sources import recording_path
+from .terminal import print_description, print_json, show
+
+if TYPE_CHECKING:
+    from ..engine.profile.attributed import AttributedTrace
+    from ..engine.profile.program_profile import ProgramProfile
+    from ..sensors.recorded.recording import Recording
+
+_REMEDY = "name both: --trace trace.json.gz --power recording.csv.gz; or a profile that was written with --out"
+
+
+def profile_arguments(parser: ArgumentParser) -> None:
+    """Declare the options of `wattridge profile`."""
+    parser.add_argument("profile", nargs="?", metavar="PROFILE", help="a profile that was kept, by --out or --json")
+    parser.add_argument("--trace", metavar="FILE", help="a Chrome trace of PyTorch's profiler, .json or .json.gz")
+    parser.add_argument(
+        "--power",
+        metavar="FILE",
+        help="the power of the same time: a recording of `wattridge monitor --record`, or a log; FILE#N for board N",
+    )
+    parser.add_argument("--device", type=int, metavar="N", help="the board of the trace (default: the busiest)")
+    parser.add_argument(
+        "--offset", type=float, default=0.0, metavar="S", help="add so many seconds to the times of the trace (0)"
+    )
+    parser.add_argument("--interval", metavar="S", help="time between readings, where the log does not hold it")
+    parser.add_argument("--against", metavar="PROFILE", help="compare with this profile, which was kept before")
+    parser.add_argument("--out", metavar="FOLDER", help="write the profile, a trace for Perfetto, speedscope and CSV")
+    add_force(parser)
+
+
+def profile(arguments: Namespace) -> int:
+    """Families, ranges and gaps with their joules; or two profiles compared."""
+    from ..engine.profile.compare_profiles import compare_profiles
+    from ..engine.profile.describe_profile import describe_comparison, describe_profile
+    from ..engine.profile.export_profile import export_profile
+
+    attributed = None
+    if arguments.profile is not None:
+        for option in ("trace", "power", "out"):
+            if getattr(arguments, option) is not None:
+                raise InputError("it does not go with a profile that was kept", f"--{option}", "leave one of them out")
+        result = _kept(arguments.profile)
+    else:
+        result, attributed = _profiled(arguments)
+    files = []
+    if arguments.out is not None and attributed is not None:
+        files = export_profile(result, attributed, Path(arguments.out), force=arguments.force)
+    if arguments.against is not None:
+        comparison = compare_profiles(_kept(arguments.against), result)
+        if arguments.json:
+            print_json(comparison)
+        else:
+            print_description(describe_comparison(comparison))
+    elif arguments.json:
+        print_json(result)
+    else:
+        print_description(describe_profile(result))
+    if not arguments.json:
+        show(*(str(file) for file in files)) if files else None
+    return 0
+
+
+def _profiled(arguments: Namespace) -> tuple[ProgramProfile, AttributedTrace]:
+    from ..engine.profile.aligned_power import align
+    from ..engine.profile.attributed import attribute_trace
+    from ..engine.profile.chrome_trace import read_chrome_trace
+
+    for option in ("trace", "power"):
+        if getattr(arguments, option) is None:
+            raise InputError(
+                f"a trace and the power of its time are needed, and --{option} is missing", "profile", _REMEDY
+            )
+    boards, notes = _boards(arguments.power, arguments.interval)
+    trace = read_chrome_trace(Path(arguments.trace), arguments.device)
+    return attribute_trace(trace, align(trace, boards, arguments.power, arguments.offset), notes)
+
+
+def _boards(power: str, interval: str | None) -> tuple[tuple[Recording, ...], tuple[str, ...]]:
+    """The boards of a recording or log, or the one named behind '#', and what is to be known of the file."""
+    from ..base.files import byte_chunks, is_input
+    from ..sensors.recorded.gpu import is_own, open_recorded, read_any, seconds
+
+    path = recording_path(power)
+    if "#" in power and not is_input(path):
+        return (open_recorded(power, {}),), ()
+    if not is_own(path) and next(byte_chunks(path), b"").lstrip()[:1] in (b"{", b"["):
+        raise InputError("this is JSON, and no log of power", power, "name a recording, or a log such as nvidia-smi's")
+    log = read_any(path, None if interval is None else seconds(interval, "--interval"))
+    return log.boards, log.notes
+
+
+def _kept(name: str) -> ProgramProfile:
+    """A profile that was kept. Raises InputError for what is none."""
+    from ..base.records import from_json
+    from ..engine.profile.program_profile import ProgramProfile
+
+    text = read_text(Path(name))
+    try:
+        return from_json(ProgramProfile, json.loads(text))
+    except (ValueError, TypeError, LookupError, RecursionError):
+        raise InputError("this is no profile", name, "write one with `wattridge profile ... --out FOLDER`") from None

@@ -1,0 +1,1 @@
+"""Attribution of a board's energy to what a program ran on it: joules of kernels, copies and gaps, with intervals."""

@@ -1,0 +1,231 @@
+"""`Design`: what the samples of a program's power are a linear function of, and what its joules are.
+
+    P(t) = base + stages of long gaps + sum over families of share(t) * power above base * clock factor + slow drift
+
+Each sample is the mean of that over its window. Joules of anything are linear in the same unknowns: a family's are its
+seconds times its power above the base, and those of the base and its drift for as long as it runs.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from .activity import Floats
+from .samples import PowerSamples
+from .timeline import Timeline
+
+SLOWEST_S: Final = 4.0  # of a drift, half a period
+MOST_DRIFTS: Final = 8
+DEEPEST: Final = 0.4  # clock factor: below it no kernel runs
+WARMING_C: Final = 10.0  # what the drift with temperature is counted in
+SEEN_C: Final = 2.0  # of temperature, below which readings in whole degrees show no drift
+DIFFERENCE: Final = 0.02  # of a window, to find how samples change with lag and window
+# Of a Gaussian: places, in standard deviations, and weights, which integrate polynomials up to the ninth degree.
+NODES: Final = ((-2.857, 0.01126), (-1.3556, 0.22208), (0.0, 0.53332), (1.3556, 0.22208), (2.857, 0.01126))
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """The columns of the unknowns: base, two stages of long gaps, families, drifts, errors of the lag and the window.
+
+    Attributes
+    ----------
+    columns : array, shape (samples, unknowns)
+        What each sample is a sum of: W for W, and W for s of the last two.
+    families, drifts : slice
+        Where their columns are.
+    shares : array, shape (samples, families + 1)
+        The share of each sample's window that falls to each family, and to the gaps.
+    uneven : array, shape (samples,)
+        The sum of the squares of the families' shares times their mean slice over the window: how much of the variation
+        from launch to launch is left in a sample.
+    """
+
+    columns: Floats
+    families: slice
+    drifts: slice
+    shares: Floats
+    uneven: Floats
+
+
+class Program:
+    """A program on its timeline, with clocks and drifts, from which designs and joules follow."""
+
+    def __init__(self, timeline: Timeline, samples: PowerSamples, span: tuple[float, float], exponent: float) -> None:
+        self.timeline, self.samples, self.span, self.exponent = timeline, samples, span, exponent
+        activity = timeline.activity
+        self._middles = (activity.begin_s + activity.end_s) / 2
+        self.slice_factor = self._clock_factor(self._middles)
+        self._slice_drifts = self._drifts(self._middles)
+        self.count = 3 + len(activity.names) + self._slice_drifts.shape[1] + 2
+
+    # --- columns ----------------------------------------------------------------------------------------------------
+
+    def design(self, lag_s: float, window_s: float, jitter_s: float) -> Design:
+        """Return the design for a lag and a window.
+
+        A stamp that is off by chance would make shares look as if they varied where they do not, and powers too alike.
+        So shares are those to be expected where a sample may have been taken a little before or after its stamp.
+
+        Parameters
+        ----------
+        lag_s, window_s, jitter_s : float
+            Lag and window of the sensor, and how far stamps are off, one sigma, s.
+
+        Returns
+        -------
+        Design
+            The design; the columns of the errors of lag and window are 0 as long as no powers are known.
+        """
+        end_s = self.samples.time_s - lag_s
+        begin_s = end_s - window_s
+        timeline, families = self.timeline, len(self.timeline.activity.names)
+        lasts = (end_s - begin_s)[:, None]
+        shares, gaps = np.zeros((len(end_s), families)), np.zeros((len(end_s), 3))
+        for off, weight in NODES if jitter_s > 0 else ((0.0, 1.0),):
+            shares += weight / lasts * timeline.overlaps(begin_s + off * jitter_s, end_s + off * jitter_s)
+            gaps += weight / lasts * timeline.gaps(begin_s + off * jitter_s, end_s + off * jitter_s)
+        middles = (begin_s + end_s) / 2
+        awake = 1.0 - gaps[:, 1:].sum(axis=1)
+        factor = self._clock_factor(middles)
+        columns = np.empty((len(end_s), self.count))
+        columns[:, 0] = awake
+        columns[:, 1:3] = gaps[:, 1:]
+        np.multiply(shares, factor[:, None], out=columns[:, 3 : 3 + families])
+        columns[:, 3 + families : -2] = self._drifts(middles) * awake[:, None]
+        columns[:, -2:] = 0.0
+        counts = np.maximum(timeline.activity.counts, 1)
+        each_s = np.bincount(timeline.activity.family, timeline.seconds, families) / counts
+        uneven = shares**2 @ np.minimum(1.0, each_s / np.maximum(window_s, 1e-9)) if families else np.zeros(len(end_s))
+        return Design(
+            columns,
+            slice(3, 3 + families),
+            slice(3 + families, self.count - 2),
+            np.column_stack([shares, gaps.sum(axis=1)]),
+            np.asarray(uneven),
+        )
+
+    def sensor_columns(self, lag_s: float, window_s: float, powers: Floats) -> Floats:
+        """Return how samples change with the errors of lag and window.
+
+        Parameters
+        ----------
+        lag_s, window_s : float
+            Lag and window of the sensor, s.
+        powers : array, shape (unknowns,)
+            The unknowns as far as known.
+
+        Returns
+        -------
+        array, shape (samples, 2)
+            The changes, W for s.
+        """
+        end_s = self.samples.time_s - lag_s
+        begin_s = end_s - window_s
+        lasts = end_s - begin_s
+        step = DIFFERENCE * float(np.median(lasts))
+        at = np.concatenate([end_s - step, end_s + step, begin_s - step, begin_s + step])
+        energy = self._energy_until(at, powers).reshape(4, -1)
+        at_end, at_begin = (energy[1] - energy[0]) / (2 * step), (energy[3] - energy[2]) / (2 * step)
+        mean = (energy[0] + energy[1] - energy[2] - energy[3]) / 2 / lasts
+        return np.column_stack([(at_begin - at_end) / lasts, (at_begin - mean) / lasts])
+
+    def _energy_until(self, time_s: Floats, powers: Floats) -> Floats:
+        families = len(self.timeline.activity.names)
+        energy = self.timeline.energy_until(time_s, powers[3 : 3 + families], self.slice_factor)
+        start = np.full(len(time_s), min(self.span[0], float(time_s.min())))
+        below = self.timeline.gaps(start, time_s)[:, 1:]
+        return np.asarray(energy + powers[0] * (time_s - start) + below @ (powers[1:3] - powers[0]))
+
+    def _clock_factor(self, time_s: Floats) -> Floats:
+        """What powers above the base are multiplied by for the clock at some times: 1 at the median clock."""
+        clock = self.samples.clock_mhz
+        if clock is None or not self.exponent:
+            return np.ones(len(time_s))
+        relative = np.interp(time_s, self.samples.time_s, clock) / float(np.median(clock))
+        return np.asarray(np.maximum(relative, DEEPEST) ** self.exponent)
+
+    def _drifts(self, time_s: Floats) -> Floats:
+        """Slow changes of the base: cosines over the span, and the temperature where it was read and changed."""
+        first, last = self.span
+        count = int(min(MOST_DRIFTS, (last - first) / SLOWEST_S))
+        place = np.clip((time_s - first) / max(last - first, 1e-9), 0.0, 1.0)
+        columns = [np.cos(math.pi * number * place) for number in range(1, count + 1)]
+        warm = self.samples.temperature_c
+        if warm is not None and np.ptp(warm) >= SEEN_C:
+            columns.append((np.interp(time_s, self.samples.time_s, warm) - float(np.mean(warm))) / WARMING_C)
+        return np.column_stack(columns) if columns else np.zeros((len(time_s), 0))
+
+    # --- joules -----------------------------------------------------------------------------------------------------
+
+    def of_families(self, slices: npt.NDArray[np.bool_] | None = None) -> Floats:
+        """Return the joules of each family as a linear function of the unknowns.
+
+        Parameters
+        ----------
+        slices : array of bool, shape (slices,), or None, optional
+            The slices that count; all by default.
+
+        Returns
+        -------
+        array, shape (families, unknowns)
+            The seconds that each unknown counts for.
+        """
+        timeline, activity = self.timeline, self.timeline.activity
+        families = len(activity.names)
+        counts = np.ones(len(activity)) if slices is None else slices.astype(np.float64)
+        rows = np.zeros((families, self.count))
+
+        def by_family(values: Floats) -> Floats:
+            return np.asarray(np.bincount(activity.family, values * counts, families), dtype=np.float64)
+
+        rows[:, 0] = by_family(timeline.owed_s)
+        places = np.arange(families)
+        rows[places, 3 + places] = by_family(timeline.seconds * self.slice_factor)
+        for number, drift in enumerate(self._slice_drifts.T):
+            rows[:, 3 + families + number] = by_family(timeline.owed_s * drift)
+        return rows
+
+    def of_slices(self, powers: Floats) -> Floats:
+        """Return the joules of each slice.
+
+        Parameters
+        ----------
+        powers : array, shape (unknowns,)
+            The unknowns.
+
+        Returns
+        -------
+        array, shape (slices,)
+            The joules.
+        """
+        timeline, families = self.timeline, len(self.timeline.activity.names)
+        above_w = powers[3 : 3 + families][timeline.activity.family] * self.slice_factor
+        base_w = powers[0] + self._slice_drifts @ powers[3 + families : -2]
+        return np.asarray(timeline.seconds * above_w + timeline.owed_s * base_w)
+
+    def of_gaps(self, begin_s: float, end_s: float) -> Floats:
+        """Return the joules of the gaps between two times as a linear function of the unknowns.
+
+        Parameters
+        ----------
+        begin_s, end_s : float
+            The times, s.
+
+        Returns
+        -------
+        array, shape (unknowns,)
+            The seconds that each unknown counts for.
+        """
+        cells = np.linspace(begin_s, end_s, max(2, min(2000, round((end_s - begin_s) / 0.05))))
+        gaps = self.timeline.gaps(cells[:-1], cells[1:])
+        row = np.zeros(self.count)
+        row[:3] = gaps.sum(axis=0)
+        drifts = self._drifts((cells[1:] + cells[:-1]) / 2)
+        row[self.count - 2 - drifts.shape[1] : -2] = gaps[:, 0] @ drifts
+        return row

@@ -1,0 +1,167 @@
+"""`PowerSamples`: the power of a board over time, with what is known of the sensor that it was read through."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..metering.characterisation.sensor_figures import SourceFigures
+from .activity import Floats
+
+NEAR: Final = 41  # samples whose stamps together show when one of them was taken
+
+
+@dataclass(frozen=True, slots=True)
+class PowerSamples:
+    """Samples of a board's power. Raises ValueError where the parts do not fit together.
+
+    A sample at time t is the mean power of [t - lag - window, t - lag].
+
+    Attributes
+    ----------
+    time_s : array of float64, shape (n,)
+        When each sample appeared, or its stamp in the driver's buffer, s, ascending.
+    power_w : array of float64, shape (n,)
+        The samples, W.
+    window_s, lag_s : float
+        What a sample averages over, and how long before its time that ended, s.
+    window_margin_s, lag_margin_s : float
+        How far they may be off, 95 %, s.
+    noise : float
+        What a sample scatters by under constant load; relative, one sigma.
+    clock_mhz, temperature_c : array of float64, shape (n,), or None
+        The graphics clock and the temperature at each sample, where they were read.
+    """
+
+    time_s: Floats
+    power_w: Floats
+    window_s: float
+    lag_s: float
+    window_margin_s: float = 0.0
+    lag_margin_s: float = 0.0
+    noise: float = 0.0
+    clock_mhz: Floats | None = None
+    temperature_c: Floats | None = None
+
+    def __post_init__(self) -> None:
+        series = [self.time_s, self.power_w, self.clock_mhz, self.temperature_c]
+        if any(values is not None and values.shape != (len(self.time_s),) for values in series):
+            raise ValueError("times, powers, clocks and temperatures are not arrays of one length")
+        if not (np.isfinite(self.time_s).all() and np.isfinite(self.power_w).all()):
+            raise ValueError("a time or a power of a sample is not finite")
+        if (np.diff(self.time_s) <= 0).any():
+            raise ValueError("the times of the samples do not ascend")
+        if not self.window_s > 0:
+            raise ValueError("a sample averages over no time")
+
+    @classmethod
+    def through(
+        cls,
+        figures: SourceFigures,
+        time_s: Floats,
+        power_w: Floats,
+        *,
+        clock_mhz: Floats | None = None,
+        temperature_c: Floats | None = None,
+    ) -> PowerSamples:
+        """Take samples that were read through a characterised source.
+
+        Parameters
+        ----------
+        figures : SourceFigures
+            What the characterisation states of the source.
+        time_s, power_w : array of float64, shape (n,)
+            When each sample appeared, s, ascending; and the samples, W.
+        clock_mhz, temperature_c : array of float64, shape (n,), or None, optional
+            The graphics clock and the temperature at each sample.
+
+        Returns
+        -------
+        PowerSamples
+            The samples.
+
+        Raises
+        ------
+        ValueError
+            Where the arrays do not fit together.
+        """
+        window_ms = figures.refresh_ms if figures.window_ms is None else figures.window_ms
+        return cls(
+            time_s,
+            power_w,
+            window_ms / 1e3,
+            figures.lag_ms / 1e3,
+            (figures.window_margin_ms or 0.0) / 1e3,
+            figures.lag_margin_ms / 1e3,
+            figures.noise_percent / 100,
+            clock_mhz,
+            temperature_c,
+        )
+
+    @property
+    def refresh_s(self) -> float:
+        """From one sample to the next, s."""
+        return float(np.median(np.diff(self.time_s)))
+
+    def within(self, begin_s: float, end_s: float) -> PowerSamples:
+        """Return the samples whose windows lie wholly in a span.
+
+        Parameters
+        ----------
+        begin_s, end_s : float
+            The span, s.
+
+        Returns
+        -------
+        PowerSamples
+            Those samples.
+        """
+        ended_s = self.time_s - self.lag_s
+        return self._of((ended_s - self.window_s >= begin_s) & (ended_s <= end_s))
+
+    def first(self, count: int) -> PowerSamples:
+        """Return the first samples.
+
+        Parameters
+        ----------
+        count : int
+            How many.
+
+        Returns
+        -------
+        PowerSamples
+            Those samples.
+        """
+        return self._of(np.arange(len(self.time_s)) < count)
+
+    def _of(self, which: npt.NDArray[np.bool_]) -> PowerSamples:
+        return replace(
+            self,
+            time_s=self.time_s[which],
+            power_w=self.power_w[which],
+            clock_mhz=None if self.clock_mhz is None else self.clock_mhz[which],
+            temperature_c=None if self.temperature_c is None else self.temperature_c[which],
+        )
+
+    def evened(self) -> PowerSamples:
+        """Return the samples at the times of a sensor that samples evenly, whose stamps jitter.
+
+        Returns
+        -------
+        PowerSamples
+            The same samples at times that ascend by whole refreshes, and drift slowly as the stamps do.
+        """
+        refresh_s = self.refresh_s
+        steps = np.maximum(1.0, np.round(np.diff(self.time_s) / refresh_s))
+        number = np.concatenate([[0.0], np.cumsum(steps)])
+        refresh_s, first_s = np.polyfit(number, self.time_s, 1)
+        off = self.time_s - first_s - refresh_s * number
+        near = np.ones(min(NEAR, len(off)))
+        counts = np.convolve(np.ones(len(off)), near, mode="same")
+        evened = first_s + refresh_s * number + np.convolve(off, near, mode="same") / counts
+        if (np.diff(evened) <= 0).any():
+            return self
+        return replace(self, time_s=evened)
