@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
-from PySide6.QtGui import QAction, QResizeEvent
+from PySide6.QtGui import QAction, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QGridLayout,
@@ -362,6 +362,7 @@ class RooflinePanel(PanelInParts):
 
     def make(self) -> Iterator[None]:
         """The three plots, the controls, what is drawn."""
+        self._drawn = True  # there is nothing to draw
         context = self._context
         self.plot, self.key = RooflinePlot(at_once=False), ColourKey()
         yield from self.plot.make_parts()
@@ -631,6 +632,17 @@ class RooflinePanel(PanelInParts):
 
     @Slot()
     def _draw(self) -> None:
+        """In sight only: a plot that nobody sees would lengthen the turn in which another page comes."""
+        self._drawn = self.isVisible()
+        if self._drawn:
+            self._draw_now()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if not self._drawn:
+            self._draw()
+
+    def _draw_now(self) -> None:
         shown, focus = self.list.shown, self.list.focus
         empty = not self.list.entries
         for widget in (self._splitter, self.legend):
