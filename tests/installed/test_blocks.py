@@ -31,10 +31,21 @@ NOT_RUN = {
     r"tune .*--gpu 0|kernel-tuner tune_\w+\.py": "needs boards that run CUDA",
     r"amd:": "needs a board of AMD's",
     r"--openmetrics": "serves until it is stopped",
+    r"^wattridge mark": "needs a recording that runs",
+    r"profile --trace": "needs a trace of the reader's own program",
     r"^python3 -m venv|^\. \.venv|^pip install|^wattridge demo$": "is how the program under test was installed",
     r"^n?v?cc ": "is for the user's own compiler and CUDA",
 }
-HAVE = {"run_kernels", "attention", "q", "k", "v", "configs"}  # names that stand for the reader's own
+HAVE = {
+    "run_kernels",
+    "attention",
+    "q",
+    "k",
+    "v",
+    "configs",
+    "model",
+    "batches",
+}  # names that stand for the reader's own
 SWEEP = "clock_mhz,power_limit_w,power_w,time_s,energy_j\n" + "".join(
     f"{f},400,{(p := 60 + 0.08 * f * max(1.0, 1 + 0.0009 * (f - 1000)) ** 2):.2f},{(t := 1500 / f):.5f},{p * t:.3f}\n"
     for f in range(300, 1500, 120)
