@@ -46,7 +46,7 @@ from ..watch.board_row import Spark
 from .choice_chip import ChoiceChip
 
 _NONE = "No result yet: start a session in Tune, or open one in Library"
-_BAR_PX, _TITLE_PX, _CAPTION_PX = 180, 240, 120
+_BAR_PX, _TITLE_PX, _CAPTION_PX = 180, 240, 160
 _STOP_TIP = "End it; what was measured stays, and a session can be resumed later"
 
 
