@@ -243,7 +243,7 @@ def _front(analysis: Analysis, table: ResultTable) -> Iterator[Answer]:
 
 
 def _apart(name: str, axis: int, *pair: tuple[Measurement, list[float]]) -> bool | None:
-    """Whether two points are distinguishable by a figure; None if an interval is not known."""
+    """Test two points by the interval of their difference in a figure; None if an interval is not known."""
     (one, before), (other, after) = pair
     role = role_of(name)
     half_widths = relative_half_width(one, name, role), relative_half_width(other, name, role)

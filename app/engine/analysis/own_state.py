@@ -255,7 +255,7 @@ def _locks(
     own: Mask,
     kernels: npt.NDArray[np.unsignedinteger],
 ) -> Iterator[LockCost]:
-    """What locks at the highest clocks change, of one clock first, where the interval of the change leaves out zero.
+    """Find what locks at the highest clocks change, of one clock first, where the interval of the change excludes zero.
 
     Only where the board ran as fast as by itself: what a lower clock or a power limit costs is no cost of a lock.
     """
@@ -292,7 +292,7 @@ def _locked_highest(
 
 
 def _as_fast(table: ResultTable, levels: Collection[str], locked: Collection[str], before: int, after: int) -> bool:
-    """Whether the clocks that are locked were seen as high as the board's own, and no limit that was set acted."""
+    """Test that the locked clocks were observed as high as the board's own, and that no limit that was set acted."""
     limited = bool(table.measurement(after).event_reasons & LIMITING)
     if limited and any(np.isfinite(table.values(name)[after]) for name in levels if name in LIMIT_SETTINGS):
         return False

@@ -58,7 +58,7 @@ class Joules:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What is reported with joules of its own: a family, several that the samples do not tell apart, or the gaps."""
+    """An entry of the result: a family, several that the samples do not separate, or the gaps."""
 
     families: tuple[int, ...]  # places in the names of the activity; none for the gaps alone
     gaps: bool  # whether it has the energy of the gaps
@@ -90,7 +90,7 @@ class _Powers:
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """Where the joules of a program went between the begin of its first slice and the end of its last.
+    """The joules of a program between the begin of its first slice and the end of its last.
 
     Attributes
     ----------
@@ -181,7 +181,7 @@ def attribute(
     idle_w: float = math.nan,
     expected_w: Sequence[float] | Floats | None = None,
 ) -> Attribution:
-    """Find the joules of a program's families, of its gaps, and what of them the samples do not tell apart.
+    """Find the joules of a program's families, of its gaps, and which of them the samples do not separate.
 
     Parameters
     ----------
@@ -364,7 +364,7 @@ class _Estimator:
         self._program = best
 
     def _look_for_lag(self) -> None:
-        """Where the lag is not sharp, start from the one within its margin that the samples make most likely."""
+        """Start from the most likely lag within its margin, where that margin is wide."""
         some = Program(self._timeline, self._samples.first(LOOKED_AT), self._span, 0.0)
         lags = self._samples.lag_s + self._samples.lag_margin_s * np.linspace(-1.2, 1.2, LAGS)
         likely = [self._likely(some, lag_s, 0.01 * self._window_s) for lag_s in lags]

@@ -1,6 +1,6 @@
 """The posterior of the powers: linear in what is looked for, with a Gaussian prior, and bounded.
 
-The bounds are taken in by expectation propagation: each is replaced by the Gaussian site with which the posterior has
+Bounds are imposed by expectation propagation: each is replaced by the Gaussian site with which the posterior has
 the mean and the variance that the bound gives it, one after the other until they agree [Minka2001].
 """
 

@@ -42,13 +42,13 @@ def _short(text: str, depth: int) -> str:
     kinds = [kind for kind in _LAMBDA.findall(text[len(head) :]) if kind]
     if arguments is None and kinds and not head.endswith("}"):  # a lambda within a function: the types it works on
         arguments = kinds[-1].split(",")
-    told: list[str] = []
+    shown: list[str] = []
     if depth < _DEEPEST:
         for argument in arguments or ():
             short = "" if _STEERS.fullmatch(argument.strip()) else _short(argument.strip(), depth + 1)
-            if short and short not in told:
-                told.append(short)
-    return f"{name}<{', '.join(told)}>" if told else name
+            if short and short not in shown:
+                shown.append(short)
+    return f"{name}<{', '.join(shown)}>" if shown else name
 
 
 def _parts(text: str) -> tuple[str, list[str] | None]:

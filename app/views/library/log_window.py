@@ -478,7 +478,7 @@ def _side_by_side(board: Stored, figures: dict[str, SpanFigures]) -> Description
         ends = _ends(more.power_interval_w), _ends(more.energy_interval_j)
         rows.append((f"{SPANS[1]} − {SPANS[0]}", None, None, more.power_w, ends[0], more.energy_j, ends[1], ""))
         if more.distinguishable is not None:
-            differ = "differ" if more.distinguishable else "cannot be told apart: the interval holds zero"
+            differ = "differ" if more.distinguishable else "are not distinguishable: their difference may be zero"
             remarks.append(f"the mean powers of {SPANS[0]} and {SPANS[1]} {differ}")
         elif more.unknown:
             remarks.append(f"the interval of the difference is not known: {more.unknown}")
