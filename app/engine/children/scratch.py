@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from .lock import SessionLock
+from ...base.file_lock import FileLock
 
 _PREFIX: Final = "wattridge-"
 _LOCK: Final = "in-use"
@@ -41,7 +41,7 @@ def _own_folder(process: int) -> Path:
     lock = None
     while lock is None:  # another process that sweeps may be faster
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
-        lock = SessionLock.acquire(folder / _LOCK)
+        lock = FileLock.acquire(folder / _LOCK)
 
     def remove() -> None:
         if os.getpid() == process:
@@ -61,7 +61,7 @@ def _sweep(place: Path) -> None:
                     continue
                 if hasattr(os, "getuid") and folder.stat().st_uid != os.getuid():
                     continue
-                lock = SessionLock.acquire(folder / _LOCK)
+                lock = FileLock.acquire(folder / _LOCK)
                 if lock is not None:
                     lock.release()
                     shutil.rmtree(folder, ignore_errors=True)

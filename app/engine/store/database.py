@@ -30,8 +30,8 @@ from typing import Any, Final
 
 from ... import __version__
 from ...base.errors import InputError, WattridgeError
+from ...base.file_lock import FileLock
 from ...base.paths import data_folder
-from ..children.lock import SessionLock
 from ..results.measurement import Depth, Measurement, State
 from ..results.state import Purpose, SessionState
 from ..space.result_table import DECIDED_ON, ResultTable
@@ -128,7 +128,7 @@ class Store:
         self.chosen: dict[int, int] = {}  # by session, the row that the user chose: its samples stay
         self._evidence: dict[int, int] = {}  # bytes of samples of the held sessions
         self._mutex = threading.RLock()
-        self._held: dict[int, SessionLock] = {}
+        self._held: dict[int, FileLock] = {}
         self._unreadable: dict[int, str] = {}  # why listings left a session out, by its number
         self._ordinals: dict[int, int] = {}  # of the held sessions: the next one
         with self._translated():
@@ -556,9 +556,9 @@ class Store:
         if lock is not None:
             lock.release()
 
-    def _lock(self, session: int) -> SessionLock | None:
+    def _lock(self, session: int) -> FileLock | None:
         with self._translated():
-            return SessionLock.acquire(self._lock_file(session))
+            return FileLock.acquire(self._lock_file(session))
 
     def _lock_file(self, session: int) -> Path:
         return self.path.with_name(f"{self.path.stem}-running") / f"{session}.lock"
@@ -569,7 +569,7 @@ class Store:
             record = record_from_row(row)
         except DAMAGE as error:
             raise self._damaged(row[RECORD_COLUMNS.index("id")], str(error)) from None
-        if self.read_only and record.state.value in _ALIVE and not SessionLock.is_held(self._lock_file(record.id)):
+        if self.read_only and record.state.value in _ALIVE and not FileLock.is_held(self._lock_file(record.id)):
             return replace(record, state=SessionState.INTERRUPTED)
         return record
 

@@ -16,10 +16,10 @@ made when it is read.
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import struct
+import threading
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -31,6 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...base.errors import InputError
+from ...base.file_lock import lock_open_file
 from ...base.files import title_of
 from ...base.text import json_or_none
 from ..channel import POWER_SAMPLES, PowerSample, Reading
@@ -194,7 +195,8 @@ class ColumnsFile:
     def _write(self, place: int, content: bytes) -> None:
         left = memoryview(content)
         while left:
-            count = os.pwrite(self._file.fileno(), left, place)
+            self._file.seek(place)
+            count = self._file.write(left)
             left, place = left[count:], place + count
 
 
@@ -206,7 +208,7 @@ def _mark_block(mark: Mark) -> bytes:
 def append_mark(path: Path, mark: Mark) -> None:
     """Append a mark to a file that nobody records to. Raises OSError."""
     with path.open("r+b") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)  # two windows with the same file
+        lock_open_file(file)  # two windows with the same file
         end = -(-file.seek(0, os.SEEK_END) // _STEP) * _STEP
         file.seek(end)
         file.write(_mark_block(mark))
@@ -273,17 +275,19 @@ class OpenFile:
     """A file that is read at any place, and closed with the last object that reads from it."""
 
     def __init__(self, path: Path) -> None:
-        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        weakref.finalize(self, os.close, self._descriptor)
+        self._file, self._turn = path.open("rb", buffering=0), threading.Lock()
+        weakref.finalize(self, self._file.close)
 
     @property
     def size(self) -> int:
         """Bytes of it by now."""
-        return os.fstat(self._descriptor).st_size
+        return os.fstat(self._file.fileno()).st_size
 
     def read(self, place: int, size: int) -> bytes:
         """What lies there; less where the file ends."""
-        return os.pread(self._descriptor, size, place)
+        with self._turn:  # `pread` is not on every system
+            self._file.seek(place)
+            return self._file.read(size)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,12 @@
 """Marks from elsewhere: `wattridge mark TEXT` and `wattridge.mark` reach every recording that the user has running.
 
-A recording that runs keeps an inbox, a file in the data folder that it holds locked: its first line names the
-recording, and each further line is a mark, appended in one write. The recorder reads it once a second. A file that is
-not locked was left behind by a process that was killed, and is removed.
+A recording that runs keeps an inbox, a file in the data folder with a lock beside it: its first line names the
+recording, and each further line is a mark, appended in one write. The recorder reads it once a second. An inbox whose
+lock is not held was left behind by a process that was killed, and is removed.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import secrets
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...base.errors import WattridgeError
+from ...base.file_lock import FileLock
 from ...base.paths import PRIVATE_FILE, data_folder, private_folder
 from ...base.text import json_or_none
 from .header import mark_text
@@ -31,17 +31,16 @@ class MarkInbox:
     def __init__(self, recording: Path) -> None:
         """Raises WattridgeError or OSError where the data folder cannot be written: then no mark can come."""
         self._path = private_folder(FOLDER) / f"{os.getpid()}-{secrets.token_hex(6)}.jsonl"
-        unlocked = self._path.with_suffix(".new")
-        self._descriptor = os.open(unlocked, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, PRIVATE_FILE)
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self._lock = FileLock.acquire(_lock_of(self._path))  # first: what has no lock is taken for left behind
         first = (json.dumps({"recording": os.path.abspath(recording)}) + "\n").encode()
-        os.write(self._descriptor, first)
+        self._file = open(self._path, "x+b", buffering=0, opener=_private)  # noqa: SIM115  (until `close`)
+        self._file.write(first)
         self._read = len(first)
-        os.replace(unlocked, self._path)  # only what is locked has a name that is looked at
 
     def new(self) -> list[tuple[int | None, int, str]]:
         """What came since the last call: the time in the recording, where it was given, else how long ago; the text."""
-        text = os.pread(self._descriptor, _LARGEST, self._read)
+        self._file.seek(self._read)
+        text = self._file.read(_LARGEST)
         text = text[: text.rfind(b"\n") + 1]
         self._read += len(text)
         come: list[tuple[int | None, int, str]] = []
@@ -59,7 +58,9 @@ class MarkInbox:
         with suppress(OSError):
             os.unlink(self._path)  # first: who appends sees it, and knows that it came too late
         last = self.new()
-        os.close(self._descriptor)
+        self._file.close()
+        if self._lock is not None:
+            self._lock.release()
         return last
 
 
@@ -98,26 +99,24 @@ def _send(line: dict[str, Any], only: Path | None = None) -> list[Path]:
         return []
     for inbox in inboxes:
         with suppress(OSError):
-            descriptor = os.open(inbox, os.O_RDWR | os.O_APPEND)
-            try:
-                if _left_behind(descriptor):
-                    os.unlink(inbox)
-                    continue
-                first = json_or_none(os.pread(descriptor, 1 << 16, 0).split(b"\n", 1)[0].decode("utf-8", "replace"))
+            if not FileLock.is_held(_lock_of(inbox)):
+                os.unlink(inbox)
+                continue
+            with inbox.open("r+b", buffering=0) as file:
+                first = json_or_none(file.read(1 << 16).split(b"\n", 1)[0].decode("utf-8", "replace"))
                 recording = Path(first["recording"]) if isinstance(first, dict) and "recording" in first else None
-                if recording is None or (only is not None and recording != only):
-                    continue
-                os.write(descriptor, packed)
-                if os.fstat(descriptor).st_nlink:  # else the recording ended meanwhile
+            if recording is None or (only is not None and recording != only):
+                continue
+            with open(inbox, "ab", buffering=0) as file:
+                file.write(packed)
+                if os.fstat(file.fileno()).st_nlink:  # else the recording ended meanwhile
                     reached.append(recording)
-            finally:
-                os.close(descriptor)
     return reached
 
 
-def _left_behind(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+def _lock_of(inbox: Path) -> Path:
+    return inbox.with_suffix(".lock")
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, PRIVATE_FILE)

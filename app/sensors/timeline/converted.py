@@ -129,6 +129,10 @@ def _kept(path: Path, interval_s: float | None, number: int) -> Path:
     return _folder() / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}-{number}{SUFFIX}"
 
 
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, PRIVATE_FILE)
+
+
 _for_now: list[Path] = []
 
 
@@ -152,8 +156,7 @@ def _convert(path: Path, interval_s: float | None, progress: Progress, stop: thr
         kept = _kept(path, interval_s, len(made))
         written = kept.with_name(f"{kept.stem}.{os.getpid()}-{threading.get_ident()}.new")
         made.append((written, kept))
-        descriptor = os.open(written, os.O_RDWR | os.O_CREAT | os.O_TRUNC, PRIVATE_FILE)
-        files.append(os.fdopen(descriptor, "r+b"))
+        files.append(open(written, "w+b", buffering=0, opener=_private))  # noqa: SIM115  (closed below)
         return ColumnsFile(files[-1], facts, title=facts.title, **more)
 
     files: list[BinaryIO] = []

@@ -210,3 +210,29 @@ def test_without_a_data_folder_it_is_converted_for_now(tmp_path: Path, monkeypat
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("WATTRIDGE_DATA", str(tmp_path / "file"))
     assert len(opened(resources() / "recordings" / SHIPPED).boards[0].trace) > 100
+
+
+AS_ON_WINDOWS = """
+import os, sys, threading, types
+from pathlib import Path
+import numpy, importlib.metadata, tempfile, subprocess, gzip, zoneinfo
+sys.modules["fcntl"] = None  # an import of it fails, as there
+sys.modules["msvcrt"] = types.SimpleNamespace(locking=lambda *_: None, LK_LOCK=1, LK_NBLCK=2)
+for name in ("pread", "pwrite", "O_CLOEXEC"):
+    delattr(os, name)
+sys.platform = "win32"
+from app.sensors.recorded.columns import append_mark
+from app.sensors.recorded.header import Mark
+from app.sensors.timeline.converted import open_timelines
+from app.sensors.timeline.stored import open_stored
+opened = open_timelines(Path(sys.argv[1]), None, lambda _: None, threading.Event())
+append_mark(opened.boards[0].path, Mark(5, "here"))
+print(len(open_stored(opened.boards[0].path).marks), opened.boards[0].facts.info.name)
+"""
+
+
+def test_a_recording_is_converted_and_marked_where_the_system_has_no_fcntl(tmp_path: Path) -> None:
+    path = shutil.copy(resources() / "recordings" / SHIPPED, tmp_path)
+    program = [sys.executable, "-c", AS_ON_WINDOWS, str(path)]
+    ran = subprocess.run(program, capture_output=True, text=True, timeout=120, check=False)
+    assert (ran.returncode, ran.stdout) == (0, "1 NVIDIA H200\n"), ran.stderr

@@ -128,7 +128,7 @@ def test_a_full_disk_ends_a_recording_and_what_was_written_is_read(
     def full(*_: object) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(columns.os, "pwrite", full)
+    monkeypatch.setattr(columns.ColumnsFile, "_write", full)
     with pytest.raises(OSError, match="No space") as failed:
         writer.write(Reading(writer._origin_ns + 9000 * MS, (1.0,) * 5))
     assert failed.value.filename == str(tmp_path / "r.wrec.part")

@@ -181,11 +181,11 @@ def one_look(info: GpuInfo) -> Iterator[bool]:
     InputError
         Where there can be no data folder, as `data_folder` raises it.
     """
-    from ...children.lock import SessionLock  # of the system's own kind
+    from ....base.file_lock import FileLock  # of the system's own kind
 
     lock, taken = None, False
     with suppress(OSError):  # a characterisation needs no data folder
-        lock = SessionLock.acquire(_path(info.uuid, info.name, info.driver).with_suffix(".lock"))
+        lock = FileLock.acquire(_path(info.uuid, info.name, info.driver).with_suffix(".lock"))
         taken = lock is None
     try:
         yield not taken

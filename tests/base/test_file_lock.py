@@ -1,4 +1,4 @@
-"""`SessionLock`: one process holds it, and who looks whether one does is in nobody's way."""
+"""`FileLock`: one process holds it, and who looks whether one does is in nobody's way."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from typing import Any
 
 import pytest
 
-from app.engine.children.lock import SessionLock
+from app.base.file_lock import FileLock
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a lock cannot be looked at")
 
 LOOKS = """
 import sys
 from pathlib import Path
-from app.engine.children.lock import SessionLock
+from app.base.file_lock import FileLock
 path = Path(sys.argv[1])
 print("looks", flush=True)
 while not path.with_suffix(".stop").exists():
-    SessionLock.is_held(path)
+    FileLock.is_held(path)
 """
 HOLDS = """
 import sys
 from pathlib import Path
-from app.engine.children.lock import SessionLock
-lock = SessionLock.acquire(Path(sys.argv[1]))
+from app.base.file_lock import FileLock
+lock = FileLock.acquire(Path(sys.argv[1]))
 print("holds", lock is not None, flush=True)
 sys.stdin.read()
 """
@@ -50,7 +50,7 @@ def test_no_try_fails_because_others_look(tmp_path: Path) -> None:
     try:
         for _ in range(2000):
             path.touch()  # as a process that was killed leaves it
-            lock = SessionLock.acquire(path)
+            lock = FileLock.acquire(path)
             assert lock is not None
             lock.release()
     finally:
@@ -61,31 +61,31 @@ def test_no_try_fails_because_others_look(tmp_path: Path) -> None:
 
 def test_who_looks_sees_whether_a_process_holds_it(tmp_path: Path) -> None:
     path = tmp_path / "1.lock"
-    assert not SessionLock.is_held(path)
+    assert not FileLock.is_held(path)
     holder = started(HOLDS, path)
-    assert SessionLock.is_held(path)
-    assert SessionLock.acquire(path) is None
+    assert FileLock.is_held(path)
+    assert FileLock.acquire(path) is None
     holder.kill()
     holder.communicate(timeout=30)
     assert path.exists()
-    assert not SessionLock.is_held(path)
-    lock = SessionLock.acquire(path)
+    assert not FileLock.is_held(path)
+    lock = FileLock.acquire(path)
     assert lock is not None
     seen: list[bool] = []
-    thread = threading.Thread(target=lambda: seen.append(SessionLock.is_held(path)))
+    thread = threading.Thread(target=lambda: seen.append(FileLock.is_held(path)))
     thread.start()
     thread.join()
-    assert seen == [SessionLock.is_held(path)] == [True]  # this process's own too
-    assert SessionLock.acquire(path) is None
+    assert seen == [FileLock.is_held(path)] == [True]  # this process's own too
+    assert FileLock.acquire(path) is None
     lock.release()
-    assert not SessionLock.is_held(path)
+    assert not FileLock.is_held(path)
 
 
 def test_a_lock_of_an_older_version_keeps_this_one_out(tmp_path: Path) -> None:
     path = tmp_path / "1.lock"
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        assert SessionLock.acquire(path) is None
+        assert FileLock.acquire(path) is None
 
 
 @pytest.mark.parametrize("code", [errno.ENOLCK, errno.ENOSYS, errno.EINVAL, errno.EIO])
@@ -97,12 +97,12 @@ def test_a_file_system_without_the_lock_that_can_be_looked_at_has_the_other(
 
     monkeypatch.setattr(fcntl, "fcntl", none)
     path = tmp_path / "1.lock"
-    lock = SessionLock.acquire(path)
+    lock = FileLock.acquire(path)
     assert lock is not None
-    assert SessionLock.acquire(path) is None
-    assert SessionLock.is_held(path)  # as far as can be known
+    assert FileLock.acquire(path) is None
+    assert FileLock.is_held(path)  # as far as can be known
     lock.release()
-    assert not SessionLock.is_held(path)
+    assert not FileLock.is_held(path)
 
 
 def test_a_file_system_without_locks_is_an_error_and_nothing_is_left(
@@ -114,5 +114,5 @@ def test_a_file_system_without_locks_is_an_error_and_nothing_is_left(
     monkeypatch.setattr(fcntl, "flock", none)
     before = len(os.listdir("/proc/self/fd"))
     with pytest.raises(OSError, match="No locks available"):
-        SessionLock.acquire(tmp_path / "1.lock")
+        FileLock.acquire(tmp_path / "1.lock")
     assert len(os.listdir("/proc/self/fd")) == before

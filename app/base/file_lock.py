@@ -1,4 +1,7 @@
-"""A lock that a process holds while it runs a session, and that the system releases however the process ends."""
+"""Locks on files, which the system releases however the process ends.
+
+`FileLock`: a process holds it while it runs a session, say. `lock_open_file`: waits for a file that is open.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,12 @@ import os
 import struct
 import sys
 from pathlib import Path
+from typing import BinaryIO
 
-from ...base.paths import make_folder
+from .paths import make_folder
 
 
-class SessionLock:
+class FileLock:
     """An exclusive lock on a small file. Process ids are reused and heartbeats stall; this does neither."""
 
     def __init__(self, path: Path, descriptor: int) -> None:
@@ -19,7 +23,7 @@ class SessionLock:
         self._descriptor: int | None = descriptor
 
     @classmethod
-    def acquire(cls, path: Path) -> SessionLock | None:
+    def acquire(cls, path: Path) -> FileLock | None:
         """Take the lock; None if it is held already. Raises OSError if there is no folder or no lock."""
         make_folder(path.parent)
         while True:
@@ -78,6 +82,11 @@ if sys.platform == "win32":
     def _is_locked(descriptor: int) -> bool:
         return not _lock(descriptor)
 
+    def lock_open_file(file: BinaryIO) -> None:
+        """Wait until no other process has this file locked; it is unlocked when it is closed. Raises OSError."""
+        file.seek(0)
+        msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+
 else:
     import fcntl
 
@@ -92,6 +101,10 @@ else:
             with contextlib.suppress(OSError):  # a second lock, of the kind that can be queried without being taken
                 fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, _WHOLE_FILE)
         return True
+
+    def lock_open_file(file: BinaryIO) -> None:
+        """Wait until no other process has this file locked; it is unlocked when it is closed. Raises OSError."""
+        fcntl.flock(file, fcntl.LOCK_EX)
 
     def _is_locked(descriptor: int) -> bool:
         if sys.platform != "linux":
