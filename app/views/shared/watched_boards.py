@@ -191,9 +191,9 @@ def in_real_time(selector: str) -> bool:
 
 
 # Of the boards that are not real, in multiples of real time. A thread of a busy window gets its turn every 5 ms: at 60×
-# the meter still has ten looks at the power in its longest window (3 s), at 200× three. Nothing was missing at 200× where
-# that was tried (60 configurations of an A100), but each took 11 s of the board's time in place of 4.6 s, to save a
-# quarter of the wall's.
+# the meter still has ten looks at the power in its longest window (3 s), at 200× three. Nothing was missing at 200×
+# where that was tried (60 configurations of an A100), but each took 11 s of the board's time in place of 4.6 s, to save
+# a quarter of the wall's.
 SPEEDS: Final = {1.0: "Real time", 10.0: "10×", 60.0: "As fast as possible (60×)"}
 NO_FASTER: Final = "Faster is not offered: above 60× too few samples of a simulated board's power fall into a window."
 EXAMPLE_SPEED: Final = 10.0  # of an example that is started at once

@@ -73,7 +73,7 @@ class ResultBar(QToolBar):
         bold.setBold(True)
         self.caption.setFont(bold)
         self.caption.setMinimumWidth(_CAPTION_PX)
-        # both are cut by the same length where there is no room for all
+        # both are cut by the same length where there is no room for all; the chip has half of the bar at most
         self.caption.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self.chip = ChoiceChip(result, bridge, show_choice)
         self.what, self.left = PlainLabel(), PlainLabel(muted=True)
@@ -99,6 +99,10 @@ class ResultBar(QToolBar):
         self._show_result()
         self._show_queue()
         self._show_activity()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.chip.setMaximumWidth(max(self.chip.minimumSizeHint().width(), self.width() // 2))
 
     @Slot()
     def _show_result(self) -> None:

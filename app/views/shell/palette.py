@@ -97,6 +97,8 @@ def best_fits(typed: str, entries: Iterable[Entry]) -> list[Fit]:
         else:
             continue
         found.append((bool(words) and rank > 1, entry.enabled, rank, -place, entry))
+    if any(rank for *_, rank, _, _ in found):  # scattered letters are for what is found by no word
+        found = [fit for fit in found if fit[2]]
     scored = [
         (named, enabled, rank, score(typed, entry.line) or 0.0, place, entry)
         for named, enabled, rank, place, entry in nlargest(_SCORED, found, key=itemgetter(0, 1, 2, 3))

@@ -131,7 +131,7 @@ def test_every_heading_of_the_guide_is_found_where_it_stands(qtbot: QtBot) -> No
     assert len(entries) > 100
 
 
-def test_the_name_comes_before_the_description_and_that_before_scattered_letters() -> None:
+def test_the_name_comes_before_the_description_and_scattered_letters_count_where_no_word_is_found() -> None:
     def entry(name: str, words: str = "", enabled: bool = True) -> Entry:
         return Entry("Actions", name, "", lambda: None, words=words, enabled=enabled)
 
@@ -145,8 +145,8 @@ def test_the_name_comes_before_the_description_and_that_before_scattered_letters
         "Pause or resume",
         "Pause",
         "Stop",
-        "Poor as useless",
     ]
+    assert [fit[-1].name for fit in best_fits("poaus", entries)] == ["Poor as useless"]
     assert [fit[-1].name for fit in best_fits("p.[a", entries)] == []
 
 
