@@ -350,5 +350,7 @@ class ChooserBar(QWidget):
         elif result.index < 0 and result.way:
             self.words.setText(_NOTHING_FITS)
         else:
-            texts = (*stands.sentences, per_year(candidates, chosen, self._settings.load))
+            fastest = stands.against_fastest
+            same = fastest is not None and fastest.energy.distinguishable is False
+            texts = (*stands.sentences, "" if same else per_year(candidates, chosen, self._settings.load))
             self.words.setText(" ".join(filter(None, texts)))

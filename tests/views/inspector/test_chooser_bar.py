@@ -16,6 +16,7 @@ from app.engine.analysis.costs import costs_of
 from app.engine.results.measurement import State
 from app.engine.results.objectives import Goal, Objective
 from app.engine.results.settings import HIGHEST_CLOCK
+from app.engine.space.result_table import ResultTable
 from app.views.inspector.chooser_bar import ChooserBar
 from app.views.shared.current_result import EVERYTHING
 from app.views.shared.panel import end_all
@@ -52,6 +53,20 @@ def test_a_way_to_choose_selects_and_says_what_it_costs_and_gains(lab: Lab, bar:
     assert lab.result.index == knee(costs.time_s, costs.energy_j)
     bar.choose_by("fastest")
     assert bar.words.text() == f"This is the fastest. Measured at {HIGHEST_CLOCK}."
+
+
+def test_an_energy_that_cannot_be_distinguished_saves_nothing_in_a_year(lab: Lab, bar: ChooserBar) -> None:
+    space = grid_space()
+    for half, saves in ((0.001, True), (0.9, False)):
+        table = ResultTable(space)
+        for row in range(space.size):
+            one = measured(space, row)
+            ends = {name: (v * (1 - half), v * (1 + half)) for name in ("energy_j",) if (v := one.values.get(name))}
+            table.append(replace(one, intervals=ends))
+        lab.session(table, plan_for(table.space, OBJECTIVE))
+        bar.choose_by("least_energy")
+        assert ("not distinguishable" in bar.words.text()) != saves
+        assert ("kWh" in bar.words.text()) == saves
 
 
 @pytest.mark.parametrize("goal", [EFFICIENCY, Goal("power_w", False)])
