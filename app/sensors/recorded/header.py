@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Final, NoReturn
 
 import numpy as np
@@ -57,22 +57,15 @@ class Facts:
     log: dict[str, Any] = field(default_factory=dict)  # of another tool's log: tool, notes, assumed step
 
 
-@dataclass(frozen=True, slots=True)
-class Recording:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording(Facts):
     """A recording, read. Times are ns after its beginning, rising; `values` has a column per channel, NaN unknown."""
 
-    title: str
-    info: GpuInfo  # of the recorded board, without its UUID
-    recorded_from: str
-    graphics_clocks_mhz: tuple[int, ...]
-    memory_clocks_mhz: tuple[int, ...]
-    channels: tuple[Channel, ...]
     time_ns: npt.NDArray[np.int64]
     values: npt.NDArray[np.float64]  # (readings, channels)
     sample_ns: npt.NDArray[np.int64]
     sample_w: npt.NDArray[np.float64]
     selector: str = ""  # what opens it again behind 'recorded:', from any folder; empty if a reader was asked itself
-    began_s: float = math.nan  # since the epoch; NaN if that is not known
     zoned: bool = True  # of a log whose dates name no zone `began_s` takes them as of this machine's
     marks: tuple[Mark, ...] = ()
 
@@ -86,18 +79,13 @@ def recording_of(
     marks: Sequence[Mark],
 ) -> Recording:
     """The recording with these facts."""
+    stated: dict[str, Any] = {each.name: getattr(facts, each.name) for each in fields(Facts)}
     return Recording(
-        title=facts.title,
-        info=facts.info,
-        recorded_from=facts.recorded_from,
-        graphics_clocks_mhz=facts.graphics_clocks_mhz,
-        memory_clocks_mhz=facts.memory_clocks_mhz,
-        channels=facts.channels,
+        **stated,
         time_ns=time_ns,
         values=values,
         sample_ns=sample_ns,
         sample_w=sample_w,
-        began_s=facts.began_s,
         marks=tuple(sorted(marks)),
     )
 

@@ -229,7 +229,7 @@ def _convert_log(log: Log, begin: Callable[..., ColumnsFile], stop: threading.Ev
     for board in log.boards:
         if stop.is_set():
             raise Cancelled("stopped", str(log.path))
-        _write(board, begin(_facts_of(board), log=about))
+        _write(board, begin(board, log=about))
 
 
 def _write(board: Recording, file: ColumnsFile) -> None:
@@ -248,11 +248,6 @@ def _write(board: Recording, file: ColumnsFile) -> None:
     for mark in board.marks:
         file.mark(mark)
     file.flush()
-
-
-def _facts_of(board: Recording) -> Facts:
-    clocks = board.graphics_clocks_mhz, board.memory_clocks_mhz
-    return Facts(board.title, board.info, board.recorded_from, *clocks, board.channels, board.began_s)
 
 
 def _purge(new: set[Path]) -> None:
