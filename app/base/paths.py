@@ -27,6 +27,7 @@ _FOLDERS: Final = (
         "energy-models",
         "operators",
         "pool",
+        "profiles",
         "recording-now",
         "timelines",
         "wattridge-running",

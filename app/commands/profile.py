@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..base.errors import InputError
-from ..base.files import read_text
 from .arguments import add_force
 from .sources import recording_path
 from .terminal import print_description, print_json, show
@@ -23,7 +21,9 @@ _REMEDY = "name both: --trace trace.json.gz --power recording.csv.gz; or a profi
 
 def profile_arguments(parser: ArgumentParser) -> None:
     """Declare the options of `wattridge profile`."""
-    parser.add_argument("profile", nargs="?", metavar="PROFILE", help="a profile that was kept, by --out or --json")
+    parser.add_argument(
+        "profile", nargs="?", metavar="PROFILE", help="a profile that was kept, as .wprofile or by --json"
+    )
     parser.add_argument("--trace", metavar="FILE", help="a Chrome trace of PyTorch's profiler, .json or .json.gz")
     parser.add_argument(
         "--power",
@@ -45,6 +45,7 @@ def profile(arguments: Namespace) -> int:
     from ..engine.profile.compare_profiles import compare_profiles
     from ..engine.profile.describe_profile import describe_comparison, describe_profile
     from ..engine.profile.export_profile import export_profile
+    from ..engine.profile.kept_profile import keep_profile
 
     attributed = None
     if arguments.profile is not None:
@@ -54,9 +55,9 @@ def profile(arguments: Namespace) -> int:
         result = _kept(arguments.profile)
     else:
         result, attributed = _profiled(arguments)
-    files = []
+    files = [keep_profile(result, attributed)] if attributed is not None else []
     if arguments.out is not None and attributed is not None:
-        files = export_profile(result, attributed, Path(arguments.out), force=arguments.force)
+        files += export_profile(result, attributed, Path(arguments.out), force=arguments.force)
     if arguments.against is not None:
         comparison = compare_profiles(_kept(arguments.against), result)
         if arguments.json:
@@ -103,11 +104,6 @@ def _boards(power: str, interval: str | None) -> tuple[tuple[Recording, ...], tu
 
 def _kept(name: str) -> ProgramProfile:
     """A profile that was kept. Raises InputError for what is none."""
-    from ..base.records import from_json
-    from ..engine.profile.program_profile import ProgramProfile
+    from ..engine.profile.kept_profile import read_profile
 
-    text = read_text(Path(name))
-    try:
-        return from_json(ProgramProfile, json.loads(text))
-    except (ValueError, TypeError, LookupError, RecursionError):
-        raise InputError("this is no profile", name, "write one with `wattridge profile ... --out FOLDER`") from None
+    return read_profile(Path(name))[0]
