@@ -43,6 +43,11 @@ def resources() -> Path:
     return installed if installed.is_dir() else _PACKAGE.parent / "resources"
 
 
+def example_profile() -> Path | None:
+    """The profile of a program that comes along."""
+    return next(iter(sorted((resources() / "profiles").glob("*.wprofile"))), None)
+
+
 def data_folder() -> Path:
     """The user's data folder (sessions, characterisations), which may not be there yet. `WATTRIDGE_DATA` overrides it.
 

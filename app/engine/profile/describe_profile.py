@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
-from ...base.formatting import UNKNOWN, finite_or_none, number, percent
+from ...base.formatting import UNKNOWN, counted, finite_or_none, number, percent
 from ..results.description import Cell, Description, Figure, Listing
+from .attributed import AttributedTrace
 from .compare_profiles import Difference, ProfileComparison
-from .program_profile import Interval, Part, ProgramProfile
+from .program_profile import GroupEnergy, Interval, Part, ProgramProfile, RangeEnergy
+from .stacks import scaled, span_parts
 
 _MOST: Final = 30  # rows of a table; all are in the document
 _ENERGY: Final = ("time s", "J", "95 %", "W", "share", "J each")
@@ -70,6 +73,99 @@ def describe_comparison(comparison: ProfileComparison) -> Description:
         if items
     ]
     return Description(f"{comparison.before} and {comparison.after}", "", figures, listings, comparison.notes)
+
+
+def describe_part(profile: ProgramProfile, part: Part) -> Description:
+    """Describe a family, group, range or the gaps: energies in J, times in s; of a family in a group, the group's."""
+    group = group_of(profile, part)
+    figures = [_energy(part.energy_j, part.energy_j_interval, group)]
+    if group is not None:
+        figures.append(Figure(f"energy of group {group.number}", group.energy_j, "J", interval=group.energy_j_interval))
+    figures += [
+        Figure("share of all", None if math.isnan(part.share) else percent(part.share)),
+        Figure("time on the board", finite_or_none(part.time_s), "s"),
+        Figure("power", finite_or_none(part.power_w), "W"),
+        Figure("times", float(part.count), digits=7),
+        Figure("each", finite_or_none(part.each_j), "J"),
+    ]
+    if isinstance(part, RangeEnergy):
+        figures += [Figure("on the host", part.host_s, "s"), Figure("board waits", part.waits_s, "s")]
+    named = part if isinstance(part, GroupEnergy) else group
+    remarks = (
+        [] if named is None else [f"group {named.number}, which the data do not separate: {', '.join(named.families)}"]
+    )
+    return Description(part.label or "remainder: not explained", getattr(part, "kind", ""), figures, remarks=remarks)
+
+
+def describe_slice(profile: ProgramProfile, attributed: AttributedTrace, row: int) -> Description:
+    """Describe one launch, copy or set: what its family draws in its time."""
+    trace, family = attributed.trace, attributed.families[attributed.family[row]]
+    part = next(each for each in profile.families if each.name == family.name)
+    group, energy_j = group_of(profile, part), float(attributed.energy_j[row])
+    figures = [_energy(energy_j if group is None else math.nan, scaled(part, energy_j), group)]
+    if group is not None:
+        figures.append(Figure(f"energy of group {group.number}", group.energy_j, "J", interval=group.energy_j_interval))
+    figures += [
+        Figure("begins at", (int(trace.start_ns[row]) - int(trace.start_ns[0])) / 1e9, "s", digits=9),
+        Figure("lasts", int(trace.duration_ns[row]) / 1e3, "µs", digits=7),
+        Figure("power", None if group is not None else finite_or_none(float(attributed.power_w[row])), "W"),
+        Figure(
+            "launched in",
+            " / ".join(trace.paths[trace.range_path[place]]) if (place := trace.instance[row]) >= 0 else None,
+        ),
+    ]
+    kind = f"{family.kind} on stream {trace.stream[row]}"
+    return Description(family.name, kind, figures, remarks=["its family's mean power times its time"])
+
+
+def describe_span(profile: ProgramProfile, attributed: AttributedTrace, begin_ns: int, end_ns: int) -> Description:
+    """Describe a span of time, in ns after the first slice: what took joules in it."""
+    rows = span_parts(profile, attributed, begin_ns, end_ns)
+    ends = [interval for *_, interval in rows]
+    whole = None if None in ends else (sum(end[0] for end in ends if end), sum(end[1] for end in ends if end))
+    inside = (1e9 * attributed.sample_s >= begin_ns) & (1e9 * attributed.sample_s <= end_ns)
+    shown_w = float(attributed.sample_w[inside].mean()) if inside.any() else math.nan
+    total_j = sum(energy_j for _, _, energy_j, _ in rows)
+    figures = [
+        Figure("energy", total_j, "J", interval=whole, important=True),
+        Figure("lasts", (end_ns - begin_ns) / 1e9, "s", digits=6),
+        Figure("power that the sensor shows", finite_or_none(shown_w), "W", note=counted(int(inside.sum()), "sample")),
+    ]
+    listed = [
+        (
+            part.label,
+            time_s,
+            energy_j,
+            _ends(interval),
+            percent(energy_j / total_j if total_j else 0.0),
+        )
+        for part, time_s, energy_j, interval in rows[:_MOST]
+    ]
+    listing = Listing("what took them", ("what ran", "time s", "J", "95 %", "share"), listed)
+    remarks = ["mean powers of families times their time in the span; the ends of the intervals are added up"]
+    return Description(f"{begin_ns / 1e9:.6f} s to {end_ns / 1e9:.6f} s", "", figures, [listing], remarks)
+
+
+def group_of(profile: ProgramProfile, part: Part) -> GroupEnergy | None:
+    """Return the group of a family or of the gaps, whose joules alone are not known; None of any other part."""
+    number = getattr(part, "group", None)
+    return next((group for group in profile.groups if group.number == number), None)
+
+
+def _energy(energy_j: float, interval: Interval | None, group: GroupEnergy | None) -> Figure:
+    unknown = UNKNOWN if group is None else f"only the joules of group {group.number} are known"
+    value = finite_or_none(energy_j)
+    return Figure("energy", value, "J", interval=None if value is None else interval, unknown=unknown, important=True)
+
+
+def energy_listing(title: str, parts: Sequence[Part]) -> Listing:
+    """List parts with their energies, a row for each; of a family in a group its group stands in place of joules."""
+    rows = []
+    for part in parts:
+        label, *cells = _cells(part.label or "remainder: not explained", part)
+        group = getattr(part, "group", None)
+        rows.append((label, cells[2] if group is None else f"in group {group}", *cells[3:6], *cells[:2], cells[6]))
+    return Listing(title, ("what ran", "J", "95 %", "W", "share", "times", "s", "J each"), rows)
 
 
 def _cells(label: str, part: Part) -> Sequence[Cell]:

@@ -26,7 +26,10 @@ from ...base.errors import InputError
 from ...base.files import free_name, open_input, read_text, refuse_taken, write_text
 from ...base.paths import private_folder
 from ...base.records import as_json, from_json
-from .attributed import AttributedTrace
+from ...sensors.recorded.gpu import read_any
+from .aligned_power import align
+from .attributed import AttributedTrace, attribute_trace
+from .chrome_trace import read_chrome_trace
 from .families import Family
 from .program_profile import ProgramProfile
 from .program_trace import KINDS, ProgramTrace
@@ -36,7 +39,7 @@ DELETED: Final = ".deleted"
 _REMEDY: Final = "write one with `wattridge profile ... --out FOLDER`"
 _HEAD, _FORMAT = "head", 1
 _MOST_FILE, _MOST_COLUMN, _MOST_HEAD, _MOST_ENTRIES = 2**28, 2**28, 2**26, 64  # bytes, and entries of the zip file
-_FAR_NS: Final = 2**62
+_FAR_NS: Final = 2**56  # two years
 _SLICES: Final = {"kind": "u1", "stream": "i4", "start_ns": "i8", "duration_ns": "i8", "instance": "i4"}
 _RANGES: Final = {"range_path": "i4", "range_parent": "i4", "range_start_ns": "i8", "range_duration_ns": "i8"}
 _ATTRIBUTED: Final = {"family": "i4", "power_w": "f4"}
@@ -119,6 +122,13 @@ def read_profile(path: Path) -> tuple[ProgramProfile, AttributedTrace | None]:
         return _checked(from_json(ProgramProfile, json.loads(text))), None
     except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError):
         raise InputError("this is no profile", str(path), _REMEDY) from None
+
+
+def profile_files(trace: Path, power: Path) -> tuple[Path, ProgramProfile, AttributedTrace]:
+    """Profile a trace with the power of the same time; returns where it is kept, too. Raises WattridgeError."""
+    log, read = read_any(power, None), read_chrome_trace(trace, None)
+    found = attribute_trace(read, align(read, log.boards, str(power), 0.0), log.notes)
+    return keep_profile(*found), *found
 
 
 def is_kept(path: Path) -> bool:
@@ -205,15 +215,9 @@ def _opened(archive: zipfile.ZipFile) -> tuple[ProgramProfile, AttributedTrace]:
     profile, of_trace = _checked(from_json(ProgramProfile, head["profile"])), head["trace"]
     columns = {name: _column(archive, name, kind) for name, kind in _COLUMNS.items()}
     for name in _STEPS:
-        steps = columns[name]
-        if name == "start_ns" and (steps[1:] < 0).any():
-            raise ValueError("the slices are not in order")
-        if np.abs(steps.astype(np.float64)).sum() > _FAR_NS:
-            raise ValueError("a time is out of bounds")
-        columns[name] = np.cumsum(steps)
+        columns[name] = np.cumsum(columns[name])  # may wrap: then the times are not in order, or too far away
     families = tuple(Family(str(name), str(kind), str(full), None) for name, kind, full in head["families"])
     paths = tuple(tuple(map(str, path)) for path in of_trace["paths"])
-    _check_places(columns, len(families), len(paths))
     for names in (_SLICES | _ATTRIBUTED, _RANGES, _SAMPLES):
         if len({len(columns[name]) for name in names}) != 1:
             raise ValueError("columns are not of one length")
@@ -223,6 +227,7 @@ def _opened(archive: zipfile.ZipFile) -> tuple[ProgramProfile, AttributedTrace]:
         or {each.name for each in profile.families} != {each.name for each in families}
     ):
         raise ValueError("the timeline does not fit the profile")
+    _check_places(columns, len(families), len(paths))
     of_trace_columns: dict[str, Any] = {name: columns[name] for name in (*_SLICES, *_RANGES)}
     trace = ProgramTrace(
         str(of_trace["title"]), int(of_trace["device"]),
@@ -246,6 +251,10 @@ def _check_places(columns: dict[str, npt.NDArray[Any]], families: int, paths: in
         values = columns[name]
         if len(values) and not low <= values.min() <= values.max() < high:
             raise ValueError(f"{name} is out of bounds")
+    origin, times = columns["start_ns"][0], np.concatenate((columns["start_ns"], columns["range_start_ns"]))
+    apart = np.abs(times.astype(np.float64) - float(origin))
+    if (np.diff(columns["start_ns"]) < 0).any() or apart.max() > _FAR_NS or abs(float(origin)) > 2.0**62:
+        raise ValueError("the times are not in order, or out of bounds")
     if not (np.isfinite(columns["sample_s"]).all() and (np.diff(columns["sample_s"]) > 0).all()):
         raise ValueError("the samples are not in order")
 

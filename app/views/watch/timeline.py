@@ -66,10 +66,10 @@ class TimelineLanes(LaneView):
     place_moved = Signal(object)  # int: the instant that is looked at
     mark_asked = Signal()  # M: at the place
 
-    def __init__(self, board: Stored) -> None:
+    def __init__(self, board: Stored, *, low: bool = False, shortest_s: float = SHORTEST_S) -> None:
         like = RecordedBoard(board.facts.channels, board.facts.info)
         self._end_ns = board.end_ns
-        super().__init__(like, board.trace)  # type: ignore[arg-type]  # what it asks of a board
+        super().__init__(like, board.trace, low=low)  # type: ignore[arg-type]  # what it asks of a board
         self.setAccessibleName("Recording over time")
         self.absolute = False
         self.marks: Sequence[Mark] = board.marks
@@ -77,7 +77,7 @@ class TimelineLanes(LaneView):
         self.active = SPANS[0]
         self.place_ns = 0
         self._began_s = board.facts.began_s
-        self.window_of_time = TimeWindow(longest_s=self._end_ns / 1e9 + SHORTEST_S)
+        self.window_of_time = TimeWindow(longest_s=self._end_ns / 1e9 + shortest_s, shortest_s=shortest_s)
         self.add_overlay(self._paint_over)
         self.span_changed.connect(self._span_changed)
         self.show_whole()
@@ -406,7 +406,7 @@ class Overview(QWidget):
             self.setCursor(Qt.CursorShape.OpenHandCursor if part == "move" else Qt.CursorShape.SizeHorCursor)
             return
         part, origin, (start, end) = self._drag
-        by, least = self._instant_at(place.x()) - origin, round(SHORTEST_S * 1e9)
+        by, least = self._instant_at(place.x()) - origin, round(self._lanes.window_of_time.shortest_s * 1e9)
         if part == "move":
             self.moved.emit(_moved((start, end), by, self._lanes.end_ns))
         elif part == "start":

@@ -114,8 +114,8 @@ def test_a_damaged_file_gives_one_line_or_a_profile(kept: Path, tmp_path_factory
     content = bytearray(kept.read_bytes())
     if data.draw(st.booleans()):
         del content[data.draw(st.integers(0, len(content) - 1)) :]
-    for _ in range(data.draw(st.integers(0, 8))):
-        content[data.draw(st.integers(0, max(0, len(content) - 1)))] = data.draw(st.integers(0, 255)) if content else 0
+    for _ in range(data.draw(st.integers(0, 8)) if content else 0):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
     path = tmp_path_factory.mktemp("damaged") / "d.wprofile"
     path.write_bytes(bytes(content))
     read_or_refused(path)

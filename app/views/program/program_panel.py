@@ -1,0 +1,387 @@
+"""The workspace Program: a profile's timeline and icicle chart, its tables, what to do next, another one beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QComboBox, QSplitter, QTabWidget, QTextBrowser, QWidget
+
+from ...base.formatting import number
+from ...base.paths import example_profile
+from ...engine.profile.attributed import AttributedTrace
+from ...engine.profile.compare_profiles import compare_profiles
+from ...engine.profile.describe_profile import (
+    describe_comparison,
+    describe_part,
+    describe_profile,
+    describe_slice,
+    describe_span,
+    energy_listing,
+)
+from ...engine.profile.kept_profile import is_kept, kept_profiles, profile_files, read_profile
+from ...engine.profile.program_profile import FamilyEnergy, Part, ProgramProfile, RangeEnergy
+from ...engine.profile.stacks import joules_of_stacks
+from ...engine.results.description import Description
+from ..plots.descriptions import rich_text
+from ..shared import theme
+from ..shared.context import Context
+from ..shared.label import ElidedLabel, PlainLabel
+from ..shared.panel import Panel
+from ..shared.tasks import LatestTask
+from ..shared.widgets import button, hbox, local_time, open_file, save_file, vbox
+from ..watch.timeline import Overview
+from .family_colours import FamilyColours
+from .icicle import Icicle, Node, Stack, tree_of
+from .listing_view import ListingView
+from .next_steps_view import CommandRow, NextSteps
+from .slice_lanes import SliceLane, lanes_of
+from .timeline import Chosen, ProgramRecording, ProgramTimeline
+
+_ALONE, _ANOTHER = "nothing", "another file …"
+_KINDS = "Profiles (*.wprofile *.json);;All files (*)"
+_POWERS = "Recordings and logs of power (*.wrec *.csv *.csv.gz *.json *.json.gz *.txt *.log);;All files (*)"
+_HOW = (
+    ("Record a program on this computer: it is watched while it runs", "wattridge profile -- python train.py"),
+    (
+        "Or use a trace of PyTorch's profiler and the power of the same time, recorded beside it by: "
+        "wattridge monitor --record power.csv.gz",
+        "wattridge profile --trace trace.json.gz --power power.csv.gz",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A profile with what its views are made of."""
+
+    path: Path
+    profile: ProgramProfile
+    attributed: AttributedTrace | None
+    board: ProgramRecording | None = None
+    lanes: tuple[SliceLane, ...] = ()
+    tree: Node | None = None
+
+    @classmethod
+    def of(cls, path: Path, profile: ProgramProfile, attributed: AttributedTrace | None) -> Opened:
+        """Takes some tenths of a second with a million slices."""
+        if attributed is None:
+            return cls(path, profile, None)
+        parts = [((each.label,), each.energy_j) for each in (profile.gaps,) if each.energy_j > 0]
+        if profile.remainder.energy_j > 0:
+            parts.append((("remainder",), profile.remainder.energy_j))
+        tree = tree_of([*joules_of_stacks(attributed), *parts])
+        return cls(path, profile, attributed, ProgramRecording.of(attributed), lanes_of(attributed), tree)
+
+
+class ProgramPanel(Panel):
+    """Files are read, and joules summed up, off Qt's thread."""
+
+    open_asked = Signal()  # a file is to be chosen
+    action_asked = Signal(str)  # the name of an action of the window
+    file_opened = Signal(object)  # its Path
+    report_asked = Signal(object, object)  # a profile, into a Path
+
+    def __init__(self, context: Context, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
+        self.opened: Opened | None = None
+        self.timeline: ProgramTimeline | None = None
+        self.icicle: Icicle | None = None
+        self._trace = Path()  # that waits for its power
+        self._selecting = False
+        self._read = LatestTask(self, self._show, self._failed)
+        self._other = LatestTask(self, self._compared, self._failed)
+        self._list = LatestTask(self, self._listed, self._failed)
+        self._sum = LatestTask(self, self._say, self._failed)
+        self.message = PlainLabel(wrap=True)
+        self.open_file = button(
+            "&Open …", "A profile (.wprofile), or a trace of PyTorch's profiler", self.open_asked.emit
+        )
+        self.example = button("&Example", "A training that was recorded on a real board", self._open_example)
+        self.tune = button("&Tune its parameters …", "Try values of a program's options", self._ask_tune)
+        self.power = button("Choose its &power …", "A recording or a log of the same time", self._ask_power)
+        self.named, self.others = ElidedLabel(), QComboBox()
+        self.others.setAccessibleName("Compare with")
+        self.others.setMaximumWidth(260)
+        self.zoom = button("&Zoom to it", "Show the marked span, or the chosen slice, at full width")
+        self.whole = button("&All", "Show the whole timeline")
+        self.report = button("Re&port …", "Write one HTML file of the profile", self._ask_report)
+        self.words = QTextBrowser()
+        self.words.setAccessibleName("What is chosen")
+        self.table, self.compared = ListingView("Where the joules go"), ListingView("Comparison")
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        self._lay_out()
+        self.others.activated.connect(self._other_chosen)
+        self.table.chosen.connect(self._row_chosen)
+
+    def _lay_out(self) -> None:
+        self._over, self._right = QSplitter(Qt.Orientation.Vertical), QSplitter(Qt.Orientation.Vertical)
+        self._halves = QSplitter()
+        self._right.addWidget(self.tabs)
+        self._right.addWidget(self.words)
+        self._halves.addWidget(self._over)
+        self._halves.addWidget(self._right)
+        self._right.setSizes([300, 220])
+        self._halves.setSizes([640, 400])
+        for split in (self._halves, self._over, self._right):
+            split.setChildrenCollapsible(False)
+        self.tabs.addTab(self.table, "Joules")
+        self._rows = [CommandRow(*each) for each in _HOW]
+        self._empty = QWidget()
+        heading = PlainLabel("Where do the joules of your program go?")
+        heading.setFont(theme.number_font(5.0))
+        vbox(heading, *self._rows, of=self._empty, margins=24, spacing=16)
+        self._with = PlainLabel("Compare &with")
+        self._with.setBuddy(self.others)
+        shown = (self._with, self.others, self.zoom, self.whole, self.report)
+        above = hbox(self.open_file, self.example, self.tune, (self.named, 1), *shown)
+        vbox(above, hbox((self.message, 1), self.power), self._empty, (self._halves, 1), of=self, margins=6).addStretch(
+            0
+        )
+        self._only_with: tuple[QWidget, ...] = (*shown, self._halves)
+        for widget in self._only_with:
+            widget.hide()
+        self.power.hide()
+        self.message.hide()
+        self.example.setEnabled(example_profile() is not None)
+
+    @property
+    def busy(self) -> bool:
+        """Something is being read or summed up."""
+        return any(task.busy for task in (self._read, self._other, self._list, self._sum))
+
+    # --- files --------------------------------------------------------------------------------------------------------
+
+    def open(self, path: Path) -> None:
+        """Show a profile; of a trace its power is asked for first."""
+        profile = is_kept(path)
+        self.power.setVisible(not profile)
+        if profile:
+            self._message(f"Reading {path.name} …")
+            self._read.run(lambda _stop: Opened.of(path, *read_profile(path)))
+        else:
+            self._trace = path
+            self._message(f"{path.name} is a trace of a program. Choose the power of the same time: a recording of "
+                          "`wattridge monitor --record`, or a log, as of nvidia-smi.")  # fmt: skip
+            self.power.setFocus()
+
+    def open_power(self, power: Path) -> None:
+        """Attribute the joules of this power to the trace that waits; the profile is kept."""
+        trace = self._trace
+        self._message(f"Attributing the energy of {power.name} to what ran in {trace.name} …")
+        self._read.run(lambda _stop: Opened.of(*profile_files(trace, power)))
+
+    @Slot()
+    def _open_example(self) -> None:
+        if (path := example_profile()) is not None:
+            self.open(path)
+
+    @Slot()
+    def _ask_tune(self) -> None:
+        self.action_asked.emit("new_program")
+
+    @Slot()
+    def _ask_power(self) -> None:
+        open_file(self, "Open the power of the same time", _POWERS, self.open_power)
+
+    @Slot()
+    def _ask_report(self) -> None:
+        if self.opened is not None:
+            profile = self.opened.profile
+            name = f"{profile.title}-profile.html"
+            save_file(self, "Report", name, "HTML (*.html)", lambda path: self.report_asked.emit(profile, path))
+
+    @Slot(str, str)
+    def _failed(self, what: str, remedy: str) -> None:
+        self._message(f"{what} ({remedy})" if remedy else what)
+
+    def _message(self, words: str) -> None:
+        self.message.setText(words)
+        self.message.setVisible(bool(words))
+
+    @Slot(object)
+    def _show(self, opened: Opened) -> None:
+        self.opened, profile = opened, opened.profile
+        self._message("" if opened.attributed is not None else "This profile was kept without its timeline.")
+        self.power.hide()
+        self._empty.hide()
+        for widget in self._only_with:
+            widget.show()
+        origin = f"{profile.title} · {profile.gpu} · {profile.source} · {number(profile.energy_j)} J"
+        self.named.setText(origin, str(opened.path))
+        families = ("families, groups and gaps", (*profile.families, *profile.groups, profile.gaps, profile.remainder))
+        self._parts: list[tuple[Part, ...]] = [families[1], profile.ranges]
+        self.table.show_listings([energy_listing(*families), energy_listing("ranges", profile.ranges)])
+        while self.tabs.count() > 1:
+            self.tabs.removeTab(1)
+        self._steps = NextSteps(profile)  # the one before goes with its last name
+        self.tabs.addTab(self._steps, "What next")
+        self._show_timeline(opened)
+        self._nothing_chosen()
+        self._refresh()
+        self.file_opened.emit(opened.path)
+
+    def _show_timeline(self, opened: Opened) -> None:
+        for gone in [self._over.widget(place) for place in range(self._over.count())]:
+            gone.setParent(None)
+            gone.deleteLater()
+        attributed, self.timeline, self.icicle = opened.attributed, None, None
+        self._over.setVisible(attributed is not None)
+        if attributed is None or opened.board is None or opened.tree is None:
+            return
+        self._place = {each.name: at for at, each in enumerate(attributed.families)}
+        colours = FamilyColours([self._place[each.name] for each in opened.profile.families])
+        self.timeline = ProgramTimeline(attributed, opened.board, opened.lanes, colours)
+        grouped = {each.name: each.group for each in opened.profile.families if each.group is not None}
+        self.icicle = Icicle(opened.tree, self._place, grouped, colours)
+        overview, held = Overview(self.timeline), QWidget()
+        overview.moved.connect(self._window_moved)
+        vbox((self.timeline, 1), overview, of=held, margins=0, spacing=2)
+        for widget, stretch in ((held, 3), (self.icicle, 1)):
+            self._over.addWidget(widget)
+            self._over.setStretchFactor(self._over.count() - 1, stretch)
+        self.zoom.clicked.connect(self.timeline.show_span)
+        self.whole.clicked.connect(self.timeline.show_whole)
+        self.timeline.slice_chosen.connect(self._slice_chosen)
+        self.timeline.span_changed.connect(self._span_changed)
+        self.icicle.chosen.connect(self._stack_chosen)
+
+    @Slot(object)
+    def _window_moved(self, window: tuple[int, int]) -> None:
+        if self.timeline is not None:
+            self.timeline.show_window(*window)
+
+    # --- what is chosen -----------------------------------------------------------------------------------------------
+
+    @Slot(object)
+    def _say(self, described: Description) -> None:
+        self.words.setHtml(rich_text([described]))
+
+    def _nothing_chosen(self) -> None:
+        if self.opened is not None:
+            self._say(replace(describe_profile(self.opened.profile), listings=()))
+
+    def _choose(self, described: Description, part: Part | None, remark: str = "") -> None:
+        """Say what is chosen, and show it in every view."""
+        if self._selecting or self.opened is None:
+            return
+        self._selecting = True
+        self._sum.cancel()
+        self._say(replace(described, remarks=[*([remark] if remark else []), *described.remarks]))
+        which, place = next(
+            ((which, parts.index(part)) for which, parts in enumerate(self._parts) if part in parts), (0, -1)
+        )
+        if place >= 0:
+            self.table.select(which, place)
+        if self.timeline is not None and self.icicle is not None and self.opened.attributed is not None:
+            family = part.name if isinstance(part, FamilyEnergy) else ""
+            path = part.path if isinstance(part, RangeEnergy) else None
+            paths = self.opened.attributed.trace.paths
+            if path is not None and path in paths:
+                self.timeline.light(paths.index(path), ranges=True)
+            else:
+                self.timeline.light(self._place.get(family))
+            self.icicle.light(family)
+        self._selecting = False
+
+    def _part_chosen(self, part: Part, remark: str = "") -> None:
+        if self.opened is not None:
+            self._choose(describe_part(self.opened.profile, part), part, remark)
+
+    @Slot(int, int)
+    def _row_chosen(self, which: int, place: int) -> None:
+        self._part_chosen(self._parts[which][place])
+
+    @Slot(object)
+    def _slice_chosen(self, chosen: Chosen | None) -> None:
+        opened = self.opened
+        if opened is None or opened.attributed is None:
+            return
+        if chosen is None:
+            self._choose(replace(describe_profile(opened.profile), listings=()), None)
+            return
+        lane, at = chosen
+        if lane.ranges:
+            name = opened.attributed.trace.paths[lane.key[at]]
+            part = next((each for each in opened.profile.ranges if each.path == name), None)
+            if part is not None:
+                self._part_chosen(part, f"this one takes {number((lane.end[at] - lane.begin[at]) / 1e9)} s on the host")
+            return
+        family = opened.attributed.families[lane.key[at]].name
+        described = describe_slice(opened.profile, opened.attributed, int(lane.rows[at]))
+        self._choose(described, next(each for each in opened.profile.families if each.name == family))
+
+    @Slot(object)
+    def _stack_chosen(self, stack: Stack) -> None:
+        if self.opened is None or self.icicle is None:
+            return
+        profile, node = self.opened.profile, self.icicle.node
+        name = stack[-1] if stack else ""
+        found: list[Part] = [each for each in profile.ranges if each.path == stack]
+        found += [each for each in (*profile.families, profile.gaps) if not node.inner and each.label == name]
+        if name == "remainder" and not found:
+            found = [profile.remainder]
+        if found:
+            group = getattr(found[0], "group", None)
+            within = (
+                f"{number(node.joules)} J of it in {' / '.join(stack[:-1])}" if stack[:-1] and group is None else ""
+            )
+            self._part_chosen(found[0], within)
+        else:
+            self._choose(replace(describe_profile(profile), listings=()), None)
+
+    @Slot(object)
+    def _span_changed(self, span: tuple[int, int] | None) -> None:
+        opened = self.opened
+        if opened is None or opened.attributed is None:
+            return
+        profile, attributed = opened.profile, opened.attributed
+        if span is None:
+            self._nothing_chosen()
+        else:
+            self._sum.run(lambda _stop: describe_span(profile, attributed, *span))
+
+    # --- another profile ----------------------------------------------------------------------------------------------
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._refresh()
+
+    def _refresh(self) -> None:
+        self._list.run(
+            lambda _stop: [(each, f"{each.title}, {local_time(each.created_s)}") for each in kept_profiles()]
+        )
+
+    @Slot(object)
+    def _listed(self, kept: list[tuple[object, str]]) -> None:
+        with QSignalBlocker(self.others):
+            chosen = self.others.currentText()
+            self.others.clear()
+            self.others.addItem(_ALONE)
+            for each, words in kept:
+                self.others.addItem(words, each)
+            self.others.addItem(_ANOTHER)
+            self.others.setCurrentIndex(max(0, self.others.findText(chosen)))
+
+    @Slot(int)
+    def _other_chosen(self, place: int) -> None:
+        kept = self.others.itemData(place)
+        if kept is not None:
+            self.compare_with(kept.path)
+        elif self.others.itemText(place) == _ANOTHER:
+            open_file(self, "Compare with another profile", _KINDS, self.compare_with)
+
+    def compare_with(self, path: Path) -> None:
+        """Show another profile beside this one; the other one is the one before."""
+        if self.opened is not None:
+            after = self.opened.profile
+            self._other.run(lambda _stop: describe_comparison(compare_profiles(read_profile(path)[0], after)))
+
+    @Slot(object)
+    def _compared(self, described: Description) -> None:
+        self.compared.show_listings(described.listings)
+        self.tabs.setCurrentIndex(self.tabs.addTab(self.compared, "Compared"))
+        self._say(replace(described, listings=()))
