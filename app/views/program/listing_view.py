@@ -68,6 +68,7 @@ class ListingView(QWidget):
         self.search.setAccessibleName(f"Search {name}")
         self.search.setClearButtonEnabled(True)
         self.which.setAccessibleName(f"Table of {name}")
+        self.which.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self._models: list[ListingModel] = []
         set_up_table(self.table, name)
         vbox(hbox((self.search, 1), self.which, margins=0), (self.table, 1), of=self, margins=0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -212,9 +214,11 @@ class ProgramPanel(Panel):
             widget.show()
         origin = f"{profile.title} · {profile.gpu} · {profile.source} · {number(profile.energy_j)} J"
         self.named.setText(origin, str(opened.path))
-        families = ("families, groups and gaps", (*profile.families, *profile.groups, profile.gaps, profile.remainder))
-        self._parts: list[tuple[Part, ...]] = [families[1], profile.ranges]
-        self.table.show_listings([energy_listing(*families), energy_listing("ranges", profile.ranges)])
+        parts = (*profile.families, *profile.groups, profile.gaps, profile.remainder)
+        ranked = sorted(parts, key=lambda part: -part.energy_j if math.isfinite(part.energy_j) else math.inf)
+        self._parts: list[Sequence[Part]] = [ranked, profile.ranges]
+        listings = energy_listing("what ran", ranked), energy_listing("ranges", profile.ranges)
+        self.table.show_listings([each for each in listings if each.rows])
         while self.tabs.count() > 1:
             self.tabs.removeTab(1)
         self._steps = NextSteps(profile)  # the one before goes with its last name
@@ -225,9 +229,10 @@ class ProgramPanel(Panel):
         self.file_opened.emit(opened.path)
 
     def _show_timeline(self, opened: Opened) -> None:
-        for gone in [self._over.widget(place) for place in range(self._over.count())]:
-            gone.setParent(None)
-            gone.deleteLater()
+        for place in reversed(range(self._over.count())):
+            if (gone := self._over.widget(place)) is not None:
+                gone.setParent(None)
+                gone.deleteLater()
         attributed, self.timeline, self.icicle = opened.attributed, None, None
         self._over.setVisible(attributed is not None)
         if attributed is None or opened.board is None or opened.tree is None:

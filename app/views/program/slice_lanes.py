@@ -80,7 +80,7 @@ def lanes_of(attributed: AttributedTrace) -> tuple[SliceLane, ...]:
         rows = by_begin[depth[by_begin] == level]
         if len(rows):
             times = trace.range_start_ns[rows] - origin, trace.range_duration_ns[rows]
-            title = "Ranges" if level == 0 else f"within, {level}"
+            title = f"Ranges, level {level + 1}" if level else "Ranges"
             lanes.append(SliceLane(title, rows, *times, trace.range_path[rows], ranges=True))
     streams, which = np.unique(trace.stream, return_inverse=True)
     ranked = np.argsort(-np.bincount(which, trace.duration_ns))

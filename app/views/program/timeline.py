@@ -155,7 +155,10 @@ class ProgramTimeline(TimelineLanes):
     def _layout(self, area: QRect | None = None) -> Layout:
         """The lanes of slices above the others; they have no curve."""
         own, line = self._lanes, (Line("", ""),)
-        slices = tuple(ShownLane(replace(LANES[0], title=lane.title, weight=1.0), line) for lane in self._slices)
+        slices = tuple(
+            ShownLane(replace(LANES[0], title=lane.title, weight=0.4 if lane.ranges else 1.0), line)
+            for lane in self._slices
+        )
         self._lanes = (*slices, *own)
         try:
             laid = super()._layout(area)
