@@ -458,8 +458,8 @@ class SessionsPanel(Panel):
         self._allow(self.delete, runs if chosen else _SOME)
         self._allow(self.compare, other or empty if len(chosen) >= 2 else _SEVERAL)
         self._allow(self.report, other or empty if chosen else _SOME)
-        self.favourite.setChecked(one is not None and one.label.favourite)
         session = one if isinstance(one, SessionRecord) else None
+        self.favourite.setChecked(session is not None and session.label.favourite)
         self.label.show_record(session)
         self.front.show_record(session)
 

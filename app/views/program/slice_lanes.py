@@ -30,7 +30,7 @@ class SliceLane:
         self.begin, self.end, self.key = begin, begin + lasts, key
         keys, place = np.unique(key, return_inverse=True)
         ranked = np.argsort(-np.bincount(place, lasts))
-        self._keys = np.append(keys[ranked[:_MOST_KEYS]], [OTHERS] * (len(keys) > _MOST_KEYS))
+        self._keys = np.append(keys[ranked[:_MOST_KEYS]], np.full(int(len(keys) > _MOST_KEYS), OTHERS))
         rank = np.empty(len(keys), np.int64)
         rank[ranked] = np.minimum(np.arange(len(keys)), _MOST_KEYS)
         order = np.lexsort((begin, rank[place]))
