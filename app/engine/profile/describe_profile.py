@@ -77,10 +77,7 @@ def describe_comparison(comparison: ProfileComparison) -> Description:
 
 def describe_part(profile: ProgramProfile, part: Part) -> Description:
     """Describe a family, group, range or the gaps: energies in J, times in s; of a family in a group, the group's."""
-    group = group_of(profile, part)
-    figures = [_energy(part.energy_j, part.energy_j_interval, group)]
-    if group is not None:
-        figures.append(Figure(f"energy of group {group.number}", group.energy_j, "J", interval=group.energy_j_interval))
+    figures = _energies(profile, part, part.energy_j, part.energy_j_interval)
     figures += [
         Figure("share of all", None if math.isnan(part.share) else percent(part.share)),
         Figure("time on the board", finite_or_none(part.time_s), "s"),
@@ -90,10 +87,8 @@ def describe_part(profile: ProgramProfile, part: Part) -> Description:
     ]
     if isinstance(part, RangeEnergy):
         figures += [Figure("on the host", part.host_s, "s"), Figure("board waits", part.waits_s, "s")]
-    named = part if isinstance(part, GroupEnergy) else group
-    remarks = (
-        [] if named is None else [f"group {named.number}, which the data do not separate: {', '.join(named.families)}"]
-    )
+    named = part if isinstance(part, GroupEnergy) else group_of(profile, part)
+    remarks = [] if named is None else [f"the data do not separate: {', '.join(named.families)}"]
     return Description(part.label or "remainder: not explained", getattr(part, "kind", ""), figures, remarks=remarks)
 
 
@@ -101,21 +96,18 @@ def describe_slice(profile: ProgramProfile, attributed: AttributedTrace, row: in
     """Describe one launch, copy or set: what its family draws in its time."""
     trace, family = attributed.trace, attributed.families[attributed.family[row]]
     part = next(each for each in profile.families if each.name == family.name)
-    group, energy_j = group_of(profile, part), float(attributed.energy_j[row])
-    figures = [_energy(energy_j if group is None else math.nan, scaled(part, energy_j), group)]
-    if group is not None:
-        figures.append(Figure(f"energy of group {group.number}", group.energy_j, "J", interval=group.energy_j_interval))
+    energy_j, instance = float(attributed.energy_j[row]), int(trace.instance[row])
+    figures, remarks = _energies(profile, part, energy_j, scaled(part, energy_j)), []
+    if len(figures) == 1:
+        figures.append(Figure("power", finite_or_none(float(attributed.power_w[row])), "W"))
+        remarks.append("its family's mean power times its time")
+    path = trace.paths[trace.range_path[instance]] if instance >= 0 else ("outside of every range",)
     figures += [
         Figure("begins at", (int(trace.start_ns[row]) - int(trace.start_ns[0])) / 1e9, "s", digits=9),
         Figure("lasts", int(trace.duration_ns[row]) / 1e3, "µs", digits=7),
-        Figure("power", None if group is not None else finite_or_none(float(attributed.power_w[row])), "W"),
-        Figure(
-            "launched in",
-            " / ".join(trace.paths[trace.range_path[place]]) if (place := trace.instance[row]) >= 0 else None,
-        ),
+        Figure("launched in", " / ".join(path)),
     ]
-    kind = f"{family.kind} on stream {trace.stream[row]}"
-    return Description(family.name, kind, figures, remarks=["its family's mean power times its time"])
+    return Description(family.name, f"{family.kind} on stream {trace.stream[row]}", figures, remarks=remarks)
 
 
 def describe_span(profile: ProgramProfile, attributed: AttributedTrace, begin_ns: int, end_ns: int) -> Description:
@@ -152,10 +144,14 @@ def group_of(profile: ProgramProfile, part: Part) -> GroupEnergy | None:
     return next((group for group in profile.groups if group.number == number), None)
 
 
-def _energy(energy_j: float, interval: Interval | None, group: GroupEnergy | None) -> Figure:
-    unknown = UNKNOWN if group is None else f"only the joules of group {group.number} are known"
-    value = finite_or_none(energy_j)
-    return Figure("energy", value, "J", interval=None if value is None else interval, unknown=unknown, important=True)
+def _energies(profile: ProgramProfile, part: Part, energy_j: float, interval: Interval | None) -> list[Figure]:
+    """The energy of a part, or that only its group's is known, and that."""
+    group = group_of(profile, part)
+    if group is None:
+        return [Figure("energy", finite_or_none(energy_j), "J", interval=interval, important=True)]
+    only = f"only the joules of group {group.number} are known"
+    of_group = Figure(f"energy of group {group.number}", group.energy_j, "J", interval=group.energy_j_interval)
+    return [Figure("energy", None, unknown=only, important=True), of_group]
 
 
 def energy_listing(title: str, parts: Sequence[Part]) -> Listing:

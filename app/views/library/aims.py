@@ -38,7 +38,9 @@ class Aim:
 AIMS: Final = (
     Aim("A &kernel", "Try 250 variants of a matrix product", "gemm.toml", "Your kernel …", "new_specification"),
     Aim("A&n operator", "Try 250 kernels for one matrix product", "mm.toml", "Your operator …", "new_operator"),
-    Aim("A &program", "See where the joules of a recorded training go", "", "Your program …", "workspace_program"),
+    Aim(
+        "A &program", "See where the joules of a training on a real GPU went", "", "Your program …", "workspace_program"
+    ),
     Aim(
         "A served &model",
         "Try a language model with 1 to 8 clients at four clocks",

@@ -96,7 +96,7 @@ class Icicle(QWidget):
         painter.fillRect(self.rect(), QColor(colours.base))
         self._boxes = []
         rows = self._depth(self._top) + 1
-        height = min(2.0 * metrics.height(), (self.height() - 4) / max(1, rows))
+        height = min(3.0 * metrics.height(), (self.height() - 4) / max(1, rows))
         level = [self._top]
         for row in range(rows):
             for node in level:

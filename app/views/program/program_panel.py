@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
@@ -103,18 +104,18 @@ class ProgramPanel(Panel):
         )
         self.example = button("&Example", "A training that was recorded on a real board", self._open_example)
         self.tune = button("&Tune its parameters …", "Try values of a program's options", self._ask_tune)
-        self.power = button("Choose its &power …", "A recording or a log of the same time", self._ask_power)
         self.named, self.others = ElidedLabel(), QComboBox()
         self.others.setAccessibleName("Compare with")
         self.others.setMaximumWidth(260)
         self.zoom = button("&Zoom to it", "Show the marked span, or the chosen slice, at full width")
         self.whole = button("&All", "Show the whole timeline")
         self.report = button("Re&port …", "Write one HTML file of the profile", self._ask_report)
-        self.words = QTextBrowser()
-        self.words.setAccessibleName("What is chosen")
+        self.power = button("Choose its &power …", "A recording or a log of the same time", self._ask_power)
         self.table, self.compared = ListingView("Where the joules go"), ListingView("Comparison")
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
+        self.words = QTextBrowser()
+        self.words.setAccessibleName("What is chosen")
         self._lay_out()
         self.others.activated.connect(self._other_chosen)
         self.table.chosen.connect(self._row_chosen)
@@ -126,7 +127,7 @@ class ProgramPanel(Panel):
         self._right.addWidget(self.words)
         self._halves.addWidget(self._over)
         self._halves.addWidget(self._right)
-        self._right.setSizes([300, 220])
+        self._right.setSizes([320, 220])
         self._halves.setSizes([640, 400])
         for split in (self._halves, self._over, self._right):
             split.setChildrenCollapsible(False)
@@ -253,6 +254,8 @@ class ProgramPanel(Panel):
         self.timeline.slice_chosen.connect(self._slice_chosen)
         self.timeline.span_changed.connect(self._span_changed)
         self.icicle.chosen.connect(self._stack_chosen)
+        for one, other in pairwise((self.report, self.timeline, overview, self.icicle)):
+            self.setTabOrder(one, other)
 
     @Slot(object)
     def _window_moved(self, window: tuple[int, int]) -> None:
