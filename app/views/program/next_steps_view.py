@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Slot
+from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QLineEdit, QScrollArea, QWidget
 
@@ -39,6 +39,7 @@ class NextSteps(QScrollArea):
         super().__init__()
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.rows = [
             CommandRow(f"{step.about}, {percent(step.share)} of the energy: {step.step}. {step.why}.", step.command)
             for step in profile.next_steps

@@ -34,6 +34,7 @@ from ..shared.context import Context
 from ..shared.label import ElidedLabel, PlainLabel
 from ..shared.panel import Panel
 from ..shared.tasks import LatestTask
+from ..shared.turns import OwnTurn
 from ..shared.widgets import button, hbox, local_time, open_file, save_file, vbox
 from ..watch.timeline import Overview
 from .family_colours import FamilyColours
@@ -94,6 +95,8 @@ class ProgramPanel(Panel):
         self.icicle: Icicle | None = None
         self._trace = Path()  # that waits for its power
         self._selecting = False
+        self._shown_next: Opened | None = None
+        self._next = OwnTurn(self, self._show_next)
         self._read = LatestTask(self, self._show, self._failed)
         self._other = LatestTask(self, self._compared, self._failed)
         self._list = LatestTask(self, self._listed, self._failed)
@@ -123,6 +126,7 @@ class ProgramPanel(Panel):
     def _lay_out(self) -> None:
         self._over, self._right = QSplitter(Qt.Orientation.Vertical), QSplitter(Qt.Orientation.Vertical)
         self._halves = QSplitter()
+        self.tabs.addTab(self.table, "Joules")
         self._right.addWidget(self.tabs)
         self._right.addWidget(self.words)
         self._halves.addWidget(self._over)
@@ -131,7 +135,6 @@ class ProgramPanel(Panel):
         self._halves.setSizes([640, 400])
         for split in (self._halves, self._over, self._right):
             split.setChildrenCollapsible(False)
-        self.tabs.addTab(self.table, "Joules")
         self._rows = [CommandRow(*each) for each in _HOW]
         self._empty = QWidget()
         heading = PlainLabel("Where do the joules of your program go?")
@@ -154,7 +157,8 @@ class ProgramPanel(Panel):
     @property
     def busy(self) -> bool:
         """Something is being read or summed up."""
-        return any(task.busy for task in (self._read, self._other, self._list, self._sum))
+        tasks = self._read, self._other, self._list, self._sum
+        return self._shown_next is not None or any(task.busy for task in tasks)
 
     # --- files --------------------------------------------------------------------------------------------------------
 
@@ -207,12 +211,9 @@ class ProgramPanel(Panel):
 
     @Slot(object)
     def _show(self, opened: Opened) -> None:
-        self.opened, profile = opened, opened.profile
+        """The tables; timeline and chart follow in a turn of their own."""
+        self.opened, self._shown_next, profile = None, opened, opened.profile
         self._message("" if opened.attributed is not None else "This profile was kept without its timeline.")
-        self.power.hide()
-        self._empty.hide()
-        for widget in self._only_with:
-            widget.show()
         origin = f"{profile.title} · {profile.gpu} · {profile.source} · {number(profile.energy_j)} J"
         self.named.setText(origin, str(opened.path))
         parts = (*profile.families, *profile.groups, profile.gaps, profile.remainder)
@@ -224,7 +225,21 @@ class ProgramPanel(Panel):
             self.tabs.removeTab(1)
         self._steps = NextSteps(profile)  # the one before goes with its last name
         self.tabs.addTab(self._steps, "What next")
+        for row in self._steps.rows:
+            self.setTabOrder(row.copy, self.words)
+        self._next.start()
+
+    @Slot()
+    def _show_next(self) -> None:
+        opened, self._shown_next = self._shown_next, None
+        if opened is None:
+            return
+        self.opened = opened
+        self.power.hide()
+        self._empty.hide()
         self._show_timeline(opened)
+        for widget in self._only_with:
+            widget.show()
         self._nothing_chosen()
         self._refresh()
         self.file_opened.emit(opened.path)

@@ -27,6 +27,9 @@ class SliceLane:
 
     def __init__(self, title: str, rows: Ints, begin: Ints, lasts: Ints, key: Ints, *, ranges: bool = False) -> None:
         self.title, self.rows, self.ranges = title, rows, ranges
+        self._last: tuple[object, tuple[Ints, npt.NDArray[np.float64]]] | None = (
+            None  # columns that were asked for last
+        )
         self.begin, self.end, self.key = begin, begin + lasts, key
         keys, place = np.unique(key, return_inverse=True)
         ranked = np.argsort(-np.bincount(place, lasts))
@@ -44,6 +47,11 @@ class SliceLane:
 
     def columns(self, start: int, end: int, number: int) -> tuple[Ints, npt.NDArray[np.float64]]:
         """The key that takes most of each column, and the part of it in which anything runs; some may be joined."""
+        if self._last is None or self._last[0] != (start, end, number):
+            self._last = (start, end, number), self._columns(start, end, number)
+        return self._last[1]
+
+    def _columns(self, start: int, end: int, number: int) -> tuple[Ints, npt.NDArray[np.float64]]:
         joined = -(-number * len(self._keys) // _LOOK_UPS)
         edges = np.linspace(start, end, -(-number // joined) + 1).astype(np.int64)
         clipped = np.clip(edges - self._origin, 0, self._far - 1)
@@ -54,12 +62,13 @@ class SliceLane:
         top = self._keys[busy.argmax(axis=0)]
         return np.repeat(top, joined)[:number], np.repeat(share, joined)[:number]
 
-    def wide(self, start: int, end: int, least: float) -> Ints:
-        """The slices of which so many ns are in the window, as places in the lane."""
+    def wide(self, start: int, end: int, least: float) -> tuple[Ints, Ints]:
+        """The slices of which so many ns are in the window, as places in the lane, and how many ns those are."""
         last = np.searchsorted(self.begin, end)
         first = max(0, int(np.searchsorted(self.begin, start)) - 1) if not self.ranges else 0
         inside = np.minimum(self.end[first:last], end) - np.maximum(self.begin[first:last], start)
-        return first + np.flatnonzero(inside >= least)
+        found = np.flatnonzero(inside >= least)
+        return first + found, inside[found]
 
     def nearest(self, instant: int, reach: float) -> int | None:
         """The slice at an instant, else the nearest within reach, in ns, as its place in the lane."""

@@ -185,14 +185,14 @@ class ProgramTimeline(TimelineLanes):
         per_px = (end - start) / plot.width()
         lit = self._lit[1] if self._lit is not None and self._lit[0] == lane.ranges else None
         row = self._colours.row(*lane.columns(start, end, columns), lit, ranges=lane.ranges)
-        begins = lane.begin[lane.wide(start, end, _APART_PX * per_px)] - start
-        edges = (begins * (columns / (end - start))).astype(np.int64)
+        apart, inside = lane.wide(start, end, _APART_PX * per_px)
+        edges = ((lane.begin[apart] - start) * (columns / (end - start))).astype(np.int64)
         row[edges[(edges > 0) & (edges < columns)]] = QColor(theme.colours().base).rgb()
         painter.drawImage(plot, QImage(row.tobytes(), columns, 1, 4 * columns, QImage.Format.Format_RGB32))
         metrics = QFontMetrics(painter.font())
         if plot.height() < metrics.height() - 2:
             return
-        for at in lane.wide(start, end, _NAMED_PX * per_px)[: columns // _NAMED_PX].tolist():
+        for at in apart[inside >= _NAMED_PX * per_px].tolist():
             left, right = (
                 min(max((int(edge[at]) - start) / per_px, 0.0), plot.width()) for edge in (lane.begin, lane.end)
             )
