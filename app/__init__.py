@@ -1,7 +1,7 @@
 """Wattridge: what a GPU draws while it works, and where it does the most work per joule.
 
-`measure` a block of code, `mark` an instant of the recordings that run, `tune` any function, `tune_kernel` and
-`run_kernel` a CUDA kernel. What cannot be used raises `InputError`, whatever else fails a `WattridgeError`.
+`measure` a block of code or `profile` it, `mark` an instant of the recordings that run, `tune` any function,
+`tune_kernel` and `run_kernel` a CUDA kernel. What cannot be used raises `InputError`, whatever else fails a `WattridgeError`.
 `wattridge.triton`, `.helion` and `.observers` are modules.
 """
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .scripting.kernel_tuner import run_kernel as run_kernel
     from .scripting.kernel_tuner import tune_kernel as tune_kernel
     from .scripting.measuring import measure as measure
+    from .scripting.profiling import profile as profile
     from .sensors.recorded.marks import mark as mark
 
 __version__ = "0.1.0"
@@ -31,6 +32,7 @@ _PUBLIC = {  # name -> the module that has it
     "WattridgeError": "base.errors",
     "mark": "sensors.recorded.marks",
     "measure": "scripting.measuring",
+    "profile": "scripting.profiling",
     "run_kernel": "scripting.kernel_tuner",
     "tunable": "scripting.callables",
     "tune": "scripting.callables",

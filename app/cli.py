@@ -115,8 +115,8 @@ def _run(words: list[str]) -> int:
 def _refuse(left: Sequence[str], arguments: argparse.Namespace) -> NoReturn:
     """Name the unrecognised arguments and the most similar options. Raises InputError."""
     command: str = arguments.command_name or ""
-    if command == "measure" and not left[0].startswith("-"):
-        remedy = f"a program stands after --: wattridge measure -- {' '.join(left)}"
+    if command in ("measure", "profile") and not left[0].startswith("-"):
+        remedy = f"a program stands after --: wattridge {command} -- {' '.join(left)}"
         raise InputError(f"'{left[0]}' is no option", command, remedy)
     flags = [flag for flag in arguments.known_flags if flag.startswith("--")]
     near = _nearest(left[0].partition("=")[0], flags) if left[0].startswith("--") else ""
@@ -153,10 +153,11 @@ def _of_ours(words: list[str]) -> list[str]:
 
 
 def split_program(words: list[str]) -> tuple[list[str], list[str]]:
-    """Our words, and for `measure` those of the program after `--`, which are not parsed."""
-    if "measure" not in words or "--" not in words[words.index("measure") :]:
+    """Our words, and for `measure` and `profile` those of the program after `--`, which are not parsed."""
+    command = next((place for place, word in enumerate(words) if word in ("measure", "profile")), None)
+    if command is None or "--" not in words[command:]:
         return words, []
-    index = words.index("--", words.index("measure"))
+    index = words.index("--", command)
     return words[:index], words[index + 1 :]
 
 

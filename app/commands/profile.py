@@ -1,29 +1,36 @@
-"""`wattridge profile`: where the joules of a program go, from a trace of it and the power of the same time."""
+"""`wattridge profile`: where the joules of a program go, while it runs or from a trace and the power of its time."""
 
 from __future__ import annotations
 
+import math
+import shlex
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..base.errors import InputError
+from ..base.errors import InputError, WattridgeError
 from .arguments import add_force
 from .sources import recording_path
-from .terminal import print_description, print_json, show
+from .terminal import print_description, print_json, show, stop_on_interrupt
 
 if TYPE_CHECKING:
     from ..engine.profile.attributed import AttributedTrace
     from ..engine.profile.program_profile import ProgramProfile
     from ..sensors.recorded.recording import Recording
 
-_REMEDY = "name both: --trace trace.json.gz --power recording.csv.gz; or a profile that was written with --out"
+_REMEDY = "name both, --trace FILE --power FILE; or a program: wattridge profile -- python train.py"
 
 
 def profile_arguments(parser: ArgumentParser) -> None:
     """Declare the options of `wattridge profile`."""
-    parser.add_argument(
-        "profile", nargs="?", metavar="PROFILE", help="a profile that was kept, as .wprofile or by --json"
+    parser.usage = (
+        "wattridge profile [--gpu GPU] [--seconds S] [--out FOLDER] -- PROGRAM [ARGUMENT ...]\n"
+        "       wattridge profile --trace FILE --power FILE [--out FOLDER]\n"
+        "       wattridge profile PROFILE [--against PROFILE]"
     )
+    parser.add_argument("profile", nargs="?", metavar="PROFILE", help="a profile that was kept: .wprofile or JSON")
+    parser.add_argument("--gpu", metavar="GPU", help="the board that a program runs on: an index, a UUID (first)")
+    parser.add_argument("--seconds", type=float, metavar="S", help="end the program after so many seconds")
     parser.add_argument("--trace", metavar="FILE", help="a Chrome trace of PyTorch's profiler, .json or .json.gz")
     parser.add_argument(
         "--power",
@@ -47,15 +54,25 @@ def profile(arguments: Namespace) -> int:
     from ..engine.profile.export_profile import export_profile
     from ..engine.profile.kept_profile import keep_profile
 
-    attributed = None
+    attributed, failure = None, None
+    given = [f"--{name}" for name in ("trace", "power", "out") if getattr(arguments, name) is not None]
     if arguments.profile is not None:
-        for option in ("trace", "power", "out"):
-            if getattr(arguments, option) is not None:
-                raise InputError("it does not go with a profile that was kept", f"--{option}", "leave one of them out")
+        if given or arguments.program:
+            what = given[0] if given else arguments.program[0]
+            raise InputError("it does not go with a profile that was kept", what, "leave one of them out")
         result = _kept(arguments.profile)
+    elif arguments.program:
+        for option in {"--trace", "--power"}.intersection(given):
+            raise InputError("it does not go with a program", option, "leave one of them out")
+        (result, attributed), failure = _watched(arguments)
     else:
         result, attributed = _profiled(arguments)
-    files = [keep_profile(result, attributed)] if attributed is not None else []
+    files = []
+    if attributed is not None:
+        try:
+            files.append(keep_profile(result, attributed))
+        except WattridgeError as problem:  # the profile is printed all the same
+            failure = failure or problem
     if arguments.out is not None and attributed is not None:
         files += export_profile(result, attributed, Path(arguments.out), force=arguments.force)
     if arguments.against is not None:
@@ -70,7 +87,24 @@ def profile(arguments: Namespace) -> int:
         print_description(describe_profile(result))
     if not arguments.json:
         show(*(str(file) for file in files)) if files else None
+    if failure is not None:
+        raise failure
     return 0
+
+
+def _watched(arguments: Namespace) -> tuple[tuple[ProgramProfile, AttributedTrace], WattridgeError | None]:
+    """The profile of a program, and what is to be said where it failed."""
+    from ..engine.profile.live_profile import profile_program
+    from ..sensors.select import open_gpu
+
+    if arguments.seconds is not None and not 0 < arguments.seconds < math.inf:
+        raise InputError(f"{arguments.seconds:g} s", "--seconds", "a positive number of seconds")
+    with stop_on_interrupt() as stop:
+        gpu = open_gpu(arguments.gpu, voltage=False)
+        profiled, ended = profile_program(arguments.program, gpu, arguments.seconds, stop)
+    if ended.exit_status == 0 or ended.timed_out or ended.stopped:
+        return profiled, None
+    return profiled, WattridgeError(f"the program failed: {ended.how}", shlex.join(arguments.program), "")
 
 
 def _profiled(arguments: Namespace) -> tuple[ProgramProfile, AttributedTrace]:
