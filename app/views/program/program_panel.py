@@ -34,7 +34,7 @@ from ..shared.context import Context
 from ..shared.label import ElidedLabel, PlainLabel
 from ..shared.panel import Panel
 from ..shared.tasks import LatestTask
-from ..shared.turns import OwnTurn
+from ..shared.turns import timer
 from ..shared.widgets import button, hbox, local_time, open_file, save_file, vbox
 from ..watch.timeline import Overview
 from .family_colours import FamilyColours
@@ -44,6 +44,7 @@ from .next_steps_view import CommandRow, NextSteps
 from .slice_lanes import SliceLane, lanes_of
 from .timeline import Chosen, ProgramRecording, ProgramTimeline
 
+_PAUSE_MS = 30  # in which the tables are painted
 _ALONE, _ANOTHER = "nothing", "another file …"
 _KINDS = "Profiles (*.wprofile *.json);;All files (*)"
 _POWERS = "Recordings and logs of power (*.wrec *.csv *.csv.gz *.json *.json.gz *.txt *.log);;All files (*)"
@@ -96,7 +97,7 @@ class ProgramPanel(Panel):
         self._trace = Path()  # that waits for its power
         self._selecting = False
         self._shown_next: Opened | None = None
-        self._next = OwnTurn(self, self._show_next)
+        self._next = timer(self, self._show_next, _PAUSE_MS, once=True)
         self._read = LatestTask(self, self._show, self._failed)
         self._other = LatestTask(self, self._compared, self._failed)
         self._list = LatestTask(self, self._listed, self._failed)
@@ -225,6 +226,12 @@ class ProgramPanel(Panel):
             self.tabs.removeTab(1)
         self._steps = NextSteps(profile)  # the one before goes with its last name
         self.tabs.addTab(self._steps, "What next")
+        self.power.hide()
+        self._empty.hide()
+        for widget in self._only_with:
+            widget.show()
+        self._over.setVisible(opened.attributed is not None)
+        self._say(replace(describe_profile(profile), listings=()))
         for row in self._steps.rows:
             self.setTabOrder(row.copy, self.words)
         self._next.start()
@@ -235,12 +242,7 @@ class ProgramPanel(Panel):
         if opened is None:
             return
         self.opened = opened
-        self.power.hide()
-        self._empty.hide()
         self._show_timeline(opened)
-        for widget in self._only_with:
-            widget.show()
-        self._nothing_chosen()
         self._refresh()
         self.file_opened.emit(opened.path)
 
@@ -250,7 +252,6 @@ class ProgramPanel(Panel):
                 gone.setParent(None)
                 gone.deleteLater()
         attributed, self.timeline, self.icicle = opened.attributed, None, None
-        self._over.setVisible(attributed is not None)
         if attributed is None or opened.board is None or opened.tree is None:
             return
         self._place = {each.name: at for at, each in enumerate(attributed.families)}

@@ -19,7 +19,7 @@ _MOST_STREAMS: Final = 5
 _MOST_DEPTHS: Final = 4
 _MOST_KEYS: Final = 60  # in a lane, which are looked up; those that took less come together as
 OTHERS: Final = -1
-_LOOK_UPS: Final = 120_000  # of one picture of a lane at most, some 10 ms
+_LOOK_UPS: Final = 60_000  # for one picture of a lane at most, some 5 ms
 
 
 class SliceLane:
@@ -37,6 +37,7 @@ class SliceLane:
         rank = np.empty(len(keys), np.int64)
         rank[ranked] = np.minimum(np.arange(len(keys)), _MOST_KEYS)
         order = np.lexsort((begin, rank[place]))
+        self._longest = int(lasts.max())
         self._far = int(self.end.max() - begin.min()) + 2
         self._origin = int(begin.min())
         place = rank[place][order]
@@ -64,6 +65,8 @@ class SliceLane:
 
     def wide(self, start: int, end: int, least: float) -> tuple[Ints, Ints]:
         """The slices of which so many ns are in the window, as places in the lane, and how many ns those are."""
+        if self._longest < least:
+            return self.begin[:0], self.begin[:0]
         last = np.searchsorted(self.begin, end)
         first = max(0, int(np.searchsorted(self.begin, start)) - 1) if not self.ranges else 0
         inside = np.minimum(self.end[first:last], end) - np.maximum(self.begin[first:last], start)

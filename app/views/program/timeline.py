@@ -171,7 +171,7 @@ class ProgramTimeline(TimelineLanes):
         return replace(laid, lanes=tuple(boxes))
 
     def _redraw_if_moved(self) -> bool:
-        redrawn = super()._redraw_if_moved()
+        redrawn = self.isVisible() and super()._redraw_if_moved()
         if redrawn:
             painter = QPainter(self._plots)
             painter.setFont(self._font())
