@@ -44,6 +44,7 @@ from .next_steps_view import CommandRow, NextSteps
 from .slice_lanes import SliceLane, lanes_of
 from .timeline import Chosen, ProgramRecording, ProgramTimeline
 
+_LEAST_PX = 420
 _PAUSE_MS = 30  # in which the tables are painted
 _ALONE, _ANOTHER = "nothing", "another file …"
 _KINDS = "Profiles (*.wprofile *.json);;All files (*)"
@@ -133,7 +134,10 @@ class ProgramPanel(Panel):
         self._halves.addWidget(self._over)
         self._halves.addWidget(self._right)
         self._right.setSizes([320, 220])
+        self._over.setMinimumWidth(_LEAST_PX)  # so that the tables keep their place when it is filled
         self._halves.setSizes([640, 400])
+        self._halves.setStretchFactor(0, 8)
+        self._halves.setStretchFactor(1, 5)
         for split in (self._halves, self._over, self._right):
             split.setChildrenCollapsible(False)
         self._rows = [CommandRow(*each) for each in _HOW]
