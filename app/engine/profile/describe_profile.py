@@ -13,6 +13,7 @@ from .compare_profiles import Difference, ProfileComparison
 from .program_profile import GroupEnergy, Interval, Part, ProgramProfile, RangeEnergy
 from .stacks import scaled, span_parts
 
+REMAINDER: Final = "remainder: not explained"
 _MOST: Final = 30  # rows of a table; all are in the document
 _ENERGY: Final = ("time s", "J", "95 %", "W", "share", "J each")
 
@@ -33,7 +34,7 @@ def describe_profile(profile: ProgramProfile) -> Description:
     if len(ranked) > _MOST:
         less_j = sum(part.energy_j for part in ranked[_MOST:])
         rows.insert(_MOST, (f"{len(ranked) - _MOST} more, each with less", None, None, less_j, *([None] * 4)))
-    rows.append(_cells("remainder: not explained", profile.remainder))
+    rows.append(_cells(REMAINDER, profile.remainder))
     listings = [Listing("where the joules go", ("what ran", "launches", *_ENERGY), rows)]
     if profile.groups:
         grouped = [item for item in profile.families if item.group is not None]
@@ -89,7 +90,7 @@ def describe_part(profile: ProgramProfile, part: Part) -> Description:
         figures += [Figure("on the host", part.host_s, "s"), Figure("board waits", part.waits_s, "s")]
     named = part if isinstance(part, GroupEnergy) else group_of(profile, part)
     remarks = [] if named is None else [f"the data do not separate: {', '.join(named.families)}"]
-    return Description(part.label or "remainder: not explained", getattr(part, "kind", ""), figures, remarks=remarks)
+    return Description(part.label or REMAINDER, getattr(part, "kind", ""), figures, remarks=remarks)
 
 
 def describe_slice(profile: ProgramProfile, attributed: AttributedTrace, row: int) -> Description:
@@ -158,7 +159,7 @@ def energy_listing(title: str, parts: Sequence[Part]) -> Listing:
     """List parts with their energies, a row for each; of a family in a group its group stands in place of joules."""
     rows = []
     for part in parts:
-        label, *cells = _cells(part.label or "remainder: not explained", part)
+        label, *cells = _cells(part.label or REMAINDER, part)
         group = getattr(part, "group", None)
         rows.append((label, cells[2] if group is None else f"in group {group}", *cells[3:6], *cells[:2], cells[6]))
     return Listing(title, ("what ran", "J", "95 %", "W", "share", "times", "s", "J each"), rows)

@@ -17,6 +17,7 @@ from ...base.paths import example_profile
 from ...engine.profile.attributed import AttributedTrace
 from ...engine.profile.compare_profiles import compare_profiles
 from ...engine.profile.describe_profile import (
+    REMAINDER,
     describe_comparison,
     describe_part,
     describe_profile,
@@ -24,7 +25,14 @@ from ...engine.profile.describe_profile import (
     describe_span,
     energy_listing,
 )
-from ...engine.profile.kept_profile import is_kept, kept_profiles, profile_files, read_profile
+from ...engine.profile.kept_profile import (
+    KeptProfile,
+    is_kept,
+    kept_profiles,
+    open_profile,
+    profile_files,
+    read_profile,
+)
 from ...engine.profile.program_profile import FamilyEnergy, Part, ProgramProfile, RangeEnergy
 from ...engine.profile.stacks import joules_of_stacks
 from ...engine.results.description import Description
@@ -65,21 +73,18 @@ class Opened:
 
     path: Path
     profile: ProgramProfile
-    attributed: AttributedTrace | None
-    board: ProgramRecording | None = None
-    lanes: tuple[SliceLane, ...] = ()
-    tree: Node | None = None
+    attributed: AttributedTrace
+    board: ProgramRecording
+    lanes: tuple[SliceLane, ...]
+    tree: Node
 
     @classmethod
-    def of(cls, path: Path, profile: ProgramProfile, attributed: AttributedTrace | None) -> Opened:
+    def of(cls, path: Path, profile: ProgramProfile, attributed: AttributedTrace) -> Opened:
         """Takes some tenths of a second with a million slices."""
-        if attributed is None:
-            return cls(path, profile, None)
-        parts = [((each.label,), each.energy_j) for each in (profile.gaps,) if each.energy_j > 0]
-        if profile.remainder.energy_j > 0:
-            parts.append((("remainder",), profile.remainder.energy_j))
-        tree = tree_of([*joules_of_stacks(attributed), *parts])
-        return cls(path, profile, attributed, ProgramRecording.of(attributed), lanes_of(attributed), tree)
+        rest = ((profile.gaps.label, profile.gaps.energy_j), (REMAINDER, profile.remainder.energy_j))
+        stacks = [*joules_of_stacks(attributed), *(((name,), energy_j) for name, energy_j in rest if energy_j > 0)]
+        board = ProgramRecording.of(attributed)
+        return cls(path, profile, attributed, board, lanes_of(attributed), tree_of(stacks))
 
 
 class ProgramPanel(Panel):
@@ -96,6 +101,7 @@ class ProgramPanel(Panel):
         self.timeline: ProgramTimeline | None = None
         self.icicle: Icicle | None = None
         self._trace = Path()  # that waits for its power
+        self._described = Description("")
         self._selecting = False
         self._shown_next: Opened | None = None
         self._next = timer(self, self._show_next, _PAUSE_MS, once=True)
@@ -104,11 +110,10 @@ class ProgramPanel(Panel):
         self._list = LatestTask(self, self._listed, self._failed)
         self._sum = LatestTask(self, self._say, self._failed)
         self.message = PlainLabel(wrap=True)
-        self.open_file = button(
-            "&Open …", "A profile (.wprofile), or a trace of PyTorch's profiler", self.open_asked.emit
-        )
+        self.open_file = button("&Open …", "A profile, or a trace of PyTorch's profiler", self.open_asked.emit)
         self.example = button("&Example", "A training that was recorded on a real board", self._open_example)
-        self.tune = button("&Tune its parameters …", "Try values of a program's options", self._ask_tune)
+        tune = "&Tune its parameters …", "Try values of a program's options"
+        self.tune = button(*tune, lambda: self.action_asked.emit("new_program"))
         self.named, self.others = ElidedLabel(), QComboBox()
         self.others.setAccessibleName("Compare with")
         self.others.setMaximumWidth(260)
@@ -149,14 +154,11 @@ class ProgramPanel(Panel):
         self._with.setBuddy(self.others)
         shown = (self._with, self.others, self.zoom, self.whole, self.report)
         above = hbox(self.open_file, self.example, self.tune, (self.named, 1), *shown)
-        vbox(above, hbox((self.message, 1), self.power), self._empty, (self._halves, 1), of=self, margins=6).addStretch(
-            0
-        )
+        waiting = hbox((self.message, 1), self.power)
+        vbox(above, waiting, self._empty, (self._halves, 1), of=self, margins=6).addStretch(0)
         self._only_with: tuple[QWidget, ...] = (*shown, self._halves)
-        for widget in self._only_with:
+        for widget in (*self._only_with, self.power, self.message):
             widget.hide()
-        self.power.hide()
-        self.message.hide()
         self.example.setEnabled(example_profile() is not None)
 
     @property
@@ -173,7 +175,7 @@ class ProgramPanel(Panel):
         self.power.setVisible(not profile)
         if profile:
             self._message(f"Reading {path.name} …")
-            self._read.run(lambda _stop: Opened.of(path, *read_profile(path)))
+            self._read.run(lambda _stop: Opened.of(path, *open_profile(path)))
         else:
             self._trace = path
             self._message(f"{path.name} is a trace of a program. Choose the power of the same time: a recording of "
@@ -190,10 +192,6 @@ class ProgramPanel(Panel):
     def _open_example(self) -> None:
         if (path := example_profile()) is not None:
             self.open(path)
-
-    @Slot()
-    def _ask_tune(self) -> None:
-        self.action_asked.emit("new_program")
 
     @Slot()
     def _ask_power(self) -> None:
@@ -218,7 +216,7 @@ class ProgramPanel(Panel):
     def _show(self, opened: Opened) -> None:
         """The tables; timeline and chart follow in a turn of their own."""
         self.opened, self._shown_next, profile = None, opened, opened.profile
-        self._message("" if opened.attributed is not None else "This profile was kept without its timeline.")
+        self._message("")
         origin = f"{profile.title} · {profile.gpu} · {profile.source} · {number(profile.energy_j)} J"
         self.named.setText(origin, str(opened.path))
         parts = (*profile.families, *profile.groups, profile.gaps, profile.remainder)
@@ -234,8 +232,7 @@ class ProgramPanel(Panel):
         self._empty.hide()
         for widget in self._only_with:
             widget.show()
-        self._over.setVisible(opened.attributed is not None)
-        self._say(replace(describe_profile(profile), listings=()))
+        self._say(_whole(profile))
         for row in self._steps.rows:
             self.setTabOrder(row.copy, self.words)
         self._next.start()
@@ -245,19 +242,11 @@ class ProgramPanel(Panel):
         opened, self._shown_next = self._shown_next, None
         if opened is None:
             return
-        self.opened = opened
-        self._show_timeline(opened)
-        self._refresh()
-        self.file_opened.emit(opened.path)
-
-    def _show_timeline(self, opened: Opened) -> None:
         for place in reversed(range(self._over.count())):
             if (gone := self._over.widget(place)) is not None:
                 gone.setParent(None)
                 gone.deleteLater()
-        attributed, self.timeline, self.icicle = opened.attributed, None, None
-        if attributed is None or opened.board is None or opened.tree is None:
-            return
+        self.opened, attributed = opened, opened.attributed
         self._place = {each.name: at for at, each in enumerate(attributed.families)}
         colours = FamilyColours([self._place[each.name] for each in opened.profile.families])
         self.timeline = ProgramTimeline(attributed, opened.board, opened.lanes, colours)
@@ -276,6 +265,8 @@ class ProgramPanel(Panel):
         self.icicle.chosen.connect(self._stack_chosen)
         for one, other in pairwise((self.report, self.timeline, overview, self.icicle)):
             self.setTabOrder(one, other)
+        self._refresh()
+        self.file_opened.emit(opened.path)
 
     @Slot(object)
     def _window_moved(self, window: tuple[int, int]) -> None:
@@ -286,38 +277,36 @@ class ProgramPanel(Panel):
 
     @Slot(object)
     def _say(self, described: Description) -> None:
+        self._described = described
         self.words.setHtml(rich_text([described]))
 
-    def _nothing_chosen(self) -> None:
-        if self.opened is not None:
-            self._say(replace(describe_profile(self.opened.profile), listings=()))
+    def recolour(self) -> None:
+        """The words are HTML in the theme's colours."""
+        self._say(self._described)
 
-    def _choose(self, described: Description, part: Part | None, remark: str = "") -> None:
+    def _choose(self, described: Description, part: Part | None = None, remark: str = "") -> None:
         """Say what is chosen, and show it in every view."""
-        if self._selecting or self.opened is None:
+        if self._selecting or self.opened is None or self.timeline is None or self.icicle is None:
             return
         self._selecting = True
         self._sum.cancel()
         self._say(replace(described, remarks=[*([remark] if remark else []), *described.remarks]))
-        which, place = next(
-            ((which, parts.index(part)) for which, parts in enumerate(self._parts) if part in parts), (0, -1)
-        )
-        if place >= 0:
-            self.table.select(which, place)
-        if self.timeline is not None and self.icicle is not None and self.opened.attributed is not None:
-            family = part.name if isinstance(part, FamilyEnergy) else ""
-            path = part.path if isinstance(part, RangeEnergy) else None
-            paths = self.opened.attributed.trace.paths
-            if path is not None and path in paths:
-                self.timeline.light(paths.index(path), ranges=True)
-            else:
-                self.timeline.light(self._place.get(family))
-            self.icicle.light(family)
+        for which, parts in enumerate(self._parts):
+            if part in parts:
+                self.table.select(which, parts.index(part))
+        family = part.name if isinstance(part, FamilyEnergy) else ""
+        paths = self.opened.attributed.trace.paths
+        if isinstance(part, RangeEnergy) and part.path in paths:
+            self.timeline.light(paths.index(part.path), ranges=True)
+        else:
+            self.timeline.light(self._place.get(family))
+        self.icicle.light(family)
         self._selecting = False
 
-    def _part_chosen(self, part: Part, remark: str = "") -> None:
+    def _part_chosen(self, part: Part | None, remark: str = "") -> None:
         if self.opened is not None:
-            self._choose(describe_part(self.opened.profile, part), part, remark)
+            profile = self.opened.profile
+            self._choose(_whole(profile) if part is None else describe_part(profile, part), part, remark)
 
     @Slot(int, int)
     def _row_chosen(self, which: int, place: int) -> None:
@@ -325,51 +314,37 @@ class ProgramPanel(Panel):
 
     @Slot(object)
     def _slice_chosen(self, chosen: Chosen | None) -> None:
-        opened = self.opened
-        if opened is None or opened.attributed is None:
+        if self.opened is None or chosen is None:
+            self._part_chosen(None)
             return
-        if chosen is None:
-            self._choose(replace(describe_profile(opened.profile), listings=()), None)
-            return
-        lane, at = chosen
+        (lane, at), profile, attributed = chosen, self.opened.profile, self.opened.attributed
+        key = int(lane.key[at])
         if lane.ranges:
-            name = opened.attributed.trace.paths[lane.key[at]]
-            part = next((each for each in opened.profile.ranges if each.path == name), None)
-            if part is not None:
-                self._part_chosen(part, f"this one takes {number((lane.end[at] - lane.begin[at]) / 1e9)} s on the host")
-            return
-        family = opened.attributed.families[lane.key[at]].name
-        described = describe_slice(opened.profile, opened.attributed, int(lane.rows[at]))
-        self._choose(described, next(each for each in opened.profile.families if each.name == family))
+            part = next((each for each in profile.ranges if each.path == attributed.trace.paths[key]), None)
+            self._part_chosen(part, f"this one takes {number((lane.end[at] - lane.begin[at]) / 1e9)} s on the host")
+        else:
+            family = next(each for each in profile.families if each.name == attributed.families[key].name)
+            self._choose(describe_slice(profile, attributed, int(lane.rows[at])), family)
 
     @Slot(object)
     def _stack_chosen(self, stack: Stack) -> None:
         if self.opened is None or self.icicle is None:
             return
         profile, node = self.opened.profile, self.icicle.node
-        name = stack[-1] if stack else ""
         found: list[Part] = [each for each in profile.ranges if each.path == stack]
-        found += [each for each in (*profile.families, profile.gaps) if not node.inner and each.label == name]
-        if name == "remainder" and not found:
-            found = [profile.remainder]
-        if found:
-            group = getattr(found[0], "group", None)
-            within = (
-                f"{number(node.joules)} J of it in {' / '.join(stack[:-1])}" if stack[:-1] and group is None else ""
-            )
-            self._part_chosen(found[0], within)
-        else:
-            self._choose(replace(describe_profile(profile), listings=()), None)
+        if not node.inner:
+            leaves = (*profile.families, profile.gaps, profile.remainder)
+            found += [each for each in leaves if (each.label or REMAINDER) == stack[-1]]
+        known = len(stack) > 1 and found and getattr(found[0], "group", None) is None and not node.inner
+        remark = f"{number(node.joules)} J of it in {' / '.join(stack[:-1])}" if known else ""
+        self._part_chosen(found[0] if found else None, remark)
 
     @Slot(object)
     def _span_changed(self, span: tuple[int, int] | None) -> None:
-        opened = self.opened
-        if opened is None or opened.attributed is None:
-            return
-        profile, attributed = opened.profile, opened.attributed
-        if span is None:
-            self._nothing_chosen()
+        if self.opened is None or span is None:
+            self._part_chosen(None)
         else:
+            profile, attributed = self.opened.profile, self.opened.attributed
             self._sum.run(lambda _stop: describe_span(profile, attributed, *span))
 
     # --- another profile ----------------------------------------------------------------------------------------------
@@ -384,13 +359,13 @@ class ProgramPanel(Panel):
         )
 
     @Slot(object)
-    def _listed(self, kept: list[tuple[object, str]]) -> None:
+    def _listed(self, kept: list[KeptProfile]) -> None:
         with QSignalBlocker(self.others):
             chosen = self.others.currentText()
             self.others.clear()
             self.others.addItem(_ALONE)
-            for each, words in kept:
-                self.others.addItem(words, each)
+            for each in kept:
+                self.others.addItem(f"{each.title}, {local_time(each.created_s)}", each)
             self.others.addItem(_ANOTHER)
             self.others.setCurrentIndex(max(0, self.others.findText(chosen)))
 
@@ -401,6 +376,8 @@ class ProgramPanel(Panel):
             self.compare_with(kept.path)
         elif self.others.itemText(place) == _ANOTHER:
             open_file(self, "Compare with another profile", _KINDS, self.compare_with)
+        elif (shown := self.tabs.indexOf(self.compared)) >= 0:
+            self.tabs.removeTab(shown)
 
     def compare_with(self, path: Path) -> None:
         """Show another profile beside this one; the other one is the one before."""
@@ -413,3 +390,7 @@ class ProgramPanel(Panel):
         self.compared.show_listings(described.listings)
         self.tabs.setCurrentIndex(self.tabs.addTab(self.compared, "Compared"))
         self._say(replace(described, listings=()))
+
+
+def _whole(profile: ProgramProfile) -> Description:
+    return replace(describe_profile(profile), listings=())
