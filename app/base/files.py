@@ -214,8 +214,10 @@ def refuse_taken(path: Path, *, force: bool = False) -> None:
         raise WattridgeError("the file exists already", str(path), "--force replaces it; or choose another name")
 
 
-def write_text(path: Path, text: str | Iterable[str], *, overwrite: bool = False, executable: bool = False) -> Path:
-    """Write UTF-8 text, or pieces of it, so that a reader sees the old file or the new one, never half of it.
+def write_text(
+    path: Path, text: str | bytes | Iterable[str], *, overwrite: bool = False, executable: bool = False
+) -> Path:
+    """Write UTF-8 text, pieces of it, or bytes, so that a reader sees the old file or the new one, never half of it.
 
     Returns the path. Raises WattridgeError if the file exists and `overwrite` is false, or the folder refuses it.
     """
@@ -228,8 +230,9 @@ def write_text(path: Path, text: str | Iterable[str], *, overwrite: bool = False
             rights &= 0o700
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), rights)
         try:
-            with os.fdopen(handle, "w", encoding="utf-8", errors="replace", newline="\n") as file:
-                file.writelines([text] if isinstance(text, str) else text)
+            kept = {} if isinstance(text, bytes) else {"encoding": "utf-8", "errors": "replace", "newline": "\n"}
+            with os.fdopen(handle, "wb" if isinstance(text, bytes) else "w", **kept) as file:  # type: ignore[call-overload]
+                file.writelines([text] if isinstance(text, str | bytes) else text)
                 file.flush()
                 os.fsync(file.fileno())
             if overwrite:

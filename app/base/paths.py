@@ -27,6 +27,7 @@ _FOLDERS: Final = (
         "energy-models",
         "operators",
         "pool",
+        "profiles",
         "recording-now",
         "timelines",
         "wattridge-running",
@@ -40,6 +41,11 @@ def resources() -> Path:
     """The folder with twins, kernels, examples and recordings: inside the wheel, or beside `app` in a checkout."""
     installed = _PACKAGE / "resources"
     return installed if installed.is_dir() else _PACKAGE.parent / "resources"
+
+
+def example_profile() -> Path | None:
+    """The profile of a program that comes along."""
+    return next(iter(sorted((resources() / "profiles").glob("*.wprofile"))), None)
 
 
 def data_folder() -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import shlex
 from argparse import ArgumentParser, Namespace
@@ -10,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..base.errors import InputError, WattridgeError
-from ..base.files import read_text
 from .arguments import add_force
 from .sources import recording_path
 from .terminal import print_description, print_json, show, stop_on_interrupt
@@ -30,7 +28,7 @@ def profile_arguments(parser: ArgumentParser) -> None:
         "       wattridge profile --trace FILE --power FILE [--out FOLDER]\n"
         "       wattridge profile PROFILE [--against PROFILE]"
     )
-    parser.add_argument("profile", nargs="?", metavar="PROFILE", help="a profile that was kept, by --out or --json")
+    parser.add_argument("profile", nargs="?", metavar="PROFILE", help="a profile that was kept: .wprofile or JSON")
     parser.add_argument("--gpu", metavar="GPU", help="the board that a program runs on: an index, a UUID (first)")
     parser.add_argument("--seconds", type=float, metavar="S", help="end the program after so many seconds")
     parser.add_argument("--trace", metavar="FILE", help="a Chrome trace of PyTorch's profiler, .json or .json.gz")
@@ -54,6 +52,7 @@ def profile(arguments: Namespace) -> int:
     from ..engine.profile.compare_profiles import compare_profiles
     from ..engine.profile.describe_profile import describe_comparison, describe_profile
     from ..engine.profile.export_profile import export_profile
+    from ..engine.profile.kept_profile import keep_profile
 
     attributed, failure = None, None
     given = [f"--{name}" for name in ("trace", "power", "out") if getattr(arguments, name) is not None]
@@ -69,8 +68,13 @@ def profile(arguments: Namespace) -> int:
     else:
         result, attributed = _profiled(arguments)
     files = []
+    if attributed is not None:
+        try:
+            files.append(keep_profile(result, attributed))
+        except WattridgeError as problem:  # the profile is printed all the same
+            failure = failure or problem
     if arguments.out is not None and attributed is not None:
-        files = export_profile(result, attributed, Path(arguments.out), force=arguments.force)
+        files += export_profile(result, attributed, Path(arguments.out), force=arguments.force)
     if arguments.against is not None:
         comparison = compare_profiles(_kept(arguments.against), result)
         if arguments.json:
@@ -134,11 +138,6 @@ def _boards(power: str, interval: str | None) -> tuple[tuple[Recording, ...], tu
 
 def _kept(name: str) -> ProgramProfile:
     """A profile that was kept. Raises InputError for what is none."""
-    from ..base.records import from_json
-    from ..engine.profile.program_profile import ProgramProfile
+    from ..engine.profile.kept_profile import read_profile
 
-    text = read_text(Path(name))
-    try:
-        return from_json(ProgramProfile, json.loads(text))
-    except (ValueError, TypeError, LookupError, RecursionError):
-        raise InputError("this is no profile", name, "write one with `wattridge profile ... --out FOLDER`") from None
+    return read_profile(Path(name))[0]

@@ -15,7 +15,9 @@ from .terminal import print_json, show
 
 def report_arguments(parser: ArgumentParser) -> None:
     """Declare the options of `wattridge report`."""
-    parser.add_argument("source", nargs="?", metavar="SESSION|FILE", help="a session (default: the newest) or a cache")
+    parser.add_argument(
+        "source", nargs="?", metavar="SESSION|FILE", help="a session (default: the newest), a cache or a .wprofile"
+    )
     parser.add_argument("--out", metavar="FILE", help="the file (default: TITLE-report.html here)")
     add_force(parser)
     parser.add_argument(
@@ -38,6 +40,7 @@ def report(arguments: Namespace) -> int:
     """Write what is known of a session, and of its board, into one file that any browser shows and prints."""
     from ..engine.analysis.compare import compare_sessions
     from ..engine.analysis.session_analysis import analyse
+    from ..engine.profile.kept_profile import is_kept, read_profile
     from ..engine.report.content import gather
     from ..engine.report.export import file_stem
     from ..engine.report.page import write_report
@@ -45,6 +48,11 @@ def report(arguments: Namespace) -> int:
 
     if arguments.configuration is not None and arguments.choose is not None:
         raise InputError("one choice is enough", "report", "leave out --configuration or --choose")
+    if arguments.source is not None and is_kept(Path(arguments.source)):
+        profile, _ = read_profile(Path(arguments.source))
+        path = Path(arguments.out) if arguments.out else free_name(Path(f"{file_stem(profile.title)}-profile.html"))
+        refuse_taken(path, force=arguments.force)
+        return _said(None, write_report(profile, path), arguments.json)
     columns = columns_of(arguments)
     opened = open_session(arguments.source, columns)
     others = [open_session(source, columns) for source in arguments.compare]
@@ -63,9 +71,13 @@ def report(arguments: Namespace) -> int:
             load=load,
             comparison=compare_sessions(sides) if others else None,
         )
-    written = str(write_report(content, path).resolve())
-    if arguments.json:
-        print_json({"session": opened.record.id if opened.record else None, "files": [written]})
+    return _said(opened.record.id if opened.record else None, write_report(content, path), arguments.json)
+
+
+def _said(session: int | None, path: Path, as_json: bool) -> int:
+    written = str(path.resolve())
+    if as_json:
+        print_json({"session": session, "files": [written]})
     else:
         show(written)
     return 0

@@ -44,6 +44,7 @@ _KEPT = {  # panel -> theme
     "compare": "light",
     "control": "dark",
     "sessions": "light",
+    "program": "dark",
     "boards": "dark",
 }
 
@@ -53,7 +54,7 @@ def take(folder: Path, size: str, specification: Path) -> None:
     from PySide6.QtCore import Qt
     from PySide6.QtWidgets import QApplication
 
-    from app.base.paths import resources
+    from app.base.paths import example_profile, resources
     from app.engine.results.state import SessionState
     from app.views.shared import theme
     from app.views.shared.watched_boards import watched_gpu
@@ -126,6 +127,8 @@ def take(folder: Path, size: str, specification: Path) -> None:
     ticks = window.panels["compare"].list
     for place in range(ticks.count()):
         ticks.item(place).setCheckState(Qt.CheckState.Checked)
+    window.open_program(example_profile())
+    wait(lambda: window.panels["program"].opened is not None, 20)
     window.panels["roofline"].open(recordings / "h200-roofline-fp32.json.gz")
     window.monitor.view.set_length(600.0)
     rest(1.0)
@@ -136,6 +139,8 @@ def take(folder: Path, size: str, specification: Path) -> None:
     for name in panels:
         window.workspaces.bring(name)
         rest(0.5)
+        if name == "program":
+            show_program(window.panels[name])
         wait(lambda: not window.panels["control"].model.looking, 20)
         picture(name)
     if kept:
@@ -152,6 +157,12 @@ def take(folder: Path, size: str, specification: Path) -> None:
     window.actions_by_name["palette"].trigger()
     picture("palette")
     program.close()
+
+
+def show_program(panel: Any) -> None:
+    """A tenth of a second, and a family that is chosen."""
+    panel.timeline.show_window(5_000_000_000, 5_100_000_000)
+    panel.table.table.selectRow(1)
 
 
 def make_small(path: Path) -> None:

@@ -62,6 +62,12 @@ def is_trace(path: Path) -> bool:
     return is_columns(path) or _TRACE in _beginning(path).split("\n", 1)[0]
 
 
+def is_program_trace(path: Path) -> bool:
+    """Whether the file is a Chrome trace, as PyTorch's profiler writes it. Raises InputError."""
+    beginning = _beginning(path)
+    return beginning[:1] == "{" and any(f'"{key}"' in beginning for key in ("traceEvents", "deviceProperties"))
+
+
 def is_json_lines(path: Path) -> bool:
     """Whether each line of a file is a JSON object of its own. Raises InputError if it cannot be read."""
     lines = [line for line in next(text_chunks(path), "").split("\n") if line.strip()]

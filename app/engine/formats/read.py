@@ -16,7 +16,7 @@ from .csv_table import is_session, read_csv
 from .entries import BadEntry
 from .json_stream import JsonStream, Member
 from .kernel_tuner import CacheEntries
-from .kinds import first_character, is_json_lines, is_trace, other_kind, refused_trace
+from .kinds import first_character, is_json_lines, is_program_trace, is_trace, other_kind, refused_trace
 from .recording import Recording
 from .t1 import is_specification
 from .t4 import KttEntries, ListEntries, T4Entries
@@ -87,6 +87,7 @@ class FileKind(Enum):
     """What a file is to the window: which view shows it."""
 
     SPECIFICATION, RECORDING, LOG = "specification", "recording", "log"
+    PROGRAM = "program"  # a profile, or a trace that becomes one
     TABLE, CLOCKS = "table", "clocks"  # of a sweep of one clock: for the frequency model
 
 
@@ -94,6 +95,8 @@ def kind_of_file(path: Path) -> FileKind:
     """What a file is, by its content. Raises InputError if it cannot be read, or belongs to another command."""
     if is_table_by_name(path):
         return FileKind.TABLE
+    if path.suffix.lower() == ".wprofile" or is_program_trace(path):
+        return FileKind.PROGRAM
     if is_specification(path):
         return FileKind.SPECIFICATION
     if is_trace(path) or is_log(path):

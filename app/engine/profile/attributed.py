@@ -45,6 +45,7 @@ class AttributedTrace:
     power_w: Floats
     sample_s: Floats  # of the power, after the first slice
     sample_w: Floats
+    sample_mhz: Floats  # the clock at the same times; NaN where it was not recorded
 
 
 def attribute_trace(
@@ -88,7 +89,8 @@ def attribute_trace(
     lasts_s = trace.duration_ns / 1e9
     power_w = np.divide(energy_j, lasts_s, out=np.full(len(lasts_s), np.nan), where=lasts_s > 0)
     inside = (samples.time_s >= span[0] - 1.0) & (samples.time_s <= span[1] + 1.0)
-    sampled = samples.time_s[inside] - span[0], samples.power_w[inside]
+    clock_mhz = np.full(len(inside), np.nan) if samples.clock_mhz is None else samples.clock_mhz
+    sampled = samples.time_s[inside] - span[0], samples.power_w[inside], clock_mhz[inside]
     return profile, AttributedTrace(trace, families, family, energy_j, power_w, *sampled)
 
 

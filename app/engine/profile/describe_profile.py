@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
-from ...base.formatting import UNKNOWN, finite_or_none, number, percent
+from ...base.formatting import UNKNOWN, counted, finite_or_none, number, percent
 from ..results.description import Cell, Description, Figure, Listing
+from .attributed import AttributedTrace
 from .compare_profiles import Difference, ProfileComparison
-from .program_profile import Interval, Part, ProgramProfile
+from .program_profile import GroupEnergy, Interval, Part, ProgramProfile, RangeEnergy
+from .stacks import scaled, span_parts
 
+REMAINDER: Final = "remainder: not explained"
 _MOST: Final = 30  # rows of a table; all are in the document
 _ENERGY: Final = ("time s", "J", "95 %", "W", "share", "J each")
 
@@ -30,7 +34,7 @@ def describe_profile(profile: ProgramProfile) -> Description:
     if len(ranked) > _MOST:
         less_j = sum(part.energy_j for part in ranked[_MOST:])
         rows.insert(_MOST, (f"{len(ranked) - _MOST} more, each with less", None, None, less_j, *([None] * 4)))
-    rows.append(_cells("remainder: not explained", profile.remainder))
+    rows.append(_cells(REMAINDER, profile.remainder))
     listings = [Listing("where the joules go", ("what ran", "launches", *_ENERGY), rows)]
     if profile.groups:
         grouped = [item for item in profile.families if item.group is not None]
@@ -70,6 +74,95 @@ def describe_comparison(comparison: ProfileComparison) -> Description:
         if items
     ]
     return Description(f"{comparison.before} and {comparison.after}", "", figures, listings, comparison.notes)
+
+
+def describe_part(profile: ProgramProfile, part: Part) -> Description:
+    """Describe a family, group, range or the gaps: energies in J, times in s; of a family in a group, the group's."""
+    figures = _energies(profile, part, part.energy_j, part.energy_j_interval)
+    figures += [
+        Figure("share of all", None if math.isnan(part.share) else percent(part.share)),
+        Figure("time on the board", finite_or_none(part.time_s), "s"),
+        Figure("power", finite_or_none(part.power_w), "W"),
+        Figure("times", float(part.count), digits=7),
+        Figure("each", finite_or_none(part.each_j), "J"),
+    ]
+    if isinstance(part, RangeEnergy):
+        figures += [Figure("on the host", part.host_s, "s"), Figure("board waits", part.waits_s, "s")]
+    named = part if isinstance(part, GroupEnergy) else group_of(profile, part)
+    remarks = [] if named is None else [f"the data do not separate: {', '.join(named.families)}"]
+    return Description(part.label or REMAINDER, getattr(part, "kind", ""), figures, remarks=remarks)
+
+
+def describe_slice(profile: ProgramProfile, attributed: AttributedTrace, row: int) -> Description:
+    """Describe one launch, copy or set: what its family draws in its time."""
+    trace, family = attributed.trace, attributed.families[attributed.family[row]]
+    part = next(each for each in profile.families if each.name == family.name)
+    energy_j, instance = float(attributed.energy_j[row]), int(trace.instance[row])
+    figures, remarks = _energies(profile, part, energy_j, scaled(part, energy_j)), []
+    if len(figures) == 1:
+        figures.append(Figure("power", finite_or_none(float(attributed.power_w[row])), "W"))
+        remarks.append("its family's mean power times its time")
+    path = trace.paths[trace.range_path[instance]] if instance >= 0 else ("outside of every range",)
+    figures += [
+        Figure("begins at", (int(trace.start_ns[row]) - int(trace.start_ns[0])) / 1e9, "s", digits=9),
+        Figure("lasts", int(trace.duration_ns[row]) / 1e3, "µs", digits=7),
+        Figure("launched in", " / ".join(path)),
+    ]
+    return Description(family.name, f"{family.kind} on stream {trace.stream[row]}", figures, remarks=remarks)
+
+
+def describe_span(profile: ProgramProfile, attributed: AttributedTrace, begin_ns: int, end_ns: int) -> Description:
+    """Describe a span of time, in ns after the first slice: what took joules in it."""
+    rows = span_parts(profile, attributed, begin_ns, end_ns)
+    ends = [interval for *_, interval in rows]
+    whole = None if None in ends else (sum(end[0] for end in ends if end), sum(end[1] for end in ends if end))
+    inside = (1e9 * attributed.sample_s >= begin_ns) & (1e9 * attributed.sample_s <= end_ns)
+    shown_w = float(attributed.sample_w[inside].mean()) if inside.any() else math.nan
+    total_j = sum(energy_j for _, _, energy_j, _ in rows)
+    figures = [
+        Figure("energy", total_j, "J", interval=whole, important=True),
+        Figure("lasts", (end_ns - begin_ns) / 1e9, "s", digits=6),
+        Figure("power that the sensor shows", finite_or_none(shown_w), "W", note=counted(int(inside.sum()), "sample")),
+    ]
+    listed = [
+        (
+            part.label,
+            time_s,
+            energy_j,
+            _ends(interval),
+            percent(energy_j / total_j if total_j else 0.0),
+        )
+        for part, time_s, energy_j, interval in rows[:_MOST]
+    ]
+    listing = Listing("what took them", ("what ran", "time s", "J", "95 %", "share"), listed)
+    remarks = ["mean powers of families times their time in the span; the ends of the intervals are added up"]
+    return Description(f"{begin_ns / 1e9:.6f} s to {end_ns / 1e9:.6f} s", "", figures, [listing], remarks)
+
+
+def group_of(profile: ProgramProfile, part: Part) -> GroupEnergy | None:
+    """Return the group of a family or of the gaps, whose joules alone are not known; None of any other part."""
+    number = getattr(part, "group", None)
+    return next((group for group in profile.groups if group.number == number), None)
+
+
+def _energies(profile: ProgramProfile, part: Part, energy_j: float, interval: Interval | None) -> list[Figure]:
+    """The energy of a part, or that only its group's is known, and that."""
+    group = group_of(profile, part)
+    if group is None:
+        return [Figure("energy", finite_or_none(energy_j), "J", interval=interval, important=True)]
+    only = f"only the joules of group {group.number} are known"
+    of_group = Figure(f"energy of group {group.number}", group.energy_j, "J", interval=group.energy_j_interval)
+    return [Figure("energy", None, unknown=only, important=True), of_group]
+
+
+def energy_listing(title: str, parts: Sequence[Part]) -> Listing:
+    """List parts with their energies, a row for each; of a family in a group its group stands in place of joules."""
+    rows = []
+    for part in parts:
+        label, *cells = _cells(part.label or REMAINDER, part)
+        group = getattr(part, "group", None)
+        rows.append((label, cells[2] if group is None else f"in group {group}", *cells[3:6], *cells[:2], cells[6]))
+    return Listing(title, ("what ran", "J", "95 %", "W", "share", "times", "s", "J each"), rows)
 
 
 def _cells(label: str, part: Part) -> Sequence[Cell]:

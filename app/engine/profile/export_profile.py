@@ -11,12 +11,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-
 from ...base.files import refuse_taken, write_text
 from ...base.records import as_json
 from .attributed import AttributedTrace
+from .kept_profile import SUFFIX, save_profile
 from .program_profile import Part, ProgramProfile
+from .stacks import joules_of_stacks
 
 _PROFILE: Final = "profile.json"
 _COLUMNS: Final = (
@@ -43,10 +43,14 @@ def export_profile(profile: ProgramProfile, trace: AttributedTrace, folder: Path
         f"{stem}-speedscope.json": iter([json.dumps(speedscope(profile, trace), allow_nan=False) + "\n"]),
         f"{stem}-profile.csv": iter([table(profile)]),
     }
-    paths = [folder / name for name in contents]
-    for path in paths:
+    paths, kept = [folder / name for name in contents], folder / f"{stem}{SUFFIX}"
+    for path in (*paths, kept):
         refuse_taken(path, force=force)
-    return [write_text(path, text, overwrite=force) for path, text in zip(paths, contents.values(), strict=True)]
+    save_profile(kept, profile, trace, force=force)
+    return [
+        kept,
+        *(write_text(path, text, overwrite=force) for path, text in zip(paths, contents.values(), strict=True)),
+    ]
 
 
 def chrome_trace(profile: ProgramProfile, attributed: AttributedTrace) -> Iterator[str]:
@@ -64,20 +68,11 @@ def chrome_trace(profile: ProgramProfile, attributed: AttributedTrace) -> Iterat
 
 def speedscope(profile: ProgramProfile, attributed: AttributedTrace) -> dict[str, Any]:
     """Ranges and families as stacks whose width is joules, in speedscope's file format."""
-    trace = attributed.trace
-    path = np.where(trace.instance >= 0, trace.range_path[trace.instance], -1) if len(trace.range_path) else None
-    path = np.full(len(trace), -1) if path is None else path
-    families = len(attributed.families)
-    joules = np.bincount(
-        (path + 1) * families + attributed.family, weights=np.nan_to_num(attributed.energy_j),
-        minlength=(len(trace.paths) + 1) * families,
-    ).reshape(-1, families)  # fmt: skip
     frames: dict[str, int] = {}
     samples, weights = [], []
-    for row, family in np.argwhere(joules > 0).tolist():
-        stack = (*(trace.paths[row - 1] if row else ()), attributed.families[family].name)
+    for stack, joules in joules_of_stacks(attributed):
         samples.append([frames.setdefault(name, len(frames)) for name in stack])
-        weights.append(round(float(joules[row, family]), 6))
+        weights.append(round(joules, 6))
     for name, energy_j in ((profile.gaps.label, profile.gaps.energy_j), ("remainder", profile.remainder.energy_j)):
         if energy_j > 0:
             samples.append([frames.setdefault(name, len(frames))])

@@ -45,6 +45,8 @@ from ..formats.names import heading, unit_of
 from ..metering.characterisation.sensor_figures import describe_characterisation
 from ..models.describe_fits import describe_fit
 from ..models.roofline.describe_sweeps import describe_sweep
+from ..profile.describe_profile import describe_profile
+from ..profile.program_profile import ProgramProfile
 from ..results.chart import Chart
 from ..results.measurement import Measurement, spreads
 from ..session.describe_session import describe_search, source_in_words
@@ -121,21 +123,6 @@ def report_html(content: ReportContent) -> str:
     title = f"{plan.title} on {plan.gpu}"
     name = content.record.shown_name if content.record is not None else ""
     badge = {"simulated": "simulated", "recorded": "from a recording"}.get(plan.source, "")
-    head = element(
-        "head",
-        '<meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f'<meta http-equiv="Content-Security-Policy" content="{esc(_POLICY)}">',
-        _MARK,
-        element("title", esc(title)),
-        element("style", _STYLE, _FIGURES, _PRINT),
-    )
-    header = element(
-        "header",
-        element("h1", esc(title)),
-        element("span", esc(badge), class_="badge") if badge else "",
-        paragraph(name, class_="soft") if name and name != plan.title else "",
-    )
     sections = "".join(
         (
             _question(content),
@@ -153,19 +140,43 @@ def report_html(content: ReportContent) -> str:
             _reproduce(content),
         )
     )
-    body = element(
-        "body",
-        header,
-        element(
-            "main",
-            _in_short(content, sections),
-            sections,
-        ),
+    subtitle = name if name != plan.title else ""
+    return _file(title, badge, subtitle, _in_short(content, sections), sections)
+
+
+def profile_html(profile: ProgramProfile) -> str:
+    """The file of a program's profile."""
+    badge = {"simulated": "simulated", "recorded": "from a recording"}.get(profile.source, "")
+    whole = describe_profile(profile)
+    tables = (section(listing.title, table(listing.header, listing.rows)) for listing in whole.listings)
+    by = facts({"Reported by": f"Wattridge {__version__}, {_time(datetime.now(UTC).timestamp())}"})
+    body = section("In short", described(replace(whole, listings=())))
+    return _file(
+        f"Joules of {profile.title} on {profile.gpu}", badge, "", body, *tables, section("How it came about", by)
     )
+
+
+def _file(title: str, badge: str, subtitle: str, *inside: str) -> str:
+    head = element(
+        "head",
+        '<meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f'<meta http-equiv="Content-Security-Policy" content="{esc(_POLICY)}">',
+        _MARK,
+        element("title", esc(title)),
+        element("style", _STYLE, _FIGURES, _PRINT),
+    )
+    header = element(
+        "header",
+        element("h1", esc(title)),
+        element("span", esc(badge), class_="badge") if badge else "",
+        paragraph(subtitle, class_="soft") if subtitle else "",
+    )
+    body = element("body", header, element("main", *inside))
     return f'<!DOCTYPE html>\n<html lang="en">{head}{body}</html>\n'
 
 
-def write_report(content: ReportContent, path: Path) -> Path:
+def write_report(content: ReportContent | ProgramProfile, path: Path) -> Path:
     """Write the file whole or not at all, in place of an older report. Raises WattridgeError.
 
     A file that is no report of this program is not overwritten.
@@ -173,7 +184,8 @@ def write_report(content: ReportContent, path: Path) -> Path:
     if path.suffix.lower() == ".pdf":
         raise InputError("a report is an HTML file", str(path), "write .html, and print it to PDF from a browser")
     refuse_foreign(path, (_MARK,), "choose another name, or move the file")
-    return write_text(path, report_html(content), overwrite=True)
+    text = profile_html(content) if isinstance(content, ProgramProfile) else report_html(content)
+    return write_text(path, text, overwrite=True)
 
 
 _SHOWN_IN: Final = {  # the figure of an answer: its section

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from ...base.errors import WattridgeError
 from ...base.formatting import duration
-from ...base.paths import resources
+from ...base.paths import example_profile, resources
 from ...sensors.select import DEFAULT_TWIN
 
 if TYPE_CHECKING:
@@ -24,25 +24,22 @@ class Aim:
 
     text: str  # with its mnemonic
     what: str  # is tried
-    example: str  # the specification that is tried, in `resources/examples`
+    example: str  # the specification that is tried, in `resources/examples`; none: the profile that comes along
     own: str  # on the button for the user's own
     action: str  # of the window, which that button triggers
     twin: str = ""  # the simulated board that it needs
 
     @property
     def path(self) -> Path:
-        return resources() / "examples" / self.example
+        kept = None if self.example else example_profile()
+        return kept or resources() / "examples" / self.example
 
 
 AIMS: Final = (
     Aim("A &kernel", "Try 250 variants of a matrix product", "gemm.toml", "Your kernel …", "new_specification"),
     Aim("A&n operator", "Try 250 kernels for one matrix product", "mm.toml", "Your operator …", "new_operator"),
     Aim(
-        "A &program",
-        "Try dd, which runs on this computer, in seven block sizes",
-        "quick/program.toml",
-        "Your program …",
-        "new_program",
+        "A &program", "See where the joules of a training on a real GPU went", "", "Your program …", "workspace_program"
     ),
     Aim(
         "A served &model",
@@ -88,6 +85,8 @@ def expected_s(aim: Aim, selector: str, gpu: Gpu, stop: Event) -> float:
     from ...engine.session.trial_run import trial_time_s  # imported late: Home is there before
     from ...sensors.simulated.twin import load_twin
 
+    if not aim.example:
+        return math.nan
     twin = getattr(gpu, "twin", None) if selector == gpu.info.uuid else load_twin(selector.removeprefix(_SCHEME))
     try:
         taken_s = None if twin is None else trial_time_s(load_specification(aim.path), twin, stop)

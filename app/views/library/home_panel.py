@@ -537,7 +537,10 @@ class HomePanel(Panel):
     # --- tries --------------------------------------------------------------------------------------------------------
 
     def try_it(self, aim: Aim) -> None:
-        """Run its example on a simulated board, which is shown first."""
+        """Run its example on a simulated board, which is shown first; or open the profile that comes along."""
+        if not aim.example:
+            self.recent_file_asked.emit(aim.path)
+            return
         boards = self._context.boards
         selector, _ = self._facts.places.get(aim.example, ("", ""))
         if self._context.pool.open:

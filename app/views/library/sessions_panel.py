@@ -50,6 +50,7 @@ from ..shared.widgets import (
     set_up_table,
     vbox,
 )
+from .profile_rows import ProfileRow, Row, all_rows, delete, undelete
 
 if TYPE_CHECKING:
     from ...engine.formats.any_table import TableColumns
@@ -83,8 +84,11 @@ _COLUMNS: tuple[tuple[str, str, Callable[[SessionRecord], str], Callable[[Sessio
 WIDEST = tuple(text for _, text, _, _ in _COLUMNS)
 
 
-def matches(record: SessionRecord, typed: str) -> bool:
+def matches(record: Row, typed: str) -> bool:
     """Every typed word stands somewhere in the session's words."""
+    if isinstance(record, ProfileRow):
+        words = " ".join((*record.cells, record.kept.path.name)).casefold()
+        return all(word in words for word in typed.casefold().split())
     words = " ".join(
         (
             *(text(record) for _, _, text, _ in _COLUMNS),
@@ -102,8 +106,8 @@ class SessionsModel(RecordModel):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__([title for title, _, _, _ in _COLUMNS], parent)
-        self._all: tuple[SessionRecord, ...] = ()
-        self._records: list[SessionRecord] = []
+        self._all: tuple[Row, ...] = ()
+        self._records: list[Row] = []
         self._typed = ""
         self._sorted: tuple[int, bool] | None = None  # column, descending
 
@@ -112,7 +116,7 @@ class SessionsModel(RecordModel):
         """How many sessions there are, whatever is searched for."""
         return len(self._all)
 
-    def set_records(self, records: Sequence[SessionRecord]) -> None:
+    def set_records(self, records: Sequence[Row]) -> None:
         """Show these sessions."""
         self._all = tuple(records)
         self._show()
@@ -122,7 +126,7 @@ class SessionsModel(RecordModel):
         self._typed = typed
         self._show()
 
-    def record(self, row: int) -> SessionRecord:
+    def record(self, row: int) -> Row:
         """The session in a row."""
         return self._records[row]
 
@@ -133,10 +137,8 @@ class SessionsModel(RecordModel):
     def show_progress(self, progress: Progress) -> None:
         """Where the running session stands."""
         row = self.row_of(progress.session)
-        if row is not None:
-            changed = replace(
-                self._records[row], evaluated=progress.evaluated, timed=progress.timed, state=progress.state
-            )
+        if row is not None and isinstance(record := self._records[row], SessionRecord):
+            changed = replace(record, evaluated=progress.evaluated, timed=progress.timed, state=progress.state)
             self._records[row] = changed
             self._all = tuple(changed if record.id == changed.id else record for record in self._all)
             self._rows_changed(row, row)
@@ -145,13 +147,16 @@ class SessionsModel(RecordModel):
         shown = [record for record in self._all if matches(record, self._typed)]
         if self._sorted is not None:
             column, descending = self._sorted
-            shown.sort(key=_COLUMNS[column][3], reverse=descending)
+            key = _COLUMNS[column][3]
+            shown.sort(key=lambda r: r.keys[column] if isinstance(r, ProfileRow) else key(r), reverse=descending)
         self._replace(shown)
 
     # --- Qt's side ----------------------------------------------------------------------------------------------------
 
     def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         record = self._records[index.row()]
+        if isinstance(record, ProfileRow):
+            return record.cells[index.column()] if role == Qt.ItemDataRole.DisplayRole else None
         if role == Qt.ItemDataRole.DisplayRole:
             return _COLUMNS[index.column()][2](record)
         if role == Qt.ItemDataRole.ToolTipRole:
@@ -273,6 +278,7 @@ _RECORDINGS = (
     "(*.json *.json.gz *.jsonl *.ndjson *.csv *.csv.gz *.tsv *.parquet);;All files (*)"
 )
 _ONE, _SOME, _SEVERAL = "Select one session", "Select a session", "Select two sessions or more, with Ctrl or Shift"
+_PROFILE = "This is the profile of a program: open it"
 _BESIDE_PX = 1500  # from this width of the panel on, the details stand beside the list
 _DETAILS_PX, _FRONT_PX, _ANY_PX = 340, 210, (1 << 24) - 1  # Qt's own bound
 _REFRESH_MS = 300  # after an event of the engine: several may come at once
@@ -302,7 +308,7 @@ class SessionsPanel(Panel):
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
         self._tasks = TaskQueue(self, context.bridge.report)
-        self._deleted: tuple[int, ...] = ()
+        self._deleted: tuple[Row, ...] = ()
         self._select_next: int | None = None  # to be selected once it is in the list
         self._opened = 0  # counts what was asked to be opened: of imports, only those asked for last are
         self.search = QLineEdit()
@@ -401,13 +407,13 @@ class SessionsPanel(Panel):
     @Slot()
     def refresh(self) -> None:
         """Read the list again."""
-        self._do(lambda store: store.sessions(), self._show)
+        self._do(all_rows, self._show)
 
     def _name_damage(self, lines: Sequence[str]) -> None:
         for line in lines[:1]:
             self._context.bridge.report(line)
 
-    def _show(self, records: Sequence[SessionRecord]) -> None:
+    def _show(self, records: Sequence[Row]) -> None:
         chosen = {record.id for record in self.chosen()}
         if self._select_next is not None:
             chosen, self._select_next = {self._select_next}, None
@@ -417,7 +423,7 @@ class SessionsPanel(Panel):
         self.choose(chosen)
         self.listed.emit()
 
-    def chosen(self) -> list[SessionRecord]:
+    def chosen(self) -> list[Row]:
         """The selected sessions, in the list's order."""
         rows = sorted(index.row() for index in self.table.selectionModel().selectedRows())
         return [self.model.record(row) for row in rows]
@@ -441,18 +447,21 @@ class SessionsPanel(Panel):
     def _selected(self, *_: object) -> None:
         chosen = self.chosen()
         one = chosen[0] if len(chosen) == 1 else None
+        other = _PROFILE if any(isinstance(record, ProfileRow) for record in chosen) else ""
         alive = any(record.state.alive for record in chosen)
         runs = "It is running: stop it first" if alive else ""
         empty = "" if all(record.evaluated for record in chosen) else "Without a measurement there is nothing to show"
-        for widget in (self.open, self.copy, self.export, self.favourite):
-            self._allow(widget, "" if one is not None else _ONE)
-        self._allow(self.resume, runs if one is not None else _ONE)
+        self._allow(self.open, "" if one is not None else _ONE)
+        for widget in (self.copy, self.export, self.favourite):
+            self._allow(widget, other if one is not None else _ONE)
+        self._allow(self.resume, other or runs if one is not None else _ONE)
         self._allow(self.delete, runs if chosen else _SOME)
-        self._allow(self.compare, empty if len(chosen) >= 2 else _SEVERAL)
-        self._allow(self.report, empty if chosen else _SOME)
-        self.favourite.setChecked(one is not None and one.label.favourite)
-        self.label.show_record(one)
-        self.front.show_record(one)
+        self._allow(self.compare, other or empty if len(chosen) >= 2 else _SEVERAL)
+        self._allow(self.report, other or empty if chosen else _SOME)
+        session = one if isinstance(one, SessionRecord) else None
+        self.favourite.setChecked(session is not None and session.label.favourite)
+        self.label.show_record(session)
+        self.front.show_record(session)
 
     def _allow(self, button: QPushButton, why_not: str) -> None:
         """Enabled, or its tip says why not."""
@@ -462,23 +471,30 @@ class SessionsPanel(Panel):
     # --- what is done with them ---------------------------------------------------------------------------------------
 
     def _with_chosen(self, do: Callable[[SessionRecord], object]) -> Callable[[], None]:
-        """What a button does to the first selected session."""
+        """What a button does to the first selected session; a profile is opened in Program."""
 
         def act() -> None:
             for record in self.chosen()[:1]:
-                do(record)
+                self._open_any(record) if isinstance(record, ProfileRow) else do(record)
 
         return act
 
     @Slot(QModelIndex)
     def _cell_clicked(self, index: QModelIndex) -> None:
-        if index.column() == FAVOURITE:
-            self._toggle_favourite(self.model.record(index.row()))
+        record = self.model.record(index.row())
+        if index.column() == FAVOURITE and isinstance(record, SessionRecord):
+            self._toggle_favourite(record)
 
     @Slot(QModelIndex)
     def _row_activated(self, index: QModelIndex) -> None:
         if index.column() != FAVOURITE:
-            self._open(self.model.record(index.row()))
+            self._open_any(self.model.record(index.row()))
+
+    def _open_any(self, record: Row) -> None:
+        if isinstance(record, ProfileRow):
+            self.log_met.emit(record.kept.path)
+        else:
+            self._open(record)
 
     def _open(self, record: SessionRecord) -> None:
         self.keep_only()
@@ -510,22 +526,22 @@ class SessionsPanel(Panel):
     @Slot()
     def delete_chosen(self) -> None:
         """Remove the selected sessions from the list."""
-        named = tuple(record.id for record in self.chosen())
-        if named:
-            self._do(lambda store: _each(store.delete, named), lambda _: self._show_deleted(named))
+        rows = tuple(self.chosen())
+        if rows:
+            self._do(lambda store: _each(delete, store, rows), lambda _: self._show_deleted(rows))
 
-    def _show_deleted(self, sessions: tuple[int, ...]) -> None:
-        self._deleted = sessions
-        self._say(f"Deleted: {_count(sessions)}", undo=True)
+    def _show_deleted(self, rows: tuple[Row, ...]) -> None:
+        self._deleted = rows
+        self._say(f"Deleted: {_count(rows)}", undo=True)
         self.refresh()
 
     @Slot()
     def undo_delete(self) -> None:
         """Put back what was deleted last."""
-        named, self._deleted = self._deleted, ()
-        if named:
-            words = f"Put back: {_count(named)}"
-            self._do(lambda store: _each(store.undelete, named), lambda _: self._show_new(named[0], words))
+        rows, self._deleted = self._deleted, ()
+        if rows:
+            words = f"Put back: {_count(rows)}"
+            self._do(lambda store: _each(undelete, store, rows), lambda _: self._show_new(rows[0].id, words))
 
     def _show_new(self, session: int, words: str) -> None:
         """Select a session that is in the list from now on."""
@@ -580,7 +596,7 @@ class SessionsPanel(Panel):
 
     @Slot()
     def _choose_report(self) -> None:
-        chosen = self.chosen()
+        chosen = [record for record in self.chosen() if isinstance(record, SessionRecord)]
         if chosen:
             sessions = tuple(record.id for record in chosen)
             save_file(
@@ -632,13 +648,15 @@ class SessionsPanel(Panel):
         self.said.emit(words)
 
 
-def _count(sessions: Sequence[int]) -> str:
-    return f"session {sessions[0]}" if len(sessions) == 1 else counted(len(sessions), "session")
+def _count(rows: Sequence[Row]) -> str:
+    if len(rows) > 1:
+        return counted(len(rows), "session")
+    return f"the profile {rows[0].kept.title}" if isinstance(rows[0], ProfileRow) else f"session {rows[0].id}"
 
 
-def _each(do: Callable[[int], None], sessions: Sequence[int]) -> None:
-    for session in sessions:
-        do(session)
+def _each(do: Callable[[Store, Row], None], store: Store, rows: Sequence[Row]) -> None:
+    for row in rows:
+        do(store, row)
 
 
 def _import(store: Store, path: Path, may_be_log: bool, columns: TableColumns | None) -> int | _Met:
@@ -649,7 +667,7 @@ def _import(store: Store, path: Path, may_be_log: bool, columns: TableColumns | 
     kind = kind_of_file(path) if columns is None else FileKind.TABLE
     if kind is FileKind.SPECIFICATION:
         return _Met(path)
-    if may_be_log and kind is not FileKind.RECORDING:
+    if kind is FileKind.PROGRAM or (may_be_log and kind is not FileKind.RECORDING):
         return _Met(path, log=True)
     return import_recording(store, read_recording(path, columns))
 

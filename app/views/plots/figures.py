@@ -65,12 +65,15 @@ def ago_text(seconds: float, step: float) -> str:
 
 _SECONDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0)
 _TIME_STEPS_S = (*_SECONDS, *(60.0 * minutes for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 240)))
+_SHORT_STEPS_S = (*(factor * 10.0**power for power in range(-9, -2) for factor in (1, 2, 5)), *_SECONDS)
+_SHORT_S = 0.1
 
 
 def time_ticks(start_s: float, end_s: float, at_most: int) -> tuple[float, list[float]]:
     """(step, marks) in s at whole multiples of a customary step, no more than about `at_most`."""
     length = end_s - start_s
-    step = next((s for s in _TIME_STEPS_S if length / s <= max(1, at_most)), _TIME_STEPS_S[-1])
+    steps = _TIME_STEPS_S if length >= _SHORT_S else _SHORT_STEPS_S
+    step = next((s for s in steps if length / s <= max(1, at_most)), _TIME_STEPS_S[-1])
     first = math.ceil(start_s / step - 1e-9)
     last = math.floor(end_s / step + 1e-9)
     return step, [k * step for k in range(first, last + 1)]

@@ -59,6 +59,12 @@ _STROKES: dict[str, tuple[list[tuple[float, ...]], ...]] = {
         [(20, 6.5, 1.4)],
         [(15, 14.5, 1.4)],
     ),
+    "program": (
+        [(3, 5), (14, 5)],
+        [(6, 10), (18, 10)],
+        [(9, 15), (15, 15)],
+        [(13, 20), (21, 20)],
+    ),
     "understand": (
         [(3, 20), (21, 20)],
         [(6, 20), (6, 13)],
@@ -465,7 +471,7 @@ class Docks(QObject):
     def restore(self, state: QByteArray | None, room: QSize) -> None:
         """A layout that was kept; the first one if there is none or it does not fit. Once, before it is shown."""
         if not self._specs:
-            return  # four of the six workspaces
+            return  # five of the seven workspaces
         self._first = self._window.saveState(_LAYOUT_VERSION)
         if state is not None and self._restore(state):
             least = self._window.minimumSizeHint()

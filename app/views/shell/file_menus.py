@@ -73,8 +73,8 @@ class FileMenus(QObject):
 
 
 _FILES = (
-    "Specifications, recordings, logs and tables"
-    " (*.toml *.json *.json.gz *.jsonl *.ndjson *.csv *.csv.gz *.tsv *.parquet *.txt *.log);;All files (*)"
+    "Specifications, recordings, logs, tables and profiles"
+    " (*.wprofile *.toml *.json *.json.gz *.jsonl *.ndjson *.csv *.csv.gz *.tsv *.parquet *.txt *.log);;All files (*)"
 )
 
 
@@ -84,6 +84,7 @@ class FileOpener(QObject):
     to_tune = Signal(object)  # the Path of a specification or a recording
     to_model = Signal(object)  # of a table of powers at clocks
     to_log = Signal(object)  # of a log of power over time, or a recording of a board's channels
+    to_program = Signal(object)  # of a profile of a program, or a trace of one
     to_table = Signal(object)  # of any other table of measurements, or a folder of points
     failed = Signal(str, str)
 
@@ -95,12 +96,13 @@ class FileOpener(QObject):
     @Slot()
     def choose(self) -> None:
         """Let the user choose a file."""
-        open_file(self._window, "Open a specification, a recording, a log or a table", _FILES, self.open)
+        open_file(self._window, "Open a specification, a recording, a log, a table or a profile", _FILES, self.open)
 
     @Slot(object)
     def open(self, path: Path) -> None:
         """Open a file where its kind is shown."""
         signals = {"log": self.to_log, "table": self.to_table, "clocks": self.to_model}
+        signals["program"] = self.to_program
         self._task.run(lambda _stop: (signals.get(_kind_of(path), self.to_tune), path))
 
     @Slot()

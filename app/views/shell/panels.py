@@ -144,6 +144,7 @@ PANELS: tuple[PanelSpec, ...] = (
         Place.LEFT,
         below=True,
     ),
+    PanelSpec("program", "&Profile", "ProgramPanel", "", "Where the joules of a program go", "program"),
     PanelSpec("answers", "Ans&wers", "AnswersPanel", "", "What the session says, in sentences", "understand"),
     PanelSpec("analysis", "&Analysis", "AnalysisPanel", "Shift+F7", "What the measurements show", "understand"),
     PanelSpec("model", "&Model", "ModelPanel", "F8", "The frequency model", "understand"),
@@ -180,15 +181,16 @@ _WORKSPACES = (
         "Set up and run a session, choose a configuration",
         states={SET_UP: frozenset({"tune"}), RUNNING: frozenset(), DECIDE: frozenset({INSPECTOR})},
     ),
+    WorkspaceSpec("program", "&Program", "Ctrl+4", "Where the joules of a program go: timeline, kernels, ranges"),
     WorkspaceSpec(
         "understand",
         "&Understand",
-        "Ctrl+4",
+        "Ctrl+5",
         "Answers, analysis, model, roofline, comparison",
         True,
         True,
     ),
-    WorkspaceSpec("control", "&Control", "Ctrl+5", "Set clocks and the power limit by hand", True),
-    WorkspaceSpec("library", "&Library", "Ctrl+6", "Stored sessions and files"),
+    WorkspaceSpec("control", "&Control", "Ctrl+6", "Set clocks and the power limit by hand", True),
+    WorkspaceSpec("library", "&Library", "Ctrl+7", "Stored sessions and files"),
 )
 WORKSPACES = tuple(spec for spec in _WORKSPACES if any(panel.workspace == spec.name for panel in PANELS))

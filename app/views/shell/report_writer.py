@@ -13,6 +13,7 @@ from ..shared.tasks import TaskQueue
 from .services import Services
 
 if TYPE_CHECKING:
+    from ...engine.profile.program_profile import ProgramProfile
     from ...engine.report.content import ReportContent
 
 
@@ -65,7 +66,11 @@ class ReportWriter(QObject):
 
         self._write(gathered, path)
 
-    def _write(self, gathered: Callable[[], ReportContent], path: Path) -> None:
+    def write_profile(self, profile: ProgramProfile, path: Path) -> None:
+        """Write the report of a program's profile; `written` or `failed` follows."""
+        self._write(lambda: profile, path)
+
+    def _write(self, gathered: Callable[[], ReportContent | ProgramProfile], path: Path) -> None:
         def work() -> Path:
             from ...engine.report.page import write_report
 

@@ -277,6 +277,7 @@ class MainWindow(QMainWindow, InParts):
         self.file_opener.to_tune.connect(self.open_specification)
         self.file_opener.to_model.connect(self.open_log)
         self.file_opener.to_log.connect(self.side_windows.show_log)
+        self.file_opener.to_program.connect(self.open_program)
         self.file_opener.to_table.connect(self.side_windows.show_table)
         self.side_windows.fit_asked.connect(self.open_log)
         self.side_windows.table_ready.connect(self._keep_table)
@@ -403,6 +404,13 @@ class MainWindow(QMainWindow, InParts):
         if "model" in self.panels:
             self.workspaces.bring("model")
             self.panels["model"].add.open(path)
+
+    @Slot(object)
+    def open_program(self, path: Path) -> None:
+        """Show the profile of a program, or take a trace of one."""
+        if "program" in self.panels:
+            self.workspaces.bring("program")
+            self.panels["program"].open(path)
 
     @Slot(object, object)
     def _keep_table(self, path: Path, columns: object) -> None:

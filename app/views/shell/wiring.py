@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..library.home_panel import HomePanel
     from ..library.sessions_panel import SessionsPanel
     from ..plots.plot_export import PlotMenus
+    from ..program.program_panel import ProgramPanel
     from ..tune.queue_panel import QueuePanel
     from ..tune.tune_panel import TunePanel
     from ..understand.analysis_panel import AnalysisPanel
@@ -53,6 +54,7 @@ class Wiring(QObject):
             "model": self._connect_model,
             "answers": self._connect_answers,
             "analysis": self._connect_analysis,
+            "program": self._connect_program,
         }
         if name in connections:
             connections[name](panel)
@@ -135,6 +137,12 @@ class Wiring(QObject):
 
     def _connect_analysis(self, analysis: AnalysisPanel) -> None:
         analysis.session_asked.connect(self._set_up_session)
+
+    def _connect_program(self, program: ProgramPanel) -> None:
+        program.open_asked.connect(self._host.file_opener.choose)
+        program.file_opened.connect(self._host.settings.add_recent)
+        program.action_asked.connect(lambda name: self._host.actions_by_name[name].trigger())
+        program.report_asked.connect(self._host.reports.write_profile)
 
     @Slot()
     def _set_up_session(self) -> None:

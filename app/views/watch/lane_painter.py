@@ -178,11 +178,11 @@ def _paint_curve(
     painter.save()
     painter.setClipRect(plot)
     painter.setPen(pen)
-    for start, stop in _known_runs(y):
+    for start, stop in known_runs(y):
         if stop - start == 1:  # such as the latency of a service that answered once; a single pixel is not seen
             painter.fillRect(QRectF(float(x[start]) - 1.5, float(y[start]) - 1.5, 3, 3), pen.color())
         else:
-            painter.drawPolyline(_polygon(*_without_level_points(x[start:stop], y[start:stop])))
+            painter.drawPolyline(polygon(*_without_level_points(x[start:stop], y[start:stop])))
     painter.restore()
 
 
@@ -194,7 +194,7 @@ def _without_level_points(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.
     return x[needed], y[needed]
 
 
-def _known_runs(y: np.ndarray) -> list[tuple[int, int]]:
+def known_runs(y: np.ndarray) -> list[tuple[int, int]]:
     """[start, stop) of the stretches without NaN."""
     finite = ~np.isnan(y)
     if finite.all():
@@ -203,7 +203,7 @@ def _known_runs(y: np.ndarray) -> list[tuple[int, int]]:
     return list(zip(np.flatnonzero(edges == 1).tolist(), np.flatnonzero(edges == -1).tolist(), strict=True))
 
 
-def _polygon(x: np.ndarray, y: np.ndarray) -> QPolygonF:
+def polygon(x: np.ndarray, y: np.ndarray) -> QPolygonF:
     """The points as Qt's polygon, written straight into its memory."""
     polygon = QPolygonF()
     polygon.resize(len(x))

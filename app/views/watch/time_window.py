@@ -15,8 +15,8 @@ LONGEST_S = 8 * 3600.0
 class TimeWindow:
     """Lengths in s, instants in ns on the GPU's clock."""
 
-    def __init__(self, length_s: float = 60.0, longest_s: float = LONGEST_S) -> None:
-        self.length_s, self._longest_s = length_s, longest_s
+    def __init__(self, length_s: float = 60.0, longest_s: float = LONGEST_S, shortest_s: float = SHORTEST_S) -> None:
+        self.length_s, self._longest_s, self.shortest_s = length_s, longest_s, shortest_s
         self.held_at_ns: int | None = None  # when it was held; the origin of the axis
         self._held_end_ns: int | None = None
 
@@ -49,7 +49,7 @@ class TimeWindow:
 
     def set_length(self, length_s: float) -> None:
         """Show that many seconds, the end staying where it is."""
-        self.length_s = min(max(length_s, SHORTEST_S), self._longest_s)
+        self.length_s = min(max(length_s, self.shortest_s), self._longest_s)
 
     def zoom(self, factor: float, anchor_ns: int) -> None:
         """Lengthen (factor above 1) or shorten. Held, the anchor stays in place; live, the end does."""

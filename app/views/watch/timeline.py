@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 from PySide6.QtCore import QLineF, QPoint, QPointF, QRect, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import (
     QColor,
@@ -22,7 +23,6 @@ from PySide6.QtGui import (
     QPaintEvent,
     QPen,
     QPixmap,
-    QPolygonF,
     QResizeEvent,
     QWheelEvent,
 )
@@ -35,7 +35,7 @@ from ...sensors.gpu import GpuInfo
 from ..shared import theme
 from ..shared.panel import Part
 from ..shared.widgets import vbox
-from .lane_painter import paint_span
+from .lane_painter import known_runs, paint_span, polygon
 from .lane_view import LaneView, Span
 from .lanes import Layout
 from .time_window import SHORTEST_S, TimeWindow
@@ -66,10 +66,10 @@ class TimelineLanes(LaneView):
     place_moved = Signal(object)  # int: the instant that is looked at
     mark_asked = Signal()  # M: at the place
 
-    def __init__(self, board: Stored) -> None:
+    def __init__(self, board: Stored, *, low: bool = False, shortest_s: float = SHORTEST_S) -> None:
         like = RecordedBoard(board.facts.channels, board.facts.info)
         self._end_ns = board.end_ns
-        super().__init__(like, board.trace)  # type: ignore[arg-type]  # what it asks of a board
+        super().__init__(like, board.trace, low=low)  # type: ignore[arg-type]  # what it asks of a board
         self.setAccessibleName("Recording over time")
         self.absolute = False
         self.marks: Sequence[Mark] = board.marks
@@ -77,7 +77,7 @@ class TimelineLanes(LaneView):
         self.active = SPANS[0]
         self.place_ns = 0
         self._began_s = board.facts.began_s
-        self.window_of_time = TimeWindow(longest_s=self._end_ns / 1e9 + SHORTEST_S)
+        self.window_of_time = TimeWindow(longest_s=self._end_ns / 1e9 + shortest_s, shortest_s=shortest_s)
         self.add_overlay(self._paint_over)
         self.span_changed.connect(self._span_changed)
         self.show_whole()
@@ -346,18 +346,12 @@ class Overview(QWidget):
         painter = QPainter(self._picture)
         painter.fillRect(area, QColor(colours.base))
         power = trace.view(0, self._lanes.end_ns, 2 * max(1, area.width()), (trace.power_name,))[trace.power_name]
-        known = [float(value) for value in power.value if not math.isnan(value)]
-        top = max(known, default=1.0) or 1.0
-        points: list[QPointF] = []
+        top = float(np.nanmax(power.value, initial=0.0)) or 1.0
+        x = area.left() + power.time_s * (1e9 * area.width() / max(1, self._lanes.end_ns))
+        y = area.bottom() - 5 - power.value / top * (area.height() - 8)
         painter.setPen(QPen(QColor(colours.of_channel(trace.power_name)), 1))
-        for seconds, value in zip(power.time_s.tolist(), power.value.tolist(), strict=True):
-            if math.isnan(value):
-                painter.drawPolyline(QPolygonF(points))
-                points = []
-            else:
-                y = area.bottom() - 5 - value / top * (area.height() - 8)
-                points.append(QPointF(self._x_of(round(seconds * 1e9)), y))
-        painter.drawPolyline(QPolygonF(points))
+        for start, stop in known_runs(y):
+            painter.drawPolyline(polygon(x[start:stop], y[start:stop]))
         for span in trace.event_spans(0, self._lanes.end_ns):
             x0, x1 = self._x_of(span.start_ns), self._x_of(span.end_ns)
             painter.fillRect(
@@ -406,7 +400,7 @@ class Overview(QWidget):
             self.setCursor(Qt.CursorShape.OpenHandCursor if part == "move" else Qt.CursorShape.SizeHorCursor)
             return
         part, origin, (start, end) = self._drag
-        by, least = self._instant_at(place.x()) - origin, round(SHORTEST_S * 1e9)
+        by, least = self._instant_at(place.x()) - origin, round(self._lanes.window_of_time.shortest_s * 1e9)
         if part == "move":
             self.moved.emit(_moved((start, end), by, self._lanes.end_ns))
         elif part == "start":

@@ -16,7 +16,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from app.base.paths import resources
+from app.base.paths import example_profile, resources
 from app.engine.results.state import Progress, SessionState
 from app.engine.session.events import Open, SessionChanged
 from app.engine.session.load import load_specification
@@ -89,17 +89,12 @@ def test_at_the_very_first_start_there_are_the_aims_and_no_past(open_home: Calla
     assert home.files == []
 
 
-TRIED = [
-    (aim, name)
-    for aim in AIMS
-    for name in twin_names()
-    if aim.example != "quick/program.toml" and aim.twin in ("", name)
-]
+TRIED = [(aim, name) for aim in AIMS for name in twin_names() if aim.example and aim.twin in ("", name)]
 
 
 @pytest.mark.parametrize(("aim", "name"), TRIED, ids=lambda value: getattr(value, "example", value))
 def test_a_try_takes_what_is_promised_within_a_third_on_the_board_s_own_clock(aim: Aim, name: str) -> None:
-    """The speed divides it. A program is not promised: it takes the time of this computer."""
+    """The speed divides it."""
     gpu = SimulatedGpu(load_twin(name), clock=VirtualClock())
     promised_s = expected_s(aim, gpu.info.uuid, gpu, threading.Event())
     plan = plan_specification(load_specification(aim.path), gpu)
@@ -111,10 +106,10 @@ def test_a_try_takes_what_is_promised_within_a_third_on_the_board_s_own_clock(ai
     assert promised_s / (4 / 3) < taken_s < promised_s * 4 / 3
 
 
-def test_a_promise_writes_nothing_and_is_not_made_for_a_program(own_data_folder: Path) -> None:
+def test_a_promise_writes_nothing_and_is_not_made_for_a_profile(own_data_folder: Path) -> None:
     gpu = SimulatedGpu(load_twin("a100"), clock=VirtualClock())
     promised = {aim.example: expected_s(aim, gpu.info.uuid, gpu, threading.Event()) for aim in AIMS if not aim.twin}
-    assert [name for name, taken_s in promised.items() if math.isnan(taken_s)] == ["quick/program.toml"]
+    assert [name for name, taken_s in promised.items() if math.isnan(taken_s)] == [""]
     assert not own_data_folder.exists() or not any(own_data_folder.rglob("*.*"))
 
 
@@ -122,7 +117,7 @@ def test_a_promise_is_that_of_the_speed_at_which_the_board_will_run(qtbot: QtBot
     """Started at once it runs ten times as fast as real time, unless another speed was chosen."""
     window = ready(qtbot, open_program())
     home = window.panels["home"]
-    gemm, program = home.aims["gemm.toml"], home.aims["quick/program.toml"]
+    gemm, program = home.aims["gemm.toml"], home.aims[""]
     qtbot.waitUntil(lambda: "about" in gemm.sentence.text(), timeout=60_000)
     window.boards.set_speed(1.0)
     own_s = time_said(gemm.sentence.text())
@@ -289,7 +284,7 @@ def press(qtbot: QtBot, window: MainWindow, pressed: QWidget) -> None:
     qtbot.mouseClick(seen, Qt.MouseButton.LeftButton)
 
 
-@pytest.mark.parametrize("aim", AIMS, ids=lambda aim: aim.text)
+@pytest.mark.parametrize("aim", [aim for aim in AIMS if aim.example], ids=lambda aim: aim.text)
 def test_from_home_every_try_is_two_clicks_from_an_export(
     aim: Aim, qtbot: QtBot, open_program: OpenProgram, own_data_folder: Path
 ) -> None:
@@ -312,20 +307,33 @@ def test_from_home_every_try_is_two_clicks_from_an_export(
     assert clicks <= (2 if aim.example == "gemm.toml" else 3)
 
 
+def test_from_home_one_click_shows_where_the_joules_of_a_recorded_program_went(
+    qtbot: QtBot, open_program: OpenProgram
+) -> None:
+    window = ready(qtbot, open_program())
+    home = window.panels["home"]
+    qtbot.waitUntil(lambda: home.aims[""].isVisible(), timeout=20_000)
+    press(qtbot, window, home.aims[""])
+    qtbot.waitUntil(lambda: window.panels["program"].opened is not None, timeout=60_000)
+    assert window.workspaces.current.spec.name == "program"
+    assert window.panels["program"].opened.path == example_profile()
+    assert window.panels["program"].timeline.isVisible()
+
+
 @pytest.mark.parametrize("aim", AIMS, ids=lambda aim: aim.text)
 def test_one_click_leads_to_the_user_s_own(aim: Aim, qtbot: QtBot, open_program: OpenProgram) -> None:
     window = ready(qtbot, open_program(FakeGpu(working)))
     home = window.panels["home"]
     qtbot.waitUntil(lambda: home.isVisible() and not home.busy, timeout=60_000)
     press(qtbot, window, home.aims[aim.example].own)
-    if aim.action == "workspace_control":
-        assert window.workspaces.current.spec.name == "control"
+    if aim.action.startswith("workspace_"):
+        assert aim.action == f"workspace_{window.workspaces.current.spec.name}"
         return
     qtbot.waitUntil(lambda: "editor" in window.side_windows.by_name, timeout=20_000)
     editor = window.side_windows.by_name["editor"]
     qtbot.waitUntil(lambda: editor.new_window is not None and editor.new_window.isVisible(), timeout=20_000)
     wizard = editor.new_window
-    way = {"new_program": wizard.command, "new_specification": wizard.kernel}.get(aim.action, wizard.example)
+    way = {"new_specification": wizard.kernel}.get(aim.action, wizard.example)
     assert wizard.ways.currentWidget() is way
     if way is wizard.example:
         table = "[operator]" if aim.action == "new_operator" else "[service]"
