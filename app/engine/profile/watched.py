@@ -1,7 +1,7 @@
 """What processes wrote of their activity while they were watched (`injected/wattridge_watcher.py`), as a trace.
 
-Stretches in which nothing was watched, to see what watching costs or because too much ran, appear in the trace as
-slices of their own name: their joules are known together, and what ran in them is not.
+Stretches in which nothing was watched, to see what watching costs, appear in the trace as slices of their own name:
+their joules are known together, and what ran in them is not.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from .trace_columns import TraceColumns
 
 NOT_WATCHED: Final = "(not watched)"
 _MOST_BYTES: Final = 4 * 2**30
+_LAUNCH_S: Final = 1.2e-6  # of the host's for each launch: tests/benchmarks/profile_on_board.txt
+_SAID: Final = 0.01  # cost from which on it is said
 _FEWEST_ENDS: Final = 5  # of a range in a stretch, for a mean period
 _FEWEST_PROBES: Final = 3
 _REMEDY: Final = "name the program's own Python: wattridge profile -- python train.py"
@@ -71,6 +73,19 @@ class Watched:
             if without > 0 and min(beside) > 0:
                 ratios.append(sum(beside) / 2 / without - 1)
         return confidence_interval(ratios) if len(ratios) >= _FEWEST_PROBES else None
+
+    def cost_in_words(self) -> list[str]:
+        """What watching cost: as measured, else as it is expected where it is worth saying."""
+        if (cost := self.cost()) is not None:
+            low, high = 100 * cost[0], 100 * cost[1]
+            of = f"from {len(self.spans) - 1} stretches without"
+            return [f"watching cost {(low + high) / 2:.1f} ± {(high - low) / 2:.1f} % of the time, {of}"]
+        lasts_s = float(np.ptp(self.launches[:, 2])) / 1e9 if len(self.launches) else 0.0
+        share = len(self.launches) * _LAUNCH_S / lasts_s if lasts_s > 0 else 0.0
+        if share < _SAID:
+            return []
+        each = f"{1e6 * _LAUNCH_S:.1f} µs for each of {len(self.launches):,} launches, as on other machines"
+        return [f"watching is expected to cost the host {100 * share:.0f} % of its time ({each}); --cost measures it"]
 
 
 def read_watched(path: Path) -> Watched:
@@ -171,7 +186,3 @@ def _period(ends: Times, begin: int, end: int) -> float:
     """The mean time from end to end within a stretch; NaN where there are too few."""
     inside = ends[(ends >= begin) & (ends <= end)]
     return float(inside[-1] - inside[0]) / (len(inside) - 1) if len(inside) >= _FEWEST_ENDS else math.nan
-
-
-def _percent(low: float, high: float) -> str:
-    return f"{50 * (low + high):.1f} ± {50 * (high - low):.1f} %"

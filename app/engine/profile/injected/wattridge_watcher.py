@@ -30,11 +30,10 @@ from typing import Any
 CUDA_USERS = {"torch", "cupy", "cuda.bindings", "pycuda", "numba", "jaxlib", "tensorflow", "triton", "warp"}
 OLDEST, NEWEST = 18, 139_999  # of cuptiGetVersion: CUDA 12.0 to 13
 BUFFER_BYTES = 4 << 20
-FLUSH_S = 0.5
+FLUSH_S, STOP_S = 0.5, 5.0
 MOST_RECORDS = 20_000_000  # of one process
-FASTEST_HZ = 20_000  # kernels a second up to which everything is watched
-STRETCH_S = 2.0  # that is watched at once, at least, where not everything is
-PROBE_S, PROBE_EVERY_S = 0.5, 8.0  # nothing is watched for so long, so often, to see what watching costs
+PROBE_S, PROBE_EVERY_S = 0.5, 4.0  # nothing is watched for so long, so often, where the cost of watching is asked for
+PROBES = "WATTRIDGE_PROFILE_COST"  # the variable that asks for it
 KERNEL, COPY, SET = range(3)  # as the rows of slices name them
 
 _MEMCPY, _MEMSET, _DRIVER, _RUNTIME, _KERNEL, _MARKER, _MEMCPY2 = 1, 2, 4, 5, 10, 12, 22  # CUPTI_ACTIVITY_KIND_*
@@ -76,16 +75,22 @@ class Watcher:
         self._np: Any = numpy
         self._pid = os.getpid()
         self._folder = folder
-        self._lock = threading.RLock()  # of the file and what belongs to it
+        self._lock = threading.RLock()  # of the file and what belongs to it; never held while CUPTI is called
+        self._switching = threading.Lock()
+        self._taking = threading.Lock()
         self._numbers: dict[str, int] = {}  # of names
         self._named: dict[int, int] = {}  # the numbers of the names at addresses
-        self._buffers: dict[int, Any] = {}
+        self._buffers: dict[int, Any] = {}  # by address
+        self._spare: list[int] = []  # the addresses of those that can be used again: none is freed, as CUPTI has them
+        self._full: list[tuple[int, int]] = []  # address and length of those that have come back
+        self._filled = threading.Event()
+        self._probes = bool(os.environ.get(PROBES))
         self._sizes: dict[int, int] = {}  # of records by kind, in words of 8 bytes
         self._open_marks: dict[int, tuple[int, int]] = {}
         self._local = threading.local()
         self._host: list[int] = []  # rows of ranges that ended
-        self._records = self._kernels = 0
-        self._watching = self._profiled = self._ranged = False
+        self._records = 0
+        self._watching = self._profiled = False
         self._stopped = threading.Event()
         self._since_ns = 0
         path = find_library()
@@ -108,29 +113,29 @@ class Watcher:
         about = {"pid": self._pid, "arguments": sys.argv, "library": path, "version": version.value}
         self._write(b"META", json.dumps(about).encode())
         self.resume()
-        threading.Thread(target=self._steer, name="wattridge watcher", daemon=True).start()
+        self._steering = threading.Thread(target=self._steer, name="wattridge watcher", daemon=True)
+        self._steering.start()
         atexit.register(self.stop)
 
     def resume(self) -> None:
         """Watch (again)."""
-        with self._lock:
+        with self._switching:
             if self._watching or self._profiled or self._stopped.is_set():
                 return
             self._switch("Enable", (_KERNEL, _MEMCPY, _MEMSET, _MEMCPY2))
             with contextlib.suppress(Problem):
-                self._switch("Enable", (_MARKER,))
+                self._call("cuptiActivityEnable", _MARKER)
             self._since_ns, self._watching = self.now_ns(), True
 
     def pause(self) -> None:
         """Stop watching for a while; what was watched until now is written."""
-        with self._lock:
+        with self._switching:
             if not self._watching:
                 return
             self._watching, until_ns = False, self.now_ns()
             with contextlib.suppress(Problem):
                 self._switch("Disable", (_KERNEL, _MEMCPY, _MEMSET, _MEMCPY2, _MARKER))
-        self._flush(0)
-        self._rows(b"SPAN", [self._since_ns, until_ns])
+            self._rows(b"SPAN", [self._since_ns, until_ns])
 
     def stop(self) -> None:
         """Write what is left and close the file."""
@@ -138,7 +143,10 @@ class Watcher:
             return
         self.pause()
         self._stopped.set()
+        self._filled.set()
+        self._steering.join(STOP_S)
         self._flush(1)
+        self._write_records()
         self._write_ranges()
         dropped = ctypes.c_size_t()
         with contextlib.suppress(Problem):
@@ -148,32 +156,26 @@ class Watcher:
             self._file.close()
 
     def _steer(self) -> None:
-        """Flush; leave stretches unwatched, to see what watching costs, and where there is too much to watch it all."""
-        named, kernels, began = False, 0, time.monotonic()
-        probe = began + PROBE_EVERY_S
-        while not self._stopped.wait(FLUSH_S):
+        """Write what comes, on a thread of its own: CUPTI calls in the midst of launches, and is not kept waiting."""
+        named, probe = False, time.monotonic() + PROBE_EVERY_S
+        while not self._stopped.is_set():
+            self._filled.wait(FLUSH_S)
+            self._filled.clear()
             named = named or self._name_boards()
             if self._watching:
                 self._flush(0)
+            self._write_records()
             self._write_ranges()
             if self._records > MOST_RECORDS:
                 self.pause()
-            now = time.monotonic()
-            if now - began < STRETCH_S or not self._watching:
-                continue
-            rate = (self._kernels - kernels) / (now - began)
-            rest_s = (now - began) * (rate / FASTEST_HZ - 1)
-            if rest_s < PROBE_S and now > probe and self._ranged:  # without ranges nothing shows what it costs
-                rest_s, probe = PROBE_S, now + PROBE_EVERY_S
-            if rest_s > 0:
+            elif self._probes and self._watching and time.monotonic() > probe:
                 self.pause()
-                self._stopped.wait(rest_s)
+                self._stopped.wait(PROBE_S)
                 self.resume()
-            began, kernels = time.monotonic(), self._kernels
+                probe = time.monotonic() + PROBE_EVERY_S
 
     def _switch(self, word: str, kinds: Sequence[int]) -> None:
-        """Enable or disable kinds, and the calls that launch something: one by one, as calls switched off by their
-        kind stay off."""
+        """Enable or disable kinds, and the calls that launch something, one by one: switched off as a kind they stay so."""
         for api, number in self._launches:
             self._call(f"cuptiActivityEnable{api}Api", number, int(word == "Enable"))
         for kind in kinds:
@@ -231,7 +233,6 @@ class Watcher:
         with self._lock:
             rows, self._host = self._host, []
             if rows:
-                self._ranged = True
                 self._rows(b"HOST", rows)
 
     # --- PyTorch's own profiler takes the records for itself --------------------------------------------------------
@@ -255,18 +256,30 @@ class Watcher:
     # --- records ----------------------------------------------------------------------------------------------------
 
     def _request(self, buffer: Any, size: Any, most: Any) -> None:
-        memory = ctypes.create_string_buffer(BUFFER_BYTES + 8)
-        address = (ctypes.addressof(memory) + 7) & ~7
-        self._buffers[address] = memory
+        """Give CUPTI a buffer: in the midst of a launch, so that nothing else is done."""
+        try:
+            address = self._spare.pop()
+        except IndexError:
+            memory = ctypes.create_string_buffer(BUFFER_BYTES + 8)
+            address = (ctypes.addressof(memory) + 7) & ~7
+            self._buffers[address] = memory
         buffer[0], size[0], most[0] = address, BUFFER_BYTES, 0
 
     def _complete(self, context: Any, stream: int, address: int, size: int, valid: int) -> None:
-        memory = self._buffers.pop(address, None)
-        try:
-            if memory is not None and valid and os.getpid() == self._pid and not self._file.closed:
-                self._take(address, valid)
-        except Exception as error:  # noqa: BLE001 - this is CUPTI's thread: nobody is above it
-            self._write(b"FAIL", repr(error).encode())
+        self._full.append((address, valid))
+        if len(self._full) > 1:
+            self._filled.set()
+
+    def _write_records(self) -> None:
+        with self._taking:
+            while self._full:
+                address, valid = self._full.pop(0)
+                try:
+                    if valid and os.getpid() == self._pid:
+                        self._take(address, valid)
+                except Exception as error:  # noqa: BLE001 - the program runs, whatever is wrong here
+                    self._write(b"FAIL", repr(error).encode())
+                self._spare.append(address)
 
     def _take(self, address: int, valid: int) -> None:
         """Sort the records of a buffer by kind, and write what is needed of them."""
@@ -291,7 +304,6 @@ class Watcher:
                 for row in rows:
                     self._mark(words[2 * row : 2 * row + 8].tolist(), wide[row : row + 6].tolist())
             elif kind == _KERNEL:
-                self._kernels += len(rows)
                 pointers, which = np.unique(wide[place + 13], return_inverse=True)
                 names = np.array([self._number_at(pointer) for pointer in pointers.tolist()])[which.ravel()]
                 self._slices(KERNEL, place, words, wide, names, (10, 12, 23), None)
