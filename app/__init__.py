@@ -1,8 +1,8 @@
 """Wattridge: what a GPU draws while it works, and where it does the most work per joule.
 
 `measure` a block of code or `profile` it, `mark` an instant of the recordings that run, `tune` any function,
-`tune_kernel` and `run_kernel` a CUDA kernel. What cannot be used raises `InputError`, whatever else fails a `WattridgeError`.
-`wattridge.triton`, `.helion` and `.observers` are modules.
+`tune_kernel` and `run_kernel` a CUDA kernel. What cannot be used raises `InputError`, whatever else fails a
+`WattridgeError`. `wattridge.triton`, `.helion` and `.observers` are modules.
 """
 
 from __future__ import annotations

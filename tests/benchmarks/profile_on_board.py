@@ -133,7 +133,8 @@ def compare(known: Path, profile: Path) -> None:
     truth, found = json.loads(known.read_text()), json.loads(profile.read_text())
     errors, holds, halves = [], [], []
     print(
-        f"total {found['energy_j']:.0f} J {found['energy_j_interval']} in {found['time_s']:.2f} s, {found['power_w']:.1f} W"
+        f"total {found['energy_j']:.0f} J {found['energy_j_interval']} in {found['time_s']:.2f} s,"
+        f" {found['power_w']:.1f} W"
     )
     for item in found["ranges"]:
         name = item["path"][-1] if item["path"] else ""
@@ -151,7 +152,8 @@ def compare(known: Path, profile: Path) -> None:
             halves.append(half)
         words = "" if counts else "  does not count"
         print(
-            f"  {name:12} {item['share']:6.1%} {is_w:5.0f} W ± {half:5.1%}  alone {watts:5.0f} W {off:+6.1%} {clock} MHz{words}"
+            f"  {name:12} {item['share']:6.1%} {is_w:5.0f} W ± {half:5.1%}  alone {watts:5.0f} W {off:+6.1%}"
+            f" {clock} MHz{words}"
         )
     grouped = sum(group["energy_j"] for group in found["groups"]) / found["energy_j"]
     errors.sort()

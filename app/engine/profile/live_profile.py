@@ -140,7 +140,8 @@ def profile_program(
 ) -> tuple[Profiled, Ended]:
     """Run a program with this terminal, at most so many seconds, and profile what it runs on a board; closes the board.
 
-    What it prints goes to standard error. With `cost` stretches are left unwatched, to see what watching costs. Raises InputError where it does not start or nothing was watched.
+    What it prints goes to standard error. With `cost` stretches are left unwatched, to see what watching costs. Raises
+    InputError where it does not start or nothing was watched.
     """
     with closing(LiveProfile(gpu, cost=cost)) as live:
         try:

@@ -144,10 +144,7 @@ def trace_of(processes: Sequence[Watched], title: str, where: str, uuid: str = "
             columns.slices.extend(value for row in rows for value in row)
         for table, into in ((slices, columns.slices), (launches, columns.launches), (host, columns.host)):
             into.frombytes(table.tobytes())
-        if (cost := watched.cost()) is not None:
-            notes.append(
-                f"watching cost {_percent(*cost)} of the time, from {len(watched.spans) - 1} stretches without"
-            )
+        notes += watched.cost_in_words()
     device = boards.get(digits)
     if digits and device is None and boards and not any(":" in known for known in boards):
         there = ", ".join(dict.fromkeys(columns.boards.values()))

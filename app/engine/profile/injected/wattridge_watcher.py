@@ -175,7 +175,7 @@ class Watcher:
                 probe = time.monotonic() + PROBE_EVERY_S
 
     def _switch(self, word: str, kinds: Sequence[int]) -> None:
-        """Enable or disable kinds, and the calls that launch something, one by one: switched off as a kind they stay so."""
+        """Enable or disable kinds, and the calls that launch something, each: those switched off by kind stay off."""
         for api, number in self._launches:
             self._call(f"cuptiActivityEnable{api}Api", number, int(word == "Enable"))
         for kind in kinds:
