@@ -119,17 +119,15 @@ class Timeline:
                 seconds[some] += weight * (by_then[ends] - by_then[begins])
         return seconds
 
-    def energy_until(self, time_s: Floats, above_w: Floats, slice_factor: Floats) -> Floats:
-        """Return the energy above the gaps' that a power of each family would have drawn by some times.
+    def energy_until(self, time_s: Floats, above_w: Floats) -> Floats:
+        """Return the energy above the gaps' that slices would have drawn by some times.
 
         Parameters
         ----------
         time_s : array, shape (n,)
             The times, s.
-        above_w : array, shape (families,)
-            The power of each family above that of the gaps, W.
-        slice_factor : array, shape (slices,)
-            What that power is multiplied by in each slice.
+        above_w : array, shape (slices,)
+            The power of each slice above that of the gaps, W.
 
         Returns
         -------
@@ -137,8 +135,7 @@ class Timeline:
             The energies from any time before the first of these, J.
         """
         energy, order = np.empty(len(time_s)), np.argsort(time_s, kind="stable")
-        power_w = above_w[self.activity.family] * slice_factor
-        energy[order] = self._passed(time_s[order], np.zeros(len(power_w), dtype=np.int32), 1, power_w)[:, 0]
+        energy[order] = self._passed(time_s[order], np.zeros(len(above_w), dtype=np.int32), 1, above_w)[:, 0]
         return energy
 
     def _passed(self, time_s: Floats, column: Ints, columns: int, weight: Floats | None = None) -> Floats:
