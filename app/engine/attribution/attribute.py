@@ -117,6 +117,11 @@ class Attribution:
     _program: Program
     _powers: _Powers
 
+    @property
+    def seconds(self) -> Floats:
+        """The time of each slice, divided where slices overlap, shape (slices,)."""
+        return self._program.timeline.seconds
+
     def family(self, number: int) -> Joules:
         """Return the joules of one family, whether or not the samples tell it from others.
 
