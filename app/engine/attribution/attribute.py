@@ -74,6 +74,7 @@ class _Powers:
     known: Gaussian
     scores: Floats  # X'r of each block; shape (blocks, unknowns)
     gram: Floats  # what their squares add up to where the noise is as modelled
+    moved: Floats  # X' of how unknown powers and an unknown lag or window change samples together; likewise
 
     def joules(self, row: Floats) -> Joules:
         value, carried = float(row @ self.known.mean), self.known.covariance @ row
@@ -85,7 +86,8 @@ class _Powers:
         carried = self.known.covariance @ row
         variance = float(row @ carried)
         excess = float(np.sum((self.scores @ carried) ** 2)) - float(carried @ self.gram @ carried)
-        return math.sqrt(1.0 + max(0.0, excess) / variance) if variance > 0 else 1.0
+        excess = max(0.0, excess) + float(np.sum((self.moved @ carried) ** 2))
+        return math.sqrt(1.0 + excess / variance) if variance > 0 else 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,13 +253,8 @@ class _Estimator:
         expected = np.full(families, np.nan) if expected_w is None else np.asarray(expected_w, dtype=np.float64)
         self._expected_w = expected
         self._lag_s, self._window_s, self._jitter_s = samples.lag_s, samples.window_s, 0.0
-        self._start: Floats = np.zeros(0)
 
     def attribution(self) -> Attribution:
-        design = self._program.design(self._lag_s, self._window_s, 0.0)
-        noise = white_noise(np.full(len(self._power_w), max(0.02 * self._mean_w, 1e-3)))
-        evidence = self._evidence(design, noise, self._power_w)
-        self._start = evidence.posterior(self._prior(design, USUAL_SPREAD[0], DRIFTS[1])).mean
         if self._samples.lag_margin_s > WIDE_LAG_S:
             self._look_for_lag()
         self._look_for_jitter()
@@ -391,19 +388,17 @@ class _Estimator:
 
     def _likely(self, program: Program, lag_s: float, jitter_s: float) -> float:
         """The logarithm of the likelihood of the first samples with a lag, and with stamps that jitter."""
-        samples, powers = self._samples, self._start
-        power_w = program.samples.power_w
+        samples, power_w = self._samples, program.samples.power_w
         variance = np.full(len(power_w), (0.02 * self._mean_w) ** 2)
         design = program.design(lag_s, samples.window_s, jitter_s)
         columns = design.columns
         for _ in range(3):
-            columns[:, -2:] = program.sensor_columns(lag_s, samples.window_s, powers)
             noise = white_noise(np.sqrt(variance))
             evidence = self._evidence(design, noise, power_w)
             prior = self._prior(design, USUAL_SPREAD[0], DRIFTS[1])
             powers = evidence.posterior(prior).mean
-            residual_w = power_w - columns[:, :-2] @ powers[:-2]
-            jitters = (jitter_s * columns[:, -2]) ** 2
+            residual_w = power_w - columns @ powers
+            jitters = (jitter_s * program.sensor_columns(lag_s, samples.window_s, powers)[:, 0]) ** 2
             rest = max(float(np.mean(residual_w**2 - jitters)), float(np.mean(residual_w**2)) / 10, 1e-9)
             variance = rest + jitters
         likely = evidence.log_of(prior) - 0.5 * float(np.sum(np.log(noise.sigma_w**2) + (power_w / noise.sigma_w) ** 2))
@@ -415,7 +410,9 @@ class _Estimator:
         timeline, activity = self._timeline, self._timeline.activity
         rows = np.vstack([self._program.of_families(), self._program.of_gaps(*self._span)])
         residual_w = self._power_w - design.columns[:, :-2] @ powers.mean[:-2]
-        known = _Powers(powers, self._scores(design, noise, residual_w), evidence.gram)
+        known = _Powers(
+            powers, self._scores(design, noise, residual_w), evidence.gram, self._moved(design, noise, powers)
+        )
         wider = np.asarray([known.wider(row) for row in rows])
         joules, covariance = rows @ powers.mean, rows @ powers.covariance @ rows.T * np.outer(wider, wider)
         total = known.joules(rows.sum(axis=0))
@@ -467,3 +464,21 @@ class _Estimator:
             scores[number] = some.whitened(design.columns[part])[before:].T @ some.whitened(residual_w[part])[before:]
         scores -= scores.mean(axis=0)
         return np.asarray(scores * math.sqrt(count / (count - 1)))
+
+    def _moved(self, design: Design, noise: Noise, powers: Gaussian) -> Floats:
+        """What the columns of lag and window leave out, since they take the powers for known: (2 * unknowns, unknowns)."""
+        samples = self._samples.first(LOOKED_AT)
+        count = len(samples.time_s)
+        some = Noise(noise.sigma_w[:count], noise.filters, noise.scales)
+        white = some.whitened(design.columns[:count]) * (len(self._power_w) / count)
+        program = Program(self._timeline, samples, self._span, self._program.exponent)
+        root = np.linalg.cholesky(powers.covariance)
+        rows = []
+        for place, sigma_s in zip((-2, -1), np.sqrt(np.diag(powers.covariance)[-2:]).tolist(), strict=True):
+            lag_s, window_s = (sigma_s * (place == which) for which in (-2, -1))
+            more, less = (
+                program.design(self._lag_s + sign * lag_s, self._window_s + sign * window_s, self._jitter_s).columns
+                for sign in (1.0, -1.0)
+            )
+            rows.append(root.T @ some.whitened((more - less) / 2).T @ white)
+        return np.vstack(rows)
