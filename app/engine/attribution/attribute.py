@@ -6,7 +6,6 @@ The equations are in README.md beside this file.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import Final
@@ -29,11 +28,11 @@ ROUNDS: Final = 4
 SPREADS: Final = (0.1, 0.2, 0.35, 0.55, 0.8)  # of powers of families about their mean, of the mean power above idle
 USUAL_SPREAD: Final = (0.5, 0.5)  # what is expected of it: median, and sigma of its logarithm
 DRIFTS: Final = (0.002, 0.01, 0.03)  # of the mean power
-EXPONENTS: Final = (0.0, 1.0, 2.0, 3.0)  # of the power above the base with the clock
+MOST_EXPONENT: Final = 4.0  # of the power above the base with the clock: halved so often to find it
+HALVINGS: Final = 5
 CLOCK_CHANGED: Final = 0.02  # of the clock, from which on its exponent is looked for
 BURSTS: Final = 1.25  # times the limit: a burst may draw more before the limit's controller reacts
 UNKNOWN_IDLE: Final = 0.4  # of the least sample, which may be a mean over much that ran
-HINT: Final = 0.25  # how far a family's expected power may be off, one sigma
 WIDE_LAG_S: Final = 1e-3  # margin of the lag from which on it is looked for all over it
 LAGS: Final = 9
 JITTERS: Final = (0.0, 0.003, 0.006, 0.012, 0.025, 0.05, 0.1)  # of the window, one sigma
@@ -186,7 +185,6 @@ def attribute(
     *,
     limit_w: float = math.inf,
     idle_w: float = math.nan,
-    expected_w: Sequence[float] | Floats | None = None,
 ) -> Attribution:
     """Find the joules of a program's families, of its gaps, and which of them the samples do not separate.
 
@@ -200,8 +198,6 @@ def attribute(
         The power limit, W.
     idle_w : float, optional
         The board's power at rest, W; by default well below the least sample.
-    expected_w : sequence of float, shape (families,), or None, optional
-        What each family's power is expected to be, by a roofline or a measurement of it alone, W; NaN where nothing is.
 
     Returns
     -------
@@ -217,7 +213,7 @@ def attribute(
         raise InputError("nothing ran on the board", "activity", "profile a program that launches kernels")
     timeline = Timeline(activity)
     span = (float(activity.begin_s[0]), float(activity.end_s.max()))
-    return _Estimator(timeline, samples, span, limit_w, idle_w, expected_w).attribution()
+    return _Estimator(timeline, samples, span, limit_w, idle_w).attribution()
 
 
 class _Estimator:
@@ -230,7 +226,6 @@ class _Estimator:
         span: tuple[float, float],
         limit_w: float,
         idle_w: float,
-        expected_w: Sequence[float] | Floats | None,
     ) -> None:
         samples = samples.within(*span)
         self._timeline, self._samples, self._span = timeline, samples, span
@@ -249,9 +244,6 @@ class _Estimator:
         self._idle_w = min(least_w, idle_w) if math.isfinite(idle_w) else UNKNOWN_IDLE * least_w
         self._above_w = max(self._mean_w - self._idle_w, 0.05 * self._mean_w)
         self._limit_w = limit_w
-        families = len(timeline.activity.names)
-        expected = np.full(families, np.nan) if expected_w is None else np.asarray(expected_w, dtype=np.float64)
-        self._expected_w = expected
         self._lag_s, self._window_s, self._jitter_s = samples.lag_s, samples.window_s, 0.0
 
     def attribution(self) -> Attribution:
@@ -285,17 +277,13 @@ class _Estimator:
         mean[:3] = self._idle_w + above_w * np.array([0.2, 0.1, 0.05])
         variance[:3] = (0.4 * above_w + 0.05 * self._mean_w) ** 2
         kinds = np.asarray([kind == "kernel" for kind in self._timeline.activity.kinds])
-        hinted = self._expected_w > 0
         families = np.arange(design.families.start, design.families.stop)
         mean[families] = np.where(kinds, 1.0, 0.5) * above_w
         variance[families] = (spread * above_w) ** 2
         covariance = np.diag(variance)
         for of, level in ((kinds, 0.6), (~kinds, 0.4)):  # what all of a kind have in common
-            alike = families[of & ~hinted]
+            alike = families[of]
             covariance[np.ix_(alike, alike)] += (level * above_w) ** 2
-        known = families[hinted]
-        mean[known] = np.maximum(0.0, self._expected_w[hinted] - mean[0])
-        covariance[known, known] = (HINT * self._expected_w[hinted]) ** 2
         drifts = np.arange(design.drifts.start, design.drifts.stop)
         covariance[drifts, drifts] = (drift * self._mean_w / np.arange(1, len(drifts) + 1)) ** 2
         samples = self._samples
@@ -355,15 +343,17 @@ class _Estimator:
         return noise_of(residual_w, grows_with, self._samples.noise * np.abs(model_w), freedom, overlaps)
 
     def _choose_exponent(self, noise: Noise) -> None:
-        best, most = self._program, -math.inf
-        for exponent in EXPONENTS:
-            program = Program(self._timeline, self._samples, self._span, exponent)
-            design = program.design(self._lag_s, self._window_s, self._jitter_s)
-            evidence = self._evidence(design, noise, self._power_w)
-            likely = evidence.log_of(self._best_prior(design, evidence))
-            if likely > most:
-                best, most = program, likely
-        self._program = best
+        found: dict[float, tuple[float, Program]] = {}
+        best = MOST_EXPONENT / 2
+        for halving in range(1, HALVINGS + 1):
+            step = MOST_EXPONENT / 2**halving
+            for exponent in {best - step, best, best + step} - found.keys():
+                program = Program(self._timeline, self._samples, self._span, exponent)
+                design = program.design(self._lag_s, self._window_s, self._jitter_s)
+                evidence = self._evidence(design, noise, self._power_w)
+                found[exponent] = evidence.log_of(self._best_prior(design, evidence)), program
+            best = max(found, key=lambda exponent: found[exponent][0])
+        self._program = found[best][1]
 
     def _look_for_lag(self) -> None:
         """Start from the most likely lag within its margin, where that margin is wide."""
