@@ -28,8 +28,7 @@ ROUNDS: Final = 4
 SPREADS: Final = (0.1, 0.2, 0.35, 0.55, 0.8)  # of powers of families about their mean, of the mean power above idle
 USUAL_SPREAD: Final = (0.5, 0.5)  # what is expected of it: median, and sigma of its logarithm
 DRIFTS: Final = (0.002, 0.01, 0.03)  # of the mean power
-MOST_EXPONENT: Final = 4.0  # of the power above the base with the clock: halved so often to find it
-HALVINGS: Final = 5
+EXPONENTS: Final = (0.0, 1.0, 2.0, 3.0)  # of the power above the base with the clock
 CLOCK_CHANGED: Final = 0.02  # of the clock, from which on its exponent is looked for
 BURSTS: Final = 1.25  # times the limit: a burst may draw more before the limit's controller reacts
 UNKNOWN_IDLE: Final = 0.4  # of the least sample, which may be a mean over much that ran
@@ -343,17 +342,15 @@ class _Estimator:
         return noise_of(residual_w, grows_with, self._samples.noise * np.abs(model_w), freedom, overlaps)
 
     def _choose_exponent(self, noise: Noise) -> None:
-        found: dict[float, tuple[float, Program]] = {}
-        best = MOST_EXPONENT / 2
-        for halving in range(1, HALVINGS + 1):
-            step = MOST_EXPONENT / 2**halving
-            for exponent in {best - step, best, best + step} - found.keys():
-                program = Program(self._timeline, self._samples, self._span, exponent)
-                design = program.design(self._lag_s, self._window_s, self._jitter_s)
-                evidence = self._evidence(design, noise, self._power_w)
-                found[exponent] = evidence.log_of(self._best_prior(design, evidence)), program
-            best = max(found, key=lambda exponent: found[exponent][0])
-        self._program = found[best][1]
+        best, most = self._program, -math.inf
+        for exponent in EXPONENTS:
+            program = Program(self._timeline, self._samples, self._span, exponent)
+            design = program.design(self._lag_s, self._window_s, self._jitter_s)
+            evidence = self._evidence(design, noise, self._power_w)
+            likely = evidence.log_of(self._best_prior(design, evidence))
+            if likely > most:
+                best, most = program, likely
+        self._program = best
 
     def _look_for_lag(self) -> None:
         """Start from the most likely lag within its margin, where that margin is wide."""
