@@ -453,7 +453,7 @@ class _Estimator:
         return np.asarray(scores * math.sqrt(count / (count - 1)))
 
     def _moved(self, design: Design, noise: Noise, powers: Gaussian) -> Floats:
-        """What the columns of lag and window leave out, since they take the powers for known: (2 * unknowns, unknowns)."""
+        """What the columns of lag and window leave out, which take the powers for known: (2 * unknowns, unknowns)."""
         samples = self._samples.first(LOOKED_AT)
         count = len(samples.time_s)
         some = Noise(noise.sigma_w[:count], noise.filters, noise.scales)

@@ -12,7 +12,10 @@ import numpy.typing as npt
 from ..metering.characterisation.sensor_figures import SourceFigures
 from .activity import Floats
 
-WALKS: Final = (0.0, *np.geomspace(1e-8, 1.0, 33).tolist())  # of the stamps' drift from sample to sample, of their jitter
+WALKS: Final = (
+    0.0,
+    *np.geomspace(1e-8, 1.0, 33).tolist(),
+)  # of the stamps' drift from sample to sample, of their jitter
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +169,9 @@ class PowerSamples:
 
 
 def _drift(off: Floats) -> Floats:
-    """The random walk in values that are such a walk and white noise: its posterior mean, by their spectrum [Whittle1953].
+    """The random walk in values that are such a walk and white noise: its posterior mean, by their spectrum.
 
-    With a mean of a fixed number of neighbours the noise that is left would pass for a change of the shares of what ran.
+    After a mean of so many neighbours, the noise that is left would pass for a change of the shares of what ran.
     """
     from scipy.fft import dct, idct  # imported late: the window opens without it
 

@@ -2,7 +2,7 @@
 
 Where n slices of one sort run at once, time passes for each of them at 1/n of its pace: U(t) is that pace, integrated,
 so that a slice from s to e has U(min(e, b)) - U(max(s, a)) seconds of a window [a, b]. What has passed by the edges of
-all windows is added up over the slices once, so that the cost is that of the slices and of the edges, not their product.
+all windows is added up over the slices, so that the cost is that of the slices and of the edges, not their product.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from .activity import Activity, Floats, Ints
 
@@ -141,7 +140,9 @@ class Timeline:
     def _passed(self, time_s: Floats, column: Ints, columns: int, weight: Floats | None = None) -> Floats:
         """The seconds of slices by each of some ascending times, by column: from any time before the first of them."""
         activity, count = self.activity, len(time_s)
-        near = slice(int(np.searchsorted(self._last_end, time_s[0])), int(np.searchsorted(activity.begin_s, time_s[-1])))
+        near = slice(
+            int(np.searchsorted(self._last_end, time_s[0])), int(np.searchsorted(activity.begin_s, time_s[-1]))
+        )
         column, seconds, end_s = column[near], self.seconds[near], activity.end_s[near]
         if weight is not None:
             weight = weight[near]
@@ -151,7 +152,7 @@ class Timeline:
         cut = np.flatnonzero(end_s > np.append(time_s, np.inf)[since])  # slices that run at one of the times, or more
         begin, end = since[cut], np.searchsorted(time_s, end_s[cut])
         since[cut] = end
-        passed = np.bincount(since * columns + column, seconds, (count + 1) * columns)[: count * columns]
+        passed: Floats = np.bincount(since * columns + column, seconds, (count + 1) * columns)[: count * columns]
         passed = passed.reshape(count, columns)
         np.cumsum(passed, axis=0, out=passed)
         pieces = end - begin

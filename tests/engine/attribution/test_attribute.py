@@ -3,6 +3,8 @@
 Two hundred programs and their table: tests/benchmarks/attribution.py.
 """
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -162,3 +164,40 @@ def test_odd_programs_and_odd_power_give_finite_joules(seed):
     for joules in (result.total, *(item.joules for item in result.items)):
         assert np.isfinite([joules.low, joules.value, joules.high]).all()
         assert joules.low <= joules.value <= joules.high
+
+
+@pytest.mark.parametrize("seed", [7, 16, 53, 71])
+def test_what_runs_in_step_with_the_sensor_is_not_taken_for_separated_by_the_jitter_of_its_stamps(seed):
+    program = random_program(1000 + seed, kind="in step")
+    result = attributed(program)
+    truth = program.family_joules
+    for item in result.items:
+        true_j = truth[list(item.families)].sum() + program.gap_joules * item.gaps
+        assert item.joules.low <= true_j <= item.joules.high
+    assert max(len(item.families) + item.gaps for item in result.items) > 1
+
+
+def test_the_drift_of_stamps_that_jitter_is_found_better_than_by_any_mean_of_neighbours():
+    rng = np.random.default_rng(5)
+    taken_s = 0.02 * np.arange(1500) + np.cumsum(4e-6 * rng.standard_normal(1500))
+    samples = PowerSamples(taken_s + 3e-4 * rng.standard_normal(1500), np.ones(1500), 0.02, 0.0)
+    off_s = samples.evened().time_s - taken_s
+    assert off_s.std() < 3e-5
+    jitter_s = samples.time_s - taken_s
+    means = [np.convolve(jitter_s, np.ones(near) / near, mode="valid").std() for near in (11, 41)]
+    assert off_s.std() < min(means)
+
+
+def test_memory_follows_the_slices_and_not_their_product_with_the_samples():
+    count = 200_000
+    edges = np.cumsum(np.random.default_rng(6).uniform(2e-5, 1e-4, 2 * count)).reshape(count, 2)
+    activity = Activity.of(
+        [str(number) for number in range(40)], ["kernel"] * 40, np.arange(count) % 40, edges[:, 0], edges[:, 1]
+    )
+    times = np.arange(0.0, edges[-1, 1], 0.02)
+    samples = PowerSamples(times, 300.0 + np.random.default_rng(7).standard_normal(len(times)), 0.02, 0.0, 1e-4, 5e-4)
+    tracemalloc.start()
+    attribute(activity, samples, limit_w=700.0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 400 * count + 40 * 8 * 12 * len(times)
