@@ -152,8 +152,8 @@ class Timeline:
         cut = np.flatnonzero(end_s > np.append(time_s, np.inf)[since])  # slices that run at one of the times, or more
         begin, end = since[cut], np.searchsorted(time_s, end_s[cut])
         since[cut] = end
-        passed: Floats = np.bincount(since * columns + column, seconds, (count + 1) * columns)[: count * columns]
-        passed = passed.reshape(count, columns)
+        passed = np.asarray(np.bincount(since * columns + column, seconds, (count + 1) * columns), dtype=np.float64)
+        passed = passed[: count * columns].reshape(count, columns)
         np.cumsum(passed, axis=0, out=passed)
         pieces = end - begin
         running = np.repeat(cut, pieces)
