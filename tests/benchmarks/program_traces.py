@@ -2,7 +2,8 @@
 
 `PYTHONPATH=. .venv/bin/python tests/benchmarks/program_traces.py [MB] [minimal]` writes such a trace, laid out as
 PyTorch's profiler writes it with record_shapes and with_stack, or of kernels alone in as few words as there may be, and
-the power of its time, and prints the table that program_traces.txt keeps. Seconds are of the processor, so that what else the machine does counts little.
+the power of its time, and prints the table that program_traces.txt keeps. Seconds are of the processor, so that what
+else the machine does counts little.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ def minimal(size: int) -> Iterator[dict[str, Any]]:
         family = chance.randrange(40)
         duration = round(lasts[family] * chance.uniform(0.95, 1.05), 3)
         event = {
-            "ph": "X", "cat": "kernel", "name": f"void some_kernel_name_of_usual_length_{family}<float, 4>(int, float*)",
+            "ph": "X", "cat": "kernel", "name": f"void some_kernel_of_usual_length_{family}<float, 4>(int, float*)",
             "pid": 0, "tid": 7, "ts": round(at_us, 3), "dur": duration, "args": {"device": 0, "stream": 7},
         }  # fmt: skip
         written += len(json.dumps(event)) + 2
