@@ -1,8 +1,9 @@
 """How long `wattridge profile` takes on a trace of 300 MB, and how much memory: in a process of its own.
 
-`PYTHONPATH=. .venv/bin/python tests/benchmarks/program_traces.py [MB]` writes such a trace, laid out as PyTorch's
-profiler writes it with record_shapes and with_stack, and the power of its time, and prints the table that
-program_traces.txt keeps. Seconds are of the processor, so that what else the machine does counts little.
+`PYTHONPATH=. .venv/bin/python tests/benchmarks/program_traces.py [MB] [minimal]` writes such a trace, laid out as
+PyTorch's profiler writes it with record_shapes and with_stack, or of kernels alone in as few words as there may be, and
+the power of its time, and prints the table that program_traces.txt keeps. Seconds are of the processor, so that what
+else the machine does counts little.
 """
 
 from __future__ import annotations
@@ -93,7 +94,23 @@ def _launch(name: str, operator: str, at_us: float, lasts: float, number: int, t
         yield {"ph": phase, "id": number, "pid": pid, "tid": tid, "ts": ts, "cat": "ac2g", "name": "ac2g", "bp": "e"}
 
 
-def write(trace: Path, power: Path, size: int) -> tuple[int, int]:
+def minimal(size: int) -> Iterator[dict[str, Any]]:
+    """Kernels of 40 families and nothing else, of some 170 bytes each."""
+    chance, at_us, written = random.Random(1), 1000.0, 0
+    lasts = [chance.uniform(3, 60) for _ in range(40)]
+    while written < size:
+        family = chance.randrange(40)
+        duration = round(lasts[family] * chance.uniform(0.95, 1.05), 3)
+        event = {
+            "ph": "X", "cat": "kernel", "name": f"void some_kernel_of_usual_length_{family}<float, 4>(int, float*)",
+            "pid": 0, "tid": 7, "ts": round(at_us, 3), "dur": duration, "args": {"device": 0, "stream": 7},
+        }  # fmt: skip
+        written += len(json.dumps(event)) + 2
+        yield event
+        at_us += duration + chance.uniform(1, 3) + chance.uniform(0, 200_000) * (chance.random() < 5e-5)
+
+
+def write(trace: Path, power: Path, size: int, few: bool) -> tuple[int, int]:
     """Write both; the bytes of the trace's text, and the number of kernels."""
     head = {"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "NVIDIA H200"}], "baseTimeNanoseconds": _BASE_NS}
     spans: list[tuple[float, float, int]] = []
@@ -101,10 +118,10 @@ def write(trace: Path, power: Path, size: int) -> tuple[int, int]:
     with gzip.open(trace, "wt", compresslevel=1) as file:
         length += file.write(json.dumps(head, indent=2)[:-2] + ',\n  "traceEvents": [\n')
         first = True
-        for event in events(size):
+        for event in minimal(size) if few else events(size):
             if event.get("cat") == "kernel":
                 spans.append((event["ts"], event["dur"], len(event["name"]) % 5))
-            length += file.write(("" if first else ",\n") + json.dumps(event, indent=2))
+            length += file.write(("" if first else ",\n") + json.dumps(event, indent=None if few else 2))
             first = False
         length += file.write("\n  ]\n}\n")
     chance = random.Random(2)
@@ -126,7 +143,7 @@ def main() -> None:
     rows: list[tuple[object, ...]] = []
     with tempfile.TemporaryDirectory() as folder:
         trace, power = Path(folder) / "trace.json.gz", Path(folder) / "power.csv"
-        length, kernels = write(trace, power, size)
+        length, kernels = write(trace, power, size, "minimal" in sys.argv)
         print(f"{length / 1e6:.0f} MB unpacked, {trace.stat().st_size / 1e6:.0f} MB as a file, {kernels:,} kernels\n")
         for what, script in (("read", _READ), ("wattridge profile, whole", _WHOLE)):
             done = subprocess.run(

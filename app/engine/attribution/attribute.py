@@ -6,7 +6,6 @@ The equations are in README.md beside this file.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import Final
@@ -33,7 +32,6 @@ EXPONENTS: Final = (0.0, 1.0, 2.0, 3.0)  # of the power above the base with the 
 CLOCK_CHANGED: Final = 0.02  # of the clock, from which on its exponent is looked for
 BURSTS: Final = 1.25  # times the limit: a burst may draw more before the limit's controller reacts
 UNKNOWN_IDLE: Final = 0.4  # of the least sample, which may be a mean over much that ran
-HINT: Final = 0.25  # how far a family's expected power may be off, one sigma
 WIDE_LAG_S: Final = 1e-3  # margin of the lag from which on it is looked for all over it
 LAGS: Final = 9
 JITTERS: Final = (0.0, 0.003, 0.006, 0.012, 0.025, 0.05, 0.1)  # of the window, one sigma
@@ -74,6 +72,7 @@ class _Powers:
     known: Gaussian
     scores: Floats  # X'r of each block; shape (blocks, unknowns)
     gram: Floats  # what their squares add up to where the noise is as modelled
+    moved: Floats  # X' of how unknown powers and an unknown lag or window change samples together; likewise
 
     def joules(self, row: Floats) -> Joules:
         value, carried = float(row @ self.known.mean), self.known.covariance @ row
@@ -85,7 +84,8 @@ class _Powers:
         carried = self.known.covariance @ row
         variance = float(row @ carried)
         excess = float(np.sum((self.scores @ carried) ** 2)) - float(carried @ self.gram @ carried)
-        return math.sqrt(1.0 + max(0.0, excess) / variance) if variance > 0 else 1.0
+        excess = max(0.0, excess) + float(np.sum((self.moved @ carried) ** 2))
+        return math.sqrt(1.0 + excess / variance) if variance > 0 else 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +116,11 @@ class Attribution:
     explained: float
     _program: Program
     _powers: _Powers
+
+    @property
+    def seconds(self) -> Floats:
+        """The time of each slice, divided where slices overlap, shape (slices,)."""
+        return self._program.timeline.seconds
 
     def family(self, number: int) -> Joules:
         """Return the joules of one family, whether or not the samples tell it from others.
@@ -179,7 +184,6 @@ def attribute(
     *,
     limit_w: float = math.inf,
     idle_w: float = math.nan,
-    expected_w: Sequence[float] | Floats | None = None,
 ) -> Attribution:
     """Find the joules of a program's families, of its gaps, and which of them the samples do not separate.
 
@@ -193,8 +197,6 @@ def attribute(
         The power limit, W.
     idle_w : float, optional
         The board's power at rest, W; by default well below the least sample.
-    expected_w : sequence of float, shape (families,), or None, optional
-        What each family's power is expected to be, by a roofline or a measurement of it alone, W; NaN where nothing is.
 
     Returns
     -------
@@ -210,7 +212,7 @@ def attribute(
         raise InputError("nothing ran on the board", "activity", "profile a program that launches kernels")
     timeline = Timeline(activity)
     span = (float(activity.begin_s[0]), float(activity.end_s.max()))
-    return _Estimator(timeline, samples, span, limit_w, idle_w, expected_w).attribution()
+    return _Estimator(timeline, samples, span, limit_w, idle_w).attribution()
 
 
 class _Estimator:
@@ -223,7 +225,6 @@ class _Estimator:
         span: tuple[float, float],
         limit_w: float,
         idle_w: float,
-        expected_w: Sequence[float] | Floats | None,
     ) -> None:
         samples = samples.within(*span)
         self._timeline, self._samples, self._span = timeline, samples, span
@@ -242,17 +243,9 @@ class _Estimator:
         self._idle_w = min(least_w, idle_w) if math.isfinite(idle_w) else UNKNOWN_IDLE * least_w
         self._above_w = max(self._mean_w - self._idle_w, 0.05 * self._mean_w)
         self._limit_w = limit_w
-        families = len(timeline.activity.names)
-        expected = np.full(families, np.nan) if expected_w is None else np.asarray(expected_w, dtype=np.float64)
-        self._expected_w = expected
         self._lag_s, self._window_s, self._jitter_s = samples.lag_s, samples.window_s, 0.0
-        self._start: Floats = np.zeros(0)
 
     def attribution(self) -> Attribution:
-        design = self._program.design(self._lag_s, self._window_s, 0.0)
-        noise = white_noise(np.full(len(self._power_w), max(0.02 * self._mean_w, 1e-3)))
-        evidence = self._evidence(design, noise, self._power_w)
-        self._start = evidence.posterior(self._prior(design, USUAL_SPREAD[0], DRIFTS[1])).mean
         if self._samples.lag_margin_s > WIDE_LAG_S:
             self._look_for_lag()
         self._look_for_jitter()
@@ -283,17 +276,13 @@ class _Estimator:
         mean[:3] = self._idle_w + above_w * np.array([0.2, 0.1, 0.05])
         variance[:3] = (0.4 * above_w + 0.05 * self._mean_w) ** 2
         kinds = np.asarray([kind == "kernel" for kind in self._timeline.activity.kinds])
-        hinted = self._expected_w > 0
         families = np.arange(design.families.start, design.families.stop)
         mean[families] = np.where(kinds, 1.0, 0.5) * above_w
         variance[families] = (spread * above_w) ** 2
         covariance = np.diag(variance)
         for of, level in ((kinds, 0.6), (~kinds, 0.4)):  # what all of a kind have in common
-            alike = families[of & ~hinted]
+            alike = families[of]
             covariance[np.ix_(alike, alike)] += (level * above_w) ** 2
-        known = families[hinted]
-        mean[known] = np.maximum(0.0, self._expected_w[hinted] - mean[0])
-        covariance[known, known] = (HINT * self._expected_w[hinted]) ** 2
         drifts = np.arange(design.drifts.start, design.drifts.stop)
         covariance[drifts, drifts] = (drift * self._mean_w / np.arange(1, len(drifts) + 1)) ** 2
         samples = self._samples
@@ -386,19 +375,17 @@ class _Estimator:
 
     def _likely(self, program: Program, lag_s: float, jitter_s: float) -> float:
         """The logarithm of the likelihood of the first samples with a lag, and with stamps that jitter."""
-        samples, powers = self._samples, self._start
-        power_w = program.samples.power_w
+        samples, power_w = self._samples, program.samples.power_w
         variance = np.full(len(power_w), (0.02 * self._mean_w) ** 2)
         design = program.design(lag_s, samples.window_s, jitter_s)
         columns = design.columns
         for _ in range(3):
-            columns[:, -2:] = program.sensor_columns(lag_s, samples.window_s, powers)
             noise = white_noise(np.sqrt(variance))
             evidence = self._evidence(design, noise, power_w)
             prior = self._prior(design, USUAL_SPREAD[0], DRIFTS[1])
             powers = evidence.posterior(prior).mean
-            residual_w = power_w - columns[:, :-2] @ powers[:-2]
-            jitters = (jitter_s * columns[:, -2]) ** 2
+            residual_w = power_w - columns @ powers
+            jitters = (jitter_s * program.sensor_columns(lag_s, samples.window_s, powers)[:, 0]) ** 2
             rest = max(float(np.mean(residual_w**2 - jitters)), float(np.mean(residual_w**2)) / 10, 1e-9)
             variance = rest + jitters
         likely = evidence.log_of(prior) - 0.5 * float(np.sum(np.log(noise.sigma_w**2) + (power_w / noise.sigma_w) ** 2))
@@ -410,7 +397,9 @@ class _Estimator:
         timeline, activity = self._timeline, self._timeline.activity
         rows = np.vstack([self._program.of_families(), self._program.of_gaps(*self._span)])
         residual_w = self._power_w - design.columns[:, :-2] @ powers.mean[:-2]
-        known = _Powers(powers, self._scores(design, noise, residual_w), evidence.gram)
+        known = _Powers(
+            powers, self._scores(design, noise, residual_w), evidence.gram, self._moved(design, noise, powers)
+        )
         wider = np.asarray([known.wider(row) for row in rows])
         joules, covariance = rows @ powers.mean, rows @ powers.covariance @ rows.T * np.outer(wider, wider)
         total = known.joules(rows.sum(axis=0))
@@ -462,3 +451,21 @@ class _Estimator:
             scores[number] = some.whitened(design.columns[part])[before:].T @ some.whitened(residual_w[part])[before:]
         scores -= scores.mean(axis=0)
         return np.asarray(scores * math.sqrt(count / (count - 1)))
+
+    def _moved(self, design: Design, noise: Noise, powers: Gaussian) -> Floats:
+        """What the columns of lag and window leave out, which take the powers for known: (2 * unknowns, unknowns)."""
+        samples = self._samples.first(LOOKED_AT)
+        count = len(samples.time_s)
+        some = Noise(noise.sigma_w[:count], noise.filters, noise.scales)
+        white = some.whitened(design.columns[:count]) * (len(self._power_w) / count)
+        program = Program(self._timeline, samples, self._span, self._program.exponent)
+        root = np.linalg.cholesky(powers.covariance)
+        rows = []
+        for place, sigma_s in zip((-2, -1), np.sqrt(np.diag(powers.covariance)[-2:]).tolist(), strict=True):
+            lag_s, window_s = (sigma_s * (place == which) for which in (-2, -1))
+            more, less = (
+                program.design(self._lag_s + sign * lag_s, self._window_s + sign * window_s, self._jitter_s).columns
+                for sign in (1.0, -1.0)
+            )
+            rows.append(root.T @ some.whitened((more - less) / 2).T @ white)
+        return np.vstack(rows)

@@ -24,6 +24,8 @@ MOST_DRIFTS: Final = 8
 DEEPEST: Final = 0.4  # clock factor: below it no kernel runs
 WARMING_C: Final = 10.0  # what the drift with temperature is counted in
 SEEN_C: Final = 2.0  # of temperature, below which readings in whole degrees show no drift
+CELLS: Final = 2000  # of a span, in which drifts are taken for constant: at most so many,
+CELL_S: Final = 0.05  # and no shorter
 DIFFERENCE: Final = 0.02  # of a window, to find how samples change with lag and window
 # Of a Gaussian: places, in standard deviations, and weights, which integrate polynomials up to the ninth degree.
 NODES: Final = ((-2.857, 0.01126), (-1.3556, 0.22208), (0.0, 0.53332), (1.3556, 0.22208), (2.857, 0.01126))
@@ -39,8 +41,10 @@ class Design:
         What each sample is a sum of: W for W, and W for s of the last two.
     families, drifts : slice
         Where their columns are.
-    shares : array, shape (samples, families + 1)
-        The share of each sample's window that falls to each family, and to the gaps.
+    factor : array, shape (samples,)
+        The clock factor of each sample.
+    waits : array, shape (samples,)
+        The share of each sample's window that falls to the gaps.
     uneven : array, shape (samples,)
         The sum of the squares of the families' shares times their mean slice over the window: how much of the variation
         from launch to launch is left in a sample.
@@ -49,8 +53,14 @@ class Design:
     columns: Floats
     families: slice
     drifts: slice
-    shares: Floats
+    factor: Floats
+    waits: Floats
     uneven: Floats
+
+    @property
+    def shares(self) -> Floats:
+        """The share of each sample's window that falls to each family, and to the gaps: (samples, families + 1)."""
+        return np.column_stack([self.columns[:, self.families] / self.factor[:, None], self.waits])
 
 
 class Program:
@@ -59,10 +69,11 @@ class Program:
     def __init__(self, timeline: Timeline, samples: PowerSamples, span: tuple[float, float], exponent: float) -> None:
         self.timeline, self.samples, self.span, self.exponent = timeline, samples, span, exponent
         activity = timeline.activity
-        self._middles = (activity.begin_s + activity.end_s) / 2
-        self.slice_factor = self._clock_factor(self._middles)
-        self._slice_drifts = self._drifts(self._middles)
-        self.count = 3 + len(activity.names) + self._slice_drifts.shape[1] + 2
+        edges, middles = _cells(*span), (activity.begin_s + activity.end_s) / 2
+        self._cell = np.clip(np.searchsorted(edges, middles) - 1, 0, len(edges) - 2).astype(np.int32)
+        self._cell_drifts = self._drifts((edges[1:] + edges[:-1]) / 2)
+        self.slice_factor = self._clock_factor(middles)
+        self.count = 3 + len(activity.names) + self._cell_drifts.shape[1] + 2
 
     # --- columns ----------------------------------------------------------------------------------------------------
 
@@ -86,27 +97,30 @@ class Program:
         begin_s = end_s - window_s
         timeline, families = self.timeline, len(self.timeline.activity.names)
         lasts = (end_s - begin_s)[:, None]
-        shares, gaps = np.zeros((len(end_s), families)), np.zeros((len(end_s), 3))
-        for off, weight in NODES if jitter_s > 0 else ((0.0, 1.0),):
-            shares += weight / lasts * timeline.overlaps(begin_s + off * jitter_s, end_s + off * jitter_s)
-            gaps += weight / lasts * timeline.gaps(begin_s + off * jitter_s, end_s + off * jitter_s)
+        moved = [(off * jitter_s, weight) for off, weight in NODES] if jitter_s > 0 else [(0.0, 1.0)]
+        gaps = np.zeros((len(end_s), 3))
+        for off, weight in moved:
+            gaps += weight / lasts * timeline.gaps(begin_s + off, end_s + off)
         middles = (begin_s + end_s) / 2
         awake = 1.0 - gaps[:, 1:].sum(axis=1)
         factor = self._clock_factor(middles)
         columns = np.empty((len(end_s), self.count))
         columns[:, 0] = awake
         columns[:, 1:3] = gaps[:, 1:]
-        np.multiply(shares, factor[:, None], out=columns[:, 3 : 3 + families])
         columns[:, 3 + families : -2] = self._drifts(middles) * awake[:, None]
         columns[:, -2:] = 0.0
         counts = np.maximum(timeline.activity.counts, 1)
         each_s = np.bincount(timeline.activity.family, timeline.seconds, families) / counts
-        uneven = shares**2 @ np.minimum(1.0, each_s / np.maximum(window_s, 1e-9)) if families else np.zeros(len(end_s))
+        shares = timeline.overlaps(begin_s, end_s, moved)
+        shares /= lasts
+        uneven = np.einsum("sf,sf,f->s", shares, shares, np.minimum(1.0, each_s / np.maximum(window_s, 1e-9)))
+        np.multiply(shares, factor[:, None], out=columns[:, 3 : 3 + families])
         return Design(
             columns,
             slice(3, 3 + families),
             slice(3 + families, self.count - 2),
-            np.column_stack([shares, gaps.sum(axis=1)]),
+            factor,
+            gaps.sum(axis=1),
             np.asarray(uneven),
         )
 
@@ -136,8 +150,8 @@ class Program:
         return np.column_stack([(at_begin - at_end) / lasts, (at_begin - mean) / lasts])
 
     def _energy_until(self, time_s: Floats, powers: Floats) -> Floats:
-        families = len(self.timeline.activity.names)
-        energy = self.timeline.energy_until(time_s, powers[3 : 3 + families], self.slice_factor)
+        above_w = powers[3 : 3 + len(self.timeline.activity.names)]
+        energy = self.timeline.energy_until(time_s, above_w[self.timeline.activity.family] * self.slice_factor)
         start = np.full(len(time_s), min(self.span[0], float(time_s.min())))
         below = self.timeline.gaps(start, time_s)[:, 1:]
         return np.asarray(energy + powers[0] * (time_s - start) + below @ (powers[1:3] - powers[0]))
@@ -177,18 +191,16 @@ class Program:
             The seconds that each unknown counts for.
         """
         timeline, activity = self.timeline, self.timeline.activity
-        families = len(activity.names)
-        counts = np.ones(len(activity)) if slices is None else slices.astype(np.float64)
-        rows = np.zeros((families, self.count))
-
-        def by_family(values: Floats) -> Floats:
-            return np.asarray(np.bincount(activity.family, values * counts, families), dtype=np.float64)
-
-        rows[:, 0] = by_family(timeline.owed_s)
+        families, cells = len(activity.names), len(self._cell_drifts)
+        some = slice(None) if slices is None else slices
+        family = activity.family[some]
+        owed_s = np.bincount(family * cells + self._cell[some], timeline.owed_s[some], families * cells)
+        owed_s = owed_s.reshape(families, cells)
         places = np.arange(families)
-        rows[places, 3 + places] = by_family(timeline.seconds * self.slice_factor)
-        for number, drift in enumerate(self._slice_drifts.T):
-            rows[:, 3 + families + number] = by_family(timeline.owed_s * drift)
+        rows = np.zeros((families, self.count))
+        rows[:, 0] = owed_s.sum(axis=1)
+        rows[places, 3 + places] = np.bincount(family, (timeline.seconds * self.slice_factor)[some], families)
+        rows[:, 3 + families : -2] = owed_s @ self._cell_drifts
         return rows
 
     def of_slices(self, powers: Floats) -> Floats:
@@ -206,7 +218,7 @@ class Program:
         """
         timeline, families = self.timeline, len(self.timeline.activity.names)
         above_w = powers[3 : 3 + families][timeline.activity.family] * self.slice_factor
-        base_w = powers[0] + self._slice_drifts @ powers[3 + families : -2]
+        base_w = (powers[0] + self._cell_drifts @ powers[3 + families : -2])[self._cell]
         return np.asarray(timeline.seconds * above_w + timeline.owed_s * base_w)
 
     def of_gaps(self, begin_s: float, end_s: float) -> Floats:
@@ -222,10 +234,15 @@ class Program:
         array, shape (unknowns,)
             The seconds that each unknown counts for.
         """
-        cells = np.linspace(begin_s, end_s, max(2, min(2000, round((end_s - begin_s) / 0.05))))
+        cells = _cells(begin_s, end_s)
         gaps = self.timeline.gaps(cells[:-1], cells[1:])
         row = np.zeros(self.count)
         row[:3] = gaps.sum(axis=0)
         drifts = self._drifts((cells[1:] + cells[:-1]) / 2)
         row[self.count - 2 - drifts.shape[1] : -2] = gaps[:, 0] @ drifts
         return row
+
+
+def _cells(begin_s: float, end_s: float) -> Floats:
+    """Edges of cells of a span, in each of which drifts are taken for constant."""
+    return np.linspace(begin_s, end_s, max(2, min(CELLS, round((end_s - begin_s) / CELL_S))))

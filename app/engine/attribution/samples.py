@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -11,7 +12,10 @@ import numpy.typing as npt
 from ..metering.characterisation.sensor_figures import SourceFigures
 from .activity import Floats
 
-NEAR: Final = 41  # samples whose stamps together show when one of them was taken
+WALKS: Final = (
+    0.0,
+    *np.geomspace(1e-8, 1.0, 33).tolist(),
+)  # of the stamps' drift from sample to sample, of their jitter
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,10 +162,26 @@ class PowerSamples:
         steps = np.maximum(1.0, np.round(np.diff(self.time_s) / refresh_s))
         number = np.concatenate([[0.0], np.cumsum(steps)])
         refresh_s, first_s = np.polyfit(number, self.time_s, 1)
-        off = self.time_s - first_s - refresh_s * number
-        near = np.ones(min(NEAR, len(off)))
-        counts = np.convolve(np.ones(len(off)), near, mode="same")
-        evened = first_s + refresh_s * number + np.convolve(off, near, mode="same") / counts
+        evened = first_s + refresh_s * number + _drift(self.time_s - first_s - refresh_s * number)
         if (np.diff(evened) <= 0).any():
             return self
         return replace(self, time_s=evened)
+
+
+def _drift(off: Floats) -> Floats:
+    """The random walk in values that are such a walk and white noise: its posterior mean, by their spectrum.
+
+    After a mean of so many neighbours, the noise that is left would pass for a change of the shares of what ran.
+    """
+    from scipy.fft import dct, idct  # imported late: the window opens without it
+
+    spectrum = dct(off, norm="ortho")
+    steps = 2.0 - 2.0 * np.cos(np.pi * np.arange(len(off)) / len(off))
+    best, kept = math.inf, np.zeros(len(off))
+    for ratio in WALKS:  # variance of the walk's steps relative to that of the noise
+        variance = 1.0 + ratio / np.maximum(steps, 1e-300)
+        cost = float(np.log(np.mean(spectrum[1:] ** 2 / variance[1:])) + np.mean(np.log(variance[1:])))
+        if cost < best:
+            best, kept = cost, 1.0 - 1.0 / variance
+    kept[0] = 1.0
+    return np.asarray(idct(spectrum * kept, norm="ortho"))

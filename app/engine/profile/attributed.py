@@ -13,7 +13,6 @@ from ...sensors.recorded.recording import Recording
 from ..attribution.activity import Activity
 from ..attribution.attribute import BURSTS, Attribution, Joules, attribute
 from ..attribution.samples import PowerSamples
-from ..attribution.timeline import Timeline
 from ..metering.characterisation.sensor_figures import SourceFigures, source_words
 from ..metering.characterisation.store import latest_characterisation
 from ..models.roofline.energy_roofline import board_named
@@ -59,7 +58,7 @@ def attribute_trace(
     )
     samples, sensor_notes = _samples(power)
     found = attribute(activity, samples, limit_w=_limit_w(trace, power))
-    seconds, span = Timeline(activity).seconds, found.span
+    seconds, span = found.seconds, found.span
     begins, ends = busy_intervals(begin_s, end_s)
     gaps = _gaps(found, ends[:-1], begins[1:])
     energies, groups = _families(found, families, seconds)

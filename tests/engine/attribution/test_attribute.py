@@ -3,7 +3,7 @@
 Two hundred programs and their table: tests/benchmarks/attribution.py.
 """
 
-import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -92,26 +92,7 @@ def test_two_families_that_are_always_together_are_a_group_and_the_third_is_not(
     assert groups[(2,)].half < 0.06 * groups[(2,)].value
 
 
-def test_what_is_expected_of_a_family_tells_it_from_another_that_always_runs_with_it():
-    rng = np.random.default_rng(2)
-    begin = np.arange(4000) * 0.004
-    activity = Activity.of(
-        ("a", "b"),
-        ("kernel",) * 2,
-        [0, 1] * 4000,
-        np.ravel([begin, begin + 0.002], "F"),
-        np.ravel([begin + 0.002, begin + 0.004], "F"),
-    )
-    blind = _attributed(activity, np.array([400.0, 200.0]), rng)
-    assert [item.families for item in blind.items] == [(0, 1)]
-    hinted = _attributed(activity, np.array([400.0, 200.0]), rng, expected_w=[390.0, math.nan])
-    assert hinted.family(0).low < 400.0 * 8.0 < hinted.family(0).high
-    assert hinted.family(1).low < 200.0 * 8.0 < hinted.family(1).high
-    off, off_blind = (abs(one.family(0).value - 400.0 * 8.0) for one in (hinted, blind))
-    assert off < 0.75 * off_blind
-
-
-def _attributed(activity, power_w, rng, **hints):
+def _attributed(activity, power_w, rng):
     """What is made of an activity without overlaps or gaps, through a sensor of 20 ms without error but noise."""
     ends = np.arange(0.02, activity.end_s.max(), 0.02)
     edges = np.append(activity.begin_s, activity.end_s[-1])
@@ -119,7 +100,7 @@ def _attributed(activity, power_w, rng, **hints):
     watts = (np.interp(ends, edges, energy) - np.interp(ends - 0.02, edges, energy)) / 0.02
     watts *= 1.0 + 0.005 * rng.standard_normal(len(watts))
     samples = PowerSamples(ends, watts, 0.02, 0.0, 1e-4, 2e-4, 0.005)
-    return attribute(activity, samples, limit_w=700.0, idle_w=80.0, **hints)
+    return attribute(activity, samples, limit_w=700.0, idle_w=80.0)
 
 
 def test_power_of_another_time_and_a_program_without_launches_are_refused():
@@ -179,9 +160,44 @@ def test_odd_programs_and_odd_power_give_finite_joules(seed):
     samples = PowerSamples(
         times, power, float(rng.choice([0.01, 0.1, 1.0])), -0.02, 0.01, float(rng.choice([0.0, 0.1]))
     )
-    result = attribute(
-        activity, samples, limit_w=100.0, idle_w=200.0, expected_w=rng.choice([0.0, math.nan, 300.0], families)
-    )
+    result = attribute(activity, samples, limit_w=100.0, idle_w=200.0)
     for joules in (result.total, *(item.joules for item in result.items)):
         assert np.isfinite([joules.low, joules.value, joules.high]).all()
         assert joules.low <= joules.value <= joules.high
+
+
+@pytest.mark.parametrize("seed", [7, 16, 53, 71])
+def test_what_runs_in_step_with_the_sensor_is_not_taken_for_separated_by_the_jitter_of_its_stamps(seed):
+    program = random_program(1000 + seed, kind="in step")
+    result = attributed(program)
+    truth = program.family_joules
+    for item in result.items:
+        true_j = truth[list(item.families)].sum() + program.gap_joules * item.gaps
+        assert item.joules.low <= true_j <= item.joules.high
+    assert max(len(item.families) + item.gaps for item in result.items) > 1
+
+
+def test_the_drift_of_stamps_that_jitter_is_found_better_than_by_any_mean_of_neighbours():
+    rng = np.random.default_rng(5)
+    taken_s = 0.02 * np.arange(1500) + np.cumsum(4e-6 * rng.standard_normal(1500))
+    samples = PowerSamples(taken_s + 3e-4 * rng.standard_normal(1500), np.ones(1500), 0.02, 0.0)
+    off_s = samples.evened().time_s - taken_s
+    assert off_s.std() < 3e-5
+    jitter_s = samples.time_s - taken_s
+    means = [np.convolve(jitter_s, np.ones(near) / near, mode="valid").std() for near in (11, 41)]
+    assert off_s.std() < min(means)
+
+
+def test_memory_follows_the_slices_and_not_their_product_with_the_samples():
+    count = 200_000
+    edges = np.cumsum(np.random.default_rng(6).uniform(2e-5, 1e-4, 2 * count)).reshape(count, 2)
+    activity = Activity.of(
+        [str(number) for number in range(40)], ["kernel"] * 40, np.arange(count) % 40, edges[:, 0], edges[:, 1]
+    )
+    times = np.arange(0.0, edges[-1, 1], 0.02)
+    samples = PowerSamples(times, 300.0 + np.random.default_rng(7).standard_normal(len(times)), 0.02, 0.0, 1e-4, 5e-4)
+    tracemalloc.start()
+    attribute(activity, samples, limit_w=700.0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 400 * count + 40 * 8 * 12 * len(times)

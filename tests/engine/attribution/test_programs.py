@@ -49,3 +49,19 @@ def test_programs_that_are_made_to_fool_are_what_they_say():
     starts = in_step.begin_s[in_step.family == 0]
     bursts = starts[np.diff(starts, prepend=-1.0) > 0.02]
     assert np.diff(bursts) == pytest.approx(0.04, rel=0.02)
+
+    context = random_program(3, twin="h200", kind="context", seconds=5.0)
+    power_w = context.joules / (context.end_s - context.begin_s)
+    after = np.concatenate([[0], context.family[:-1] % 2])
+    big = np.bincount(context.family).argmax()
+    means = [power_w[(context.family == big) & (after == odd)].mean() for odd in (0, 1)]
+    assert means[1] > 1.1 * means[0]
+    halved = random_program(3, twin="h200", kind="throttled", seconds=5.0)
+    middle = (halved.sample_s > 0.5) & (halved.sample_s < 2.4)
+    assert halved.clock[(halved.sample_s > 2.6) & (halved.sample_s < 5.0)].max() <= 0.5 < halved.clock[middle].min()
+    plain, neighbour = (random_program(3, twin="h200", kind=kind, seconds=5.0) for kind in ("mixed", "neighbour"))
+    assert np.array_equal(plain.begin_s, neighbour.begin_s)
+    more_w = (neighbour.total_joules - plain.total_joules) / (plain.span[1] - plain.span[0])
+    assert 5.0 < more_w < 65.0
+    drifts = random_program(3, twin="h200", kind="lag drifts", seconds=5.0)
+    assert drifts.true_sensor.lag_ms == drifts.sensor.lag_ms - drifts.sensor.lag_margin_ms
