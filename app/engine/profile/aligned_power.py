@@ -90,10 +90,14 @@ class AlignedPower:
         return _since_origin(trace, self.recording, time_ns) + self.alignment.shift_s
 
 
-def align(trace: ProgramTrace, boards: Sequence[Recording], where: str, offset_s: float = 0.0) -> AlignedPower:
+def align(
+    trace: ProgramTrace, boards: Sequence[Recording], where: str, offset_s: float = 0.0, reach_s: float = _REACH_S
+) -> AlignedPower:
     """Find the board's power among the boards of a log and align it with the trace.
 
-    `offset_s` is added to the trace's times. Raises InputError where no board of the log fits in name or time.
+    `offset_s` is added to the trace's times. `reach_s` is how far power may lie from where the clocks put it: less where
+    both times are of one clock, since a program that is killed leaves power behind whose cause was not written. Raises
+    InputError where no board of the log fits in name or time.
     """
     named = [board for board in boards if _same_board(trace.board, board.info.name)]
     if not named:
@@ -104,7 +108,7 @@ def align(trace: ProgramTrace, boards: Sequence[Recording], where: str, offset_s
     for board in named:
         for source, time_s, power_w in _powers(board):
             try:
-                found.append(_aligned(trace, board, source, time_s, power_w, where, offset_s))
+                found.append(_aligned(trace, board, source, time_s, power_w, where, offset_s, reach_s))
             except InputError as error:
                 fault = error
                 continue
@@ -161,6 +165,7 @@ def _aligned(
     power_w: Floats,
     where: str,
     offset_s: float,
+    reach_s: float,
 ) -> AlignedPower:
     if len(time_s) < _FEWEST:
         raise InputError(f"the log holds {len(time_s)} samples of power", where, f"at least {_FEWEST} are needed")
@@ -190,7 +195,7 @@ def _aligned(
         notes.append(f"there is power of {100 * overlap:.0f} % of the trace only; what ran outside of it is left out")
     step_s = float(np.median(np.diff(time_s)))
     windows_s = (step_s,) if source in ("buffer", "counter") else sorted({step_s, *_WINDOWS_S})
-    lag = _lag(begin_s + shift_s, end_s + shift_s, time_s, power_w, windows_s)
+    lag = _lag(begin_s + shift_s, end_s + shift_s, time_s, power_w, windows_s, reach_s)
     if lag.margin_s < abs(lag.lag_s) - _APART_S:
         notes.append(f"power follows what ran by {lag.lag_s:.2f} s: the clocks may differ; --offset S shifts the trace")
     alignment = Alignment(how, shift_s, lag, min(overlap, 1.0))
@@ -253,11 +258,13 @@ def _busy(begin_s: Floats, end_s: Floats) -> tuple[Floats, Floats]:
     return edges, np.column_stack((np.zeros(len(begin_s)), end_s - begin_s)).ravel().cumsum()
 
 
-def _lag(begin_s: Floats, end_s: Floats, time_s: Floats, power_w: Floats, windows_s: Sequence[float]) -> Lag:
+def _lag(
+    begin_s: Floats, end_s: Floats, time_s: Floats, power_w: Floats, windows_s: Sequence[float], reach_s: float
+) -> Lag:
     """By how much power follows what ran, and over how long its values average, by their correlation."""
     edges, ran = _busy(begin_s, end_s)
     span_s = edges[-1] - edges[0]
-    reach_s = min(_REACH_S, max(0.1 * span_s, 0.2))
+    reach_s = min(reach_s, max(0.1 * span_s, 0.2))
     windows_s = [window_s for window_s in windows_s if window_s < 0.3 * span_s]
     rests = _rests_outside(float(edges[0]), float(edges[-1]), reach_s, time_s, power_w)
     # where more ran outside of the trace, nothing is known of what ran in windows that reach there

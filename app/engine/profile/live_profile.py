@@ -32,9 +32,14 @@ COST_VARIABLE: Final = "WATTRIDGE_PROFILE_COST"  # set: it leaves stretches unwa
 INJECTED: Final = Path(__file__).with_name("injected")
 INTERVAL_S: Final = 0.02
 _AFTER_S: Final = 0.5  # of power behind the program: the last samples come late
+_REACH_S: Final = 0.2  # by which power may lag: what runs and its power are of one machine's clock
 _LOOK_S: Final = 1.0  # between looks at what else runs on the board
 _STANDARD_ERROR: Final = 2
 _USERS: Final = "PyTorch, CuPy, Triton, JAX, Numba, PyCUDA or cuda-bindings"
+_PACKAGES: Final = {
+    "NumPy is not found": "numpy",
+    "CUPTI is not found": "nvidia-cuda-cupti-cu12, or nvidia-cuda-cupti for CUDA 13",
+}
 
 Profiled = tuple[ProgramProfile, AttributedTrace]
 
@@ -71,7 +76,8 @@ class LiveProfile:
         self._gpu.clock.wait(_AFTER_S)
         self._end()
         trace = self._trace(title)
-        return attribute_trace(trace, align(trace, read_any(self._power, None).boards, str(self._power)))
+        boards = read_any(self._power, None).boards
+        return attribute_trace(trace, align(trace, boards, str(self._power), reach_s=_REACH_S))
 
     def close(self) -> None:
         """End, and remove what was written. Safe to call twice."""

@@ -70,7 +70,7 @@ class Watched:
             reach = since - until
             beside = [_period(ends, max(begin, until - reach), until), _period(ends, since, min(end, since + reach))]
             without = _period(ends, until, since)
-            if without > 0 and min(beside) > 0:
+            if without > 0 and all(period > 0 for period in beside):
                 ratios.append(sum(beside) / 2 / without - 1)
         return confidence_interval(ratios) if len(ratios) >= _FEWEST_PROBES else None
 
@@ -81,7 +81,7 @@ class Watched:
             of = f"from {len(self.spans) - 1} stretches without"
             return [f"watching cost {(low + high) / 2:.1f} ± {(high - low) / 2:.1f} % of the time, {of}"]
         lasts_s = float(np.ptp(self.launches[:, 2])) / 1e9 if len(self.launches) else 0.0
-        share = len(self.launches) * _LAUNCH_S / lasts_s if lasts_s > 0 else 0.0
+        share = len(self.launches) * _LAUNCH_S / lasts_s if lasts_s > 1.0 else 0.0
         if share < _SAID:
             return []
         each = f"{1e6 * _LAUNCH_S:.1f} µs for each of {len(self.launches):,} launches, as on other machines"
