@@ -99,6 +99,8 @@ def freeze(python: Path, work: Path, out: Path) -> Path:
     words += ["--additional-hooks-dir", str(HERE / "hooks")]
     for module in NOT_USED:
         words += ["--exclude-module", module]
+    (injected,) = work.glob("venv/lib/*/site-packages/wattridge/engine/profile/injected")
+    words += ["--add-data", f"{injected}:wattridge/engine/profile/injected"]  # files that the user's Python loads
     if "cuda" in here:  # its compiled modules import each other unseen
         words += ["--collect-submodules", "cuda.bindings", "--collect-submodules", "cuda.pathfinder"]
     if "nvidia" in here:  # libraries and headers that NVRTC finds beside each other

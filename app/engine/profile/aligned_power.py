@@ -95,7 +95,7 @@ def align(
 ) -> AlignedPower:
     """Find the board's power among the boards of a log and align it with the trace.
 
-    `offset_s` is added to the trace's times. `reach_s` is how far power may lie from where the clocks put it: less where
+    `offset_s` is added to the trace's times. `reach_s` is how far power may lie from where the clocks put it: less if
     both times are of one clock, since a program that is killed leaves power behind whose cause was not written. Raises
     InputError where no board of the log fits in name or time.
     """
