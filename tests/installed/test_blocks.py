@@ -32,7 +32,7 @@ NOT_RUN = {
     r"amd:": "needs a board of AMD's",
     r"--openmetrics": "serves until it is stopped",
     r"^wattridge mark": "needs a recording that runs",
-    r"profile --trace": "needs a trace of the reader's own program",
+    r"profile --trace|profile .*-- ": "needs a program or a trace of the reader's own",
     r"^python3 -m venv|^\. \.venv|^pip install|^wattridge demo$": "is how the program under test was installed",
     r"^n?v?cc ": "is for the user's own compiler and CUDA",
 }
@@ -44,6 +44,7 @@ HAVE = {
     "v",
     "configs",
     "model",
+    "batch",
     "batches",
 }  # names that stand for the reader's own
 SWEEP = "clock_mhz,power_limit_w,power_w,time_s,energy_j\n" + "".join(
