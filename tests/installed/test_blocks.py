@@ -32,7 +32,7 @@ NOT_RUN = {
     r"amd:": "needs a board of AMD's",
     r"--openmetrics": "serves until it is stopped",
     r"^wattridge mark": "needs a recording that runs",
-    r"profile --trace|profile .*-- ": "needs a program or a trace of the reader's own",
+    r"profile --trace|profile .*-- |wprofile": "needs a program or a trace of the reader's own",
     r"^python3 -m venv|^\. \.venv|^pip install|^wattridge demo$": "is how the program under test was installed",
     r"^n?v?cc ": "is for the user's own compiler and CUDA",
 }
