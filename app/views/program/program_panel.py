@@ -354,9 +354,7 @@ class ProgramPanel(Panel):
         self._refresh()
 
     def _refresh(self) -> None:
-        self._list.run(
-            lambda _stop: [(each, f"{each.title}, {local_time(each.created_s)}") for each in kept_profiles()]
-        )
+        self._list.run(lambda _stop: kept_profiles())
 
     @Slot(object)
     def _listed(self, kept: list[KeptProfile]) -> None:
@@ -365,7 +363,7 @@ class ProgramPanel(Panel):
             self.others.clear()
             self.others.addItem(_ALONE)
             for each in kept:
-                self.others.addItem(f"{each.title}, {local_time(each.created_s)}", each)
+                self.others.addItem(f"{each.profile.title}, {local_time(each.created_s)}", each)
             self.others.addItem(_ANOTHER)
             self.others.setCurrentIndex(max(0, self.others.findText(chosen)))
 

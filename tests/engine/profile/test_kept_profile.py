@@ -195,9 +195,9 @@ def test_the_command_keeps_profiles_opens_them_and_compares_them(
     printed = capsys.readouterr().out
     (item,) = kept_profiles()
     assert str(item.path) in printed
-    assert item.gpu == "NVIDIA H200"
+    assert item.profile.gpu == "NVIDIA H200"
     again, attributed = read_profile(tmp_path / "train-trace.wprofile")
     assert attributed is not None
-    assert again.energy_j == item.energy_j
+    assert again.energy_j == item.profile.energy_j
     item.path.write_bytes(b"PK\x03\x04 damaged")
     assert kept_profiles() == []
