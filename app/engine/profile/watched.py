@@ -52,7 +52,7 @@ class Watched:
         launched = _looked_up_times(self.slices[:, 7], self.launches)
         stretches = []
         for until, since in zip(self.spans[:-1, 1].tolist(), self.spans[1:, 0].tolist(), strict=True):
-            before, after = ends[launched <= until], starts[launched >= since]
+            before, after = ends[(launched > 0) & (launched <= until)], starts[launched >= since]
             if len(after) and len(before) and after.min() > before.max():
                 stretches.append((int(before.max()), int(after.min())))
         return stretches
@@ -159,7 +159,7 @@ def _chunks(path: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _looked_up_times(correlations: Times, launches: Times) -> Times:
-    """When each slice was launched; where that is not known, before everything."""
+    """When each slice was launched; 0 where that is not known."""
     order = np.argsort(launches[:, 0], kind="stable")
     known = launches[order, 0]
     at = np.minimum(np.searchsorted(known, correlations), max(len(known) - 1, 0))

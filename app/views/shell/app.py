@@ -213,6 +213,17 @@ def run(
     first, *others = (selector or "").split(",")
     gpu = watched_gpu(first or None, seed=seed, speed=speed)
     qt = application()
+    ended = False  # from here on: an exception of a signal's would leave a window that is half made
+
+    def end(*_: object) -> None:
+        nonlocal ended
+        ended = True  # Qt forgets a quit before its loop runs
+        qt.exit(0)  # not quit(), which asks the windows first
+
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        if signal.getsignal(number := getattr(signal, name, signal.SIGTERM)) is not signal.SIG_IGN:  # as by nohup
+            signal.signal(number, end)  # the monitor's timer lets Python look at signals
+
     program = Program(gpu, seed=seed, speed=speed, others=tuple(other.strip() for other in others if other.strip()))
     log = Log(program.show_fault)
     running = None
@@ -229,16 +240,6 @@ def run(
         specification = resources() / "examples" / EXAMPLE
     if specification is not None:
         program.window.open_specification(specification, start=demo)
-    ended = False
-
-    def end(*_: object) -> None:
-        nonlocal ended
-        ended = True  # Qt forgets a quit before its loop runs
-        qt.exit(0)  # not quit(), which asks the windows first
-
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        if signal.getsignal(number := getattr(signal, name, signal.SIGTERM)) is not signal.SIG_IGN:  # as by nohup
-            signal.signal(number, end)  # the monitor's timer lets Python look at signals
     status = 0 if ended else qt.exec()
     if running is not None:
         running.close()

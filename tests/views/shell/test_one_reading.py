@@ -9,6 +9,7 @@ from fixtures.lab import ready
 from pytestqt.qtbot import QtBot
 
 from app.base.formatting import UNKNOWN
+from app.sensors.recorded.gpu import RecordedGpu
 from app.sensors.select import open_gpu
 from app.sensors.trace.trace import Trace
 from app.views.plots.figures import value_text
@@ -27,13 +28,16 @@ POWER, CLOCK = "power_samples_w", "graphics_clock_mhz"
 def test_at_every_beat_all_panels_show_one_reading_of_a_recording_at_ten_times_its_speed(
     qtbot: QtBot, open_program: Open
 ) -> None:
-    window = ready(qtbot, open_program(open_gpu("recorded:h200-gemm", speed=10.0), speed=10.0))
+    gpu = open_gpu("recorded:h200-gemm", speed=10.0)
+    assert isinstance(gpu, RecordedGpu)
+    window = ready(qtbot, open_program(gpu, speed=10.0))
     window.workspaces.show_workspace("watch")
     window.show_strip(True)
     qtbot.waitUntil(lambda: bool(window.findChildren(BoardRow)) and bool(window.findChildren(Readout)), timeout=10_000)
     (row,), (readout,), strip = window.findChildren(BoardRow), window.findChildren(Readout), window.strip
     assert strip is not None
     seen: list[tuple[set[str], set[str], set[bool]]] = []
+    frozen = [0, 0.0]  # the reading of the last look that saw a new one, and when that was
 
     def look() -> None:
         names = [channel.name for channel in readout.readings.channels]
@@ -58,7 +62,14 @@ def test_at_every_beat_all_panels_show_one_reading_of_a_recording_at_ten_times_i
         now = shown_reading(trace).time_ns
         ends = (window.monitor.view._bounds()[1], window.header.spark.end_ns, row.spark.end_ns)
         at_now = {0 <= end - now <= 1_200_000_000 for end in ends}  # rounded up to a column, of 50 a minute at least
-        seen.append((power, clock, at_now))
+        if now != frozen[0]:
+            seen.append((power, clock, at_now))
+        elif time.monotonic() - frozen[1] > 1.0:  # it ended, after four seconds: a slow machine has not seen enough
+            gpu.play_again()
+            seen.clear()
+        else:
+            return
+        frozen[:] = now, time.monotonic()
 
     beat().struck.connect(look)  # after the panels' own
     try:

@@ -103,6 +103,7 @@ class Watcher:
         with contextlib.suppress(Problem):
             self._call("cuptiSetThreadIdType", 1)  # those of the system, as Python knows them
         self._call("cuptiActivityRegisterCallbacks", *self._callbacks)
+        self._launches = list(self._calls_that_launch())
         self._file = open(os.path.join(folder, f"{self._pid}.watched"), "ab", buffering=0)  # noqa: SIM115
         about = {"pid": self._pid, "arguments": sys.argv, "library": path, "version": version.value}
         self._write(b"META", json.dumps(about).encode())
@@ -115,13 +116,9 @@ class Watcher:
         with self._lock:
             if self._watching or self._profiled or self._stopped.is_set():
                 return
-            for kind in (_KERNEL, _MEMCPY, _MEMSET, _MEMCPY2):
-                self._call("cuptiActivityEnable", kind)
-            for domain, api in ((1, "Driver"), (2, "Runtime")):
-                for number in self._launches(domain):
-                    self._call(f"cuptiActivityEnable{api}Api", number, 1)
+            self._switch("Enable", (_KERNEL, _MEMCPY, _MEMSET, _MEMCPY2))
             with contextlib.suppress(Problem):
-                self._call("cuptiActivityEnable", _MARKER)
+                self._switch("Enable", (_MARKER,))
             self._since_ns, self._watching = self.now_ns(), True
 
     def pause(self) -> None:
@@ -130,9 +127,8 @@ class Watcher:
             if not self._watching:
                 return
             self._watching, until_ns = False, self.now_ns()
-            for kind in (_KERNEL, _MEMCPY, _MEMSET, _MEMCPY2, _RUNTIME, _DRIVER, _MARKER):
-                with contextlib.suppress(Problem):
-                    self._call("cuptiActivityDisable", kind)
+            with contextlib.suppress(Problem):
+                self._switch("Disable", (_KERNEL, _MEMCPY, _MEMSET, _MEMCPY2, _MARKER))
         self._flush(0)
         self._rows(b"SPAN", [self._since_ns, until_ns])
 
@@ -175,13 +171,21 @@ class Watcher:
                 self.resume()
             began, kernels = time.monotonic(), self._kernels
 
-    def _launches(self, domain: int) -> Iterator[int]:
-        """The numbers of the calls that launch something."""
+    def _switch(self, word: str, kinds: Sequence[int]) -> None:
+        """Enable or disable kinds, and the calls that launch something: one by one, as calls switched off by their
+        kind stay off."""
+        for api, number in self._launches:
+            self._call(f"cuptiActivityEnable{api}Api", number, int(word == "Enable"))
+        for kind in kinds:
+            self._call(f"cuptiActivity{word}", kind)
+
+    def _calls_that_launch(self) -> Iterator[tuple[str, int]]:
         name = ctypes.c_char_p()
-        for number in range(1, 1000):
-            known = self._cupti.cuptiGetCallbackName(domain, number, ctypes.byref(name)) == 0
-            if known and _LAUNCHES.match((name.value or b"").decode(errors="replace")):
-                yield number
+        for domain, api in ((1, "Driver"), (2, "Runtime")):
+            for number in range(1, 1000):
+                known = self._cupti.cuptiGetCallbackName(domain, number, ctypes.byref(name)) == 0
+                if known and _LAUNCHES.match((name.value or b"").decode(errors="replace")):
+                    yield api, number
 
     def _name_boards(self) -> bool:
         """Write which boards this process sees, as soon as CUDA is initialised; asking does not initialise it."""
