@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from PySide6.QtCore import QItemSelectionModel, QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QComboBox, QLineEdit, QTableView, QWidget
 
 from ...base.formatting import number
@@ -100,8 +101,18 @@ class ListingView(QWidget):
         self.table.setModel(self._models[self.which.currentIndex()])
         self._models[self.which.currentIndex()].search(self.search.text())
         self.table.resizeColumnsToContents()
-        self.table.setColumnWidth(0, _NAME_CHARACTERS * self.table.fontMetrics().averageCharWidth())
+        self._fit()
         self.table.selectionModel().selectionChanged.connect(self._selected)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Names have what the other columns leave, and room for some characters."""
+        head, least = self.table.horizontalHeader(), _NAME_CHARACTERS * self.table.fontMetrics().averageCharWidth()
+        others = head.length() - self.table.columnWidth(0)
+        self.table.setColumnWidth(0, max(least, self.table.viewport().width() - others))
 
     @Slot()
     def _selected(self, *_: object) -> None:
