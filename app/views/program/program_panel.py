@@ -17,7 +17,6 @@ from ...base.paths import example_profile
 from ...engine.profile.attributed import AttributedTrace
 from ...engine.profile.compare_profiles import compare_profiles
 from ...engine.profile.describe_profile import (
-    REMAINDER,
     describe_comparison,
     describe_part,
     describe_profile,
@@ -33,8 +32,8 @@ from ...engine.profile.kept_profile import (
     profile_files,
     read_profile,
 )
-from ...engine.profile.program_profile import FamilyEnergy, Part, ProgramProfile, RangeEnergy
-from ...engine.profile.stacks import joules_of_stacks
+from ...engine.profile.program_profile import FamilyEnergy, GapEnergy, Part, ProgramProfile, RangeEnergy
+from ...engine.profile.stacks import stacks_of
 from ...engine.results.description import Description
 from ..plots.descriptions import rich_text
 from ..shared import theme
@@ -81,10 +80,8 @@ class Opened:
     @classmethod
     def of(cls, path: Path, profile: ProgramProfile, attributed: AttributedTrace) -> Opened:
         """Takes some tenths of a second with a million slices."""
-        rest = ((profile.gaps.label, profile.gaps.energy_j), (REMAINDER, profile.remainder.energy_j))
-        stacks = [*joules_of_stacks(attributed), *(((name,), energy_j) for name, energy_j in rest if energy_j > 0)]
         board = ProgramRecording.of(attributed)
-        return cls(path, profile, attributed, board, lanes_of(attributed), tree_of(stacks))
+        return cls(path, profile, attributed, board, lanes_of(attributed), tree_of(stacks_of(profile, attributed)))
 
 
 class ProgramPanel(Panel):
@@ -250,7 +247,8 @@ class ProgramPanel(Panel):
         self._place = {each.name: at for at, each in enumerate(attributed.families)}
         colours = FamilyColours([self._place[each.name] for each in opened.profile.families])
         self.timeline = ProgramTimeline(attributed, opened.board, opened.lanes, colours)
-        grouped = {each.name: each.group for each in opened.profile.families if each.group is not None}
+        leaves: list[FamilyEnergy | GapEnergy] = [*opened.profile.families, opened.profile.gaps]
+        grouped = {each.label: each.group for each in leaves if each.group is not None}
         self.icicle = Icicle(opened.tree, self._place, grouped, colours)
         overview, held = Overview(self.timeline), QWidget()
         overview.moved.connect(self._window_moved)
@@ -334,7 +332,7 @@ class ProgramPanel(Panel):
         found: list[Part] = [each for each in profile.ranges if each.path == stack]
         if not node.inner:
             leaves = (*profile.families, profile.gaps, profile.remainder)
-            found += [each for each in leaves if (each.label or REMAINDER) == stack[-1]]
+            found += [each for each in leaves if (each.label or "remainder") == stack[-1]]
         known = len(stack) > 1 and found and getattr(found[0], "group", None) is None and not node.inner
         remark = f"{number(node.joules)} J of it in {' / '.join(stack[:-1])}" if known else ""
         self._part_chosen(found[0] if found else None, remark)
