@@ -16,7 +16,8 @@ from ..shared.label import plain_tip
 from ..shared.record_model import AnyIndex, RecordModel
 from ..shared.widgets import hbox, set_up_table, vbox
 
-_NAME_CHARACTERS = 34  # of the first column, at first
+_NAME_CHARACTERS = 34  # of the first column, at least
+_LOOKED_AT = 12  # rows, for the widths of the columns
 
 
 class ListingModel(RecordModel):
@@ -72,6 +73,7 @@ class ListingView(QWidget):
         self.which.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self._models: list[ListingModel] = []
         set_up_table(self.table, name)
+        self.table.horizontalHeader().setResizeContentsPrecision(_LOOKED_AT)
         vbox(hbox((self.search, 1), self.which, margins=0), (self.table, 1), of=self, margins=0)
         self.search.textChanged.connect(lambda typed: self._models[self.which.currentIndex()].search(typed))
         self.which.currentIndexChanged.connect(self._show)
