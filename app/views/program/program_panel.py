@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QComboBox, QSplitter, QTabWidget, QTextBrowser, QWidget
 
@@ -263,6 +264,8 @@ class ProgramPanel(Panel):
         self.icicle.chosen.connect(self._stack_chosen)
         for one, other in pairwise((self.report, self.timeline, overview, self.icicle)):
             self.setTabOrder(one, other)
+        self.timeline.setUpdatesEnabled(False)  # all else is painted before it
+        QTimer.singleShot(_PAUSE_MS, self.timeline, partial(self.timeline.setUpdatesEnabled, True))
         self._refresh()
         self.file_opened.emit(opened.path)
 
