@@ -16,7 +16,7 @@ from ...base.records import as_json
 from .attributed import AttributedTrace
 from .kept_profile import SUFFIX, save_profile
 from .program_profile import Part, ProgramProfile
-from .stacks import joules_of_stacks
+from .stacks import stacks_of
 
 _PROFILE: Final = "profile.json"
 _COLUMNS: Final = (
@@ -70,13 +70,9 @@ def speedscope(profile: ProgramProfile, attributed: AttributedTrace) -> dict[str
     """Ranges and families as stacks whose width is joules, in speedscope's file format."""
     frames: dict[str, int] = {}
     samples, weights = [], []
-    for stack, joules in joules_of_stacks(attributed):
+    for stack, joules in stacks_of(profile, attributed):
         samples.append([frames.setdefault(name, len(frames)) for name in stack])
         weights.append(round(joules, 6))
-    for name, energy_j in ((profile.gaps.label, profile.gaps.energy_j), ("remainder", profile.remainder.energy_j)):
-        if energy_j > 0:
-            samples.append([frames.setdefault(name, len(frames))])
-            weights.append(round(energy_j, 6))
     return {
         "$schema": "https://www.speedscope.app/file-format-schema.json",
         "name": f"{profile.title}: joules",

@@ -38,28 +38,18 @@ SUFFIX: Final = ".wprofile"
 DELETED: Final = ".deleted"
 _REMEDY: Final = "write one with `wattridge profile ... --out FOLDER`"
 _HEAD, _FORMAT = "head", 1
-_MOST_FILE, _MOST_COLUMN, _MOST_HEAD, _MOST_ENTRIES = 2**28, 2**28, 2**26, 64  # bytes, and entries of the zip file
+_MOST, _MOST_HEAD, _MOST_ENTRIES = 2**29, 2**26, 64  # bytes, and entries of the zip file
 _FAR_NS: Final = 2**56  # two years
 _SLICES: Final = {"kind": "u1", "stream": "i4", "start_ns": "i8", "duration_ns": "i8", "instance": "i4"}
-_RANGES: Final = {"range_path": "i4", "range_parent": "i4", "range_start_ns": "i8", "range_duration_ns": "i8"}
+_RANGES: Final = {"range_path": "i4", "range_start_ns": "i8", "range_duration_ns": "i8"}
 _ATTRIBUTED: Final = {"family": "i4", "power_w": "f4"}
 _SAMPLES: Final = {"sample_s": "f8", "sample_w": "f4", "sample_mhz": "f4"}
 _COLUMNS: Final = {**_SLICES, **_RANGES, **_ATTRIBUTED, **_SAMPLES}
 _STEPS: Final = ("start_ns", "range_start_ns")  # kept as differences: half of the bytes
-_FAULTS: Final = (
-    *(
-        ValueError,
-        TypeError,
-        LookupError,
-        ArithmeticError,
-        AttributeError,
-        RuntimeError,
-        MemoryError,
-        EOFError,
-        OSError,
-    ),
-    *(zipfile.BadZipFile, zlib.error, struct.error),
-)  # of a damaged file
+_FAULTS: Final = (  # of a damaged file
+    ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RuntimeError, MemoryError, EOFError, OSError,
+    zipfile.BadZipFile, zlib.error, struct.error,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +58,7 @@ class KeptProfile:
 
     path: Path
     created_s: float
-    title: str
-    gpu: str
-    source: str
-    energy_j: float
-    time_s: float
+    profile: ProgramProfile
 
 
 def save_profile(path: Path, profile: ProgramProfile, attributed: AttributedTrace, *, force: bool = False) -> Path:
@@ -92,9 +78,10 @@ def save_profile(path: Path, profile: ProgramProfile, attributed: AttributedTrac
     for names, owner in ((_SLICES | _RANGES, trace), (_ATTRIBUTED | _SAMPLES, attributed)):
         for name, kind in names.items():
             values = getattr(owner, name)
-            values = (
-                np.diff(values, prepend=0) if name in _STEPS else np.round(values, 2) if name == "power_w" else values
-            )
+            if name in _STEPS:
+                values = np.diff(values, prepend=0)
+            if name == "power_w":
+                values = np.round(values, 2)
             columns[name] = values.astype(f"<{kind}")
     packed = io.BytesIO()
     np.savez_compressed(packed, **columns)  # type: ignore[arg-type]  # NumPy's stub takes them for its option
@@ -155,8 +142,7 @@ def kept_profiles() -> list[KeptProfile]:
             created_s = path.stat().st_mtime
         except (InputError, *_FAULTS):
             continue
-        figures = profile.energy_j, profile.time_s
-        found.append(KeptProfile(path, created_s, profile.title, profile.gpu, profile.source, *figures))
+        found.append(KeptProfile(path, created_s, profile))
     return sorted(found, key=lambda each: -each.created_s)
 
 
@@ -172,21 +158,21 @@ def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
         why = getattr(error, "strerror", None) or error
         raise InputError(f"cannot be read: {why}", str(path), "check the path") from None
     with file:
-        if file.seek(0, io.SEEK_END) > _MOST_FILE:
-            raise ValueError(f"it has more than {_MOST_FILE >> 20} MiB")
+        if file.seek(0, io.SEEK_END) > _MOST:
+            raise ValueError("it is too large")
         with zipfile.ZipFile(file) as archive:
-            if len(archive.infolist()) > _MOST_ENTRIES:
-                raise ValueError(f"it has more than {_MOST_ENTRIES} parts")
+            entries = archive.infolist()
+            if len(entries) > _MOST_ENTRIES or sum(entry.file_size for entry in entries) > _MOST:
+                raise ValueError("it has too many parts, or unpacks to too much")
             yield archive
 
 
-def _column(archive: zipfile.ZipFile, name: str, kind: str, maximum: int = _MOST_COLUMN) -> npt.NDArray[Any]:
+def _column(archive: zipfile.ZipFile, name: str, kind: str) -> npt.NDArray[Any]:
     """Read a column of that kind. Raises one of `_FAULTS` for any other, before room for it is made."""
     entry = archive.getinfo(f"{name}.npy")
-    if entry.file_size > maximum or entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise ValueError(f"{name} is too large, or packed in another way")
-    with archive.open(entry) as packed:
-        data = io.BytesIO(packed.read(maximum + 1))
+    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError(f"{name} is packed in another way")
+    data = io.BytesIO(archive.read(entry))
     if np.lib.format.read_magic(data) != (1, 0):
         raise ValueError(f"{name} is of another version")
     shape, _, dtype = np.lib.format.read_array_header_1_0(data)
@@ -197,7 +183,9 @@ def _column(archive: zipfile.ZipFile, name: str, kind: str, maximum: int = _MOST
 
 
 def _head(archive: zipfile.ZipFile) -> Any:
-    text = _column(archive, _HEAD, "u1", _MOST_HEAD).tobytes().decode()
+    if archive.getinfo(f"{_HEAD}.npy").file_size > _MOST_HEAD:
+        raise ValueError("its head is too large")
+    text = _column(archive, _HEAD, "u1").tobytes().decode()
     head = json.loads(text, parse_int=_bounded, parse_constant=_bounded)
     if head["format"] != _FORMAT:
         raise ValueError("a later version of Wattridge wrote it")
@@ -221,20 +209,18 @@ def _opened(archive: zipfile.ZipFile) -> tuple[ProgramProfile, AttributedTrace]:
     for names in (_SLICES | _ATTRIBUTED, _RANGES, _SAMPLES):
         if len({len(columns[name]) for name in names}) != 1:
             raise ValueError("columns are not of one length")
-    if (
-        not len(columns["kind"])
-        or not all(paths)
-        or {each.name for each in profile.families} != {each.name for each in families}
-    ):
+    known = {frozenset(each.name for each in given) for given in (profile.families, families)}
+    if not len(columns["kind"]) or not all(paths) or len(known) != 1:
         raise ValueError("the timeline does not fit the profile")
     _check_places(columns, len(families), len(paths))
+    none = np.full(len(columns["kind"]), -1, np.int32)
     of_trace_columns: dict[str, Any] = {name: columns[name] for name in (*_SLICES, *_RANGES)}
     trace = ProgramTrace(
         str(of_trace["title"]), int(of_trace["device"]),
         {int(number): str(name) for number, name in of_trace["boards"].items()}, bool(of_trace["on_wall"]),
         tuple(each.full_name for each in families), (), paths,
-        name=columns["family"], operator=np.full(len(columns["kind"]), -1, np.int32),
-        moved_bytes=np.zeros(len(columns["kind"]), np.int64),
+        name=columns["family"], operator=none, moved_bytes=np.zeros(len(none), np.int64),
+        range_parent=np.full(len(columns["range_path"]), -1, np.int32),
         **of_trace_columns,
     )  # fmt: skip
     power_w = columns["power_w"].astype(np.float64)
@@ -246,7 +232,7 @@ def _opened(archive: zipfile.ZipFile) -> tuple[ProgramProfile, AttributedTrace]:
 def _check_places(columns: dict[str, npt.NDArray[Any]], families: int, paths: int) -> None:
     ranges = len(columns["range_path"])
     bounds = {"kind": (0, len(KINDS)), "family": (0, families), "instance": (-1, ranges), "range_path": (0, paths)}
-    bounds |= {"range_parent": (-1, ranges), "duration_ns": (0, _FAR_NS), "range_duration_ns": (0, _FAR_NS)}
+    bounds |= {"duration_ns": (0, _FAR_NS), "range_duration_ns": (0, _FAR_NS)}
     for name, (low, high) in bounds.items():
         values = columns[name]
         if len(values) and not low <= values.min() <= values.max() < high:

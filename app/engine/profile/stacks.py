@@ -31,6 +31,18 @@ def joules_of_stacks(attributed: AttributedTrace) -> list[tuple[tuple[str, ...],
     ]
 
 
+def part_of_gaps(profile: ProgramProfile) -> Part:
+    """Return the gaps, or the group that they are in."""
+    return next((group for group in profile.groups if group.number == profile.gaps.group), profile.gaps)
+
+
+def stacks_of(profile: ProgramProfile, attributed: AttributedTrace) -> list[tuple[tuple[str, ...], float]]:
+    """List the stacks that took joules, and beside them the gaps and the remainder."""
+    gaps_j = profile.gaps.time_s * part_of_gaps(profile).power_w
+    rest = ((profile.gaps.label, gaps_j), ("remainder", profile.remainder.energy_j))
+    return [*joules_of_stacks(attributed), *(((name,), energy_j) for name, energy_j in rest if energy_j > 0)]
+
+
 def scaled(part: Part, energy_j: float) -> Interval | None:
     """Return the interval of a part of what a family, group or the gaps took, which has its relative width."""
     if part.energy_j_interval is None or not part.energy_j > 0:
@@ -64,9 +76,12 @@ def span_parts(
             entry = sums.setdefault(part, [0.0, 0.0])
             entry[0] += times_s[at]
             entry[1] += joules[at]
+    gaps = part_of_gaps(profile)
     gaps_s = (end_ns - begin_ns) / 1e9 - busy_s(starts, ends, begin_ns, end_ns)
-    if gaps_s > 0 and math.isfinite(profile.gaps.power_w):
-        sums[profile.gaps] = [gaps_s, gaps_s * profile.gaps.power_w]
+    if gaps_s > 0 and math.isfinite(gaps.power_w):
+        entry = sums.setdefault(gaps, [0.0, 0.0])
+        entry[0] += gaps_s
+        entry[1] += gaps_s * gaps.power_w
     rows = [(part, time_s, energy_j, scaled(part, energy_j)) for part, (time_s, energy_j) in sums.items()]
     return sorted(rows, key=lambda row: -row[2])
 

@@ -31,14 +31,14 @@ class ProfileRow:
     @property
     def cells(self) -> tuple[str, ...]:
         """What each column says."""
-        kept = self.kept
-        energy = f"{number(kept.energy_j)} J in {number(kept.time_s)} s"
-        return "", kept.title, KIND, energy, "", f"{kept.gpu} ({kept.source})", "", "", local_time(kept.created_s)
+        of, when = self.kept.profile, local_time(self.created_s)
+        energy = f"{number(of.energy_j)} J in {number(of.time_s)} s"
+        return "", of.title, KIND, energy, "", f"{of.gpu} ({of.source})", "", "", when
 
     @property
     def keys(self) -> tuple[Any, ...]:
         """What each column is sorted by."""
-        return True, self.id, KIND, 0, (), self.kept.gpu, "", "", self.kept.created_s
+        return True, self.id, KIND, 0, (), self.kept.profile.gpu, "", "", self.created_s
 
     @property
     def created_s(self) -> float:

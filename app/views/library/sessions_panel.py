@@ -651,7 +651,7 @@ class SessionsPanel(Panel):
 def _count(rows: Sequence[Row]) -> str:
     if len(rows) > 1:
         return counted(len(rows), "session")
-    return f"the profile {rows[0].kept.title}" if isinstance(rows[0], ProfileRow) else f"session {rows[0].id}"
+    return f"the profile {rows[0].kept.profile.title}" if isinstance(rows[0], ProfileRow) else f"session {rows[0].id}"
 
 
 def _each(do: Callable[[Store, Row], None], store: Store, rows: Sequence[Row]) -> None:

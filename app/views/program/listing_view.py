@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from PySide6.QtCore import QItemSelectionModel, QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QComboBox, QLineEdit, QTableView, QWidget
 
 from ...base.formatting import number
@@ -15,7 +16,8 @@ from ..shared.label import plain_tip
 from ..shared.record_model import AnyIndex, RecordModel
 from ..shared.widgets import hbox, set_up_table, vbox
 
-_NAME_CHARACTERS = 34  # of the first column, at first
+_NAME_CHARACTERS = 34  # of the first column, at least
+_LOOKED_AT = 12  # rows, for the widths of the columns
 
 
 class ListingModel(RecordModel):
@@ -71,6 +73,7 @@ class ListingView(QWidget):
         self.which.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self._models: list[ListingModel] = []
         set_up_table(self.table, name)
+        self.table.horizontalHeader().setResizeContentsPrecision(_LOOKED_AT)
         vbox(hbox((self.search, 1), self.which, margins=0), (self.table, 1), of=self, margins=0)
         self.search.textChanged.connect(lambda typed: self._models[self.which.currentIndex()].search(typed))
         self.which.currentIndexChanged.connect(self._show)
@@ -100,8 +103,18 @@ class ListingView(QWidget):
         self.table.setModel(self._models[self.which.currentIndex()])
         self._models[self.which.currentIndex()].search(self.search.text())
         self.table.resizeColumnsToContents()
-        self.table.setColumnWidth(0, _NAME_CHARACTERS * self.table.fontMetrics().averageCharWidth())
+        self._fit()
         self.table.selectionModel().selectionChanged.connect(self._selected)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Names have what the other columns leave, and room for some characters."""
+        head, least = self.table.horizontalHeader(), _NAME_CHARACTERS * self.table.fontMetrics().averageCharWidth()
+        others = head.length() - self.table.columnWidth(0)
+        self.table.setColumnWidth(0, max(least, self.table.viewport().width() - others))
 
     @Slot()
     def _selected(self, *_: object) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QComboBox, QSplitter, QTabWidget, QTextBrowser, QWidget
 
@@ -17,7 +18,6 @@ from ...base.paths import example_profile
 from ...engine.profile.attributed import AttributedTrace
 from ...engine.profile.compare_profiles import compare_profiles
 from ...engine.profile.describe_profile import (
-    REMAINDER,
     describe_comparison,
     describe_part,
     describe_profile,
@@ -33,8 +33,8 @@ from ...engine.profile.kept_profile import (
     profile_files,
     read_profile,
 )
-from ...engine.profile.program_profile import FamilyEnergy, Part, ProgramProfile, RangeEnergy
-from ...engine.profile.stacks import joules_of_stacks
+from ...engine.profile.program_profile import FamilyEnergy, GapEnergy, Part, ProgramProfile, RangeEnergy
+from ...engine.profile.stacks import stacks_of
 from ...engine.results.description import Description
 from ..plots.descriptions import rich_text
 from ..shared import theme
@@ -81,10 +81,8 @@ class Opened:
     @classmethod
     def of(cls, path: Path, profile: ProgramProfile, attributed: AttributedTrace) -> Opened:
         """Takes some tenths of a second with a million slices."""
-        rest = ((profile.gaps.label, profile.gaps.energy_j), (REMAINDER, profile.remainder.energy_j))
-        stacks = [*joules_of_stacks(attributed), *(((name,), energy_j) for name, energy_j in rest if energy_j > 0)]
         board = ProgramRecording.of(attributed)
-        return cls(path, profile, attributed, board, lanes_of(attributed), tree_of(stacks))
+        return cls(path, profile, attributed, board, lanes_of(attributed), tree_of(stacks_of(profile, attributed)))
 
 
 class ProgramPanel(Panel):
@@ -250,7 +248,8 @@ class ProgramPanel(Panel):
         self._place = {each.name: at for at, each in enumerate(attributed.families)}
         colours = FamilyColours([self._place[each.name] for each in opened.profile.families])
         self.timeline = ProgramTimeline(attributed, opened.board, opened.lanes, colours)
-        grouped = {each.name: each.group for each in opened.profile.families if each.group is not None}
+        leaves: list[FamilyEnergy | GapEnergy] = [*opened.profile.families, opened.profile.gaps]
+        grouped = {each.label: each.group for each in leaves if each.group is not None}
         self.icicle = Icicle(opened.tree, self._place, grouped, colours)
         overview, held = Overview(self.timeline), QWidget()
         overview.moved.connect(self._window_moved)
@@ -265,6 +264,8 @@ class ProgramPanel(Panel):
         self.icicle.chosen.connect(self._stack_chosen)
         for one, other in pairwise((self.report, self.timeline, overview, self.icicle)):
             self.setTabOrder(one, other)
+        self.timeline.setUpdatesEnabled(False)  # all else is painted before it
+        QTimer.singleShot(_PAUSE_MS, self.timeline, partial(self.timeline.setUpdatesEnabled, True))
         self._refresh()
         self.file_opened.emit(opened.path)
 
@@ -334,7 +335,7 @@ class ProgramPanel(Panel):
         found: list[Part] = [each for each in profile.ranges if each.path == stack]
         if not node.inner:
             leaves = (*profile.families, profile.gaps, profile.remainder)
-            found += [each for each in leaves if (each.label or REMAINDER) == stack[-1]]
+            found += [each for each in leaves if (each.label or "remainder") == stack[-1]]
         known = len(stack) > 1 and found and getattr(found[0], "group", None) is None and not node.inner
         remark = f"{number(node.joules)} J of it in {' / '.join(stack[:-1])}" if known else ""
         self._part_chosen(found[0] if found else None, remark)
@@ -354,9 +355,7 @@ class ProgramPanel(Panel):
         self._refresh()
 
     def _refresh(self) -> None:
-        self._list.run(
-            lambda _stop: [(each, f"{each.title}, {local_time(each.created_s)}") for each in kept_profiles()]
-        )
+        self._list.run(lambda _stop: kept_profiles())
 
     @Slot(object)
     def _listed(self, kept: list[KeptProfile]) -> None:
@@ -365,7 +364,7 @@ class ProgramPanel(Panel):
             self.others.clear()
             self.others.addItem(_ALONE)
             for each in kept:
-                self.others.addItem(f"{each.title}, {local_time(each.created_s)}", each)
+                self.others.addItem(f"{each.profile.title}, {local_time(each.created_s)}", each)
             self.others.addItem(_ANOTHER)
             self.others.setCurrentIndex(max(0, self.others.findText(chosen)))
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from app.engine.profile.attributed import AttributedTrace
 from app.engine.profile.describe_profile import describe_profile
 from app.engine.profile.kept_profile import kept_profiles, open_profile, read_profile, save_profile
 from app.engine.profile.program_profile import ProgramProfile
-from app.engine.profile.stacks import joules_of_stacks, span_parts
+from app.engine.profile.stacks import joules_of_stacks, span_parts, stacks_of
 from tests.fixtures.profiles import small_profile
 
 Both = tuple[ProgramProfile, AttributedTrace]
@@ -109,6 +111,21 @@ def test_a_span_has_what_ran_in_it_and_the_whole_has_all(both: Both) -> None:
     assert sum(row[2] for half in halves for row in half) == pytest.approx(sum(row[2] for row in rows), rel=1e-6)
 
 
+def test_gaps_in_a_group_count_with_the_group(both: Both) -> None:
+    """In a span and in the stacks alike: by the group's power, as its slices do."""
+    profile, attributed = both
+    (group, *_), end_ns = profile.groups, attributed.trace.span_ns[1] - attributed.trace.span_ns[0]
+    grouped = replace(profile, gaps=replace(profile.gaps, group=group.number, energy_j=math.nan, power_w=math.nan))
+    before, after = (
+        {part.label: energy_j for part, _, energy_j, _ in span_parts(each, attributed, 0, end_ns)}
+        for each in (profile, grouped)
+    )
+    assert profile.gaps.label not in after
+    gaps_j = profile.gaps.time_s * group.power_w
+    assert after[group.label] == pytest.approx(before[group.label] + gaps_j, rel=1e-3)
+    assert dict(stacks_of(grouped, attributed))[profile.gaps.label,] == pytest.approx(gaps_j)
+
+
 @given(st.data())
 def test_a_damaged_file_gives_one_line_or_a_profile(kept: Path, tmp_path_factory: Any, data: st.DataObject) -> None:
     content = bytearray(kept.read_bytes())
@@ -195,9 +212,9 @@ def test_the_command_keeps_profiles_opens_them_and_compares_them(
     printed = capsys.readouterr().out
     (item,) = kept_profiles()
     assert str(item.path) in printed
-    assert item.gpu == "NVIDIA H200"
+    assert item.profile.gpu == "NVIDIA H200"
     again, attributed = read_profile(tmp_path / "train-trace.wprofile")
     assert attributed is not None
-    assert again.energy_j == item.energy_j
+    assert again.energy_j == item.profile.energy_j
     item.path.write_bytes(b"PK\x03\x04 damaged")
     assert kept_profiles() == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -262,3 +263,27 @@ def test_every_part_of_the_profile_can_be_chosen(panel: ProgramPanel, qtbot: QtB
         assert said(panel)
     kinds = {type(part) for part in panel._parts[0]}
     assert {FamilyEnergy, GroupEnergy} <= kinds
+
+
+def test_a_program_without_ranges_without_samples_and_of_one_slice_is_shown(
+    panel: ProgramPanel, qtbot: QtBot, tmp_path: Path
+) -> None:
+    profile, attributed = made_profile(3, families=2, streams=1)
+    columns = ("kind", "name", "operator", "stream", "start_ns", "duration_ns", "moved_bytes", "instance")
+    one = {name: getattr(attributed.trace, name)[:1] for name in columns}
+    ranges = {name: getattr(attributed.trace, name)[:0] for name in ("range_path", "range_parent", "range_start_ns")}
+    lasts = attributed.trace.range_duration_ns[:0]
+    trace = replace(
+        attributed.trace, **{**one, "instance": one["instance"] * 0 - 1}, **ranges, range_duration_ns=lasts, paths=()
+    )
+    none = np.empty(0)
+    small = replace(
+        attributed, trace=trace, family=attributed.family[:1], energy_j=attributed.energy_j[:1],
+        power_w=attributed.power_w[:1], sample_s=none, sample_w=none, sample_mhz=none,
+    )  # fmt: skip
+    timeline = opened(panel, qtbot, save_profile(tmp_path / "one.wprofile", profile, small))
+    timeline.grab()
+    QTest.keyClick(timeline, Qt.Key.Key_Down)
+    assert timeline.chosen is not None
+    assert "launched in" in said(panel)
+    assert panel.table.which.count() == 1
