@@ -7,7 +7,7 @@ and by test the joules of one call in each of the last sessions that `--energy-u
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -18,16 +18,15 @@ import pytest
 from ..base.errors import InputError, WattridgeError
 from ..base.files import read_text, write_text
 from ..engine.analysis.baseline import AgainstBaseline, CallEnergy
-from ..engine.metering.span import read_span
+from ..engine.analysis.in_turns import InTurns, Side
 from ..engine.metering.watching import Watch, watch
-from ..engine.report.evidence_file import EvidenceBlock, Measured, write_evidence
-from ..engine.runner.function import find_timer, repeat_watched
+from ..engine.report.evidence_file import Measured, calls_evidence, in_turns_evidence, write_evidence
 from ..sensors.gpu import GpuInfo
+from .calls_in_turns import blocks_of_calls, compare_calls
 
 BLOCKS: Final = 5  # of calls, for the energy of one function
 BASELINES: Final = "energy-baselines.json"
 _KEPT: Final = 10  # sessions of a baseline
-_TARGET: Final = 0.01  # half of the 95 % interval of the mean time that ends a block, relative
 
 
 class EnergyRun:
@@ -69,6 +68,11 @@ class EnergyRun:
     def threshold(self) -> float:
         """How much more is allowed, a share."""
         return float(self._config.getoption("--energy-threshold")) / 100
+
+    @property
+    def seconds(self) -> float:
+        """How long a comparison may take."""
+        return float(self._config.getoption("--energy-seconds"))
 
     def sessions_j(self, name: str) -> list[float]:
         """The joules of earlier sessions of a measurement on this kind of board."""
@@ -131,37 +135,62 @@ class EnergyFixture:
             Energy and time of one call, with 95 % intervals.
         """
         name, call = self._name(), partial(function, *arguments, **keywords)
-        call()  # compiles, allocates, fills caches
-        blocks = self._blocks(call)
+        with _known():
+            blocks = list(blocks_of_calls({"A": call}, ("A",) * BLOCKS, self._watch))
         sensor = self._watch.sensor()
-        parameters = {"wander": 0.0 if sensor is None else sensor.wander, "sessions_j": self._run.sessions_j(name)}
-        measured = Measured.of(name, "energy", parameters, blocks)
+        measured = calls_evidence(name, blocks, 0.0 if sensor is None else sensor.wander, self._run.sessions_j(name))
         energy: CallEnergy = measured.figures["energy"]
         against: AgainstBaseline | None = measured.figures["against_baseline"]
         self._run.add(measured, energy.words + ("" if against is None else f", {against.words}"))
         self._run.judge(name, energy, against)
         return energy
 
+    def compare(
+        self, first: Callable[..., object], second: Callable[..., object], *arguments: Any, **keywords: Any
+    ) -> InTurns:
+        """Measure two functions in turns until it is known whether the second needs more joules.
+
+        Parameters
+        ----------
+        first, second : callable
+            A, and B that is compared with it.
+        *arguments, **keywords
+            Of every call of both.
+
+        Returns
+        -------
+        InTurns
+            B relative to A: `energy`, `time` with their intervals, `worse`, `no_worse`, and `words` for all of it.
+        """
+        name = self._name()
+        calls: dict[Side, Callable[[], object]] = {
+            "A": partial(first, *arguments, **keywords),
+            "B": partial(second, *arguments, **keywords),
+        }
+        with _known():
+            compared, blocks = compare_calls(
+                calls, self._watch, threshold=self._run.threshold, seconds=self._run.seconds
+            )
+        self._run.add(in_turns_evidence(name, blocks, compared), f"{compared.verdict}: {compared.words}")
+        return compared
+
     def _name(self) -> str:
         """The name of a measurement: the test's, numbered from the second on."""
         self._count += 1
         return self._test if self._count == 1 else f"{self._test} #{self._count}"
 
-    def _blocks(self, call: Callable[[], object]) -> Sequence[EvidenceBlock]:
-        timer = find_timer()
-        asked = [repeat_watched(call, timer, self._watch, _TARGET) for _ in range(BLOCKS)]
-        runs, blocks = [run for run in asked if run is not None], []
-        for run in runs:
-            span = read_span(self._watch, run.start_ns, run.end_ns)
-            if span.evidence is None:
-                pytest.skip(f"energy is not known: {span.unknown}")
-            since_s = (run.start_ns - runs[0].start_ns) / 1e9
-            blocks.append(EvidenceBlock.of("A", since_s, run.calls, span.evidence))
-        return blocks
+
+@contextmanager
+def _known() -> Iterator[None]:
+    """Skip the test where the board does not say what is drawn."""
+    try:
+        yield
+    except WattridgeError as error:
+        pytest.skip(str(error))
 
 
 def _read_baselines(path: Path) -> dict[str, dict[str, list[float]]]:
-    """By board and test the joules of sessions. Raises pytest.UsageError where the file is damaged."""
+    """By board and test the joules of sessions. Ends the run where the file is damaged."""
     if not path.exists():
         return {}
     try:
@@ -172,5 +201,5 @@ def _read_baselines(path: Path) -> dict[str, dict[str, list[float]]]:
                 if not all(isinstance(value, float) and value > 0 for value in sessions_j):
                     raise ValueError("energies are positive numbers")
     except (InputError, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise pytest.UsageError(f"{path}: no baselines of energy: {error} (restore it, or remove it)") from None
+        pytest.exit(f"{path}: no baselines of energy: {error} (restore the file, or remove it)", returncode=4)
     return boards

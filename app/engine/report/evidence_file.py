@@ -11,49 +11,47 @@ import math
 import platform
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 
-from ...base.errors import InputError
+from ...base.errors import InputError, WattridgeError
 from ...base.files import read_text, write_text
 from ...base.records import as_json, from_json
 from ...sensors.gpu import GpuInfo, Source
 from ..analysis.baseline import against_baseline, call_energy
+from ..analysis.in_turns import Block, InTurns, Side, compare_in_turns
 from ..results.evidence import Evidence, Floats
 
 KIND: Final = "wattridge evidence"
 VERSION: Final = 1
 TOLERANCE: Final = 1e-6  # relative
+LONGER: Final = 1.001  # times its windows that the work of a block may take, by its own timer
 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceBlock:
-    """One block of calls, its windows and samples; times from the begin of its first window."""
+    """One block with its windows and samples, whose times count from its begin."""
 
-    side: str  # "A" or "B" where two are measured in turns
+    side: Side
     start_s: float  # from the begin of the first block
-    calls: int
-    time_s: float  # of one call
+    end_s: float
+    work: float  # units, as calls
+    time_s: float  # of one unit
     energy_j: float
     starts_s: Floats  # of each window, shape (k,)
     ends_s: Floats
     times_s: Floats  # the middle of what each sample averages, shape (n,)
     power_w: Floats
 
-    @classmethod
-    def of(cls, side: str, start_s: float, calls: int, evidence: Evidence) -> EvidenceBlock:
-        """Return the block of what a sensor reported of so many calls."""
-        parts = (evidence.starts_s, evidence.ends_s, evidence.times_s, evidence.power_w)
-        return cls(side, start_s, calls, math.nan, math.nan, *(np.round(part, 7) for part in parts)).again()
-
-    def again(self) -> EvidenceBlock:
-        """Return the same with the figures that its windows and samples say."""
+    @property
+    def block(self) -> Block:
+        """The same with the energy that the samples say."""
         none, bits = np.empty(0), np.empty(0, np.int64)
         seen = Evidence(self.starts_s, self.ends_s, self.times_s, self.power_w, none, none, bits)
-        return replace(self, time_s=seen.seconds / self.calls, energy_j=seen.energy_j / self.calls)
+        return Block(self.side, self.start_s, self.end_s, self.time_s, seen.mean_power_w * self.time_s, work=self.work)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +59,20 @@ class Measured:
     """One result: what was stated of it, what it was computed with, and its blocks."""
 
     name: str
-    kind: str  # a key of `_FIGURES`
+    kind: Literal["calls", "in turns"]
     parameters: Mapping[str, Any]
     figures: Mapping[str, Any]
     blocks: tuple[EvidenceBlock, ...]
 
-    @classmethod
-    def of(cls, name: str, kind: str, parameters: Mapping[str, Any], blocks: Sequence[EvidenceBlock]) -> Measured:
-        """Return the result whose figures follow from the blocks."""
-        return cls(name, kind, parameters, _FIGURES[kind](blocks, parameters), tuple(blocks))
+
+def calls_evidence(name: str, blocks: Sequence[Block], wander: float, sessions_j: Sequence[float]) -> Measured:
+    """The evidence of the energy of calls, against earlier sessions. Raises as `in_turns_evidence` does."""
+    return _measured(name, "calls", {"wander": wander, "sessions_j": list(sessions_j)}, blocks)
+
+
+def in_turns_evidence(name: str, blocks: Sequence[Block], compared: InTurns) -> Measured:
+    """The evidence of two sides measured in turns. Raises WattridgeError where samples are missing."""
+    return _measured(name, "in turns", {"threshold": compared.threshold, "error": compared.error}, blocks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,32 +131,42 @@ def verify_evidence(path: Path) -> Verified:
 # --- inside -----------------------------------------------------------------------------------------------------------
 
 
+def _measured(
+    name: str, kind: Literal["calls", "in turns"], parameters: Mapping[str, Any], blocks: Sequence[Block]
+) -> Measured:
+    kept = []
+    for block in blocks:
+        if (seen := block.evidence) is None:
+            raise WattridgeError("a block has no samples", name, "only boards whose power is sampled leave evidence")
+        head = block.side, block.start_s - blocks[0].start_s, block.end_s - blocks[0].start_s, block.work, block.time_s
+        samples = seen.starts_s, seen.ends_s, seen.times_s, seen.power_w
+        kept.append(EvidenceBlock(*head, seen.mean_power_w * block.time_s, *samples))
+    return Measured(name, kind, parameters, _FIGURES[kind]([each.block for each in kept], parameters), tuple(kept))
+
+
 def _faults(measured: Measured) -> Iterator[str]:
     """What of a result does not follow from its samples."""
-    ended_s = -math.inf
+    ended_s = 0.0
     for number, block in enumerate(measured.blocks, 1):
         where, times_s = f"{measured.name}, block {number}", block.times_s
         ends_s = np.stack([block.starts_s, block.ends_s], axis=1).ravel()
-        if block.calls < 1 or not len(times_s) or len(times_s) != len(block.power_w) or not len(ends_s):
-            yield f"{where}: it has no calls, no windows or no samples"
+        if not len(times_s) or len(times_s) != len(block.power_w) or not len(ends_s):
+            yield f"{where}: it has no windows or no samples"
             return
-        if (np.diff(ends_s) < 0).any() or ends_s[0] != 0 or block.start_s < ended_s:
-            yield f"{where}: its windows are not in order"
-        if (np.diff(times_s) < 0).any() or times_s[0] < 0 or times_s[-1] > ends_s[-1]:
+        seconds = float((block.ends_s - block.starts_s).sum())
+        in_order = (np.diff(ends_s) >= 0).all() and ended_s <= block.start_s <= block.end_s
+        if not in_order or not 0 <= block.time_s * block.work <= min(seconds, block.end_s - block.start_s) * LONGER:
+            yield f"{where}: its windows are not in order, or too short for its work"
+        if (np.diff(times_s) < 0).any() or times_s[0] < ends_s[0] or times_s[-1] > ends_s[-1]:
             yield f"{where}: its samples are not in order, or not of its windows"
-        ended_s = block.start_s + float(ends_s[-1]) - TOLERANCE
-        yield from _differing(where, {"time_s": block.time_s, "energy_j": block.energy_j}, block.again())
-    blocks = [block.again() for block in measured.blocks]
-    yield from _differing(measured.name, measured.figures, _FIGURES[measured.kind](blocks, measured.parameters))
-
-
-def _differing(where: str, stated: Mapping[str, Any], found: Any) -> Iterator[str]:
-    """The figures that are not what was found."""
-    said, right = _flat(stated), _flat(as_json(found))
-    for key in (key for key in {**said, **right} if key in said or not isinstance(found, EvidenceBlock)):
-        one, other = said.get(key), right.get(key)
-        if not _alike(one, other):
-            yield f"{where}: {key} is {_shown(one)}, and its samples say {_shown(other)}"
+        ended_s = block.end_s
+        if not _alike(block.energy_j, block.block.energy_j):
+            yield f"{where}: energy_j is {block.energy_j:.6g}, and its samples say {block.block.energy_j:.6g}"
+    found = _FIGURES[measured.kind]([block.block for block in measured.blocks], measured.parameters)
+    stated, right = _flat(measured.figures), _flat(as_json(found))
+    for key in {**stated, **right}:
+        if not _alike(stated.get(key), right.get(key)):
+            yield f"{measured.name}: {key} is {_shown(stated.get(key))}, and its samples say {_shown(right.get(key))}"
 
 
 def _alike(one: Any, other: Any) -> bool:
@@ -174,12 +187,20 @@ def _shown(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def _energy(blocks: Sequence[EvidenceBlock], parameters: Mapping[str, Any]) -> Any:
-    """Figures of one function, against earlier sessions where there are any."""
-    energies_j, times_s = [block.energy_j for block in blocks], [block.time_s for block in blocks]
-    energy = call_energy(energies_j, times_s, parameters["wander"])
+def _calls(blocks: Sequence[Block], parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+    energy = call_energy([block.energy_j for block in blocks], [block.time_s for block in blocks], parameters["wander"])
     sessions_j = parameters["sessions_j"]
     return {"energy": energy, "against_baseline": against_baseline(energy, sessions_j) if sessions_j else None}
 
 
-_FIGURES: Final[Mapping[str, Callable[[Sequence[EvidenceBlock], Mapping[str, Any]], Any]]] = {"energy": _energy}
+def _in_turns(blocks: Sequence[Block], parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+    compared = compare_in_turns(blocks, parameters["threshold"], parameters["error"])
+    changes = {"energy": compared.energy, "time": compared.time}
+    figures = {name: {"change": known.change, "interval": known.interval} for name, known in changes.items()}
+    return {**figures, "verdict": compared.verdict}
+
+
+_FIGURES: Final[Mapping[str, Callable[[Sequence[Block], Mapping[str, Any]], Mapping[str, Any]]]] = {
+    "calls": _calls,
+    "in turns": _in_turns,
+}
