@@ -153,10 +153,11 @@ def _of_ours(words: list[str]) -> list[str]:
 
 
 def split_program(words: list[str]) -> tuple[list[str], list[str]]:
-    """Our words, and for `measure` those of the program after `--`, which are not parsed."""
-    if "measure" not in words or "--" not in words[words.index("measure") :]:
+    """Our words, and for `measure` and `check` those of the program after `--`, which are not parsed."""
+    begun = next((place for place, word in enumerate(words) if word in ("measure", "check")), len(words))
+    if "--" not in words[begun:]:
         return words, []
-    index = words.index("--", words.index("measure"))
+    index = words.index("--", begun)
     return words[:index], words[index + 1 :]
 
 
@@ -181,6 +182,7 @@ _GROUPS: Final = {
     },
     "Measure and model": {
         "measure": ("measure", "time, energy and power of any program, as perf stat counts"),
+        "check": ("check", "whether B needs more joules than A: commands, functions, kernels, commits, in turns"),
         "verify": ("verify", "whether every figure of an energy test's evidence file follows from its samples"),
         "profile": ("profile", "where the joules of a program go: kernels, ranges and gaps, with intervals"),
         "characterise": (

@@ -7,6 +7,7 @@ and by test the joules of one call in each of the last sessions that `--energy-u
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -21,8 +22,9 @@ from ..engine.analysis.baseline import AgainstBaseline, CallEnergy
 from ..engine.analysis.in_turns import InTurns, Side
 from ..engine.metering.watching import Watch, watch
 from ..engine.report.evidence_file import Measured, calls_evidence, in_turns_evidence, write_evidence
+from ..engine.session.check import Terms, alone, in_turns
+from ..engine.session.contenders import CallContender, Contender
 from ..sensors.gpu import GpuInfo
-from .calls_in_turns import blocks_of_calls, compare_calls
 
 BLOCKS: Final = 5  # of calls, for the energy of one function
 BASELINES: Final = "energy-baselines.json"
@@ -38,7 +40,7 @@ class EnergyRun:
         self._boards: dict[str, dict[str, list[float]]] = _read_baselines(self._path)
         self._rows: list[tuple[str, str]] = []
         self._measured: list[Measured] = []
-        self._board: tuple[GpuInfo, str] | None = None
+        self._board: GpuInfo | None = None
 
     @contextmanager
     def fixture(self, test: str) -> Iterator[EnergyFixture]:
@@ -49,12 +51,12 @@ class EnergyRun:
         except WattridgeError as error:
             pytest.skip(f"no board can be measured: {error}")
         try:
-            info, sensor = watched.gpu.info, watched.sensor()
+            info = watched.gpu.info
             if named is None and not info.live:
                 pytest.skip("no board that reports power answers here; --energy-gpu simulated:a100 tries the wiring")
-            if sensor is None:
+            if watched.sensor() is None:
                 pytest.skip(f"no board can be measured: {info.label} reports no power")
-            self._board = info, sensor.words
+            self._board = info
             yield EnergyFixture(self, watched, test)
         finally:
             watched.release()
@@ -65,29 +67,25 @@ class EnergyRun:
         self._rows.append((measured.name, words))
 
     @property
-    def threshold(self) -> float:
-        """How much more is allowed, a share."""
-        return float(self._config.getoption("--energy-threshold")) / 100
-
-    @property
-    def seconds(self) -> float:
-        """How long a comparison may take."""
-        return float(self._config.getoption("--energy-seconds"))
+    def terms(self) -> Terms:
+        """How long a comparison may take, and how much more is allowed."""
+        seconds, percent = (float(self._config.getoption(f"--energy-{name}")) for name in ("seconds", "threshold"))
+        return Terms(seconds, percent / 100)
 
     def sessions_j(self, name: str) -> list[float]:
         """The joules of earlier sessions of a measurement on this kind of board."""
         assert self._board is not None
-        return self._boards.get(self._board[0].label, {}).get(name, [])
+        return self._boards.get(self._board.label, {}).get(name, [])
 
     def judge(self, name: str, energy: CallEnergy, against: AgainstBaseline | None) -> None:
         """Update the baseline where that is asked for, else fail a test that needs more."""
         assert self._board is not None
-        label = self._board[0].label
+        label = self._board.label
         if self._config.getoption("--energy-update"):
             earlier = [] if against is None or against.differs else self.sessions_j(name)
             kept = [*earlier, float(f"{energy.energy_j:.6g}")][-_KEPT:]
             self._boards.setdefault(label, {})[name] = kept
-        elif against is not None and against.worse(self.threshold):
+        elif against is not None and against.worse(self.terms.threshold):
             words = f"{energy.words}: {against.words} on {label}"
             pytest.fail(f"it needs more energy: {words} (--energy-update accepts it)", pytrace=False)
 
@@ -98,12 +96,12 @@ class EnergyRun:
             write_text(self._path, text + "\n", overwrite=True)
         evidence = self._config.getoption("--energy-evidence")
         if evidence and self._board is not None:
-            write_evidence(Path(evidence), *self._board, self._measured)
+            write_evidence(Path(evidence), self._board, self._measured)
 
     def summarise(self, reporter: pytest.TerminalReporter) -> None:
         """Print what was measured."""
         if self._board is not None and self._rows:
-            reporter.section(f"energy on {self._board[0].label}")
+            reporter.section(f"energy on {self._board.label}")
             widest = max(len(name) for name, _ in self._rows)
             for name, words in self._rows:
                 reporter.write_line(f"{name:<{widest}}  {words}")
@@ -136,7 +134,7 @@ class EnergyFixture:
         """
         name, call = self._name(), partial(function, *arguments, **keywords)
         with _known():
-            blocks = list(blocks_of_calls({"A": call}, ("A",) * BLOCKS, self._watch))
+            blocks = alone(CallContender(call, self._watch), self._watch.gpu, BLOCKS, threading.Event())
         sensor = self._watch.sensor()
         measured = calls_evidence(name, blocks, 0.0 if sensor is None else sensor.wander, self._run.sessions_j(name))
         energy: CallEnergy = measured.figures["energy"]
@@ -163,14 +161,12 @@ class EnergyFixture:
             B relative to A: `energy`, `time` with their intervals, `worse`, `no_worse`, and `words` for all of it.
         """
         name = self._name()
-        calls: dict[Side, Callable[[], object]] = {
-            "A": partial(first, *arguments, **keywords),
-            "B": partial(second, *arguments, **keywords),
-        }
         with _known():
-            compared, blocks = compare_calls(
-                calls, self._watch, threshold=self._run.threshold, seconds=self._run.seconds
-            )
+            sides: dict[Side, Contender] = {
+                "A": CallContender(partial(first, *arguments, **keywords), self._watch),
+                "B": CallContender(partial(second, *arguments, **keywords), self._watch),
+            }
+            compared, blocks, _ = in_turns(sides, self._watch.gpu, self._run.terms, threading.Event())
         self._run.add(in_turns_evidence(name, blocks, compared), f"{compared.verdict}: {compared.words}")
         return compared
 

@@ -130,7 +130,7 @@ def faults(measured):
         if (
             (np.diff(edges) < 0).any()
             or block["start_s"] < ended
-            or not 0 <= block["time_s"] * block["work"] <= 1.001 * seconds
+            or not 0 <= block["time_s"] * block["work"] <= 1.1 * seconds
         ):
             yield f"{where} its windows are not in order, or too short for its work"
         if (np.diff(times) < 0).any() or times[0] < edges[0] or times[-1] > edges[-1]:

@@ -62,13 +62,20 @@ class Block:
     evidence: Evidence | None = field(default=None, compare=False, metadata=figure(key=None))
 
 
+@dataclass(frozen=True, slots=True)
+class TurnsDifference(Difference):
+    """A figure of B relative to that of A: 0.04 is 4 % more. Its interval holds with 1 - `error`, at any time."""
+
+    IN_JSON: ClassVar = {"interval": "interval", "distinguishable": "distinguishable"}
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class InTurns:
-    """B against A by the blocks so far. Differences are relative to A, their intervals hold with 1 - `error`."""
+    """B against A by the blocks so far."""
 
-    energy: Difference = field(metadata=figure(key=None))
-    time: Difference = field(metadata=figure(key=None))
-    host_energy: Difference = field(metadata=figure(key=None))
+    energy: TurnsDifference
+    time: TurnsDifference
+    host_energy: TurnsDifference
     threshold: Finite
     error: Finite
     blocks: Count
@@ -200,13 +207,13 @@ def _known(pair: tuple[Block, Block], name: str) -> bool:
     return {block.side for block in pair} == {*SIDES} and all(0 < getattr(block, name) < math.inf for block in pair)
 
 
-def _difference(units: Floats, error: float) -> Difference:
+def _difference(units: Floats, error: float) -> TurnsDifference:
     """As a share of A; the middle of the interval, the median where there is none yet."""
     low, high = interval_of(units, error)
     if not math.isfinite(high - low):
-        return Difference(math.expm1(float(np.median(units))) if len(units) else math.nan, math.nan)
+        return TurnsDifference(math.expm1(float(np.median(units))) if len(units) else math.nan, math.nan)
     low, high = math.expm1(low), math.expm1(high)
-    return Difference((low + high) / 2, (high - low) / 2)
+    return TurnsDifference((low + high) / 2, (high - low) / 2)
 
 
 def _log_evidence(x: Floats, times: float) -> float:

@@ -28,7 +28,7 @@ from ..results.evidence import Evidence, Floats
 KIND: Final = "wattridge evidence"
 VERSION: Final = 1
 TOLERANCE: Final = 1e-6  # relative
-LONGER: Final = 1.001  # times its windows that the work of a block may take, by its own timer
+LONGER: Final = 1.1  # times its windows that the work of a block may take: it has a timer of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +71,10 @@ def calls_evidence(name: str, blocks: Sequence[Block], wander: float, sessions_j
 
 
 def in_turns_evidence(name: str, blocks: Sequence[Block], compared: InTurns) -> Measured:
-    """The evidence of two sides measured in turns. Raises WattridgeError where samples are missing."""
-    return _measured(name, "in turns", {"threshold": compared.threshold, "error": compared.error}, blocks)
+    """The evidence of two sides measured in turns, of the pairs that count. Raises WattridgeError without samples."""
+    pairs = [pair for pair in zip(blocks[::2], blocks[1::2], strict=False) if all(each.evidence for each in pair)]
+    parameters = {"threshold": compared.threshold, "error": compared.error}
+    return _measured(name, "in turns", parameters, [block for pair in pairs for block in pair])
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +106,13 @@ class Verified:
     faults: Sequence[str]
 
 
-def write_evidence(path: Path, info: GpuInfo, power_source: str, measured: Sequence[Measured]) -> Path:
+def write_evidence(path: Path, info: GpuInfo, measured: Sequence[Measured]) -> Path:
     """Write an evidence file in place of an older one. Raises WattridgeError if the disk refuses it."""
     from ... import __version__
 
-    document = EvidenceFile(info.name, info.source, info.driver, power_source, tuple(measured), wattridge=__version__)
+    document = EvidenceFile(
+        info.name, info.source, info.driver, info.power_source, tuple(measured), wattridge=__version__
+    )
     return write_text(path, json.dumps(as_json(document), allow_nan=False, ensure_ascii=False) + "\n", overwrite=True)
 
 
@@ -135,9 +139,11 @@ def _measured(
     name: str, kind: Literal["calls", "in turns"], parameters: Mapping[str, Any], blocks: Sequence[Block]
 ) -> Measured:
     kept = []
+    if not blocks or any(block.evidence is None for block in blocks):
+        raise WattridgeError("there are no samples", name, "only boards whose power is sampled leave evidence")
     for block in blocks:
-        if (seen := block.evidence) is None:
-            raise WattridgeError("a block has no samples", name, "only boards whose power is sampled leave evidence")
+        seen = block.evidence
+        assert seen is not None
         head = block.side, block.start_s - blocks[0].start_s, block.end_s - blocks[0].start_s, block.work, block.time_s
         samples = seen.starts_s, seen.ends_s, seen.times_s, seen.power_w
         kept.append(EvidenceBlock(*head, seen.mean_power_w * block.time_s, *samples))
