@@ -183,6 +183,7 @@ _GROUPS: Final = {
     "Measure and model": {
         "measure": ("measure", "time, energy and power of any program, as perf stat counts"),
         "check": ("check", "whether B needs more joules than A: commands, functions, kernels, commits, in turns"),
+        "verify": ("verify", "whether every figure of an energy test's evidence file follows from its samples"),
         "profile": ("profile", "where the joules of a program go: kernels, ranges and gaps, with intervals"),
         "characterise": (
             "characterise",

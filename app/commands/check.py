@@ -68,6 +68,9 @@ def check_arguments(parser: ArgumentParser) -> None:
         help="use so many copies of the inputs in turn: with more than the cache holds it is cold at every call (1)",
     )
     parser.add_argument("--seed", type=int, metavar="N", help="of the coins that decide which side begins a pair")
+    parser.add_argument(
+        "--evidence", type=Path, metavar="FILE", help="write samples and figures, for `wattridge verify`"
+    )
     parser.add_argument("--markdown", action="store_true", help="print one line for a pull request")
     add_board(parser, speed=float("inf"))
 
@@ -95,6 +98,10 @@ def check(arguments: Namespace) -> int:
     (a, b), info = (side.name for side in sides), gpu.info
     unit = contenders["A"].unit
     checked = Checked(a, b, info.name, info.source, unit, result, tuple(blocks), tuple(remarks), time.time())
+    if arguments.evidence is not None:
+        from ..engine.report.evidence_file import in_turns_evidence, write_evidence
+
+        write_evidence(arguments.evidence, info, [in_turns_evidence(f"{b} against {a}", blocks, result)])
     if arguments.json:
         print_json(checked)
     elif arguments.markdown:

@@ -24,6 +24,7 @@ from ..engine.models.fit.frequency import FrequencyFit
 from ..engine.models.roofline.roofline_document import RooflineDocument
 from ..engine.profile.compare_profiles import ProfileComparison
 from ..engine.profile.program_profile import ProgramProfile
+from ..engine.report.evidence_file import Verified
 from ..engine.report.receipt import Receipt
 from ..engine.session.check import Checked
 from ..engine.session.evidence import EvidenceOfSession
@@ -472,5 +473,6 @@ DOCUMENTS: Final[Mapping[str, tuple[str, Any]]] = {
     ),
     "tune": ("What a session found", SessionSummary),
     "twin": ("The names of the simulated boards; with --truth what the sensors of one hide", list[str] | Truth),
+    "verify": ("Whether every figure of an evidence file follows from its samples", Verified),
 }
 VERSION: Final = 1  # of all of them; it changes only where a key that was promised goes or changes its meaning

@@ -69,7 +69,7 @@ class TurnsDifference(Difference):
     IN_JSON: ClassVar = {"interval": "interval", "distinguishable": "distinguishable"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class InTurns:
     """B against A by the blocks so far."""
 
@@ -90,6 +90,19 @@ class InTurns:
         if ends is None or ends[0] <= self.threshold <= ends[1]:
             return Verdict.OPEN
         return Verdict.WORSE if ends[0] > self.threshold else Verdict.NO_WORSE
+
+    @property
+    def worse(self) -> bool:
+        """Whether B is known to need more joules than A by more than the threshold."""
+        return self.verdict is Verdict.WORSE
+
+    @property
+    def no_worse(self) -> bool:
+        """Whether B is known not to."""
+        return self.verdict is Verdict.NO_WORSE
+
+    def __repr__(self) -> str:  # an assertion that fails shows it
+        return f"<{self.verdict}: {self.words}>"
 
     @property
     def seconds_more(self) -> float:

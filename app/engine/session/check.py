@@ -155,6 +155,15 @@ def in_turns(
     return compared, blocks, list(_remarks(blocks, neighbours, stop))
 
 
+def alone(contender: Contender, gpu: Gpu, count: int, stop: threading.Event) -> list[Block]:
+    """Measure blocks of one contender, as side A. Raises WattridgeError where it fails or its energy is not known."""
+    blocks: list[Block] = []
+    while len(blocks) < count and (look := contender.block(stop)) is not None:
+        _require_energy(look, "A", gpu)
+        blocks.append(_block(look, "A", 0))
+    return blocks
+
+
 # --- inside -----------------------------------------------------------------------------------------------------------
 
 

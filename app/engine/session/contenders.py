@@ -18,12 +18,13 @@ from ...base.errors import InputError, WattridgeError
 from ...sensors.gpu import SensorError
 from ..children.python import python_command, python_environment
 from ..metering.external_meters import Beside, MeterChoice, put_beside
-from ..metering.meter import least_window_s
+from ..metering.meter import RISE_S, least_window_s
 from ..metering.span import read_span
 from ..metering.watching import Watch
 from ..results.evidence import Evidence, unpack
 from ..results.measurement import State
 from ..runner.base import Runner
+from ..runner.function import call_repeatedly, find_timer
 from ..workloads.command import CommandFailed, run_command
 
 KERNEL_BLOCK_S: Final = 0.4  # at least, of kernels and functions
@@ -147,18 +148,22 @@ class KernelContender(Contender):
 
 
 class CallContender(Contender):
-    """What calls a function of this process for a while, as `pytest --energy` does."""
+    """A function of this process, as `pytest --energy` measures it."""
 
     unit = "call"
 
-    def __init__(self, block: Callable[[float], tuple[int, int, float, int]], watch: Watch) -> None:
-        """`block` calls it for so many seconds and returns start and end in ns, the time of a call, and the calls."""
-        self._block, self._watch = block, watch
+    def __init__(self, call: Callable[[], object], watch: Watch) -> None:
+        self._call, self._watch = call, watch
+        call()  # compiles, allocates, fills caches
+        self._timer = find_timer()
 
     def block(self, stop: threading.Event) -> Look | None:
         self._watch.mark()
-        start_ns, end_ns, time_s, calls = self._block(_least_s(self._watch, KERNEL_BLOCK_S))
-        return None if stop.is_set() else seen(self._watch, start_ns, end_ns, time_s, calls)
+        seconds, now_ns = _least_s(self._watch, KERNEL_BLOCK_S), self._watch.gpu.clock.now_ns
+        run = call_repeatedly(
+            self._call, self._timer, now_ns, rise_s=RISE_S, least_s=seconds, most_s=seconds, target=0.0, stop=stop
+        )
+        return None if run is None else seen(self._watch, run.start_ns, run.end_ns, run.time_s, run.calls)
 
 
 def seen(watch: Watch, start_ns: int, end_ns: int, time_s: float, work: float, beside: Beside | None = None) -> Look:
