@@ -2,16 +2,16 @@
 
 Blocks come in pairs, one of each side, and a coin decides which side begins a pair. The unit is the log ratio of a
 pair's blocks, B over A, less the local drift: the smaller of the slopes of the pairs' mean logs, from the pair before
-and to the pair after, and none where they differ in sign, so that a step is a matter of its own pair. If B needs exp(d)
-times what A does, block for block, then all but the signs of `unit - d` follows from what the blocks would have shown
-whichever side they were given, and the signs are the coins'. So they are symmetric about 0 and independent in sign,
-whatever the noise is: drift that is not straight, heavy tails, neighbours that are alike, another process that comes
-and goes. [Fisher1935]'s test of such units as an e-value [Vovk2024] is the product of 2 / (1 + exp(-2 g)) over the units,
-where g is any odd function of each: l times the unit, at most `_MOST`, so that an outlier costs what four good units
-gain. Its mean over a fixed grid of l is a martingale, which exceeds 1/a with a probability of a at most, at any time
-[Howard2021, sect. 3]. The interval holds the d for which neither this nor the same of the other sign has exceeded 2/a: a
-confidence sequence, which may be looked at after every block. No variance is estimated and nothing is assumed normal. It
-takes 9 units before there is an interval that holds with 99 %.
+and to the pair after, and none where they differ in sign, so that a step is a matter of its own pair. If B needs
+exp(d) times what A does, block for block, then all but the signs of `unit - d` follows from what the blocks would
+have shown whichever side they were given, and the signs are the coins'. So they are symmetric about 0 and independent
+in sign, whatever the noise is: drift that is not straight, heavy tails, neighbours that are alike, another process
+that comes and goes. [Fisher1935]'s test of such units as an e-value [Vovk2024] is the product of 2 / (1 + exp(-2 g))
+over the units, where g is an odd function of `unit - d`, here l times that, at most `_MOST` either way: an outlier
+costs what four good units gain. Its mean over a fixed grid of l is a martingale, which exceeds 1/a with a probability
+of a at most, at any time [Howard2021, sect. 3]. The interval holds the d for which neither this nor the same of the
+other sign has exceeded 2/a: a confidence sequence, which may be looked at after every block. No variance is estimated
+and nothing is assumed normal. It takes 9 units before there is an interval that holds with 99 %.
 
 The last pair counts when the next one has shown its drift. How often the intervals cover, and how soon they decide:
 tests/benchmarks/energy_test.txt.
