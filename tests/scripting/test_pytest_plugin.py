@@ -16,6 +16,7 @@ from app.engine.report.evidence_file import verify_evidence
 from app.scripting.energy_tests import BASELINES
 
 ROOT = Path(__file__).resolve().parents[2]
+_WITHOUT = ("-p", "no:wattridge", "-p", "no:cacheprovider")  # the plug-in of an installation would declare it twice
 ON_H200 = ("--energy", "--energy-gpu", "simulated:h200")
 TESTS = """
 import time
@@ -53,7 +54,7 @@ def project(tmp_path: Path, own_data_folder: Path) -> Path:
 @pytest.fixture
 def run(project: Path) -> Run:
     def run_pytest(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "pytest", "-rs", "-p", "app.scripting.pytest_plugin", "-p", "no:cacheprovider"]
+        command = [sys.executable, "-m", "pytest", "-rs", "-p", "app.scripting.pytest_plugin", *_WITHOUT]
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "300"}
         environment.pop("PYTEST_ADDOPTS", None)
         return subprocess.run(
