@@ -11,15 +11,15 @@ from statistics import median
 from typing import Any, ClassVar, Final
 
 from ...base.errors import WattridgeError
-from ...base.formatting import duration, number
+from ...base.formatting import duration, number, percent
 from ...base.records import Amount, Source, figure
-from ...sensors.gpu import Gpu, ListsProcesses, SensorError
+from ...sensors.gpu import LIVE, Gpu, ListsProcesses, SensorError
 from ..analysis.in_turns import ERROR, SIDES, THRESHOLD, Block, InTurns, Side, Verdict, compare_in_turns, turns
 from ..results.description import Description, Figure, Listing
 from .contenders import Contender, Look
 
 SECONDS: Final = 60.0
-_UNTIL: Final = 18  # blocks, before which there is no interval
+_UNTIL: Final = 20  # blocks: the first interval, of two fewer, is a wide one
 EXIT: Final = {Verdict.NO_WORSE: 0, Verdict.WORSE: 4, Verdict.OPEN: 3}
 
 
@@ -63,10 +63,12 @@ class Checked:
         """A line for a pull request."""
         mark = {Verdict.NO_WORSE: "✅", Verdict.WORSE: "❌", Verdict.OPEN: "❔"}[self.verdict]
         sides = f"A = `{self.a}`, B = `{self.b}`".replace("\n", " ")
-        board = self.gpu if self.source not in ("simulated", "recorded") else f"{self.gpu} ({self.source})"
-        return (
-            f"{mark} **Energy**: {self.words} ({sides}; {board}, {self._length}, {1 - self.result.error:.0%} intervals)"
-        )
+        sure = f"{percent(1 - self.result.error, 0)} intervals"
+        return f"{mark} **Energy**: {self.words} ({sides}; {self._board}, {self._length}, {sure})"
+
+    @property
+    def _board(self) -> str:
+        return self.gpu if self.source in LIVE else f"{self.gpu} ({self.source})"
 
     @property
     def _length(self) -> str:
@@ -93,14 +95,13 @@ class Checked:
         header = ["", "", f"J per {self.unit}", f"s per {self.unit}", "J of the host", "blocks"]
         if all(math.isnan(row[4]) for row in rows):
             header, rows = header[:4] + header[5:], [row[:4] + row[5:] for row in rows]
-        sure = f"intervals hold with {1 - self.result.error:.0%}, whenever one stops"
+        sure = f"intervals hold with {percent(1 - self.result.error, 0)}, whenever one stops"
         figures = [
             Figure("Answer", self.result.words),
             Figure("Verdict", self._judged),
             Figure("Measured", self._length),
         ]
-        board = self.gpu if self.source not in ("simulated", "recorded") else f"{self.gpu} ({self.source})"
-        return Description("B against A", board, figures, [Listing("", header, rows)], [sure, *self.remarks])
+        return Description("B against A", self._board, figures, [Listing("", header, rows)], [sure, *self.remarks])
 
 
 def in_turns(
