@@ -44,7 +44,18 @@ class EnergyRun:
 
     @contextmanager
     def fixture(self, test: str) -> Iterator[EnergyFixture]:
-        """What a test gets; the board is read meanwhile. Skips the test where none can be measured."""
+        """Watch the board for a test, which is skipped where none can be measured.
+
+        Parameters
+        ----------
+        test : str
+            The test's name.
+
+        Yields
+        ------
+        EnergyFixture
+            What the test gets.
+        """
         named = self._config.getoption("--energy-gpu")
         try:
             watched = watch(named)
@@ -62,7 +73,15 @@ class EnergyRun:
             watched.release()
 
     def add(self, measured: Measured, words: str) -> None:
-        """Keep a result for the table and the evidence."""
+        """Keep a result for the table and the evidence.
+
+        Parameters
+        ----------
+        measured : Measured
+            The result with its blocks.
+        words : str
+            The result in the table.
+        """
         self._measured.append(measured)
         self._rows.append((measured.name, words))
 
@@ -73,12 +92,33 @@ class EnergyRun:
         return Terms(seconds, percent / 100)
 
     def sessions_j(self, name: str) -> list[float]:
-        """The joules of earlier sessions of a measurement on this kind of board."""
+        """Return the joules of earlier sessions of a measurement on this kind of board.
+
+        Parameters
+        ----------
+        name : str
+            The measurement.
+
+        Returns
+        -------
+        list of float
+            The joules of one call in each of them, oldest first.
+        """
         assert self._board is not None
         return self._boards.get(self._board.label, {}).get(name, [])
 
     def judge(self, name: str, energy: CallEnergy, against: AgainstBaseline | None) -> None:
-        """Update the baseline where that is asked for, else fail a test that needs more."""
+        """Update the baseline where that is asked for, else fail a test that needs more.
+
+        Parameters
+        ----------
+        name : str
+            The measurement.
+        energy : CallEnergy
+            What it needs now.
+        against : AgainstBaseline or None
+            The same against earlier sessions; None without any.
+        """
         assert self._board is not None
         label = self._board.label
         if self._config.getoption("--energy-update"):
@@ -99,7 +139,13 @@ class EnergyRun:
             write_evidence(Path(evidence), self._board, self._measured)
 
     def summarise(self, reporter: pytest.TerminalReporter) -> None:
-        """Print what was measured."""
+        """Print what was measured.
+
+        Parameters
+        ----------
+        reporter : pytest.TerminalReporter
+            Where to.
+        """
         if self._board is not None and self._rows:
             reporter.section(f"energy on {self._board.label}")
             widest = max(len(name) for name, _ in self._rows)
