@@ -70,19 +70,19 @@ def units_of(blocks, name):
         return np.empty(0)
     logs = np.log([[block[name] for block in pair] for pair in pairs])
     at = np.array([[(block["start_s"] + block["end_s"]) / 2 for block in pair] for pair in pairs])
-    after = np.arange(1, len(pairs))
-    before, level, centre = np.maximum(after - 2, 0), logs.mean(axis=1), at.mean(axis=1)
-    slope = (level[after] - level[before]) / (centre[after] - centre[before])
-    signs = np.array([1.0 if pair[0]["side"] == "A" else -1.0 for pair in pairs[:-1]])
-    return signs * (np.diff(logs)[:-1, 0] - slope * np.diff(at)[:-1, 0])
+    after = np.diff(logs.mean(axis=1)) / np.diff(at.mean(axis=1))
+    before = np.append(after[0], after[:-1])
+    slope = np.where(before * after > 0, np.sign(after) * np.minimum(abs(before), abs(after)), 0.0)
+    rest = np.diff(logs)[:-1, 0] - slope * np.diff(at)[:-1, 0]
+    return np.where([pair[0]["side"] == "A" for pair in pairs[:-1]], rest, -rest)
 
 
 def lower_end(units, error):
-    """The largest centre that the units' symmetry about it excludes: a mean of products of 2 / (1 + exp(-2 l x))."""
+    """The largest centre that the units' symmetry about it excludes: a mean of products of 2 / (1 + exp(-2 g))."""
 
     def excluded(centre):
-        logs = (math.log(2) - np.logaddexp(0, -2 * np.outer(2.0 ** np.arange(2, 14), units - centre))).sum(axis=1)
-        return np.logaddexp.reduce(logs) - math.log(12) > math.log(2 / error)
+        g = np.clip(np.outer(2.0 ** np.arange(2, 14), units - centre), -1.5, 1.5)
+        return np.logaddexp.reduce(np.log(2 / (1 + np.exp(-2 * g))).sum(axis=1)) > math.log(12 * 2 / error)
 
     low, high = -20.0, 20.0
     if not excluded(low):

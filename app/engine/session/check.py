@@ -19,7 +19,7 @@ from ..results.description import Description, Figure, Listing
 from .contenders import Contender, Look
 
 SECONDS: Final = 60.0
-_UNTIL: Final = 20  # blocks: the first interval, of two fewer, is a wide one
+_UNTIL: Final = 22  # blocks: the first interval, of two fewer, is a wide one
 EXIT: Final = {Verdict.NO_WORSE: 0, Verdict.WORSE: 4, Verdict.OPEN: 3}
 
 

@@ -28,7 +28,7 @@ def measured(
 
 
 def looks(blocks: Sequence[Block]) -> Iterator[tuple[float, float]]:
-    for count in range(18, len(blocks) + 1, 2):
+    for count in range(20, len(blocks) + 1, 2):
         ends = compare_in_turns(blocks[:count]).energy.interval
         if ends is not None:
             yield ends
@@ -62,10 +62,10 @@ def test_drift_cancels(curve: str) -> None:
     assert result.energy.half_width < 0.002  # a pair's own drift is 1 % of it
 
 
-def test_eight_units_are_the_fewest_that_have_an_interval_for_one_in_a_hundred() -> None:
+def test_nine_units_are_the_fewest_that_have_an_interval_for_one_in_a_hundred() -> None:
     logs = np.random.default_rng(1).normal(0, 0.003, 40).tolist()
-    assert compare_in_turns(measured(logs[:16], 0.0, 1)).energy.interval is None
-    assert compare_in_turns(measured(logs[:18], 0.0, 1)).energy.interval is not None
+    assert compare_in_turns(measured(logs[:18], 0.0, 1)).energy.interval is None
+    assert compare_in_turns(measured(logs[:20], 0.0, 1)).energy.interval is not None
     assert compare_in_turns([]).words == "joules unknown; time unknown"
 
 
@@ -84,7 +84,7 @@ def test_the_interval_is_hardly_ever_wrong_at_any_look(noise: str) -> None:
         elif noise == "neighbour":
             logs += 0.2 * (np.searchsorted(np.cumsum(rng.exponential(7, 100)), np.arange(44)) % 2)
         units = compare_in_turns(measured(logs.tolist(), 0.01, seed)).units
-        ends = [interval_of(units[:count]) for count in range(8, len(units) + 1)]
+        ends = [interval_of(units[:count]) for count in range(9, len(units) + 1)]
         wrong += any(not low <= math.log(1.01) <= high for low, high in ends)
     assert wrong <= EVER * 300
 
@@ -95,13 +95,16 @@ def test_looks_at_blocks_are_looks_at_their_units() -> None:
     assert last == compare_in_turns(blocks).energy.interval
 
 
-def test_one_outlier_counts_as_one_unit_whatever_its_size() -> None:
+def test_an_outlier_costs_a_few_units_whatever_its_size() -> None:
     logs = np.random.default_rng(3).normal(0, 0.003, 80)
     clean = compare_in_turns(measured(logs.tolist(), 0.01, 3)).energy
-    logs[20] += 5.0
-    dirty = compare_in_turns(measured(logs.tolist(), 0.01, 3)).energy
-    assert dirty.half_width < 2 * clean.half_width
-    assert abs(dirty.change - clean.change) < clean.half_width
+    dirty = []
+    for size in (0.5, 5.0):
+        logs[20] += size
+        dirty.append(compare_in_turns(measured(logs.tolist(), 0.01, 3)).energy)
+    assert dirty[0] == dirty[1]
+    assert dirty[0].half_width < 2 * clean.half_width
+    assert abs(dirty[0].change - clean.change) < clean.half_width
 
 
 def test_the_verdict_follows_the_whole_interval_and_the_threshold() -> None:
@@ -110,7 +113,7 @@ def test_the_verdict_follows_the_whole_interval_and_the_threshold() -> None:
     assert compare_in_turns(blocks, threshold=0.02).verdict is Verdict.NO_WORSE
     near = compare_in_turns(blocks, threshold=compare_in_turns(blocks).energy.change)
     assert near.verdict is Verdict.OPEN
-    assert near.seconds_more == math.inf
+    assert near.seconds_more > 1000
 
 
 def test_how_much_longer_it_takes_is_about_right() -> None:
@@ -147,7 +150,7 @@ def test_sides_of_unlike_length_are_compared_in_drift_too() -> None:
 def test_words() -> None:
     noise = np.random.default_rng(9).normal(0, 0.003, 60).tolist()
     result = compare_in_turns(measured(noise, 0.05, 9, time=-0.02))
-    assert result.words.startswith("B needs 5")
+    assert result.words.startswith("B needs 4.9 ± 0.")
     assert " % more joules and 2" in result.words
     assert result.words.endswith(" % less time")
     same = compare_in_turns(measured(noise, 0.0, 9, time=-0.02))
