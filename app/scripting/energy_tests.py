@@ -22,7 +22,7 @@ from ..engine.analysis.baseline import AgainstBaseline, CallEnergy
 from ..engine.analysis.in_turns import InTurns, Side
 from ..engine.metering.watching import Watch, watch
 from ..engine.report.evidence_file import Measured, calls_evidence, in_turns_evidence, write_evidence
-from ..engine.session.check import Terms, alone, in_turns
+from ..engine.session.check import EnergyUnknown, Terms, alone, in_turns
 from ..engine.session.contenders import CallContender, Contender
 from ..sensors.gpu import GpuInfo
 
@@ -129,14 +129,26 @@ class EnergyRun:
             words = f"{energy.words}: {against.words} on {label}"
             pytest.fail(f"it needs more energy: {words} (--energy-update accepts it)", pytrace=False)
 
-    def finish(self) -> None:
-        """Write baselines and evidence, as far as they are asked for."""
-        if self._config.getoption("--energy-update"):
-            text = json.dumps({"version": 1, "boards": self._boards}, indent=1, sort_keys=True, ensure_ascii=False)
-            write_text(self._path, text + "\n", overwrite=True)
+    def finish(self) -> bool:
+        """Write baselines and evidence, as far as they are asked for.
+
+        Returns
+        -------
+        bool
+            Whether all was written; the table says why not.
+        """
         evidence = self._config.getoption("--energy-evidence")
-        if evidence and self._board is not None:
-            write_evidence(Path(evidence), self._board, self._measured)
+        try:
+            if self._config.getoption("--energy-update"):
+                document = {"version": 1, "boards": self._boards}
+                text = json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False)
+                write_text(self._path, text + "\n", overwrite=True)
+            if evidence and self._board is not None:
+                write_evidence(Path(evidence), self._board, self._measured)
+        except WattridgeError as error:
+            self._rows.append(("not written", str(error)))
+            return False
+        return True
 
     def summarise(self, reporter: pytest.TerminalReporter) -> None:
         """Print what was measured.
@@ -227,7 +239,7 @@ def _known() -> Iterator[None]:
     """Skip the test where the board does not say what is drawn."""
     try:
         yield
-    except WattridgeError as error:
+    except EnergyUnknown as error:
         pytest.skip(str(error))
 
 

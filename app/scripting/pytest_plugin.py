@@ -113,5 +113,5 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     session : pytest.Session
         pytest's.
     """
-    if (run := session.config.stash.get(_RUN, None)) is not None:
-        run.finish()
+    if (run := session.config.stash.get(_RUN, None)) is not None and not run.finish():
+        session.exitstatus = pytest.ExitCode.USAGE_ERROR

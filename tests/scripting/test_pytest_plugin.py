@@ -132,6 +132,20 @@ def test_a_damaged_baseline_ends_the_run_with_its_name(project: Path, run: Run) 
     assert "Traceback" not in done.stdout + done.stderr
 
 
+def test_what_cannot_be_written_fails_the_run_and_is_said(run: Run) -> None:
+    done = run(*ON_H200, "--energy-evidence", "test_it.py/evidence.json")
+    assert done.returncode == 4, done.stdout + done.stderr
+    assert "not written" in done.stdout
+    assert "INTERNALERROR" not in done.stdout + done.stderr
+
+
+def test_a_function_that_fails_fails_its_test(project: Path, run: Run) -> None:
+    (project / "test_it.py").write_text("def test_it(energy):\n    energy(int, 'x')\n")
+    done = run(*ON_H200)
+    assert done.returncode == 1
+    assert "invalid literal for int()" in done.stdout
+
+
 def test_two_functions_are_compared_in_turns(project: Path, run: Run) -> None:
     (project / "test_it.py").write_text(COMPARING)
     done = run(*ON_H200, "--energy-evidence", "evidence.json")
