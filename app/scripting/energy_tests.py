@@ -22,7 +22,7 @@ from ..engine.analysis.baseline import AgainstBaseline, CallEnergy
 from ..engine.analysis.in_turns import InTurns, Side
 from ..engine.metering.watching import Watch, watch
 from ..engine.report.evidence_file import Measured, calls_evidence, in_turns_evidence, write_evidence
-from ..engine.session.check import Terms, alone, in_turns
+from ..engine.session.check import EnergyUnknown, Terms, alone, in_turns
 from ..engine.session.contenders import CallContender, Contender
 from ..sensors.gpu import GpuInfo
 
@@ -44,7 +44,18 @@ class EnergyRun:
 
     @contextmanager
     def fixture(self, test: str) -> Iterator[EnergyFixture]:
-        """What a test gets; the board is read meanwhile. Skips the test where none can be measured."""
+        """Watch the board for a test, which is skipped where none can be measured.
+
+        Parameters
+        ----------
+        test : str
+            The test's name.
+
+        Yields
+        ------
+        EnergyFixture
+            What the test gets.
+        """
         named = self._config.getoption("--energy-gpu")
         try:
             watched = watch(named)
@@ -62,7 +73,15 @@ class EnergyRun:
             watched.release()
 
     def add(self, measured: Measured, words: str) -> None:
-        """Keep a result for the table and the evidence."""
+        """Keep a result for the table and the evidence.
+
+        Parameters
+        ----------
+        measured : Measured
+            The result with its blocks.
+        words : str
+            The result in the table.
+        """
         self._measured.append(measured)
         self._rows.append((measured.name, words))
 
@@ -73,12 +92,33 @@ class EnergyRun:
         return Terms(seconds, percent / 100)
 
     def sessions_j(self, name: str) -> list[float]:
-        """The joules of earlier sessions of a measurement on this kind of board."""
+        """Return the joules of earlier sessions of a measurement on this kind of board.
+
+        Parameters
+        ----------
+        name : str
+            The measurement.
+
+        Returns
+        -------
+        list of float
+            The joules of one call in each of them, oldest first.
+        """
         assert self._board is not None
         return self._boards.get(self._board.label, {}).get(name, [])
 
     def judge(self, name: str, energy: CallEnergy, against: AgainstBaseline | None) -> None:
-        """Update the baseline where that is asked for, else fail a test that needs more."""
+        """Update the baseline where that is asked for, else fail a test that needs more.
+
+        Parameters
+        ----------
+        name : str
+            The measurement.
+        energy : CallEnergy
+            What it needs now.
+        against : AgainstBaseline or None
+            The same against earlier sessions; None without any.
+        """
         assert self._board is not None
         label = self._board.label
         if self._config.getoption("--energy-update"):
@@ -89,17 +129,35 @@ class EnergyRun:
             words = f"{energy.words}: {against.words} on {label}"
             pytest.fail(f"it needs more energy: {words} (--energy-update accepts it)", pytrace=False)
 
-    def finish(self) -> None:
-        """Write baselines and evidence, as far as they are asked for."""
-        if self._config.getoption("--energy-update"):
-            text = json.dumps({"version": 1, "boards": self._boards}, indent=1, sort_keys=True, ensure_ascii=False)
-            write_text(self._path, text + "\n", overwrite=True)
+    def finish(self) -> bool:
+        """Write baselines and evidence, as far as they are asked for.
+
+        Returns
+        -------
+        bool
+            Whether all was written; the table says why not.
+        """
         evidence = self._config.getoption("--energy-evidence")
-        if evidence and self._board is not None:
-            write_evidence(Path(evidence), self._board, self._measured)
+        try:
+            if self._config.getoption("--energy-update"):
+                document = {"version": 1, "boards": self._boards}
+                text = json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False)
+                write_text(self._path, text + "\n", overwrite=True)
+            if evidence and self._board is not None:
+                write_evidence(Path(evidence), self._board, self._measured)
+        except WattridgeError as error:
+            self._rows.append(("not written", str(error)))
+            return False
+        return True
 
     def summarise(self, reporter: pytest.TerminalReporter) -> None:
-        """Print what was measured."""
+        """Print what was measured.
+
+        Parameters
+        ----------
+        reporter : pytest.TerminalReporter
+            Where to.
+        """
         if self._board is not None and self._rows:
             reporter.section(f"energy on {self._board.label}")
             widest = max(len(name) for name, _ in self._rows)
@@ -181,7 +239,7 @@ def _known() -> Iterator[None]:
     """Skip the test where the board does not say what is drawn."""
     try:
         yield
-    except WattridgeError as error:
+    except EnergyUnknown as error:
         pytest.skip(str(error))
 
 

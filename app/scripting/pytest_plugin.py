@@ -18,7 +18,13 @@ _RUN: pytest.StashKey[EnergyRun] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declare the options."""
+    """Declare the options.
+
+    Parameters
+    ----------
+    parser : pytest.Parser
+        pytest's.
+    """
     group = parser.getgroup("energy", "energy of tests (Wattridge)")
     group.addoption("--energy", action="store_true", help="measure the tests that use the fixture `energy`")
     group.addoption("--energy-gpu", metavar="GPU", help="an index, a UUID, simulated:NAME, ... (default GPU 0)")
@@ -35,13 +41,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the mark."""
+    """Declare the mark.
+
+    Parameters
+    ----------
+    config : pytest.Config
+        pytest's.
+    """
     config.addinivalue_line("markers", "energy: it measures energy; set on every test that uses the fixture `energy`")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what `-m energy` selects."""
+    """Mark what `-m energy` selects.
+
+    Parameters
+    ----------
+    items : list of pytest.Item
+        The tests.
+    """
     for item in items:
         if "energy" in getattr(item, "fixturenames", ()):
             item.add_marker("energy")
@@ -49,7 +67,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def energy(request: pytest.FixtureRequest) -> Iterator[EnergyFixture]:
-    """`energy(f, *args)`: joules of a call. `energy.compare(f, g, *args)`: both in turns, and how they differ."""
+    """`energy(f, *args)`: joules of a call. `energy.compare(f, g, *args)`: both in turns, and how they differ.
+
+    Parameters
+    ----------
+    request : pytest.FixtureRequest
+        pytest's.
+
+    Yields
+    ------
+    EnergyFixture
+        What measures.
+    """
     config = request.config
     if not config.getoption("--energy"):
         pytest.skip("energy is measured with --energy")
@@ -63,12 +92,26 @@ def energy(request: pytest.FixtureRequest) -> Iterator[EnergyFixture]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Print the table of the run."""
+    """Print the table of the run.
+
+    Parameters
+    ----------
+    terminalreporter : pytest.TerminalReporter
+        Where to.
+    config : pytest.Config
+        pytest's.
+    """
     if (run := config.stash.get(_RUN, None)) is not None:
         run.summarise(terminalreporter)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Write baselines and evidence."""
-    if (run := session.config.stash.get(_RUN, None)) is not None:
-        run.finish()
+    """Write baselines and evidence.
+
+    Parameters
+    ----------
+    session : pytest.Session
+        pytest's.
+    """
+    if (run := session.config.stash.get(_RUN, None)) is not None and not run.finish():
+        session.exitstatus = pytest.ExitCode.USAGE_ERROR

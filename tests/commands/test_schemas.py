@@ -35,8 +35,6 @@ CAPS = "device,app,power_limit_w,power_w,time_s\n" + "".join(
     f"A,x,{w},{w - 5},{300 / w}\n" for w in (150, 200, 250, 300)
 )
 
-ADDS = "vector_add:block_size_x=128,items_per_thread=4,vector_width=4,grid_stride=0,loop_unroll_factor=1"
-
 # In this order: later ones look at the sessions of earlier ones. {} is a folder for files.
 CALLS: tuple[tuple[str, ...], ...] = (
     ("tune", EXAMPLE, "--gpu", "simulated:a100", "--max-evaluations", "15"),
@@ -52,7 +50,6 @@ CALLS: tuple[tuple[str, ...], ...] = (
     ("analyse", LOG),
     ("analyse", "1", "--evidence", "1", "2", "3"),
     ("analyse", "4", "--evidence", "1", "--out", "{}/samples.csv"),
-    ("check", ADDS, ADDS, "--gpu", "simulated:h200"),
     ("compare", "1", "2"),
     ("compare", SESSION, "1"),
     ("counters", "1", "--best", "2"),
@@ -85,6 +82,8 @@ CALLS: tuple[tuple[str, ...], ...] = (
     ("operators",),
     ("examples",),
     ("score", SESSION, "--repeats", "2", "--strategy", "random_sample"),
+    ("check", "--gpu", "simulated:h200", *("mm:1,512,512,512",) * 2, "--seed", "1", "--evidence", "{}/evidence.json"),
+    ("verify", "{}/evidence.json"),
     ("apply", *A100, "--clock", "1005", "--keep"),
     ("apply", *A100, "--clock", "900:1005", "--power-limit", "200", "--keep"),
     ("apply", "--gpu", "simulated:a100", "--clock", "1005", "--out", "{}/apply"),

@@ -16,6 +16,7 @@ from app.engine.report.evidence_file import verify_evidence
 from app.scripting.energy_tests import BASELINES
 
 ROOT = Path(__file__).resolve().parents[2]
+_WITHOUT = ("-p", "no:wattridge", "-p", "no:cacheprovider")  # the plug-in of an installation would declare it twice
 ON_H200 = ("--energy", "--energy-gpu", "simulated:h200")
 TESTS = """
 import time
@@ -53,7 +54,7 @@ def project(tmp_path: Path, own_data_folder: Path) -> Path:
 @pytest.fixture
 def run(project: Path) -> Run:
     def run_pytest(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "pytest", "-rs", "-p", "app.scripting.pytest_plugin", "-p", "no:cacheprovider"]
+        command = [sys.executable, "-m", "pytest", "-rs", "-p", "app.scripting.pytest_plugin", *_WITHOUT]
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "300"}
         environment.pop("PYTEST_ADDOPTS", None)
         return subprocess.run(
@@ -129,6 +130,20 @@ def test_a_damaged_baseline_ends_the_run_with_its_name(project: Path, run: Run) 
     assert done.returncode == 4
     assert BASELINES in done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_what_cannot_be_written_fails_the_run_and_is_said(run: Run) -> None:
+    done = run(*ON_H200, "--energy-evidence", "test_it.py/evidence.json")
+    assert done.returncode == 4, done.stdout + done.stderr
+    assert "not written" in done.stdout
+    assert "INTERNALERROR" not in done.stdout + done.stderr
+
+
+def test_a_function_that_fails_fails_its_test(project: Path, run: Run) -> None:
+    (project / "test_it.py").write_text("def test_it(energy):\n    energy(int, 'x')\n")
+    done = run(*ON_H200)
+    assert done.returncode == 1
+    assert "invalid literal for int()" in done.stdout
 
 
 def test_two_functions_are_compared_in_turns(project: Path, run: Run) -> None:

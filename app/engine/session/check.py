@@ -23,6 +23,10 @@ _UNTIL: Final = 22  # blocks: the first interval, of two fewer, is a wide one
 EXIT: Final = {Verdict.NO_WORSE: 0, Verdict.WORSE: 4, Verdict.OPEN: 3}
 
 
+class EnergyUnknown(WattridgeError):
+    """A side ran, and the board does not say what it drew."""
+
+
 @dataclass(frozen=True, slots=True)
 class Terms:
     """What is asked of a comparison."""
@@ -156,12 +160,12 @@ def in_turns(
 
 
 def alone(contender: Contender, gpu: Gpu, count: int, stop: threading.Event) -> list[Block]:
-    """Measure blocks of one contender, as side A. Raises WattridgeError where it fails or its energy is not known."""
+    """Measure blocks of one contender, as side A, after one that does not count. Raises as `in_turns` does."""
     blocks: list[Block] = []
-    while len(blocks) < count and (look := contender.block(stop)) is not None:
+    while len(blocks) <= count and (look := contender.block(stop)) is not None:
         _require_energy(look, "A", gpu)
         blocks.append(_block(look, "A", 0))
-    return blocks
+    return blocks[1:]
 
 
 # --- inside -----------------------------------------------------------------------------------------------------------
@@ -190,7 +194,7 @@ def _block(look: Look, side: Side, first_ns: int) -> Block:
 def _require_energy(look: Look, side: Side, gpu: Gpu) -> None:
     if look.evidence is None:
         remedy = "see what the board reports: wattridge monitor"
-        raise WattridgeError(f"energy of {side} is not known: {look.unknown}", gpu.info.label, remedy)
+        raise EnergyUnknown(f"energy of {side} is not known: {look.unknown}", gpu.info.label, remedy)
 
 
 def _processes(gpu: Gpu) -> frozenset[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import runpy
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -139,6 +140,36 @@ def test_a_tampered_file_does_not_hold(written: Path, tamper: Callable[[list[Any
     status, text = by_script(written)
     assert status == 1, text
     assert "Traceback" not in text
+
+
+def leaves(value: Any) -> list[tuple[Any, Any]]:
+    """Every number of a document, as its place: a container and a key."""
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    return [
+        leaf
+        for key, item in list(items)
+        for leaf in (
+            leaves(item) if isinstance(item, dict | list) else [(value, key)] if isinstance(item, float) else []
+        )
+    ]
+
+
+def test_both_agree_on_whatever_number_is_changed(written: Path) -> None:
+    """Also where a change does not matter, as that of a threshold that is not near."""
+    script, chance = runpy.run_path(str(SCRIPT)), np.random.default_rng(11)
+    text, unseen = written.read_text(), 0
+    for _ in range(60):
+        document = json.loads(text)
+        results = [document["measured"][number] for number in (0, 1, 3)]
+        places = leaves(chance.choice(results)["blocks"] if chance.random() < 0.5 else [r["figures"] for r in results])
+        container, key = places[chance.integers(len(places))]
+        container[key] *= 1 + 10.0 ** -chance.integers(2, 5)
+        written.write_text(json.dumps(document))
+        faults = [line for measured in document["measured"] for line in script["faults"](measured)]
+        verified = verify_evidence(written)
+        assert len(verified.faults) == len(faults), (verified.faults, faults)
+        unseen += verified.holds
+    assert unseen < 20
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"kind": "wattridge evidence", "version": 2}', "[" * 3000])
