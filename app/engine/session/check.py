@@ -68,10 +68,11 @@ class Checked:
         mark = {Verdict.NO_WORSE: "✅", Verdict.WORSE: "❌", Verdict.OPEN: "❔"}[self.verdict]
         sides = f"A = `{self.a}`, B = `{self.b}`".replace("\n", " ")
         sure = f"{percent(1 - self.result.error, 0)} intervals"
-        return f"{mark} **Energy**: {self.words} ({sides}; {self._board}, {self._length}, {sure})"
+        return f"{mark} **Energy**: {self.words} ({sides}; {self.board}, {self._length}, {sure})"
 
     @property
-    def _board(self) -> str:
+    def board(self) -> str:
+        """The board's name, with its source where that is no board."""
         return self.gpu if self.source in LIVE else f"{self.gpu} ({self.source})"
 
     @property
@@ -105,7 +106,7 @@ class Checked:
             Figure("Verdict", self._judged),
             Figure("Measured", self._length),
         ]
-        return Description("B against A", self._board, figures, [Listing("", header, rows)], [sure, *self.remarks])
+        return Description("B against A", self.board, figures, [Listing("", header, rows)], [sure, *self.remarks])
 
 
 def in_turns(
