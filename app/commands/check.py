@@ -285,7 +285,7 @@ def _contenders(
     sides: Sequence[_Given], gpu: Gpu, arguments: Namespace, stop: Stop, stack: ExitStack
 ) -> Mapping[Side, Contender]:
     from ..engine.analysis.in_turns import SIDES
-    from ..engine.session.contenders import FunctionContender, ProgramContender, host_meter
+    from ..engine.session.contenders import FunctionContender, ProgramContender
 
     if sides[0].kind == "specification":
         return {side: _kernel(given, gpu, stop, stack) for side, given in zip(SIDES, sides, strict=True)}
@@ -293,17 +293,14 @@ def _contenders(
 
     watched = watch(gpu)
     stack.callback(watched.release)
-    beside = host_meter(stack, watched)
     contenders: dict[Side, Contender] = {}
     for side, given in zip(SIDES, sides, strict=True):
         if given.kind == "command":
-            contenders[side] = ProgramContender(
-                given.words, given.folder, watched, timeout_s=arguments.timeout, beside=beside
-            )
+            contenders[side] = ProgramContender(given.words, given.folder, watched, timeout_s=arguments.timeout)
             continue
         asked = {"file": given.words[0], "function": given.words[1], "folder": str(given.folder), "seed": 0}
         asked |= {"inputs": arguments.inputs or "", "copies": arguments.copies}
-        contenders[side] = FunctionContender(asked, watched, beside)
+        contenders[side] = FunctionContender(asked, watched)
         stack.callback(contenders[side].close)
     return contenders
 

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from app.cli import main
+from app.commands.schema import schema_of
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNEL = """
@@ -130,6 +132,26 @@ def test_programs_run_again_and_again_until_a_block_is_long_enough(
     assert any("draws nothing on a simulated board" in remark for remark in found["remarks"])
 
 
+def test_the_hosts_joules_stand_beside_the_boards_where_they_can_be_read(
+    capsys: pytest.CaptureFixture[str], short: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = time.monotonic()
+    folder = tmp_path / "intel-rapl:0"
+    folder.mkdir()
+    (folder / "name").write_text("package-0")
+
+    def counted(path: Path) -> int:  # 50 W
+        return round(50e6 * (time.monotonic() - begun)) if path.name == "energy_uj" else 1 << 60
+
+    monkeypatch.setattr("app.sensors.meters.rapl.Rapl.__init__.__defaults__", (tmp_path,))
+    monkeypatch.setattr("app.sensors.meters.rapl.Rapl._number", staticmethod(counted))
+    found = run(capsys, "sleep 0.3", "sleep 0.3", "--seconds", "2")[1]
+    for block in found["blocks"]:
+        assert block["host_energy_j"] == pytest.approx(50 * block["time_s"], rel=0.1)
+    assert main(["check", "--gpu", "simulated:h200", "sleep 0.3", "sleep 0.3", "--seconds", "1"]) in (0, 3, 4)
+    assert "J of the host" in capsys.readouterr().out
+
+
 def test_functions_get_the_same_inputs_and_run_apart(
     capsys: pytest.CaptureFixture[str], short: None, tmp_path: Path
 ) -> None:
@@ -196,6 +218,34 @@ def test_two_commits_are_checked_out_and_removed_again(
     assert (found["a"], found["b"]) == ("HEAD~1", "HEAD")
     assert len(git(repository, "worktree", "list").splitlines()) == 1
     assert [path.name for path in repository.iterdir() if path.name != ".git"] == ["bench"]
+
+
+def test_the_history_of_commits_names_the_change_point(capsys: pytest.CaptureFixture[str], repository: Path) -> None:
+    assert main(["check", "--history"]) == 2
+    assert "nothing was compared here" in capsys.readouterr().err
+    (repository / "rounds.cu").write_text("")
+    for rounds in (20000, 20020, 20420, 20440):
+        (repository / "rounds.toml").write_text(KERNEL.replace("[20000, 20200, 20400]", f"[{rounds}]"))
+        git(repository, "add", "-A")
+        git(repository, "-c", "user.name=n", "-c", "user.email=e@example.com", "commit", "-qm", str(rounds))
+    for back in (3, 2, 1):
+        run(capsys, "--seed", "1", "--commits", f"HEAD~{back},HEAD~{back - 1}", "--", "rounds.toml")
+    assert main(["check", "--history", "--out", str(repository / "history.html")]) == 0
+    assert capsys.readouterr().out.count("  change point") == 1
+    page = (repository / "history.html").read_text()
+    assert "<svg" in page
+    assert "Content-Security-Policy" in page
+    assert main(["check", "--history", "--json", "--", "rounds.toml"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    Draft202012Validator(schema_of("check")).validate(document)
+    (history,) = document
+    second = history["commits"][1]
+    assert [commit["change_point"] for commit in history["commits"]] == [False, True, False]
+    assert second["commit"] == git(repository, "rev-parse", "HEAD~1").strip()
+    assert second["change"][0] < 400 / 20020 < second["change"][1]
+    low, high = history["commits"][2]["since_first"]
+    assert low < 440 / 20000 < high
+    assert main(["check", "--history", "--", "another"]) == 2
 
 
 def test_a_commit_that_is_not_there_and_a_preparation_that_fails(

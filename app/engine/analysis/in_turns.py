@@ -37,6 +37,7 @@ Side = Literal["A", "B"]
 SIDES: Final[tuple[Side, Side]] = ("A", "B")
 ERROR: Final = 0.01  # probability that an interval ever misses the difference
 THRESHOLD: Final = 0.005
+FEWEST: Final = 22  # blocks: the first interval, of two fewer, is a wide one
 _STAKES: Final = 2.0 ** np.arange(2, 14)  # l: for units that scatter by 10 % down to 0.01 %
 _MOST: Final = 1.5
 _WIDEST: Final = 20.0  # of a log ratio: beyond it an interval has no end
@@ -110,7 +111,9 @@ class InTurns:
     @property
     def seconds_more(self) -> float:
         """How long it would take until it can be told, if what comes is like what was; 0 if it can, infinite if not."""
-        return 0.0 if self.verdict is not Verdict.OPEN else self.seconds * (_times(self) - 1.0)
+        if self.verdict is not Verdict.OPEN:
+            return 0.0
+        return self.seconds * (_times(self) - 1.0) if self.blocks else math.inf
 
     @property
     def words(self) -> str:
@@ -245,10 +248,13 @@ def _times(compared: InTurns) -> float:
         low, high = interval_of(compared.units, compared.error, times)
         return not low <= threshold <= high
 
-    if not len(compared.units) or not told(_LONGEST):
+    at_least = max(1.0, FEWEST / compared.blocks)
+    if not len(compared.units):
+        return at_least
+    if not told(_LONGEST):
         return math.inf
     low, high = 1.0, _LONGEST
     while high > 1.02 * low:
         middle = math.sqrt(low * high)
         low, high = (low, middle) if told(middle) else (middle, high)
-    return high
+    return max(at_least, high)

@@ -14,12 +14,11 @@ from ...base.errors import WattridgeError
 from ...base.formatting import duration, number, percent
 from ...base.records import Amount, Source, figure
 from ...sensors.gpu import LIVE, Gpu, ListsProcesses, SensorError
-from ..analysis.in_turns import ERROR, SIDES, THRESHOLD, Block, InTurns, Side, Verdict, compare_in_turns, turns
+from ..analysis.in_turns import ERROR, FEWEST, SIDES, THRESHOLD, Block, InTurns, Side, Verdict, compare_in_turns, turns
 from ..results.description import Description, Figure, Listing
 from .contenders import Contender, Look
 
 SECONDS: Final = 60.0
-_UNTIL: Final = 22  # blocks: the first interval, of two fewer, is a wide one
 EXIT: Final = {Verdict.NO_WORSE: 0, Verdict.WORSE: 4, Verdict.OPEN: 3}
 
 
@@ -154,7 +153,7 @@ def in_turns(
         if len(blocks) % 2 == 0:
             compared = compare_in_turns(blocks, terms.threshold, terms.error)
             on_pair(compared)
-            told = len(blocks) >= _UNTIL and compared.verdict is not Verdict.OPEN
+            told = len(blocks) >= FEWEST and compared.verdict is not Verdict.OPEN
             if told or compared.seconds >= terms.seconds:
                 break
     return compared, blocks, list(_remarks(blocks, neighbours, stop))
