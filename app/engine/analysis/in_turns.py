@@ -13,9 +13,9 @@ of a at most, at any time [Howard2021, sect. 3]. The interval holds the d for wh
 other sign has exceeded 2/a: a confidence sequence, which may be looked at after every block. No variance is estimated
 and nothing is assumed normal. It takes 9 units before there is an interval that holds with 99 %.
 
-What a block of B leaves behind for the next beyond what one of A does, such as heat, makes a difference seem smaller, by
-half of it. The last pair counts when the next one has shown its drift. How often the intervals cover, and how soon they
-decide: tests/benchmarks/energy_test.txt.
+What a block of B leaves behind for the next beyond what one of A does, such as heat, makes a difference seem smaller,
+by half of it. The last pair counts when the next one has shown its drift. How often the intervals cover, and how soon
+they decide: tests/benchmarks/energy_test.txt.
 """
 
 from __future__ import annotations
