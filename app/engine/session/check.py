@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any, ClassVar, Final
 
 from ...base.errors import WattridgeError
-from ...base.formatting import duration, number, percent
+from ...base.formatting import duration, number
 from ...base.records import Amount, Source, figure
 from ...sensors.gpu import LIVE, Gpu, ListsProcesses, SensorError
 from ..analysis.in_turns import ERROR, FEWEST, SIDES, THRESHOLD, Block, InTurns, Side, Verdict, compare_in_turns, turns
@@ -66,13 +66,17 @@ class Checked:
         """A line for a pull request."""
         mark = {Verdict.NO_WORSE: "✅", Verdict.WORSE: "❌", Verdict.OPEN: "❔"}[self.verdict]
         sides = f"A = `{self.a}`, B = `{self.b}`".replace("\n", " ")
-        sure = f"{percent(1 - self.result.error, 0)} intervals"
+        sure = f"{self._sure} intervals"
         return f"{mark} **Energy**: {self.words} ({sides}; {self.board}, {self._length}, {sure})"
 
     @property
     def board(self) -> str:
         """The board's name, with its source where that is no board."""
         return self.gpu if self.source in LIVE else f"{self.gpu} ({self.source})"
+
+    @property
+    def _sure(self) -> str:
+        return f"{number(100 * (1 - self.result.error))} %"
 
     @property
     def _length(self) -> str:
@@ -99,7 +103,7 @@ class Checked:
         header = ["", "", f"J per {self.unit}", f"s per {self.unit}", "J of the host", "blocks"]
         if all(math.isnan(row[4]) for row in rows):
             header, rows = header[:4] + header[5:], [row[:4] + row[5:] for row in rows]
-        sure = f"intervals hold with {percent(1 - self.result.error, 0)}, whenever one stops"
+        sure = f"intervals hold with {self._sure}, whenever one stops"
         figures = [
             Figure("Answer", self.result.words),
             Figure("Verdict", self._judged),
