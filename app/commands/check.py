@@ -46,6 +46,10 @@ def check_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--commits", metavar="A,B", help="the same in two checkouts of this repository: what follows --"
     )
+    parser.add_argument(
+        "--history", action="store_true", help="show what --commits has found here so far, and its change points"
+    )
+    parser.add_argument("--out", type=Path, metavar="FILE", help="with --history: write it with charts, as HTML")
     parser.add_argument("--prepare", metavar="COMMAND", help="run this in each checkout first, as in 'make -j8'")
     parser.add_argument(
         "--seconds", type=positive_float, default=60.0, metavar="S", help="measure at most so long (60)"
@@ -80,6 +84,8 @@ def check(arguments: Namespace) -> int:
     from ..engine.session.check import EXIT, Checked, Terms, in_turns
     from ..sensors.select import open_gpu
 
+    if arguments.history:
+        return _history(arguments)
     terms = Terms(arguments.seconds, arguments.threshold, arguments.error, arguments.seed)
     with ExitStack() as stack:
         stop = stack.enter_context(stop_on_interrupt())
@@ -102,6 +108,10 @@ def check(arguments: Namespace) -> int:
         from ..engine.report.evidence_file import in_turns_evidence, write_evidence
 
         write_evidence(arguments.evidence, info, [in_turns_evidence(f"{b} against {a}", blocks, result)])
+    if arguments.commits is not None:
+        from ..engine.session.check_history import keep
+
+        keep(checked, _top(), shlex.join(arguments.program), (sides[0].commit, sides[1].commit))
     if arguments.json:
         print_json(checked)
     elif arguments.markdown:
@@ -120,6 +130,7 @@ class _Given:
     words: tuple[str, ...]
     folder: Path
     specification: Any = None
+    commit: str = ""  # in full, of a checkout
 
     @property
     def takes_real_time(self) -> bool:
@@ -146,13 +157,15 @@ def _sides(arguments: Namespace, stop: Stop) -> Iterator[tuple[_Given, _Given]]:
     if not words:
         raise InputError("nothing to run", "--commits", "name it: wattridge check --commits main,HEAD -- ./bench")
     with ExitStack() as stack:
-        folders = [_checkout(revision, stack, stop) for revision in revisions]
+        commits = [_commit(revision) for revision in revisions]
+        folders = [_checkout(commit, stack, stop) for commit in commits]
         if arguments.prepare:
             for folder in folders:
                 _run(shlex_split(arguments.prepare), folder, stop, "--prepare", arguments.timeout)
         text = words[0] if len(words) == 1 else shlex.join(words)
         a, b = (_given(text, words, folder, name) for folder, name in zip(folders, revisions, strict=True))
-        yield _alike(a, b)
+        _alike(a, b)
+        yield replace(a, commit=commits[0]), replace(b, commit=commits[1])
 
 
 def shlex_split(text: str) -> list[str]:
@@ -194,20 +207,24 @@ def _alike(a: _Given, b: _Given) -> tuple[_Given, _Given]:
 # --- checkouts --------------------------------------------------------------------------------------------------------
 
 
-def _checkout(revision: str, stack: ExitStack, stop: Stop) -> Path:
-    """A checkout of a revision in a temporary folder, and in it the folder that is the present one here."""
+def _top() -> str:
+    return _git("rev-parse", "--show-toplevel", what="this is no repository").strip()
+
+
+def _commit(revision: str) -> str:
+    return _git("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}", what=f"no commit '{revision}'").strip()
+
+
+def _checkout(commit: str, stack: ExitStack, stop: Stop) -> Path:
+    """A checkout of a commit in a temporary folder, and in it the folder that is the present one here."""
     from ..engine.children.scratch import scratch_folder
 
-    below = _git("rev-parse", "--show-prefix", what="this is no repository").strip()
-    commit = _git("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}", what=f"no commit '{revision}'").strip()
-    top = _git("rev-parse", "--show-toplevel", what="this is no repository").strip()
+    top, below = _top(), _git("rev-parse", "--show-prefix", what="this is no repository").strip()
     folder = scratch_folder()
     stack.callback(shutil.rmtree, folder, ignore_errors=True)
     place = folder / "checkout"
     stack.callback(_remove, top, place)
-    _run(
-        ["git", "-C", top, "worktree", "add", "--detach", "--force", str(place), commit], folder, stop, revision, _GIT_S
-    )
+    _run(["git", "-C", top, "worktree", "add", "--detach", "--force", str(place), commit], folder, stop, commit, _GIT_S)
     return place / below
 
 
@@ -235,6 +252,32 @@ def _run(words: Sequence[str], folder: Path, stop: Stop, where: str, timeout_s: 
         raise WattridgeError(f"{words[0]}: {failure}", where, "run it by itself to see why") from None
 
 
+def _history(arguments: Namespace) -> int:
+    """What is kept of this repository's comparisons."""
+    from ..engine.report.html import figure, section, titled
+    from ..engine.report.page import whole_page, write_page
+    from ..engine.report.svg import drawn
+    from ..engine.session.check_history import describe_history, histories, history_chart
+
+    found = histories(_top(), shlex.join(arguments.program) or None)
+    if not found:
+        remedy = "compare two commits first: wattridge check --commits A,B -- SIDE"
+        raise InputError("nothing was compared here", "--history", remedy)
+    if arguments.out is not None:
+        charts = [(one, history_chart(one)) for one in found]
+        parts = [
+            section(one.what, figure(drawn(chart), chart.caption), titled([describe_history(one)]))
+            for one, chart in charts
+        ]
+        write_page(whole_page("Joules over commits", "", _top(), *parts), arguments.out)
+    if arguments.json:
+        print_json(found)
+        return 0
+    for one in found:
+        print_description(describe_history(one))
+    return 0
+
+
 # --- what is measured -------------------------------------------------------------------------------------------------
 
 
@@ -242,7 +285,7 @@ def _contenders(
     sides: Sequence[_Given], gpu: Gpu, arguments: Namespace, stop: Stop, stack: ExitStack
 ) -> Mapping[Side, Contender]:
     from ..engine.analysis.in_turns import SIDES
-    from ..engine.session.contenders import FunctionContender, ProgramContender, host_meter
+    from ..engine.session.contenders import FunctionContender, ProgramContender
 
     if sides[0].kind == "specification":
         return {side: _kernel(given, gpu, stop, stack) for side, given in zip(SIDES, sides, strict=True)}
@@ -250,17 +293,14 @@ def _contenders(
 
     watched = watch(gpu)
     stack.callback(watched.release)
-    beside = host_meter(stack, watched)
     contenders: dict[Side, Contender] = {}
     for side, given in zip(SIDES, sides, strict=True):
         if given.kind == "command":
-            contenders[side] = ProgramContender(
-                given.words, given.folder, watched, timeout_s=arguments.timeout, beside=beside
-            )
+            contenders[side] = ProgramContender(given.words, given.folder, watched, timeout_s=arguments.timeout)
             continue
         asked = {"file": given.words[0], "function": given.words[1], "folder": str(given.folder), "seed": 0}
         asked |= {"inputs": arguments.inputs or "", "copies": arguments.copies}
-        contenders[side] = FunctionContender(asked, watched, beside)
+        contenders[side] = FunctionContender(asked, watched)
         stack.callback(contenders[side].close)
     return contenders
 

@@ -2,16 +2,16 @@
 
 Blocks come in pairs, one of each side, and a coin decides which side begins a pair. The unit is the log ratio of a
 pair's blocks, B over A, less the local drift: the smaller of the slopes of the pairs' mean logs, from the pair before
-and to the pair after, and none where they differ in sign, so that a step is a matter of its own pair. If B needs exp(d)
-times what A does, block for block, then all but the signs of `unit - d` follows from what the blocks would have shown
-whichever side they were given, and the signs are the coins'. So they are symmetric about 0 and independent in sign,
-whatever the noise is: drift that is not straight, heavy tails, neighbours that are alike, another process that comes
-and goes. [Fisher1935]'s test of such units as an e-value [Vovk2024] is the product of 2 / (1 + exp(-2 g)) over the units,
-where g is any odd function of each: l times the unit, at most `_MOST`, so that an outlier costs what four good units
-gain. Its mean over a fixed grid of l is a martingale, which exceeds 1/a with a probability of a at most, at any time
-[Howard2021, sect. 3]. The interval holds the d for which neither this nor the same of the other sign has exceeded 2/a: a
-confidence sequence, which may be looked at after every block. No variance is estimated and nothing is assumed normal. It
-takes 9 units before there is an interval that holds with 99 %.
+and to the pair after, and none where they differ in sign, so that a step is a matter of its own pair. If B needs
+exp(d) times what A does, block for block, then all but the signs of `unit - d` follows from what the blocks would
+have shown whichever side they were given, and the signs are the coins'. So they are symmetric about 0 and independent
+in sign, whatever the noise is: drift that is not straight, heavy tails, neighbours that are alike, another process
+that comes and goes. [Fisher1935]'s test of such units as an e-value [Vovk2024] is the product of 2 / (1 + exp(-2 g))
+over the units, where g is an odd function of `unit - d`, here l times that, at most `_MOST` either way: an outlier
+costs what four good units gain. Its mean over a fixed grid of l is a martingale, which exceeds 1/a with a probability
+of a at most, at any time [Howard2021, sect. 3]. The interval holds the d for which neither this nor the same of the
+other sign has exceeded 2/a: a confidence sequence, which may be looked at after every block. No variance is estimated
+and nothing is assumed normal. It takes 9 units before there is an interval that holds with 99 %.
 
 The last pair counts when the next one has shown its drift. How often the intervals cover, and how soon they decide:
 tests/benchmarks/energy_test.txt.
@@ -37,6 +37,7 @@ Side = Literal["A", "B"]
 SIDES: Final[tuple[Side, Side]] = ("A", "B")
 ERROR: Final = 0.01  # probability that an interval ever misses the difference
 THRESHOLD: Final = 0.005
+FEWEST: Final = 22  # blocks: the first interval, of two fewer, is a wide one
 _STAKES: Final = 2.0 ** np.arange(2, 14)  # l: for units that scatter by 10 % down to 0.01 %
 _MOST: Final = 1.5
 _WIDEST: Final = 20.0  # of a log ratio: beyond it an interval has no end
@@ -110,7 +111,9 @@ class InTurns:
     @property
     def seconds_more(self) -> float:
         """How long it would take until it can be told, if what comes is like what was; 0 if it can, infinite if not."""
-        return 0.0 if self.verdict is not Verdict.OPEN else self.seconds * (_times(self) - 1.0)
+        if self.verdict is not Verdict.OPEN:
+            return 0.0
+        return self.seconds * (_times(self) - 1.0) if self.blocks else math.inf
 
     @property
     def words(self) -> str:
@@ -245,10 +248,13 @@ def _times(compared: InTurns) -> float:
         low, high = interval_of(compared.units, compared.error, times)
         return not low <= threshold <= high
 
-    if not len(compared.units) or not told(_LONGEST):
+    at_least = max(1.0, FEWEST / compared.blocks)
+    if not len(compared.units):
+        return at_least
+    if not told(_LONGEST):
         return math.inf
     low, high = 1.0, _LONGEST
     while high > 1.02 * low:
         middle = math.sqrt(low * high)
         low, high = (low, middle) if told(middle) else (middle, high)
-    return high
+    return max(at_least, high)

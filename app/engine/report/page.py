@@ -121,21 +121,6 @@ def report_html(content: ReportContent) -> str:
     title = f"{plan.title} on {plan.gpu}"
     name = content.record.shown_name if content.record is not None else ""
     badge = {"simulated": "simulated", "recorded": "from a recording"}.get(plan.source, "")
-    head = element(
-        "head",
-        '<meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f'<meta http-equiv="Content-Security-Policy" content="{esc(_POLICY)}">',
-        _MARK,
-        element("title", esc(title)),
-        element("style", _STYLE, _FIGURES, _PRINT),
-    )
-    header = element(
-        "header",
-        element("h1", esc(title)),
-        element("span", esc(badge), class_="badge") if badge else "",
-        paragraph(name, class_="soft") if name and name != plan.title else "",
-    )
     sections = "".join(
         (
             _question(content),
@@ -153,27 +138,45 @@ def report_html(content: ReportContent) -> str:
             _reproduce(content),
         )
     )
-    body = element(
-        "body",
-        header,
-        element(
-            "main",
-            _in_short(content, sections),
-            sections,
-        ),
+    shown = name if name != plan.title else ""
+    return whole_page(title, badge, shown, _in_short(content, sections), sections)
+
+
+def whole_page(title: str, badge: str, under: str, *main: str) -> str:
+    """A page of its own that any browser shows and prints: its heading, and what `main` holds, HTML already."""
+    head = element(
+        "head",
+        '<meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f'<meta http-equiv="Content-Security-Policy" content="{esc(_POLICY)}">',
+        _MARK,
+        element("title", esc(title)),
+        element("style", _STYLE, _FIGURES, _PRINT),
     )
+    header = element(
+        "header",
+        element("h1", esc(title)),
+        element("span", esc(badge), class_="badge") if badge else "",
+        paragraph(under, class_="soft") if under else "",
+    )
+    body = element("body", header, element("main", *main))
     return f'<!DOCTYPE html>\n<html lang="en">{head}{body}</html>\n'
 
 
 def write_report(content: ReportContent, path: Path) -> Path:
-    """Write the file whole or not at all, in place of an older report. Raises WattridgeError.
+    """Write the report of a session, as `write_page` does."""
+    return write_page(report_html(content), path)
 
-    A file that is no report of this program is not overwritten.
+
+def write_page(page: str, path: Path) -> Path:
+    """Write a page whole or not at all, in place of an older one. Raises WattridgeError.
+
+    A file that is no page of this program is not overwritten.
     """
     if path.suffix.lower() == ".pdf":
         raise InputError("a report is an HTML file", str(path), "write .html, and print it to PDF from a browser")
     refuse_foreign(path, (_MARK,), "choose another name, or move the file")
-    return write_text(path, report_html(content), overwrite=True)
+    return write_text(path, page, overwrite=True)
 
 
 _SHOWN_IN: Final = {  # the figure of an answer: its section

@@ -14,12 +14,11 @@ from ...base.errors import WattridgeError
 from ...base.formatting import duration, number, percent
 from ...base.records import Amount, Source, figure
 from ...sensors.gpu import LIVE, Gpu, ListsProcesses, SensorError
-from ..analysis.in_turns import ERROR, SIDES, THRESHOLD, Block, InTurns, Side, Verdict, compare_in_turns, turns
+from ..analysis.in_turns import ERROR, FEWEST, SIDES, THRESHOLD, Block, InTurns, Side, Verdict, compare_in_turns, turns
 from ..results.description import Description, Figure, Listing
 from .contenders import Contender, Look
 
 SECONDS: Final = 60.0
-_UNTIL: Final = 22  # blocks: the first interval, of two fewer, is a wide one
 EXIT: Final = {Verdict.NO_WORSE: 0, Verdict.WORSE: 4, Verdict.OPEN: 3}
 
 
@@ -68,10 +67,11 @@ class Checked:
         mark = {Verdict.NO_WORSE: "✅", Verdict.WORSE: "❌", Verdict.OPEN: "❔"}[self.verdict]
         sides = f"A = `{self.a}`, B = `{self.b}`".replace("\n", " ")
         sure = f"{percent(1 - self.result.error, 0)} intervals"
-        return f"{mark} **Energy**: {self.words} ({sides}; {self._board}, {self._length}, {sure})"
+        return f"{mark} **Energy**: {self.words} ({sides}; {self.board}, {self._length}, {sure})"
 
     @property
-    def _board(self) -> str:
+    def board(self) -> str:
+        """The board's name, with its source where that is no board."""
         return self.gpu if self.source in LIVE else f"{self.gpu} ({self.source})"
 
     @property
@@ -105,7 +105,7 @@ class Checked:
             Figure("Verdict", self._judged),
             Figure("Measured", self._length),
         ]
-        return Description("B against A", self._board, figures, [Listing("", header, rows)], [sure, *self.remarks])
+        return Description("B against A", self.board, figures, [Listing("", header, rows)], [sure, *self.remarks])
 
 
 def in_turns(
@@ -153,7 +153,7 @@ def in_turns(
         if len(blocks) % 2 == 0:
             compared = compare_in_turns(blocks, terms.threshold, terms.error)
             on_pair(compared)
-            told = len(blocks) >= _UNTIL and compared.verdict is not Verdict.OPEN
+            told = len(blocks) >= FEWEST and compared.verdict is not Verdict.OPEN
             if told or compared.seconds >= terms.seconds:
                 break
     return compared, blocks, list(_remarks(blocks, neighbours, stop))

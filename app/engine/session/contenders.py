@@ -8,7 +8,7 @@ import queue
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -16,8 +16,8 @@ from typing import Any, Final
 from ...base.conversation import Conversation, Frame, receive
 from ...base.errors import InputError, WattridgeError
 from ...sensors.gpu import SensorError
+from ...sensors.meters.rapl import Rapl
 from ..children.python import python_command, python_environment
-from ..metering.external_meters import Beside, MeterChoice, put_beside
 from ..metering.meter import RISE_S, least_window_s
 from ..metering.span import read_span
 from ..metering.watching import Watch
@@ -32,7 +32,6 @@ PROGRAM_BLOCK_S: Final = 1.0  # a shorter program runs several times
 _LOOK_S: Final = 0.05  # between looks at `stop`
 _CHILD: Final = f"{Runner.__module__.rpartition('.')[0]}.function_child"
 _ENDS_S: Final = 3.0
-HOST: Final = "rapl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +65,15 @@ class ProgramContender(Contender):
 
     unit = "run"
 
-    def __init__(
-        self, words: Sequence[str], folder: Path, watch: Watch, *, timeout_s: float, beside: Beside | None = None
-    ) -> None:
+    def __init__(self, words: Sequence[str], folder: Path, watch: Watch, *, timeout_s: float) -> None:
         self._words, self._folder, self._watch = list(words), folder, watch
-        self._timeout_s, self._beside = timeout_s, beside
+        self._timeout_s, self._host = timeout_s, Host()
         self._least_ns = round(_least_s(watch, PROGRAM_BLOCK_S) * 1e9)
 
     def block(self, stop: threading.Event) -> Look | None:
         start_ns, runs, now_ns = 0, 0, self._watch.gpu.clock.now_ns
         self._watch.mark()
+        self._host.mean_w()
         while True:
             try:
                 ended = run_command(self._words, self._folder, self._timeout_s, stop=stop, now_ns=now_ns)
@@ -87,7 +85,7 @@ class ProgramContender(Contender):
             start_ns, runs = start_ns or ended.start_ns, runs + 1
             if ended.end_ns - start_ns >= self._least_ns:
                 time_s = (ended.end_ns - start_ns) / 1e9 / runs
-                return seen(self._watch, start_ns, ended.end_ns, time_s, runs, self._beside)
+                return seen(self._watch, start_ns, ended.end_ns, time_s, runs, self._host.mean_w())
 
 
 class FunctionContender(Contender):
@@ -95,9 +93,9 @@ class FunctionContender(Contender):
 
     unit = "call"
 
-    def __init__(self, asked: Mapping[str, Any], watch: Watch, beside: Beside | None = None) -> None:
+    def __init__(self, asked: Mapping[str, Any], watch: Watch) -> None:
         """`asked` as `function_child` reads it: file, function, folder, inputs, copies, seed."""
-        self._watch, self._beside = watch, beside
+        self._watch, self._host = watch, Host()
         self._name = f"{asked['file']}:{asked['function']}"
         self._heard: queue.SimpleQueue[Frame | None] = queue.SimpleQueue()
         self._child = Conversation(
@@ -106,6 +104,7 @@ class FunctionContender(Contender):
 
     def block(self, stop: threading.Event) -> Look | None:
         self._watch.mark()
+        self._host.mean_w()
         self._child.send({"seconds": _least_s(self._watch, KERNEL_BLOCK_S)})
         while not stop.is_set():
             with suppress(queue.Empty):
@@ -115,7 +114,9 @@ class FunctionContender(Contender):
                     what = f"it failed: {'; '.join(words[-3:]) or 'its process ended'}"
                     raise WattridgeError(what, self._name, "call it by itself to see what happens")
                 one = frame[0]
-                return seen(self._watch, one["start_ns"], one["end_ns"], one["time_s"], one["calls"], self._beside)
+                return seen(
+                    self._watch, one["start_ns"], one["end_ns"], one["time_s"], one["calls"], self._host.mean_w()
+                )
         return None
 
     def close(self) -> None:
@@ -166,20 +167,26 @@ class CallContender(Contender):
         return None if run is None else seen(self._watch, run.start_ns, run.end_ns, run.time_s, run.calls)
 
 
-def seen(watch: Watch, start_ns: int, end_ns: int, time_s: float, work: float, beside: Beside | None = None) -> Look:
-    """What the board, and the host's processors where they can be read, drew between two times."""
+def seen(watch: Watch, start_ns: int, end_ns: int, time_s: float, work: float, host_w: float = math.nan) -> Look:
+    """What the board drew between two times."""
     span = read_span(watch, start_ns, end_ns)
-    host = None if beside is None else beside.seen(start_ns, end_ns, steady=False).get(HOST)
-    host_w = math.nan if host is None else host.power_w
     return Look(start_ns, end_ns, time_s, work, span.evidence, span.unknown, host_w)
 
 
-def host_meter(stack: ExitStack, watch: Watch) -> Beside | None:
-    """The meter of the host's processors, until the stack is left; None where it cannot be read."""
-    with suppress(InputError, SensorError):
-        opened: Beside | None = stack.enter_context(put_beside(watch.gpu, MeterChoice((HOST,))))
-        return opened
-    return None
+class Host:
+    """The energy counters of the host's processors, read when a block begins and when it ends."""
+
+    def __init__(self) -> None:
+        self._counters: Rapl | None = None
+        with suppress(InputError, SensorError):  # there are none, or they may not be read
+            self._counters = Rapl()
+
+    def mean_w(self) -> float:
+        """The mean power since it was asked for last; NaN where it is not known."""
+        with suppress(SensorError):
+            samples = None if self._counters is None else self._counters.read()
+            return math.nan if samples is None or not len(samples.power_w) else float(samples.power_w[-1, 0])
+        return math.nan
 
 
 def _least_s(watch: Watch, least_s: float) -> float:

@@ -125,6 +125,12 @@ def test_how_much_longer_it_takes_is_about_right() -> None:
     assert 0.2 < (early.seconds + early.seconds_more) / (told * 0.5) < 5
 
 
+def test_too_few_blocks_need_the_fewest_at_least() -> None:
+    early = compare_in_turns(measured([0.0] * 2, 0.0, 1))
+    assert early.seconds_more == pytest.approx(early.seconds * 10)
+    assert compare_in_turns([]).seconds_more == math.inf
+
+
 def test_a_pair_whose_energy_is_not_known_does_not_count() -> None:
     blocks = measured(np.random.default_rng(7).normal(0, 0.002, 60).tolist(), 0.01, 7)
     one = blocks[11]
