@@ -133,13 +133,13 @@ def describe_history(history: History) -> Description:
 
 def history_chart(history: History) -> Chart:
     """Joules along the commits, with their band."""
-    place = np.arange(len(history.commits), dtype=np.float64)
+    place = 1.0 + np.arange(len(history.commits))
     ends = 100 * np.array([commit.since_first for commit in history.commits]).reshape(-1, 2)
     ends[~np.isfinite(ends)] = np.nan
     marked = np.array([commit.change_point for commit in history.commits], dtype=bool)
     middle = ends.mean(axis=1)
     return Chart(
-        "commit",
+        "commit, in the order of the table",
         "joules against the first (%)",
         (
             Series("joules", "blue", middle, place, points=True),
@@ -148,7 +148,6 @@ def history_chart(history: History) -> Chart:
             Series("change point", "red", middle[marked], place[marked], line=False, points=True),
         ),
         f"Joules of {history.what}, commit by commit. {_method(history)}.",
-        ticks=tuple(commit.commit[:7] for commit in history.commits),
     )
 
 
