@@ -133,7 +133,7 @@ def describe_history(history: History) -> Description:
 
 def history_chart(history: History) -> Chart:
     """Joules along the commits, with their band."""
-    place = 1.0 + np.arange(len(history.commits))
+    place = np.arange(1, len(history.commits) + 1, dtype=np.float64)
     ends = 100 * np.array([commit.since_first for commit in history.commits]).reshape(-1, 2)
     ends[~np.isfinite(ends)] = np.nan
     marked = np.array([commit.change_point for commit in history.commits], dtype=bool)
