@@ -159,7 +159,7 @@ NOISES: tuple[Noise, ...] = (white, warming, tails, alike, neighbour, alternatin
 
 
 def noise(runs: int) -> None:
-    for length_s, blocks in ((0.5, 240), (5.0, 60)):
+    for length_s, blocks in ((0.5, 240), (5.0, 120)):
         for drawn in NOISES:
             for share in PLANTED:
                 began = time.monotonic()
