@@ -152,12 +152,15 @@ def _of_ours(words: list[str]) -> list[str]:
     return words[: words.index("kernel-tuner")] if "kernel-tuner" in words else words
 
 
+_RUN_PROGRAMS = ("check", "measure", "profile")
+
+
 def split_program(words: list[str]) -> tuple[list[str], list[str]]:
-    """Our words, and for `measure` and `profile` those of the program after `--`, which are not parsed."""
-    command = next((place for place, word in enumerate(words) if word in ("measure", "profile")), None)
-    if command is None or "--" not in words[command:]:
+    """Our words, and for some commands those of the program after `--`, which are not parsed."""
+    begun = next((place for place, word in enumerate(words) if word in _RUN_PROGRAMS), len(words))
+    if "--" not in words[begun:]:
         return words, []
-    index = words.index("--", command)
+    index = words.index("--", begun)
     return words[:index], words[index + 1 :]
 
 
@@ -182,6 +185,8 @@ _GROUPS: Final = {
     },
     "Measure and model": {
         "measure": ("measure", "time, energy and power of any program, as perf stat counts"),
+        "check": ("check", "whether B needs more joules than A: commands, functions, kernels, commits, in turns"),
+        "verify": ("verify", "whether every figure of an energy test's evidence file follows from its samples"),
         "profile": ("profile", "where the joules of a program go: kernels, ranges and gaps, with intervals"),
         "characterise": (
             "characterise",

@@ -23,6 +23,7 @@ _FOLDERS: Final = (
         "cuda-headers",
         "characterisations",
         "boards",
+        "checks",
         "drafts",
         "energy-models",
         "operators",

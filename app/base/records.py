@@ -222,6 +222,8 @@ def _one_of(kind: Any, values: Sequence[Any], value: Any) -> Any:
 
 
 def _simple(kind: Any, value: Any) -> Any:
+    if kind is Any:
+        return value
     if kind is float and value is None:
         return math.nan
     if kind is float and isinstance(value, int) and not isinstance(value, bool):

@@ -24,7 +24,10 @@ from ..engine.models.fit.frequency import FrequencyFit
 from ..engine.models.roofline.roofline_document import RooflineDocument
 from ..engine.profile.compare_profiles import ProfileComparison
 from ..engine.profile.program_profile import ProgramProfile
+from ..engine.report.evidence_file import Verified
 from ..engine.report.receipt import Receipt
+from ..engine.session.check import Checked
+from ..engine.session.check_history import History
 from ..engine.session.evidence import EvidenceOfSession
 from ..engine.session.summary import SessionSummary
 from ..engine.strategies.scoring import Floats, Interval, MeanCurve
@@ -408,6 +411,10 @@ DOCUMENTS: Final[Mapping[str, tuple[str, Any]]] = {
     ),
     "apply": ("What was set and whether the board obeys; with --out the files", Applied | Files),
     "characterise": ("How fast and how sharp a board's power sources are", (Characterisation, Files)),
+    "check": (
+        "Whether B needs more joules than A, measured in turns; with --history, over commits",
+        Checked | list[History],
+    ),
     "compare-methods": ("The published ways to tune for energy on the same clocks", Methods),
     "compare": ("Sessions or boards side by side", (Comparison, ComparedFurther)),
     "counters": (
@@ -470,5 +477,6 @@ DOCUMENTS: Final[Mapping[str, tuple[str, Any]]] = {
     ),
     "tune": ("What a session found", SessionSummary),
     "twin": ("The names of the simulated boards; with --truth what the sensors of one hide", list[str] | Truth),
+    "verify": ("Whether every figure of an evidence file follows from its samples", Verified),
 }
 VERSION: Final = 1  # of all of them; it changes only where a key that was promised goes or changes its meaning

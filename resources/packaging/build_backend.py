@@ -24,6 +24,7 @@ __all__ = [
     "get_requires_for_build_sdist",
     "get_requires_for_build_wheel",
 ]
+_QUIET = '"""PYTEST_DONT_REWRITE: it is imported before pytest could."""\n'  # else every run of pytest warns of it
 get_requires_for_build_editable = get_requires_for_build_wheel
 
 
@@ -38,7 +39,7 @@ def build_editable(
         name = build_wheel(folder)
         with ZipFile(Path(folder, name)) as whole:
             files = {each: whole.read(each) for each in whole.namelist() if ".dist-info/" in each}
-    files |= {each: text.encode() for each, text in project.files()}
+    files |= {each: (_QUIET * each.endswith(".py") + text).encode() for each, text in project.files()}
     (metadata,) = (each for each in files if each.endswith(".dist-info/METADATA"))
     files[metadata] = files[metadata].replace(b"\nName: ", b"\n" + needs + b"Name: ", 1)
     (record,) = (each for each in files if each.endswith(".dist-info/RECORD"))

@@ -33,6 +33,7 @@ NOT_RUN = {
     r"--openmetrics": "serves until it is stopped",
     r"^wattridge mark": "needs a recording that runs",
     r"profile --trace|profile .*-- |wprofile": "needs a program or a trace of the reader's own",
+    r"^wattridge check .*(--commits|\.py)|^wattridge verify|^python verify_|^pytest ": "needs the reader's own tests",
     r"^python3 -m venv|^\. \.venv|^pip install|^wattridge demo$": "is how the program under test was installed",
     r"^n?v?cc ": "is for the user's own compiler and CUDA",
 }
@@ -43,6 +44,9 @@ HAVE = {
     "k",
     "v",
     "configs",
+    "new",
+    "old",
+    "x",
     "model",
     "batch",
     "batches",
@@ -58,6 +62,22 @@ from kernel_tuner import tune_kernel
 source = "__global__ void convolution(float *c, const float *a) { c[blockIdx.x * block_size_x + threadIdx.x] = a[0]; }"
 data = np.zeros(1 << 20, np.float32)
 tune_kernel("convolution", source, data.size, [data, data], {"block_size_x": [32, 64, 128]}, lang="CUDA")
+"""
+
+STANDS_FOR_TORCH = """
+from types import SimpleNamespace
+
+import numpy as np
+
+cuda = SimpleNamespace(is_available=lambda: False, is_initialized=lambda: False)
+
+
+def randn(*shape, device):
+    return np.ones(shape, np.float32)
+
+
+def addmm(x, y, z):
+    return x + y @ z
 """
 
 pytestmark = pytest.mark.skipif(not installed() and not os.environ.get("CI"), reason="wattridge is not installed")
@@ -199,3 +219,26 @@ def test_a_measurement_of_the_page_runs(page: Path, reader: Reader, boards: dict
         done = reader.run(sys.executable, "script.py")
         assert done.returncode == 0, done.stderr
         assert float(done.stdout.split()[1]) > 0, "joules"
+
+
+def test_the_energy_tests_of_the_page_run(reader: Reader) -> None:
+    page = (ROOT / "resources" / "guide" / "energy-test.md").read_text(encoding="utf-8")
+    (code,) = (code for language, code in BLOCK.findall(page) if "(energy)" in code)
+    (reader.folder / "torch.py").write_text(STANDS_FOR_TORCH)
+    (reader.folder / "test_product.py").write_text(code)
+    words = (
+        "--energy",
+        "--energy-gpu",
+        "simulated:h200",
+        "--energy-evidence",
+        "evidence.json",
+        "--energy-seconds",
+        "8",
+    )
+    done = reader.run(sys.executable, "-m", "pytest", *words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "test_product.py::test_product #2  " in done.stdout
+    verified = reader.run(reader.program, "verify", "evidence.json")
+    assert verified.returncode == 0, verified.stdout
+    script = ROOT / "resources" / "ci" / "verify_evidence.py"
+    assert reader.run(sys.executable, str(script), "evidence.json").returncode == 0

@@ -140,8 +140,8 @@ def report_html(content: ReportContent) -> str:
             _reproduce(content),
         )
     )
-    subtitle = name if name != plan.title else ""
-    return _file(title, badge, subtitle, _in_short(content, sections), sections)
+    shown = name if name != plan.title else ""
+    return whole_page(title, badge, shown, _in_short(content, sections), sections)
 
 
 def profile_html(profile: ProgramProfile) -> str:
@@ -151,12 +151,13 @@ def profile_html(profile: ProgramProfile) -> str:
     tables = (section(listing.title, table(listing.header, listing.rows)) for listing in whole.listings)
     by = facts({"Reported by": f"Wattridge {__version__}, {_time(datetime.now(UTC).timestamp())}"})
     body = section("In short", described(replace(whole, listings=())))
-    return _file(
+    return whole_page(
         f"Joules of {profile.title} on {profile.gpu}", badge, "", body, *tables, section("How it came about", by)
     )
 
 
-def _file(title: str, badge: str, subtitle: str, *inside: str) -> str:
+def whole_page(title: str, badge: str, under: str, *main: str) -> str:
+    """A page of its own that any browser shows and prints: its heading, and what `main` holds, HTML already."""
     head = element(
         "head",
         '<meta charset="utf-8">',
@@ -170,22 +171,26 @@ def _file(title: str, badge: str, subtitle: str, *inside: str) -> str:
         "header",
         element("h1", esc(title)),
         element("span", esc(badge), class_="badge") if badge else "",
-        paragraph(subtitle, class_="soft") if subtitle else "",
+        paragraph(under, class_="soft") if under else "",
     )
-    body = element("body", header, element("main", *inside))
+    body = element("body", header, element("main", *main))
     return f'<!DOCTYPE html>\n<html lang="en">{head}{body}</html>\n'
 
 
 def write_report(content: ReportContent | ProgramProfile, path: Path) -> Path:
-    """Write the file whole or not at all, in place of an older report. Raises WattridgeError.
+    """Write the report of a session, or of a program's profile, as `write_page` does."""
+    return write_page(profile_html(content) if isinstance(content, ProgramProfile) else report_html(content), path)
 
-    A file that is no report of this program is not overwritten.
+
+def write_page(page: str, path: Path) -> Path:
+    """Write a page whole or not at all, in place of an older one. Raises WattridgeError.
+
+    A file that is no page of this program is not overwritten.
     """
     if path.suffix.lower() == ".pdf":
         raise InputError("a report is an HTML file", str(path), "write .html, and print it to PDF from a browser")
     refuse_foreign(path, (_MARK,), "choose another name, or move the file")
-    text = profile_html(content) if isinstance(content, ProgramProfile) else report_html(content)
-    return write_text(path, text, overwrite=True)
+    return write_text(path, page, overwrite=True)
 
 
 _SHOWN_IN: Final = {  # the figure of an answer: its section

@@ -60,7 +60,7 @@ class SimulatedRunner(BoardRunner):
         `window_s`: of each energy measurement, at least.
         """
         super().__init__(gpu, spec, space, guard)
-        self._window_s = window_s
+        self.window_s = window_s
         self._kernel = ProfiledKernel.of(spec, gpu.limits)
         self.timed = frozenset[str]() if time_alone else names_at_time(spec, space.names)
         self._time_alone = time_alone
@@ -144,7 +144,7 @@ class SimulatedRunner(BoardRunner):
             self._look_at_reference(str(row), load, stop)
         windows: list[Window] = []
         for _ in range(self._spec.repeats):
-            window = self._meter.measure(load, stop=stop, window_s=self._window_s)
+            window = self._meter.measure(load, stop=stop, window_s=self.window_s)
             if window is None:
                 return None
             windows.append(window)

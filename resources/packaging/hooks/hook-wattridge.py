@@ -4,7 +4,10 @@ from pathlib import Path
 
 from PyInstaller.utils.hooks import collect_data_files, collect_submodules, copy_metadata, get_package_paths
 
-hiddenimports = collect_submodules("wattridge")
+# The plug-in for pytest is of no use where there is no Python to install pytest into.
+hiddenimports = collect_submodules(
+    "wattridge", filter=lambda name: not name.endswith(("pytest_plugin", "energy_tests"))
+)
 _folder = Path(get_package_paths("wattridge")[1])
 _control = _folder / "engine" / "control"
 _sources = (*_control.glob("helper/*.py"), _control / "root_setup.py", _folder / "sensors" / "amd" / "binding.py")
