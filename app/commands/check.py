@@ -146,7 +146,7 @@ def _sides(arguments: Namespace, stop: Stop) -> Iterator[tuple[_Given, _Given]]:
         named = [text for text in (arguments.a, arguments.b, *arguments.program) if text is not None]
         if len(named) != 2:
             remedy = "as in: wattridge check 'python a.py' 'python b.py'"
-            raise InputError(f"there are {len(named)} sides", "check", f"name two, {remedy}")
+            raise InputError(f"two sides are compared, not {len(named)}", "check", f"name both, {remedy}")
         a, b = (_given(text, shlex_split(text), Path.cwd(), text) for text in named)
         yield _alike(a, b)
         return

@@ -182,7 +182,7 @@ def test_what_the_program_prints_does_not_reach_the_document(capsys: pytest.Capt
     [
         (("false", "true"), 1, "it failed: exit status 1"),
         (("there-is-no-such-program", "true"), 2, "there is no program"),
-        (("true",), 2, "there are 1 sides"),
+        (("true",), 2, "two sides are compared, not 1"),
         (("true", side(20000)), 2, "A is a command and B a specification"),
         (("no.py:f", "no.py:g"), 2, "there is no such file"),
         ((side(20000), side(7)), 2, "no configuration has operations=7 (values of operations: 20000, 20200, 20400)"),

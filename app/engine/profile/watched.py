@@ -149,6 +149,8 @@ def trace_of(processes: Sequence[Watched], title: str, where: str, uuid: str = "
     if digits and device is None and boards and not any(":" in known for known in boards):
         there = ", ".join(dict.fromkeys(columns.boards.values()))
         raise InputError(f"the program ran on another board ({there})", where, "name it: --gpu")
+    if device is not None and len(boards) > 1:
+        notes.append(f"the program sees {len(boards)} boards: what it ran on others than this one is left out")
     trace = columns.finish(title, where, _REMEDY, device)
     return replace(trace, notes=(*notes, *trace.notes))
 

@@ -88,9 +88,9 @@ class Checked:
         if self.verdict is Verdict.WORSE:
             return f"worse, by more than {limit}"
         if self.verdict is Verdict.NO_WORSE:
-            return f"no worse, by less than {limit}"
+            return f"no worse: not by {limit} or more"
         more_s = self.result.seconds_more
-        likely = f"about {duration(more_s)} more would do" if math.isfinite(more_s) else "more of the like would not do"
+        likely = f"about {duration(more_s)} more would do" if math.isfinite(more_s) else "a longer run would hardly tell"
         return f"cannot be told whether worse by {limit}; {likely}"
 
     def describe(self) -> Description:

@@ -292,3 +292,20 @@ def test_a_profiler_that_watches_no_board_leaves_the_records_here(cupti: FakeCup
     with profile:
         assert 10 in cupti.enabled
     watcher.stop()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_of_a_watched_process_writes_nothing(cupti: FakeCupti, tmp_path: Path) -> None:
+    watcher = Watcher(str(tmp_path))
+    child = os.fork()
+    if child == 0:
+        watcher.begin("in the child")
+        watcher.end()
+        watcher.stop()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    cupti.launch(b"k", cupti.now, cupti.now + 1, 1, 7, cupti.now)
+    watcher.stop()
+    watched = read_watched(watched_file(tmp_path))
+    assert watched.names == ["k"]
+    assert watched.notes == []

@@ -31,7 +31,7 @@ CUDA_USERS = {"torch", "cupy", "cuda.bindings", "pycuda", "numba", "jaxlib", "te
 OLDEST, NEWEST = 18, 139_999  # of cuptiGetVersion: CUDA 12.0 to 13
 BUFFER_BYTES = 4 << 20
 FLUSH_S, STOP_S = 0.5, 5.0
-MOST_RECORDS = 20_000_000  # of one process
+MOST_RECORDS = 8_000_000  # of one process: two for a launch
 PROBE_S, PROBE_EVERY_S = 0.5, 4.0  # nothing is watched for so long, so often, where the cost of watching is asked for
 PROBES = "WATTRIDGE_PROFILE_COST"  # the variable that asks for it
 KERNEL, COPY, SET = range(3)  # as the rows of slices name them
@@ -116,6 +116,7 @@ class Watcher:
         self._steering = threading.Thread(target=self._steer, name="wattridge watcher", daemon=True)
         self._steering.start()
         atexit.register(self.stop)
+        os.register_at_fork(after_in_child=self._forked)
 
     def resume(self) -> None:
         """Watch (again)."""
@@ -139,7 +140,7 @@ class Watcher:
 
     def stop(self) -> None:
         """Write what is left and close the file."""
-        if os.getpid() != self._pid or self._stopped.is_set():  # a fork of the process that is watched
+        if self._stopped.is_set():
             return
         self.pause()
         self._stopped.set()
@@ -154,6 +155,11 @@ class Watcher:
         self._write(b"DONE", json.dumps({"dropped": dropped.value, "most": self._records > MOST_RECORDS}).encode())
         with self._lock:
             self._file.close()
+
+    def _forked(self) -> None:
+        """In a fork of the process that is watched, which has neither its threads nor its board: do nothing."""
+        self._stopped.set()
+        self.begin = self.end = self.pause = self.resume = lambda *_: None  # type: ignore[method-assign, assignment]
 
     def _steer(self) -> None:
         """Write what comes, on a thread of its own: CUPTI calls in the midst of launches, and is not kept waiting."""
@@ -275,7 +281,7 @@ class Watcher:
             while self._full:
                 address, valid = self._full.pop(0)
                 try:
-                    if valid and os.getpid() == self._pid:
+                    if valid:
                         self._take(address, valid)
                 except Exception as error:  # noqa: BLE001 - the program runs, whatever is wrong here
                     self._write(b"FAIL", repr(error).encode())
