@@ -15,6 +15,7 @@ from .terminal import print_description, print_json, show, stop_on_interrupt
 
 if TYPE_CHECKING:
     from ..engine.profile.attributed import AttributedTrace
+    from ..engine.profile.compare_profiles import ProfileComparison
     from ..engine.profile.program_profile import ProgramProfile
     from ..sensors.recorded.recording import Recording
 
@@ -55,7 +56,7 @@ def profile(arguments: Namespace) -> int:
     from ..engine.profile.compare_profiles import compare_profiles
     from ..engine.profile.describe_profile import describe_comparison, describe_profile
     from ..engine.profile.export_profile import export_profile
-    from ..engine.profile.kept_profile import keep_profile
+    from ..engine.profile.kept_profile import keep_profile, read_profile
 
     attributed, failure = None, None
     given = [f"--{name}" for name in ("trace", "power", "out") if getattr(arguments, name) is not None]
@@ -63,7 +64,7 @@ def profile(arguments: Namespace) -> int:
         if given or arguments.program:
             what = given[0] if given else arguments.program[0]
             raise InputError("it does not go with a profile that was kept", what, "leave one of them out")
-        result = _kept(arguments.profile)
+        result = read_profile(Path(arguments.profile))[0]
     elif arguments.program:
         for option in {"--trace", "--power"}.intersection(given):
             raise InputError("it does not go with a program", option, "leave one of them out")
@@ -78,18 +79,17 @@ def profile(arguments: Namespace) -> int:
             failure = failure or problem
     if arguments.out is not None and attributed is not None:
         files += export_profile(result, attributed, Path(arguments.out), force=arguments.force)
+    document: ProgramProfile | ProfileComparison = result
+    description = describe_profile(result)
     if arguments.against is not None:
-        comparison = compare_profiles(_kept(arguments.against), result)
-        if arguments.json:
-            print_json(comparison)
-        else:
-            print_description(describe_comparison(comparison))
-    elif arguments.json:
-        print_json(result)
+        document = compare_profiles(read_profile(Path(arguments.against))[0], result)
+        description = describe_comparison(document)
+    if arguments.json:
+        print_json(document)
     else:
-        print_description(describe_profile(result))
-    if not arguments.json:
-        show(*(str(file) for file in files)) if files else None
+        print_description(description)
+        if files:
+            show(*map(str, files))
     if failure is not None:
         raise failure
     return 0
@@ -137,10 +137,3 @@ def _boards(power: str, interval: str | None) -> tuple[tuple[Recording, ...], tu
         raise InputError("this is JSON, and no log of power", power, "name a recording, or a log such as nvidia-smi's")
     log = read_any(path, None if interval is None else seconds(interval, "--interval"))
     return log.boards, log.notes
-
-
-def _kept(name: str) -> ProgramProfile:
-    """A profile that was kept. Raises InputError for what is none."""
-    from ..engine.profile.kept_profile import read_profile
-
-    return read_profile(Path(name))[0]

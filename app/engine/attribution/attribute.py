@@ -179,11 +179,7 @@ class Attribution:
 
 
 def attribute(
-    activity: Activity,
-    samples: PowerSamples,
-    *,
-    limit_w: float = math.inf,
-    idle_w: float = math.nan,
+    activity: Activity, samples: PowerSamples, *, limit_w: float = math.inf, idle_w: float = math.nan
 ) -> Attribution:
     """Find the joules of a program's families, of its gaps, and which of them the samples do not separate.
 
@@ -210,24 +206,16 @@ def attribute(
     """
     if not len(activity):
         raise InputError("nothing ran on the board", "activity", "profile a program that launches kernels")
-    timeline = Timeline(activity)
-    span = (float(activity.begin_s[0]), float(activity.end_s.max()))
-    return _Estimator(timeline, samples, span, limit_w, idle_w).attribution()
+    return _Estimator(activity, samples, limit_w, idle_w).attribution()
 
 
 class _Estimator:
     """The estimate of one program's powers, in rounds: noise, then powers, then lag and window."""
 
-    def __init__(
-        self,
-        timeline: Timeline,
-        samples: PowerSamples,
-        span: tuple[float, float],
-        limit_w: float,
-        idle_w: float,
-    ) -> None:
-        samples = samples.within(*span)
-        self._timeline, self._samples, self._span = timeline, samples, span
+    def __init__(self, activity: Activity, samples: PowerSamples, limit_w: float, idle_w: float) -> None:
+        self._timeline = timeline = Timeline(activity)
+        self._span = span = float(activity.begin_s[0]), float(activity.end_s.max())
+        self._samples = samples = samples.within(*span)
         self._power_w = samples.power_w
         if len(self._power_w) < LEAST_SAMPLES:
             raise InputError(
@@ -312,18 +300,13 @@ class _Estimator:
     # --- the noise, the clock and the lag ---------------------------------------------------------------------------
 
     def _evidence(self, design: Design, noise: Noise, power_w: Floats) -> Evidence:
-        columns = design.columns
-        count = columns.shape[1]
+        count = design.columns.shape[1]
         gram, moments = np.zeros((count, count)), np.zeros(count)
-        order = len(noise.filters) - 1
         step = max(1000, WHITENED // count)
         for first in range(0, len(power_w), step):
-            before = min(first, order)
-            part = slice(first - before, first + step)
-            some = Noise(noise.sigma_w[part], noise.filters, noise.scales)
-            white = some.whitened(columns[part])[before:]
+            white = noise.whitened(design.columns, first, first + step)
             gram += white.T @ white
-            moments += white.T @ some.whitened(power_w[part])[before:]
+            moments += white.T @ noise.whitened(power_w, first, first + step)
         return Evidence(gram, moments)
 
     def _noise(self, design: Design, residual_w: Floats, evidence: Evidence, prior: Gaussian) -> Noise:
@@ -414,15 +397,11 @@ class _Estimator:
         for group in choose_groups(joules, covariance, total.value, independent(design.shares)):
             places = np.asarray(group)
             if seconds[places].sum() > LEAST_S:
-                items.append(
-                    Item(
-                        tuple(place for place in group if place != gaps),
-                        gaps in group,
-                        float(seconds[places].sum()),
-                        int(counts[places].sum()),
-                        known.joules(rows[places].sum(axis=0)),
-                    )
+                families, of_group = (
+                    tuple(place for place in group if place != gaps),
+                    known.joules(rows[places].sum(axis=0)),
                 )
+                items.append(Item(families, gaps in group, seconds[places].sum(), int(counts[places].sum()), of_group))
         items.sort(key=lambda item: -item.joules.value)
         varied = float(np.sum((self._power_w - self._mean_w) ** 2))
         return Attribution(
@@ -443,12 +422,8 @@ class _Estimator:
         count = max(2, min(BLOCKS, len(residual_w) // 10))
         scores = np.zeros((count, design.columns.shape[1]))
         edges = np.linspace(0, len(residual_w), count + 1).astype(int)
-        order = len(noise.filters) - 1
-        for number, (first, last) in enumerate(pairwise(edges)):
-            before = min(int(first), order)
-            part = slice(int(first) - before, int(last))
-            some = Noise(noise.sigma_w[part], noise.filters, noise.scales)
-            scores[number] = some.whitened(design.columns[part])[before:].T @ some.whitened(residual_w[part])[before:]
+        for number, part in enumerate(pairwise(edges.tolist())):
+            scores[number] = noise.whitened(design.columns, *part).T @ noise.whitened(residual_w, *part)
         scores -= scores.mean(axis=0)
         return np.asarray(scores * math.sqrt(count / (count - 1)))
 
@@ -456,8 +431,7 @@ class _Estimator:
         """What the columns of lag and window leave out, which take the powers for known: (2 * unknowns, unknowns)."""
         samples = self._samples.first(LOOKED_AT)
         count = len(samples.time_s)
-        some = Noise(noise.sigma_w[:count], noise.filters, noise.scales)
-        white = some.whitened(design.columns[:count]) * (len(self._power_w) / count)
+        white = noise.whitened(design.columns, 0, count) * (len(self._power_w) / count)
         program = Program(self._timeline, samples, self._span, self._program.exponent)
         root = np.linalg.cholesky(powers.covariance)
         rows = []
@@ -467,5 +441,5 @@ class _Estimator:
                 program.design(self._lag_s + sign * lag_s, self._window_s + sign * window_s, self._jitter_s).columns
                 for sign in (1.0, -1.0)
             )
-            rows.append(root.T @ some.whitened((more - less) / 2).T @ white)
+            rows.append(root.T @ noise.whitened((more - less) / 2, 0, count).T @ white)
         return np.vstack(rows)

@@ -32,29 +32,33 @@ class Noise:
     filters: tuple[Floats, ...]  # of each order: what predicts a sample from so many before it
     scales: Floats  # the error of that prediction, relative to sigma
 
-    def whitened(self, values: Floats) -> Floats:
+    def whitened(self, values: Floats, first: int = 0, last: int | None = None) -> Floats:
         """Return values of samples so transformed that their noise is independent, and of variance 1.
 
         Parameters
         ----------
         values : array, shape (n,) or (n, columns)
             The values.
+        first, last : int, optional
+            The samples that are asked for: from `first` on, before `last`.
 
         Returns
         -------
-        array, same shape
+        array, shape (last - first,) or (last - first, columns)
             The transformed values.
         """
-        scaled = values / (self.sigma_w if values.ndim == 1 else self.sigma_w[:, None])
         order = len(self.filters) - 1
+        before = min(first, order)
+        part = slice(first - before, last)
+        scaled = values[part] / (self.sigma_w[part] if values.ndim == 1 else self.sigma_w[part, None])
         white = scaled.copy()
         for back, share in enumerate(self.filters[order] if len(scaled) > order else (), start=1):
             white[order:] -= share * scaled[order - back : len(scaled) - back]
         white[order:] /= self.scales[order]
         for number in range(min(order, len(scaled))):
-            before = scaled[:number][::-1]
-            white[number] = (scaled[number] - self.filters[number] @ before) / self.scales[number]
-        return white
+            back_to_first = scaled[:number][::-1]
+            white[number] = (scaled[number] - self.filters[number] @ back_to_first) / self.scales[number]
+        return white[before:]
 
 
 def white_noise(sigma_w: Floats) -> Noise:

@@ -9,13 +9,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from ..metering.characterisation.sensor_figures import SourceFigures
 from .activity import Floats
 
-WALKS: Final = (
-    0.0,
-    *np.geomspace(1e-8, 1.0, 33).tolist(),
-)  # of the stamps' drift from sample to sample, of their jitter
+# Of the stamps' drift from sample to sample, of their jitter.
+WALKS: Final = (0.0, *np.geomspace(1e-8, 1.0, 33).tolist())
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,50 +57,6 @@ class PowerSamples:
             raise ValueError("the times of the samples do not ascend")
         if not self.window_s > 0:
             raise ValueError("a sample averages over no time")
-
-    @classmethod
-    def through(
-        cls,
-        figures: SourceFigures,
-        time_s: Floats,
-        power_w: Floats,
-        *,
-        clock_mhz: Floats | None = None,
-        temperature_c: Floats | None = None,
-    ) -> PowerSamples:
-        """Take samples that were read through a characterised source.
-
-        Parameters
-        ----------
-        figures : SourceFigures
-            What the characterisation states of the source.
-        time_s, power_w : array of float64, shape (n,)
-            When each sample appeared, s, ascending; and the samples, W.
-        clock_mhz, temperature_c : array of float64, shape (n,), or None, optional
-            The graphics clock and the temperature at each sample.
-
-        Returns
-        -------
-        PowerSamples
-            The samples.
-
-        Raises
-        ------
-        ValueError
-            Where the arrays do not fit together.
-        """
-        window_ms = figures.refresh_ms if figures.window_ms is None else figures.window_ms
-        return cls(
-            time_s,
-            power_w,
-            window_ms / 1e3,
-            figures.lag_ms / 1e3,
-            (figures.window_margin_ms or 0.0) / 1e3,
-            figures.lag_margin_ms / 1e3,
-            figures.noise_percent / 100,
-            clock_mhz,
-            temperature_c,
-        )
 
     @property
     def refresh_s(self) -> float:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -111,22 +111,21 @@ def align(
                 found.append(_aligned(trace, board, source, time_s, power_w, where, offset_s, reach_s))
             except InputError as error:
                 fault = error
-                continue
-            break  # the finest that fits
+            else:
+                break  # the finest that fits
     if not found:
         raise fault
-    scores = [each.alignment.lag.correlation for each in found]
-    best = max(zip(scores, found, strict=True), key=lambda pair: -1.0 if math.isnan(pair[0]) else pair[0])[1]
+    best = max(found, key=lambda each: np.nan_to_num(each.alignment.lag.correlation, nan=-1.0))
     if len(found) > 1 and not best.alignment.lag.correlation > _FOLLOWS:
         numbers = ", ".join(board.title.rpartition("#")[2] for board in named)
         raise InputError("the power of no board of this log follows the trace", where, f"name one: FILE#N of {numbers}")
     if len(found) > 1:
         note = f"of {len(found)} boards in the log, {best.recording.title}, whose power follows the trace best"
-        return AlignedPower(best.recording, best.source, best.time_s, best.power_w, best.alignment, (note, *best.notes))
+        return replace(best, notes=(note, *best.notes))
     return best
 
 
-def busy_intervals(start_s: Floats, end_s: Floats) -> tuple[Floats, Floats]:
+def busy_intervals(start_s: npt.NDArray[Any], end_s: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """The spans in which anything ran: intervals that overlap or touch, joined. `start_s` ascends."""
     if not len(start_s):
         return start_s, end_s
@@ -209,12 +208,11 @@ def _apart(trace: ProgramTrace, board: Recording, span_s: tuple[float, float], l
     if not trace.on_wall or math.isnan(board.began_s) or (span_s[0] < log_s[1] and span_s[1] > log_s[0]):
         return f"fewer than {_FEWEST} samples of power lie within the {span_s[1] - span_s[0]:.3g} s of the trace"
     began_s = _began_ns(board) / 1e9
-    ran, logged = (" to ".join(_day(began_s + at) for at in span) for span in (span_s, log_s))
+    ran, logged = (
+        " to ".join(f"{datetime.fromtimestamp(began_s + at, UTC):%Y-%m-%d %H:%M:%S}" for at in span)
+        for span in (span_s, log_s)
+    )
     return f"the trace is of {ran}, the power of {logged}: they have no time in common"
-
-
-def _day(time_s: float) -> str:
-    return f"{datetime.fromtimestamp(time_s, UTC):%Y-%m-%d %H:%M:%S}"
 
 
 def _since_origin(trace: ProgramTrace, board: Recording, time_ns: npt.NDArray[np.int64]) -> Floats:
@@ -309,9 +307,7 @@ def _rests_outside(begin_s: float, end_s: float, reach_s: float, time_s: Floats,
 def _correlations(shares: Floats, power_w: Floats) -> tuple[Floats, Floats]:
     """The correlation of each row with power, and the same without each of some blocks of time: (blocks, rows)."""
     at = np.linspace(0, len(power_w), _BLOCKS, endpoint=False).astype(int)
-    sums = [
-        np.add.reduceat(values, at, axis=1) for values in (shares, shares**2, shares * power_w)
-    ]  # (rows, blocks) each
+    sums = [np.add.reduceat(values, at, axis=1) for values in (shares, shares**2, shares * power_w)]  # (rows, blocks)
     ones, powers, squares = (np.add.reduceat(values, at) for values in (np.ones(len(power_w)), power_w, power_w**2))
 
     def correlation(taken: npt.NDArray[np.bool_]) -> Floats:

@@ -53,9 +53,8 @@ def attribute_trace(
     """Attribute the energy of a program's time to what it ran. Raises InputError where there are too few samples."""
     trace, begin_s, end_s = _with_power(trace, power)
     families, family = families_of(trace)
-    activity = Activity(
-        tuple(item.name for item in families), tuple(item.kind for item in families), family, begin_s, end_s
-    )
+    names, kinds = zip(*((item.name, item.kind) for item in families), strict=True)
+    activity = Activity(names, kinds, family, begin_s, end_s)
     samples, sensor_notes = _samples(power)
     found = attribute(activity, samples, limit_w=_limit_w(trace, power))
     seconds, span = found.seconds, found.span
@@ -133,29 +132,17 @@ def _samples(power: AlignedPower) -> tuple[PowerSamples, list[str]]:
     if math.isfinite(lag.lag_s) and math.isfinite(lag.margin_s):
         lag_s = lag.lag_s  # with what the clocks are apart
         lag_margin_s = max(math.hypot(lag.margin_s, window_margin_s), _LEAST_MARGIN_S)
-    samples = PowerSamples(
-        power.time_s,
-        power.power_w,
-        window_s,
-        lag_s,
-        window_margin_s,
-        lag_margin_s,
-        noise,
-        _channel(recording, power.time_s, "sm_clock_mhz", "graphics_clock_mhz"),
-        _channel(recording, power.time_s, "temperature_c"),
-    )
-    return samples, notes
+    clock_mhz = _channel(recording, power.time_s, "sm_clock_mhz", "graphics_clock_mhz")
+    sensor = window_s, lag_s, window_margin_s, lag_margin_s, noise, clock_mhz
+    return PowerSamples(power.time_s, power.power_w, *sensor, _channel(recording, power.time_s, "temperature_c")), notes
 
 
 def _channel(recording: Recording, time_s: Floats, *names: str) -> Floats | None:
     """The first of these channels that was recorded, at the times of the power samples."""
-    there = [described.name for described in recording.channels]
-    for name in names:
-        if name in there:
-            values = recording.values[:, there.index(name)]
-            kept = np.isfinite(values)
-            if kept.any():
-                return np.asarray(np.interp(time_s, recording.time_ns[kept] / 1e9, values[kept]))
+    there = dict(zip((described.name for described in recording.channels), recording.values.T, strict=True))
+    for values in (there[name] for name in names if name in there):
+        if (kept := np.isfinite(values)).any():
+            return np.asarray(np.interp(time_s, recording.time_ns[kept] / 1e9, values[kept]))
     return None
 
 
@@ -193,16 +180,10 @@ def _families(
         figures = _part(found, item.joules, item.count, item.seconds)
         groups.append(GroupEnergy(*figures, len(groups) + 1, names, item.gaps))
     counts = found.activity.counts.tolist()
-    energies = [
-        FamilyEnergy(
-            *_part(found, alone.get(at), counts[at], times_s[at]),
-            each.name,
-            each.kind,
-            each.full_name,
-            group_of.get(at),
-        )
-        for at, each in enumerate(families)
-    ]
+    energies = []
+    for at, each in enumerate(families):
+        figures = _part(found, alone.get(at), counts[at], times_s[at])
+        energies.append(FamilyEnergy(*figures, each.name, each.kind, each.full_name, group_of.get(at)))
     return energies, groups
 
 
@@ -219,11 +200,7 @@ def _gaps(found: Attribution, begin_s: Floats, end_s: Floats) -> GapEnergy:
 
 
 def _ranges(
-    found: Attribution,
-    trace: ProgramTrace,
-    seconds: Floats,
-    gaps: tuple[Floats, Floats, float],
-    power: AlignedPower,
+    found: Attribution, trace: ProgramTrace, seconds: Floats, gaps: tuple[Floats, Floats, float], power: AlignedPower
 ) -> tuple[tuple[RangeEnergy, ...], list[str]]:
     """The ranges by path, each before those within it, siblings by their joules; `gaps` are their edges and power."""
     if not len(trace.range_path):

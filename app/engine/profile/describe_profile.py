@@ -11,7 +11,7 @@ from ..results.description import Cell, Description, Figure, Listing
 from .attributed import AttributedTrace
 from .compare_profiles import Difference, ProfileComparison
 from .program_profile import GroupEnergy, Interval, Part, ProgramProfile, RangeEnergy
-from .stacks import scaled, span_parts
+from .stacks import group_of, scaled, span_parts
 
 REMAINDER: Final = "remainder: not explained"
 _MOST: Final = 30  # rows of a table; all are in the document
@@ -40,9 +40,8 @@ def describe_profile(profile: ProgramProfile) -> Description:
         grouped = [item for item in profile.families if item.group is not None]
         grouped.sort(key=lambda item: item.group or 0)
         members = [(f"group {item.group}", item.name, item.count, item.time_s) for item in grouped]
-        header: Sequence[str] = ("group", "family", "launches", "time s")
         title = "groups: the data do not separate these families"
-        listings.append(Listing(title, header, members))
+        listings.append(Listing(title, ("group", "family", "launches", "time s"), members))
     if profile.ranges:
         more = f" (the first {_MOST} of {len(profile.ranges)})" if len(profile.ranges) > _MOST else ""
         shown = [
@@ -51,10 +50,7 @@ def describe_profile(profile: ProgramProfile) -> Description:
         ]  # fmt: skip
         listings.append(Listing(f"ranges{more}", ("range", "times", *_ENERGY, "board waits s", "waits J"), shown))
     if profile.next_steps:
-        steps = [
-            (each.about, percent(each.share), each.step, each.command or UNKNOWN, each.why)
-            for each in profile.next_steps
-        ]
+        steps = [(of.about, percent(of.share), of.step, of.command or UNKNOWN, of.why) for of in profile.next_steps]
         listings.append(Listing("what next", ("about", "share", "step", "with", "because"), steps))
     return Description(profile.title, f"{profile.gpu}, {profile.source}", figures, listings, profile.notes)
 
@@ -125,24 +121,12 @@ def describe_span(profile: ProgramProfile, attributed: AttributedTrace, begin_ns
         Figure("power that the sensor shows", finite_or_none(shown_w), "W", note=counted(int(inside.sum()), "sample")),
     ]
     listed = [
-        (
-            part.label,
-            time_s,
-            energy_j,
-            _ends(interval),
-            percent(energy_j / total_j if total_j else 0.0),
-        )
+        (part.label, time_s, energy_j, _ends(interval), percent(energy_j / total_j if total_j else 0.0))
         for part, time_s, energy_j, interval in rows[:_MOST]
     ]
     listing = Listing("what took them", ("what ran", "time s", "J", "95 %", "share"), listed)
     remarks = ["mean powers of families times their time in the span; the ends of the intervals are added up"]
     return Description(f"{begin_ns / 1e9:.6f} s to {end_ns / 1e9:.6f} s", "", figures, [listing], remarks)
-
-
-def group_of(profile: ProgramProfile, part: Part) -> GroupEnergy | None:
-    """Return the group of a family or of the gaps, whose joules alone are not known; None of any other part."""
-    number = getattr(part, "group", None)
-    return next((group for group in profile.groups if group.number == number), None)
 
 
 def _energies(profile: ProgramProfile, part: Part, energy_j: float, interval: Interval | None) -> list[Figure]:

@@ -18,19 +18,9 @@ from .kept_profile import SUFFIX, save_profile
 from .program_profile import Part, ProgramProfile
 from .stacks import stacks_of
 
-_PROFILE: Final = "profile.json"
 _COLUMNS: Final = (
-    "kind",
-    "name",
-    "count",
-    "time_s",
-    "energy_j",
-    "energy_j_low",
-    "energy_j_high",
-    "power_w",
-    "share",
-    "each_j",
-)
+    "kind", "name", "count", "time_s", "energy_j", "energy_j_low", "energy_j_high", "power_w", "share", "each_j",
+)  # fmt: skip
 _AT_ONCE: Final = 5000  # events that are written together
 
 
@@ -38,19 +28,16 @@ def export_profile(profile: ProgramProfile, trace: AttributedTrace, folder: Path
     """Write every file into a folder; returns their paths. Raises WattridgeError if one is there and not `force`."""
     stem = profile.title
     contents: dict[str, Iterator[str]] = {
-        f"{stem}-{_PROFILE}": iter([json.dumps(as_json(profile), indent=1, allow_nan=False) + "\n"]),
+        f"{stem}-profile.json": iter([json.dumps(as_json(profile), indent=1, allow_nan=False) + "\n"]),
         f"{stem}-trace.json": chrome_trace(profile, trace),
         f"{stem}-speedscope.json": iter([json.dumps(speedscope(profile, trace), allow_nan=False) + "\n"]),
         f"{stem}-profile.csv": iter([table(profile)]),
     }
-    paths, kept = [folder / name for name in contents], folder / f"{stem}{SUFFIX}"
-    for path in (*paths, kept):
-        refuse_taken(path, force=force)
+    kept = folder / f"{stem}{SUFFIX}"
+    for name in (*contents, kept.name):
+        refuse_taken(folder / name, force=force)
     save_profile(kept, profile, trace, force=force)
-    return [
-        kept,
-        *(write_text(path, text, overwrite=force) for path, text in zip(paths, contents.values(), strict=True)),
-    ]
+    return [kept, *(write_text(folder / name, text, overwrite=force) for name, text in contents.items())]
 
 
 def chrome_trace(profile: ProgramProfile, attributed: AttributedTrace) -> Iterator[str]:

@@ -36,10 +36,7 @@ _REACH_S: Final = 0.2  # by which power may lag: what runs and its power are of 
 _LOOK_S: Final = 1.0  # between looks at what else runs on the board
 _STANDARD_ERROR: Final = 2
 _USERS: Final = "PyTorch, CuPy, Triton, JAX, Numba, PyCUDA or cuda-bindings"
-_PACKAGES: Final = {
-    "NumPy is not found": "numpy",
-    "CUPTI is not found": "nvidia-cuda-cupti-cu12, or nvidia-cuda-cupti for CUDA 13",
-}
+_PACKAGES: Final = {"NumPy is not found": "numpy", "CUPTI is not found": "nvidia-cuda-cupti"}
 
 Profiled = tuple[ProgramProfile, AttributedTrace]
 
@@ -104,36 +101,28 @@ class LiveProfile:
             raise InputError(what, title, "only those are watched; a program in C++ is not")
         if not processes:
             problem, python = failures[0]["problem"], failures[0]["python"]
-            packages = {"NumPy is not found": "numpy", "CUPTI is not found": "nvidia-cuda-cupti"}
-            package = packages.get(problem)
-            remedy = (
-                f"{python} -m pip install {package}" if package else "profile a trace of PyTorch's profiler instead"
-            )
+            remedy = "profile a trace of PyTorch's profiler instead"
+            if problem in _PACKAGES:
+                remedy = f"{python} -m pip install {_PACKAGES[problem]}"
             raise InputError(f"the program could not be watched: {problem}", title, remedy)
         notes = [f"process {each['pid']} was not watched: {each['problem']}" for each in failures]
         notes += self._unwatched(processes)
-        trace = None
-        if by_pytorch:
+        for path in by_pytorch[-1:]:
             with suppress(InputError):  # it watched no board
-                trace = replace(read_chrome_trace(by_pytorch[-1]), title=title)
-        if trace is not None:
-            lasts_s = (trace.span_ns[1] - trace.span_ns[0]) / 1e9
-            notes.append(f"the program ran PyTorch's profiler: this is of its records alone, {lasts_s:.3g} s")
-        else:
-            trace = trace_of(processes, title, title, self._gpu.info.uuid)
+                trace = read_chrome_trace(path)
+                lasts_s = (trace.span_ns[1] - trace.span_ns[0]) / 1e9
+                notes.append(f"the program ran PyTorch's profiler: this is of its records alone, {lasts_s:.3g} s")
+                return replace(trace, title=title, notes=(*trace.notes, *notes))
+        trace = trace_of(processes, title, title, self._gpu.info.uuid)
         return replace(trace, notes=(*trace.notes, *notes))
 
     def _unwatched(self, processes: Sequence[Watched]) -> list[str]:
         """Name the other processes that were on the board."""
         watched = {each.process for each in processes} | {os.getpid()}
         others = [f"{name} ({process})" for process, name in self._seen.items() if process not in watched]
-        if not others:
-            return []
-        return [f"other processes on the board were not watched, and what they ran is in the remainder: {_few(others)}"]
-
-
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        few = ", ".join(others[:3]) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
+        what = "other processes on the board were not watched, and what they ran is in the remainder"
+        return [f"{what}: {few}"] if others else []
 
 
 def profile_program(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from typing import Final
 
 from ...base.errors import InputError
@@ -31,14 +31,6 @@ _CONVOLUTIONS: Final = re.compile(r"aten::(cudnn_convolution|miopen_convolution|
 _BACKWARD: Final = re.compile(r"backward|transpose|bwd|dgrad|wgrad")
 _TRITON: Final = re.compile(r"triton_\w+|\w+_\d+d(?:\d+d?e?c?)*")  # Inductor's names; and 2.x adds what it specialised
 _INTEGERS: Final = re.compile(r"-?\d{1,9}")
-
-
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """Bytes that a family moves at least, and the share of the published bandwidth that this is."""
-
-    byte_per_s: float
-    share: float
 
 
 def next_steps(
@@ -78,13 +70,11 @@ def operator_of(call: OperatorCall) -> Operator | None:
     if len(dims) < 2 or len(kinds) < 2:
         return None
     precision = _TYPES.get(kinds[-1], ("", 0))[0]
-    try:
+    with suppress(InputError):  # of a shape that this program's operators do not have
         if call.name in _PRODUCTS:
             return _product(call.name, dims, precision)
         if _CONVOLUTIONS.fullmatch(call.name) and not _BACKWARD.search(call.name):
             return _convolution(call, dims, precision)
-    except InputError:  # of a shape that this program's operators do not have
-        pass
     return None
 
 
@@ -112,11 +102,9 @@ def _of_family(family: Family, energy: FamilyEnergy, share: float, gpu: str, mov
         why = "its name is one that PyTorch's Inductor gives" if inductor else "the trace says that Triton compiled it"
         step = "a Triton kernel: let its autotuner choose by energy"
         yield NextStep(family.name, share, step, why, "do_bench=wattridge.triton.bench(minimise='energy')")
-    moved = _moved(family, energy, gpu, moved_bytes)
-    if moved is not None and moved.share >= _MEMORY_BOUND and operator is None:
-        why = (
-            f"it moves at least {number(moved.byte_per_s / 1e9, 3)} GB/s, {percent(moved.share)} of the published peak"
-        )
+    rate, of_peak = _moved(family, energy, gpu, moved_bytes)
+    if of_peak >= _MEMORY_BOUND and operator is None:
+        why = f"it moves at least {number(rate / 1e9, 3)} GB/s, {percent(of_peak)} of the published peak"
         step = "memory-bound: a lower clock costs no time here, down to where the bandwidth falls"
         yield NextStep(family.name, share, step, why, "wattridge fit --gpu 0")
 
@@ -153,22 +141,22 @@ def _convolution(call: OperatorCall, dims: Sequence[tuple[int, ...]], precision:
     return Operator("conv2d", (batch, height, width, channels, weights[0], weights[2], stride, pad), precision)
 
 
-def _moved(family: Family, energy: FamilyEnergy, gpu: str, moved_bytes: float) -> Moved | None:
-    """What a copy within the board moves, or the inputs of an operator, which are read once at least."""
+def _moved(family: Family, energy: FamilyEnergy, gpu: str, moved_bytes: float) -> tuple[float, float]:
+    """Bytes that a family moves at least, per s and as a share of the published bandwidth; 0 if that is not known.
+
+    They are what a copy within the board moves, or the inputs of an operator, which are read once at least.
+    """
     published, call = board_named(gpu), family.call
     if published is None or not energy.time_s > 0:
-        return None
+        return 0.0, 0.0
     byte = 0.0
     if family.kind == "copy" and "DtoD" in family.full_name:
         byte = 2 * moved_bytes  # read and written
     elif family.kind == "set":
         byte = moved_bytes
     elif call is not None:
-        sizes = [
-            math.prod(dims) * _TYPES.get(kind, ("", 0))[1]
-            for dims, kind in zip(call.dims, call.types, strict=False)
-            if dims
-        ]
-        byte = energy.count * float(sum(sizes)) if sum(sizes) > _BEYOND_CACHES else 0.0
+        each = [(math.prod(dims), kind) for dims, kind in zip(call.dims, call.types, strict=False) if dims]
+        size = sum(count * _TYPES.get(kind, ("", 0))[1] for count, kind in each)
+        byte = energy.count * float(size) if size > _BEYOND_CACHES else 0.0
     rate = byte / energy.time_s
-    return Moved(rate, rate / (published.bandwidth_gb_s * 1e9)) if byte > 0 else None
+    return rate, rate / (published.bandwidth_gb_s * 1e9)

@@ -6,12 +6,13 @@ Within a group each slice has its part of the group's joules by its time, which 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 
 import numpy as np
 
-from .attributed import AttributedTrace
-from .program_profile import FamilyEnergy, GroupEnergy, Interval, Part, ProgramProfile
-from .program_trace import Times
+from .aligned_power import busy_intervals
+from .attributed import AttributedTrace, Floats
+from .program_profile import GroupEnergy, Interval, Part, ProgramProfile
 
 
 def joules_of_stacks(attributed: AttributedTrace) -> list[tuple[tuple[str, ...], float]]:
@@ -31,14 +32,15 @@ def joules_of_stacks(attributed: AttributedTrace) -> list[tuple[tuple[str, ...],
     ]
 
 
-def part_of_gaps(profile: ProgramProfile) -> Part:
-    """Return the gaps, or the group that they are in."""
-    return next((group for group in profile.groups if group.number == profile.gaps.group), profile.gaps)
+def group_of(profile: ProgramProfile, part: Part) -> GroupEnergy | None:
+    """Return the group of a family or of the gaps, whose joules alone are not known; None of any other part."""
+    number = getattr(part, "group", None)
+    return next((group for group in profile.groups if group.number == number), None)
 
 
 def stacks_of(profile: ProgramProfile, attributed: AttributedTrace) -> list[tuple[tuple[str, ...], float]]:
     """List the stacks that took joules, and beside them the gaps and the remainder."""
-    gaps_j = profile.gaps.time_s * part_of_gaps(profile).power_w
+    gaps_j = profile.gaps.time_s * (group_of(profile, profile.gaps) or profile.gaps).power_w
     rest = ((profile.gaps.label, gaps_j), ("remainder", profile.remainder.energy_j))
     return [*joules_of_stacks(attributed), *(((name,), energy_j) for name, energy_j in rest if energy_j > 0)]
 
@@ -66,28 +68,17 @@ def span_parts(
     number = len(attributed.families)
     joules = np.bincount(attributed.family, np.nan_to_num(attributed.energy_j) * share, number)
     times_s = np.bincount(attributed.family, inside_ns / 1e9, number)
-    known: dict[str, FamilyEnergy] = {each.name: each for each in profile.families}
-    groups: dict[int, GroupEnergy] = {each.number: each for each in profile.groups}
-    sums: dict[Part, list[float]] = {}
-    for at, family in enumerate(attributed.families):
-        energy = known.get(family.name)
-        if times_s[at] > 0 and energy is not None:
-            part = energy if energy.group is None else groups[energy.group]
-            entry = sums.setdefault(part, [0.0, 0.0])
-            entry[0] += times_s[at]
-            entry[1] += joules[at]
-    gaps = part_of_gaps(profile)
-    gaps_s = (end_ns - begin_ns) / 1e9 - busy_s(starts, ends, begin_ns, end_ns)
+    known = {each.name: each for each in profile.families}
+    sums: dict[Part, Floats] = defaultdict(lambda: np.zeros(2))
+    for family, *amounts in zip(attributed.families, times_s.tolist(), joules.tolist(), strict=True):
+        if amounts[0] > 0:
+            energy = known[family.name]
+            sums[group_of(profile, energy) or energy] += amounts
+    gaps = group_of(profile, profile.gaps) or profile.gaps
+    begins, until = (np.clip(edges, begin_ns, end_ns) for edges in busy_intervals(starts, ends))
+    gaps_s = (end_ns - begin_ns - int((until - begins).sum())) / 1e9
     if gaps_s > 0 and math.isfinite(gaps.power_w):
-        entry = sums.setdefault(gaps, [0.0, 0.0])
-        entry[0] += gaps_s
-        entry[1] += gaps_s * gaps.power_w
-    rows = [(part, time_s, energy_j, scaled(part, energy_j)) for part, (time_s, energy_j) in sums.items()]
+        sums[gaps] += gaps_s, gaps_s * gaps.power_w
+    amounts_of = ((part, *amounts.tolist()) for part, amounts in sums.items())
+    rows = [(part, time_s, energy_j, scaled(part, energy_j)) for part, time_s, energy_j in amounts_of]
     return sorted(rows, key=lambda row: -row[2])
-
-
-def busy_s(starts: Times, ends: Times, begin_ns: int, end_ns: int) -> float:
-    """Return the seconds of a span in which anything ran; `starts` ascend."""
-    until = np.clip(np.maximum.accumulate(ends), begin_ns, end_ns)
-    before = np.concatenate(([begin_ns], until[:-1]))
-    return float(np.clip(until - np.maximum(np.clip(starts, begin_ns, end_ns), before), 0, None).sum()) / 1e9

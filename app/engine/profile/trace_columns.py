@@ -84,7 +84,7 @@ class TraceColumns:
             paths=tuple(ranges.paths(tuple(self.names))),
             kind=kind.astype(np.uint8),
             name=name.astype(np.int32),
-            operator=_looked_up(external, calls[:, 0], calls[:, 1]),
+            operator=looked_up(external, calls[:, 0], calls[:, 1]),
             stream=stream.astype(np.int32),
             start_ns=start + self.base_ns,
             duration_ns=duration,
@@ -100,7 +100,7 @@ class TraceColumns:
     def _instances(self, slices: Times, ranges: _Ranges, notes: list[str]) -> Ints:
         """The innermost range of each slice."""
         launches = _table(self.launches, 3)
-        launch = _looked_up(slices[:, 7], launches[:, 0], np.arange(len(launches)))
+        launch = looked_up(slices[:, 7], launches[:, 0], np.arange(len(launches)))
         known = launch >= 0
         instance = np.full(len(slices), -1, np.int32)
         instance[known] = ranges.open_at(*launches[launch[known], 1:].T)
@@ -121,7 +121,7 @@ class _Ranges:
     def __init__(self, host: Times, on_stream: Times) -> None:
         self._stream_lane, _, self._stream_begin, lasts, self._stream_external = on_stream.T
         self._stream_end = self._stream_begin + lasts
-        of_host = _looked_up(self._stream_external, host[:, 4], np.arange(len(host)))
+        of_host = looked_up(self._stream_external, host[:, 4], np.arange(len(host)))
         alone = np.flatnonzero(of_host < 0)  # their host's range is not in the trace
         of_host[alone] = len(host) + np.arange(len(alone))
         self._instance_of = of_host
@@ -235,20 +235,16 @@ def _nested(begin: Times, end: Times) -> tuple[Ints, Times, Ints]:
 
 def _piece(edges: Times, inner: Ints, times: Times) -> Ints:
     """The innermost range at each time."""
-    if not len(edges):
-        return np.full(len(times), -1, np.int32)
     at = np.searchsorted(edges, times, "right") - 1
     return np.where(at >= 0, inner[at], -1).astype(np.int32)
 
 
 def _through(rows: npt.NDArray[Any], places: Ints) -> Ints:
     """`rows[places]`, where -1 stays."""
-    if not len(rows):
-        return places
     return np.where(places >= 0, rows[places], -1).astype(np.int32)
 
 
-def _looked_up(keys: Times, known: Times, values: Times) -> Ints:
+def looked_up(keys: Times, known: Times, values: Times) -> Ints:
     """The value of each key, -1 of one that is not known or negative."""
     if not len(known):
         return np.full(len(keys), -1, np.int32)

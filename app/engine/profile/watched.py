@@ -21,7 +21,7 @@ import numpy as np
 from ...base.errors import InputError
 from ..metering.confidence import Interval, confidence_interval
 from .program_trace import KERNEL, ProgramTrace, Times
-from .trace_columns import TraceColumns
+from .trace_columns import TraceColumns, looked_up
 
 NOT_WATCHED: Final = "(not watched)"
 _MOST_BYTES: Final = 4 * 2**30
@@ -51,7 +51,8 @@ class Watched:
         Each begins when the last thing that was launched before it has ended, and ends with the first one after it.
         """
         starts, ends = self.slices[:, 4], self.slices[:, 4] + self.slices[:, 5]
-        launched = _looked_up_times(self.slices[:, 7], self.launches)
+        launch = looked_up(self.slices[:, 7], self.launches[:, 0], np.arange(len(self.launches)))
+        launched = np.append(self.launches[:, 2], 0)[launch]  # the last one where the launch is not known
         stretches = []
         for until, since in zip(self.spans[:-1, 1].tolist(), self.spans[1:, 0].tolist(), strict=True):
             before, after = ends[(launched > 0) & (launched <= until)], starts[launched >= since]
@@ -140,8 +141,8 @@ def trace_of(processes: Sequence[Watched], title: str, where: str, uuid: str = "
         stretches = watched.unwatched()
         for board in np.unique(slices[:, 1]).tolist():
             unknown = columns.interned(NOT_WATCHED)
-            rows = [(KERNEL, board, -1, unknown, begin, end - begin, 0, -1, -1) for begin, end in stretches]
-            columns.slices.extend(value for row in rows for value in row)
+            for begin, end in stretches:
+                columns.slices.extend((KERNEL, board, -1, unknown, begin, end - begin, 0, -1, -1))
         for table, into in ((slices, columns.slices), (launches, columns.launches), (host, columns.host)):
             into.frombytes(table.tobytes())
         notes += watched.cost_in_words()
@@ -170,15 +171,6 @@ def _chunks(path: Path) -> Iterator[tuple[str, bytes]]:
             if file.tell() + length > size:
                 return
             yield tag.decode(errors="replace"), file.read(length)
-
-
-def _looked_up_times(correlations: Times, launches: Times) -> Times:
-    """When each slice was launched; 0 where that is not known."""
-    order = np.argsort(launches[:, 0], kind="stable")
-    known = launches[order, 0]
-    at = np.minimum(np.searchsorted(known, correlations), max(len(known) - 1, 0))
-    found = known[at] == correlations if len(known) else np.zeros(len(correlations), np.bool_)
-    return np.where(found, launches[order[at], 2], 0) if len(known) else np.zeros(len(correlations), np.int64)
 
 
 def _period(ends: Times, begin: int, end: int) -> float:

@@ -149,10 +149,7 @@ class ColumnsFile:
     def __init__(self, file: BinaryIO, facts: Facts, **more: Any) -> None:
         names, counted = _columns(facts)
         self._file = file
-        self._blocks = {
-            b"r": _Block(b"r", len(names), counted),
-            b"p": _Block(b"p", 1, False),
-        }
+        self._blocks = {b"r": _Block(b"r", len(names), counted), b"p": _Block(b"p", 1, False)}
         line = header_line(facts, COLUMNS_FORM, **more)[:-1].encode()
         self.size = -(-(len(line) + 1) // _STEP) * _STEP
         self._write(0, line.ljust(self.size - 1) + b"\n")

@@ -81,12 +81,7 @@ def recording_of(
     """The recording with these facts."""
     stated: dict[str, Any] = {each.name: getattr(facts, each.name) for each in fields(Facts)}
     return Recording(
-        **stated,
-        time_ns=time_ns,
-        values=values,
-        sample_ns=sample_ns,
-        sample_w=sample_w,
-        marks=tuple(sorted(marks)),
+        **stated, time_ns=time_ns, values=values, sample_ns=sample_ns, sample_w=sample_w, marks=tuple(sorted(marks))
     )
 
 

@@ -113,9 +113,8 @@ class Icicle(QWidget):
         key = self._places.get(name, -1) if not node.inner else -1
         lit = self._places.get(self._lit) if key >= 0 else None
         self._boxes.append((box, node))
-        painter.fillRect(
-            box.adjusted(0, 0, -1 if box.width() > 3 else 0, -1), self._colours.of(key, lit, ranges=key < 0)
-        )
+        inside = box.adjusted(0, 0, -1 if box.width() > 3 else 0, -1)
+        painter.fillRect(inside, self._colours.of(key, lit, ranges=key < 0))
         if node is self.node:
             painter.setPen(QPen(QColor(theme.colours().text), 2))
             painter.drawRect(box.adjusted(1, 1, -2, -2))
@@ -123,9 +122,8 @@ class Icicle(QWidget):
             text = f"{name}  {self._joules(node)}"
             painter.setPen(self._colours.ink(key, lit, ranges=key < 0))
             text = metrics.elidedText(text, Qt.TextElideMode.ElideRight, int(box.width()) - 8)
-            painter.drawText(
-                box.adjusted(4, 0, -4, 0), Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text
-            )
+            left_middle = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
+            painter.drawText(box.adjusted(4, 0, -4, 0), left_middle, text)
 
     def _joules(self, node: Node) -> str:
         """Of a family in a group none are known: its width is its part of the group's joules by its time."""
@@ -143,13 +141,11 @@ class Icicle(QWidget):
         return next((node for box, node in self._boxes if box.contains(place)), None)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        node = self._node_at(event.position().toPoint())
-        if node is not None:
+        if (node := self._node_at(event.position().toPoint())) is not None:
             self.go(node)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        node = self._node_at(event.position().toPoint())
-        if node is not None:
+        if (node := self._node_at(event.position().toPoint())) is not None:
             self.zoom(self._root if node is self._top else node)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

@@ -45,8 +45,6 @@ class NextSteps(QScrollArea):
             for step in profile.next_steps
         ]
         held = QWidget()
-        nothing = (
-            [] if self.rows else [PlainLabel("The data show no step for an item of 5 % of the energy.", wrap=True)]
-        )
-        vbox(*self.rows, *nothing, 1, of=held, margins=8, spacing=14)
+        nothing = PlainLabel("The data show no step for an item of 5 % of the energy.", wrap=True)
+        vbox(*(self.rows or (nothing,)), 1, of=held, margins=8, spacing=14)
         self.setWidget(held)

@@ -27,9 +27,7 @@ class SliceLane:
 
     def __init__(self, title: str, rows: Ints, begin: Ints, lasts: Ints, key: Ints, *, ranges: bool = False) -> None:
         self.title, self.rows, self.ranges = title, rows, ranges
-        self._last: tuple[object, tuple[Ints, npt.NDArray[np.float64]]] | None = (
-            None  # columns that were asked for last
-        )
+        self._last: tuple[object, tuple[Ints, npt.NDArray[np.float64]]] | None = None  # columns of the last call
         self.begin, self.end, self.key = begin, begin + lasts, key
         keys, place = np.unique(key, return_inverse=True)
         ranked = np.argsort(-np.bincount(place, lasts))

@@ -44,12 +44,9 @@ class _Samples(Trace):
     def view(self, t0_ns: int, t1_ns: int, max_points: int, names: Sequence[str] | None = None) -> dict[str, Series]:
         if not len(self):
             return super().view(t0_ns, t1_ns, max_points, names)
-        first, last = self._rows.before(t0_ns, False) - 1, self._rows.before(t1_ns)
-        ends = (
-            self._rows.times(max(first, 0), max(first, 0) + 1)[0],
-            self._rows.times(min(last, len(self) - 1), len(self))[0],
-        )
-        begin, end = min(int(ends[0]), t0_ns), max(int(ends[1]), t1_ns)
+        beside = max(self._rows.before(t0_ns, False) - 1, 0), min(self._rows.before(t1_ns), len(self) - 1)
+        first, last = (int(self._rows.times(at, at + 1)[0]) for at in beside)
+        begin, end = min(first, t0_ns), max(last, t1_ns)
         found = super().view(begin, end, max_points, names)
         return {name: Series(each.time_s + (begin - t0_ns) / 1e9, each.value) for name, each in found.items()}
 
