@@ -59,8 +59,8 @@ def attribute_trace(
     found = attribute(activity, samples, limit_w=_limit_w(trace, power))
     seconds, span = found.seconds, found.span
     begins, ends = busy_intervals(begin_s, end_s)
-    gaps = _gaps(found, ends[:-1], begins[1:])
     energies, groups = _families(found, families, seconds)
+    gaps = _gaps(found, groups, begins[1:] - ends[:-1])
     gpu = trace.board or power.recording.info.name
     moved = np.bincount(family, weights=trace.moved_bytes, minlength=len(families)).tolist()
     ranges, range_notes = _ranges(found, trace, seconds, (ends[:-1], begins[1:], gaps.power_w), power)
@@ -187,16 +187,13 @@ def _families(
     return energies, groups
 
 
-def _gaps(found: Attribution, begin_s: Floats, end_s: Floats) -> GapEnergy:
-    """What the gaps drew, from their begins and ends."""
-    lengths = end_s - begin_s
-    short = lengths < _SHORT_S
-    groups = [item for item in found.items if len(item.families) + item.gaps > 1]
-    group = next((number for number, item in enumerate(groups, 1) if item.gaps), None)
+def _gaps(found: Attribution, groups: Sequence[GroupEnergy], lasts_s: Floats) -> GapEnergy:
+    """What the gaps drew, from how long each lasts."""
+    group = next((each.number for each in groups if each.gaps), None)
     joules = found.gaps_between(*found.span) if group is None else None
-    figures = _part(found, joules, len(lengths), float(lengths.sum()))
-    short_s = float(lengths[short].sum())
-    return GapEnergy(*figures, int(short.sum()), short_s, short_s * figures[4], group)
+    figures = _part(found, joules, len(lasts_s), float(lasts_s.sum()))
+    short_s = lasts_s[lasts_s < _SHORT_S]
+    return GapEnergy(*figures, len(short_s), float(short_s.sum()), float(short_s.sum()) * figures[4], group)
 
 
 def _ranges(

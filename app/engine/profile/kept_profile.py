@@ -113,8 +113,8 @@ def read_profile(path: Path) -> tuple[ProgramProfile, AttributedTrace | None]:
 
 def profile_files(trace: Path, power: Path) -> tuple[Path, ProgramProfile, AttributedTrace]:
     """Profile a trace with the power of the same time; returns where it is kept, too. Raises WattridgeError."""
-    log, read = read_any(power, None), read_chrome_trace(trace, None)
-    found = attribute_trace(read, align(read, log.boards, str(power), 0.0), log.notes)
+    log, read = read_any(power), read_chrome_trace(trace)
+    found = attribute_trace(read, align(read, log.boards, str(power)), log.notes)
     return keep_profile(*found), *found
 
 
@@ -201,7 +201,7 @@ def _bounded(text: str) -> int:
 def _opened(archive: zipfile.ZipFile) -> tuple[ProgramProfile, AttributedTrace]:
     head = _head(archive)
     profile, of_trace = _checked(from_json(ProgramProfile, head["profile"])), head["trace"]
-    columns = {name: _column(archive, name, kind) for name, kind in _COLUMNS.items()}
+    columns: dict[str, Any] = {name: _column(archive, name, kind) for name, kind in _COLUMNS.items()}
     for name in _STEPS:
         columns[name] = np.cumsum(columns[name])  # may wrap: then the times are not in order, or too far away
     families = tuple(Family(str(name), str(kind), str(full), None) for name, kind, full in head["families"])
@@ -214,14 +214,13 @@ def _opened(archive: zipfile.ZipFile) -> tuple[ProgramProfile, AttributedTrace]:
         raise ValueError("the timeline does not fit the profile")
     _check_places(columns, len(families), len(paths))
     none = np.full(len(columns["kind"]), -1, np.int32)
-    of_trace_columns: dict[str, Any] = {name: columns[name] for name in (*_SLICES, *_RANGES)}
     trace = ProgramTrace(
         str(of_trace["title"]), int(of_trace["device"]),
         {int(number): str(name) for number, name in of_trace["boards"].items()}, bool(of_trace["on_wall"]),
         tuple(each.full_name for each in families), (), paths,
         name=columns["family"], operator=none, moved_bytes=np.zeros(len(none), np.int64),
         range_parent=np.full(len(columns["range_path"]), -1, np.int32),
-        **of_trace_columns,
+        **{name: columns[name] for name in (*_SLICES, *_RANGES)},
     )  # fmt: skip
     power_w = columns["power_w"].astype(np.float64)
     energy_j = np.where(trace.duration_ns > 0, power_w * trace.duration_ns / 1e9, 0.0)

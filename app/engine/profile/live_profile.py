@@ -73,7 +73,7 @@ class LiveProfile:
         self._gpu.clock.wait(_AFTER_S)
         self._end()
         trace = self._trace(title)
-        boards = read_any(self._power, None).boards
+        boards = read_any(self._power).boards
         return attribute_trace(trace, align(trace, boards, str(self._power), reach_s=_REACH_S))
 
     def close(self) -> None:
