@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..engine.profile.attributed import AttributedTrace
     from ..engine.profile.compare_profiles import ProfileComparison
     from ..engine.profile.program_profile import ProgramProfile
-    from ..sensors.recorded.recording import Recording
+    from ..sensors.recorded.logs.read import Log
 
 _REMEDY = "name both, --trace FILE --power FILE; or a program: wattridge profile -- python train.py"
 
@@ -120,20 +120,20 @@ def _profiled(arguments: Namespace) -> tuple[ProgramProfile, AttributedTrace]:
             raise InputError(
                 f"a trace and the power of its time are needed, and --{option} is missing", "profile", _REMEDY
             )
-    boards, notes = _boards(arguments.power, arguments.interval)
+    log = _log(arguments.power, arguments.interval)
     trace = read_chrome_trace(Path(arguments.trace), arguments.device)
-    return attribute_trace(trace, align(trace, boards, arguments.power, arguments.offset), notes)
+    return attribute_trace(trace, align(trace, log.boards, arguments.power, arguments.offset), log.notes)
 
 
-def _boards(power: str, interval: str | None) -> tuple[tuple[Recording, ...], tuple[str, ...]]:
+def _log(power: str, interval: str | None) -> Log:
     """The boards of a recording or log, or the one named behind '#', and what is to be known of the file."""
     from ..base.files import byte_chunks, is_input
     from ..sensors.recorded.gpu import is_own, open_recorded, read_any, seconds
+    from ..sensors.recorded.logs.read import Log
 
     path = recording_path(power)
     if "#" in power and not is_input(path):
-        return (open_recorded(power, {}),), ()
+        return Log(path, "", (open_recorded(power, {}),), ())
     if not is_own(path) and next(byte_chunks(path), b"").lstrip()[:1] in (b"{", b"["):
         raise InputError("this is JSON, and no log of power", power, "name a recording, or a log such as nvidia-smi's")
-    log = read_any(path, None if interval is None else seconds(interval, "--interval"))
-    return log.boards, log.notes
+    return read_any(path, None if interval is None else seconds(interval, "--interval"))

@@ -130,16 +130,13 @@ def recorded_energy(recording: Recording, span_s: Span | None = None) -> Recorde
     start_s, end_s = (0.0, length_s) if span_s is None else span_s
     start_s, end_s = min(max(start_s, 0.0), length_s), min(max(end_s, 0.0), length_s)
     times_s = (recording.time_ns - origin_ns) / 1e9
-    names = [described.name for described in recording.channels]
-    sources = []
+    columns, sources = recording.by_name, []
     if len(recording.sample_ns) > 1:
         stamps_s = (recording.sample_ns - origin_ns) / 1e9
         sources.append(_by_power(POWER_SAMPLES.name, stamps_s, recording.sample_w, start_s, end_s))
-    for name in _POWERS:
-        if name in names:
-            sources.append(_by_power(name, times_s, recording.values[:, names.index(name)], start_s, end_s))
-    if _COUNTER in names:
-        sources.append(_by_counter(times_s, recording.values[:, names.index(_COUNTER)], start_s, end_s))
+    sources += [_by_power(name, times_s, columns[name], start_s, end_s) for name in _POWERS if name in columns]
+    if _COUNTER in columns:
+        sources.append(_by_counter(times_s, columns[_COUNTER], start_s, end_s))
     return RecordedEnergy((start_s, end_s), length_s, tuple(source for source in sources if source is not None))
 
 

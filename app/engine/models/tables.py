@@ -71,13 +71,12 @@ def _of_log(log: Log) -> Columns:
     order = np.argsort(np.concatenate([board.time_ns for board in log.boards]), kind="stable").tolist()
     for board in log.boards:
         times = board.time_ns.tolist()
-        held = [channel.name for channel in board.channels]
+        held = board.by_name
         cells[_TIME] += (
             [f"{time / 1e9:.6f}" for time in times] if log.assumed_step_s is None else list(map(str, range(len(times))))
         )
         for name in names:
-            is_held = name in held
-            cells[name] += map(repr, board.values[:, held.index(name)].tolist()) if is_held else [""] * len(times)
+            cells[name] += map(repr, held[name].tolist()) if name in held else [""] * len(times)
         cells["gpu"] += [board.info.name] * len(times)
     in_order = {name: [column[index] for index in order] for name, column in cells.items()}
     if log.assumed_step_s is not None:  # what it does not hold is not made up

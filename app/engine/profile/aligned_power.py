@@ -142,14 +142,12 @@ def _powers(board: Recording) -> Iterator[tuple[str, Floats, Floats]]:
     """The powers of a recording, the finest first, with their times in s."""
     if (known := np.isfinite(board.sample_w)).any():
         yield "buffer", board.sample_ns[known] / 1e9, board.sample_w[known]
-    names = [described.name for described in board.channels]
+    columns = board.by_name
     for source, name in CHANNEL_OF.items():
-        if name in names:
-            power_w = board.values[:, names.index(name)]
-            kept = np.isfinite(power_w)
-            yield source, board.time_ns[kept] / 1e9, power_w[kept]
-    if "energy_j" in names:
-        counter = board.values[:, names.index("energy_j")]
+        if name in columns:
+            kept = np.isfinite(columns[name])
+            yield source, board.time_ns[kept] / 1e9, columns[name][kept]
+    if (counter := columns.get("energy_j")) is not None:
         kept = np.flatnonzero(np.isfinite(counter))
         kept = kept[np.concatenate(([True], np.diff(counter[kept]) > 0))] if len(kept) else kept
         time_s = board.time_ns[kept] / 1e9

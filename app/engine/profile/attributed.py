@@ -139,8 +139,8 @@ def _samples(power: AlignedPower) -> tuple[PowerSamples, list[str]]:
 
 def _channel(recording: Recording, time_s: Floats, *names: str) -> Floats | None:
     """The first of these channels that was recorded, at the times of the power samples."""
-    there = dict(zip((described.name for described in recording.channels), recording.values.T, strict=True))
-    for values in (there[name] for name in names if name in there):
+    columns = recording.by_name
+    for values in (columns[name] for name in names if name in columns):
         if (kept := np.isfinite(values)).any():
             return np.asarray(np.interp(time_s, recording.time_ns[kept] / 1e9, values[kept]))
     return None

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...base.errors import InputError
+from ...base.text import json_or_none
 from ..channel import CHANNELS, Channel, channel
 from ..gpu import Gpu, GpuInfo, PowerLimit
 
@@ -68,6 +69,11 @@ class Recording(Facts):
     selector: str = ""  # what opens it again behind 'recorded:', from any folder; empty if a reader was asked itself
     zoned: bool = True  # of a log whose dates name no zone `began_s` takes them as of this machine's
     marks: tuple[Mark, ...] = ()
+
+    @property
+    def by_name(self) -> dict[str, npt.NDArray[np.float64]]:
+        """The values of each channel."""
+        return {described.name: self.values[:, place] for place, described in enumerate(self.channels)}
 
 
 def recording_of(
@@ -156,10 +162,7 @@ class Header:
         raise InputError(what, f"{self._where}, line 1", REMEDY)
 
     def _document(self, line: str, version: int) -> dict[str, Any]:
-        try:
-            header = json.loads(line)
-        except (ValueError, RecursionError):
-            header = None
+        header = json_or_none(line)
         if not isinstance(header, dict) or header.get("format") != FORMAT:
             self._refuse("this is no recording of a GPU")
         if header.get("version") != version:

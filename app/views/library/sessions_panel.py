@@ -87,17 +87,11 @@ WIDEST = tuple(text for _, text, _, _ in _COLUMNS)
 def matches(record: Row, typed: str) -> bool:
     """Every typed word stands somewhere in the session's words."""
     if isinstance(record, ProfileRow):
-        words = " ".join((*record.cells, record.kept.path.name)).casefold()
-        return all(word in words for word in typed.casefold().split())
-    words = " ".join(
-        (
-            *(text(record) for _, _, text, _ in _COLUMNS),
-            record.title,
-            record.label.notes,
-            record.origin.get("file", ""),
-            "favourite" if record.label.favourite else "",
-        )
-    ).casefold()
+        texts = [*record.cells, record.kept.path.name]
+    else:
+        texts = [*(text(record) for _, _, text, _ in _COLUMNS), record.title, record.label.notes]
+        texts += record.origin.get("file", ""), "favourite" if record.label.favourite else ""
+    words = " ".join(texts).casefold()
     return all(word in words for word in typed.casefold().split())
 
 
