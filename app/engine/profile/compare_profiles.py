@@ -41,11 +41,10 @@ class ProfileComparison:
 def compare_profiles(before: ProgramProfile, after: ProgramProfile) -> ProfileComparison:
     """Compare two profiles of the same program, or of two of its versions."""
     both = before, after
-    families = [
-        _difference(f"{min(names)} and {len(names) - 1} more" if len(names) > 1 else min(names), *parts)
-        for names in _common_sets(both)
-        for parts in [[_parts(side, names) for side in both]]
-    ]
+    families = []
+    for names in _common_sets(both):
+        name = f"{min(names)} and {len(names) - 1} more" if len(names) > 1 else min(names)
+        families.append(_difference(name, *(_parts(side, names) for side in both)))
     families.append(_difference(before.gaps.label, [before.gaps], [after.gaps]))
     labels = dict.fromkeys(item.label for side in both for item in side.ranges)
     ranges = [
