@@ -97,9 +97,9 @@ def read_watched(path: Path) -> Watched:
     try:
         about = json.loads(rows["META"][0])
         result = Watched(int(about["pid"]), [str(json.loads(name)) for name in rows["NAME"]])
-        for name, columns in (("slices", 9), ("launches", 3), ("host", 5), ("spans", 2)):
-            table = np.frombuffer(b"".join(rows[_TAGS[name]]), np.int64)
-            setattr(result, name, table.reshape(-1, columns))
+        tables = ("SLCE", "slices", 9), ("LNCH", "launches", 3), ("HOST", "host", 5), ("SPAN", "spans", 2)
+        for tag, name, columns in tables:
+            setattr(result, name, np.frombuffer(b"".join(rows[tag]), np.int64).reshape(-1, columns))
         if rows["BRDS"]:
             result.boards = [(int(number), str(name), str(uuid)) for number, name, uuid in json.loads(rows["BRDS"][-1])]
         done = json.loads(rows["DONE"][0]) if rows["DONE"] else None
@@ -157,9 +157,6 @@ def trace_of(processes: Sequence[Watched], title: str, where: str, uuid: str = "
 
 
 # --- inside -----------------------------------------------------------------------------------------------------------
-
-
-_TAGS: Final = {"slices": "SLCE", "launches": "LNCH", "host": "HOST", "spans": "SPAN"}
 
 
 def _chunks(path: Path) -> Iterator[tuple[str, bytes]]:
