@@ -90,7 +90,7 @@ class Checked:
         if self.verdict is Verdict.NO_WORSE:
             return f"no worse: not by {limit} or more"
         more_s = self.result.seconds_more
-        likely = f"about {duration(more_s)} more would do" if math.isfinite(more_s) else "a longer run would hardly tell"
+        likely = f"about {duration(more_s)} more would do" if math.isfinite(more_s) else "a longer run would not tell"
         return f"cannot be told whether worse by {limit}; {likely}"
 
     def describe(self) -> Description:
