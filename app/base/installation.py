@@ -96,6 +96,11 @@ def how_to_add_package(package: str, way: Way | None = None) -> str:
     return _ADD_PACKAGE[way].format(program=DISTRIBUTION, package=package, copy=way.value)
 
 
+def how_to_add_elsewhere(package: str, python: str) -> str:
+    """Return the command that adds a package to another Python, as to that of a program which is watched."""
+    return f"{python} -m pip install {package}"
+
+
 def how_to_repair(package: str, way: Way | None = None) -> str:
     """Return the command that reinstalls a package that is installed but does not load."""
     return _REPAIR[way or own_way()].format(program=DISTRIBUTION, package=package)

@@ -127,8 +127,9 @@ def test_programs_run_again_and_again_until_a_block_is_long_enough(
     assert status in (3, 4)
     assert found["unit"] == "run"
     assert all(block["end_s"] - block["start_s"] >= 0.2 for block in found["blocks"])
-    work = {block["side"]: block["work"] for block in found["blocks"]}
-    assert work["A"] > work["B"] == 1
+    work = {side: [block["work"] for block in found["blocks"] if block["side"] == side] for side in "AB"}
+    assert max(work["A"]) > 1  # a slow machine takes longer for one than a block must last
+    assert set(work["B"]) == {1}
     assert any("draws nothing on a simulated board" in remark for remark in found["remarks"])
 
 

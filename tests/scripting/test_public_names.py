@@ -14,7 +14,7 @@ import pytest
 import app
 from app import InputError, WattridgeError, measure, tune
 
-FUNCTIONS = {"mark", "measure", "tune", "tunable", "tune_kernel", "run_kernel"}
+FUNCTIONS = {"mark", "measure", "profile", "tune", "tunable", "tune_kernel", "run_kernel"}
 ERRORS = {"InputError", "PermissionRefused", "WattridgeError"}
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from ...base.errors import InputError
+from ...base.installation import how_to_add_elsewhere
 from ...base.processes import original_environment
 from ...sensors.gpu import Gpu, ListsProcesses, SensorError
 from ...sensors.recorded.gpu import read_any
@@ -36,7 +37,7 @@ _REACH_S: Final = 0.2  # by which power may lag: what runs and its power are of 
 _LOOK_S: Final = 1.0  # between looks at what else runs on the board
 _STANDARD_ERROR: Final = 2
 _USERS: Final = "PyTorch, CuPy, Triton, JAX, Numba, PyCUDA or cuda-bindings"
-_PACKAGES: Final = {"NumPy is not found": "numpy", "CUPTI is not found": "nvidia-cuda-cupti"}
+_PACKAGES: Final = {"NumPy is not found": "numpy", "CUPTI is not found": "nvidia-cuda-cupti-cu12"}
 
 Profiled = tuple[ProgramProfile, AttributedTrace]
 
@@ -103,7 +104,7 @@ class LiveProfile:
             problem, python = failures[0]["problem"], failures[0]["python"]
             remedy = "profile a trace of PyTorch's profiler instead"
             if problem in _PACKAGES:
-                remedy = f"{python} -m pip install {_PACKAGES[problem]}"
+                remedy = how_to_add_elsewhere(_PACKAGES[problem], python)
             raise InputError(f"the program could not be watched: {problem}", title, remedy)
         notes = [f"process {each['pid']} was not watched: {each['problem']}" for each in failures]
         notes += self._unwatched(processes)

@@ -73,6 +73,7 @@ def paste_everywhere(root: QWidget, text: str) -> int:
         QApplication.setActiveWindow(field.window())  # else what is pasted into has no focus yet
         field.setFocus()
         assert is_in(field, QApplication.focusWidget())
+        QCoreApplication.processEvents()  # what the field before it says as it loses the focus
         QGuiApplication.clipboard().setText(text)
         QToolTip.hideText()
         began = time.thread_time()
