@@ -31,8 +31,8 @@ def families_of(trace: ProgramTrace) -> tuple[tuple[Family, ...], Ints]:
     """Group the slices of a trace: the families, and the place of each slice's among them."""
     # one number for all three: to sort rows takes ten times as long
     named = trace.kind.astype(np.int64) * len(trace.names) + trace.name
-    key = named * (len(trace.operators) + 1) + trace.operator + 1
-    _, first, which = np.unique(key, return_index=True, return_inverse=True)
+    numbers = named * (len(trace.operators) + 1) + trace.operator + 1
+    _, first, which = np.unique(numbers, return_index=True, return_inverse=True)
     distinct = np.column_stack((trace.kind.astype(np.int64), trace.name, trace.operator))[first]
     times_ns = np.bincount(which, weights=trace.duration_ns)
     keys: dict[tuple[int, str, str], list[int]] = {}
