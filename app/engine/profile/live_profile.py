@@ -88,7 +88,7 @@ class LiveProfile:
         self._board.close()
 
     def _look(self) -> None:
-        """Note what runs on the board, as far as it is told."""
+        """Note what runs on the board, as far as it is reported."""
         while isinstance(self._gpu, ListsProcesses) and not self._ended.wait(_LOOK_S):
             with suppress(SensorError):
                 self._seen |= {process.pid: process.name for process in self._gpu.processes()}

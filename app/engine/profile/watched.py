@@ -85,7 +85,7 @@ class Watched:
         share = len(self.launches) * _LAUNCH_S / lasts_s if lasts_s > 1.0 else 0.0
         if share < _SAID:
             return []
-        each = f"{1e6 * _LAUNCH_S:.1f} µs for each of {len(self.launches):,} launches, as on other machines"
+        each = f"{1e6 * _LAUNCH_S:.1f} µs for each of {len(self.launches):,} launches, as measured on one machine"
         return [f"watching is expected to cost the host {100 * share:.0f} % of its time ({each}); --cost measures it"]
 
 

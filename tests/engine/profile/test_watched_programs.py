@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import shutil
+import time
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -309,3 +310,37 @@ def test_a_fork_of_a_watched_process_writes_nothing(cupti: FakeCupti, tmp_path: 
     watched = read_watched(watched_file(tmp_path))
     assert watched.names == ["k"]
     assert watched.notes == []
+
+
+def test_a_full_disk_ends_the_watching_and_leaves_the_program_and_its_memory_alone(
+    cupti: FakeCupti, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watcher = Watcher(str(tmp_path))
+    base = cupti.now
+    cupti.launch(b"k", base, base + US, 1, 7, base)
+    cupti.cuptiActivityFlushAll(0)
+    watcher._write_records()
+
+    class Full:
+        closed = False
+
+        def write(self, content: bytes) -> int:
+            raise OSError(28, "No space left on device")
+
+        def close(self) -> None:
+            self.closed = True
+
+    monkeypatch.setattr(watcher, "_file", Full())
+    for number in range(2, 6):
+        cupti.launch(b"k", base + number * US, base + number * US + 1, number, 7, base)
+        cupti.cuptiActivityFlushAll(0)
+        watcher._write_records()
+    for _ in range(1000):
+        if not cupti.enabled:
+            break
+        time.sleep(0.005)
+    assert cupti.enabled == set(), "nothing is recorded any more"
+    assert watcher._full == []
+    assert len(watcher._buffers) <= 2, "buffers are used again"
+    watcher.stop()
+    assert len(read_watched(watched_file(tmp_path)).slices) == 1

@@ -172,12 +172,13 @@ class Watcher:
                 self._flush(0)
             self._write_records()
             self._write_ranges()
-            if self._records > MOST_RECORDS:
+            if self._records > MOST_RECORDS or self._file.closed:
                 self.pause()
             elif self._probes and self._watching and time.monotonic() > probe:
                 self.pause()
                 self._stopped.wait(PROBE_S)
-                self.resume()
+                with contextlib.suppress(Problem):
+                    self.resume()
                 probe = time.monotonic() + PROBE_EVERY_S
 
     def _switch(self, word: str, kinds: Sequence[int]) -> None:
@@ -379,8 +380,15 @@ class Watcher:
 
     def _write(self, tag: bytes, content: bytes) -> None:
         with self._lock:
-            if not self._file.closed:
-                self._file.write(struct.pack("<4sI", tag, len(content)) + content)
+            if self._file.closed:
+                return
+            chunk = struct.pack("<4sI", tag, len(content)) + content
+            try:
+                whole = self._file.write(chunk) == len(chunk)
+            except OSError:
+                whole = False
+            if not whole:  # the disk is full: what is written can be read, and watching ends
+                self._file.close()
 
     def _flush(self, flag: int) -> None:
         with contextlib.suppress(Problem):
