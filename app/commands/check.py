@@ -80,7 +80,7 @@ def check_arguments(parser: ArgumentParser) -> None:
 
 
 def check(arguments: Namespace) -> int:
-    """Measure A and B in turns. 0: B is no worse, 4: worse, 3: cannot be told, 1: a side failed, 2: usage."""
+    """Measure A and B in turns. 0: B is no worse, 4: worse, 3: undecided, 1: a side failed, 2: usage."""
     from ..engine.session.check import EXIT, Checked, Terms, in_turns
     from ..sensors.select import open_gpu
 
@@ -253,7 +253,7 @@ def _run(words: Sequence[str], folder: Path, stop: Stop, where: str, timeout_s: 
 
 
 def _history(arguments: Namespace) -> int:
-    """What is kept of this repository's comparisons."""
+    """Show the stored comparisons of this repository."""
     from ..engine.report.html import figure, section, titled
     from ..engine.report.page import whole_page, write_page
     from ..engine.report.svg import drawn

@@ -35,7 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--energy-seconds", type=float, default=60.0, metavar="S", help="longest comparison of two functions (60)"
     )
     group.addoption(
-        "--energy-update", action="store_true", help="add this run to the baselines, or begin those that differ anew"
+        "--energy-update", action="store_true", help="add this run to the baselines, or replace those that differ"
     )
     group.addoption("--energy-evidence", metavar="FILE", help="write samples and figures, for `wattridge verify`")
 

@@ -104,7 +104,7 @@ def in_turns(blocks, threshold, error):
         else:
             figures[name] = {"change": math.expm1(np.median(units)) if len(units) else None, "interval": None}
     low, high = figures["energy"]["interval"] or (-math.inf, math.inf)
-    verdict = "worse" if low > threshold else "no worse" if high < threshold else "cannot be told"
+    verdict = "worse" if low > threshold else "no worse" if high < threshold else "undecided"
     return {**figures, "verdict": verdict}
 
 

@@ -100,7 +100,7 @@ def row(what: str, share: float, found: list[Found], took: float, more: str = ""
     half = statistics.median((high - low) / 2 for (low, high), _ in known)
     print(
         f"{what:27} planted {100 * share:3.1f} % (true {100 * found[0][3]:5.3f} %): worse {verdicts.count('worse'):3},"
-        f" no worse {verdicts.count('no worse'):3}, open {verdicts.count('cannot be told'):3} of {len(found)};"
+        f" no worse {verdicts.count('no worse'):3}, open {verdicts.count('undecided'):3} of {len(found)};"
         f" covered {100 * covered / len(found):5.1f} %; ± {100 * half:4.2f} %;"
         f" {seconds[len(seconds) // 2]:5.1f} s, 90 % in {seconds[int(0.9 * len(seconds))]:5.1f} s{more}"
         f"  [{took:.0f} s]",
@@ -198,9 +198,9 @@ def one_run(drawn: Noise, share: float, length_s: float, count: int, seed: int) 
     told = np.flatnonzero(excluded(units, math.log(1.005)) & (np.arange(len(units)) >= 9))
     for place in [*told[:2], len(units) - 1]:  # at the very edge the two may differ by a pair
         result = compare_in_turns(blocks[: 2 * (place + 2)])
-        if result.verdict != "cannot be told":
+        if result.verdict != "undecided":
             break
-    assert (result.verdict == "cannot be told") == (not len(told)), "the program agrees"
+    assert (result.verdict == "undecided") == (not len(told)), "the program agrees"
     return (str(result.verdict), result.seconds, result.energy.interval, share), excluded(
         units, math.log1p(share)
     ).any()

@@ -97,7 +97,7 @@ def test_the_threshold_decides_and_what_cannot_be_told_says_how_long_it_takes(
 ) -> None:
     assert run(capsys, "--seed", "1", "--threshold", "5", side(20000), side(20400))[0] == 0
     status, found = run(capsys, "--seed", "1", "--seconds", "12", "--threshold", "0.8", side(20000), side(20200))
-    assert (status, found["verdict"]) == (3, "cannot be told")
+    assert (status, found["verdict"]) == (3, "undecided")
     assert found["result"]["seconds_more"] > 1
     assert "more would do" in found["words"]
 
@@ -281,7 +281,7 @@ def test_an_interruption_keeps_what_was_measured_and_leaves_no_checkout(
     assert len(git(repository, "worktree", "list").splitlines()) == 1
     if out:
         assert process.returncode == 3
-        assert "it was stopped before it was told" in json.loads(out)["remarks"]
+        assert "it was stopped before it was decided" in json.loads(out)["remarks"]
     else:  # before the first block
         assert process.returncode != 0
         assert errors.strip()

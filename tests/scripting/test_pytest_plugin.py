@@ -118,7 +118,7 @@ def test_a_call_is_measured_kept_and_compared_with_its_baseline(project: Path, r
     assert "it needs more energy" in done.stdout
     assert "against 2 sessions on NVIDIA H200 (simulated)" in done.stdout
 
-    assert run(*ON_H200, "--energy-update").returncode == 0, "what is accepted begins the baseline anew"
+    assert run(*ON_H200, "--energy-update").returncode == 0, "what is accepted replaces the baseline"
     boards = json.loads((project / BASELINES).read_text())["boards"]
     (again_j,) = boards["NVIDIA H200 (simulated)"]["test_it.py::test_call"]
     assert again_j > before_j / 5

@@ -24,7 +24,7 @@ CONFIDENCE: Final = 0.99  # of the interval of a change
 
 @dataclass(frozen=True, slots=True)
 class CallEnergy:
-    """What one call draws and takes, with 95 % intervals; None where one block alone shows none."""
+    """Energy and time of one call, with 95 % intervals; None where one block alone shows none."""
 
     energy_j: float
     energy_interval_j: Interval | None
@@ -64,7 +64,7 @@ class AgainstBaseline:
 
     @property
     def differs(self) -> bool:
-        """Whether the interval leaves out zero."""
+        """True if the interval leaves out zero."""
         return not self.interval[0] <= 0.0 <= self.interval[1]
 
     @property

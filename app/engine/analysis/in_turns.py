@@ -46,11 +46,11 @@ _LONGEST: Final = 1000.0  # times the units so far, that are looked ahead
 
 
 class Verdict(StrEnum):
-    """What is known of B against A."""
+    """The verdict on B against A."""
 
     NO_WORSE = "no worse"
     WORSE = "worse"
-    OPEN = "cannot be told"
+    OPEN = "undecided"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class InTurns:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether B needs more joules than A by more than the threshold."""
+        """The verdict: B may need more joules than A by the threshold."""
         ends = self.energy.interval
         if ends is None or ends[0] <= self.threshold <= ends[1]:
             return Verdict.OPEN
@@ -98,12 +98,12 @@ class InTurns:
 
     @property
     def worse(self) -> bool:
-        """Whether B is known to need more joules than A by more than the threshold."""
+        """True if B needs more joules than A by more than the threshold, with the stated error."""
         return self.verdict is Verdict.WORSE
 
     @property
     def no_worse(self) -> bool:
-        """Whether B is known not to."""
+        """True if B needs less than that, with the same error."""
         return self.verdict is Verdict.NO_WORSE
 
     def __repr__(self) -> str:  # an assertion that fails shows it
@@ -111,7 +111,7 @@ class InTurns:
 
     @property
     def seconds_more(self) -> float:
-        """How long it would take until it can be told, if what comes is like what was; 0 if it can, infinite if not."""
+        """Seconds more until it is decided, if units go on as they are; 0 if it is, infinite if it would never be."""
         if self.verdict is not Verdict.OPEN:
             return 0.0
         return self.seconds * (_times(self) - 1.0) if self.blocks else math.inf
@@ -122,9 +122,9 @@ class InTurns:
         named = [(self.energy, "joules"), (self.time, "time")]
         if not math.isnan(self.host_energy.change):
             named.append((self.host_energy, "joules of the host"))
-        told = [known.words(what) for known, what in named if known.distinguishable]
+        decided = [known.words(what) for known, what in named if known.distinguishable]
         rest = [known.words(what) for known, what in named if not known.distinguishable]
-        needs = [f"B needs {' and '.join(told)}"] if told else []
+        needs = [f"B needs {' and '.join(decided)}"] if decided else []
         return "; ".join([*needs, *rest])
 
 
@@ -245,17 +245,17 @@ def _times(compared: InTurns) -> float:
     """How many times the units it takes until their interval leaves out the threshold; infinite if too many."""
     threshold = math.log1p(compared.threshold)
 
-    def told(times: float) -> bool:
+    def decided(times: float) -> bool:
         low, high = interval_of(compared.units, compared.error, times)
         return not low <= threshold <= high
 
     at_least = max(1.0, FEWEST / compared.blocks)
     if not len(compared.units):
         return at_least
-    if not told(_LONGEST):
+    if not decided(_LONGEST):
         return math.inf
     low, high = 1.0, _LONGEST
     while high > 1.02 * low:
         middle = math.sqrt(low * high)
-        low, high = (low, middle) if told(middle) else (middle, high)
+        low, high = (low, middle) if decided(middle) else (middle, high)
     return max(at_least, high)

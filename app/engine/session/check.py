@@ -90,8 +90,8 @@ class Checked:
         if self.verdict is Verdict.NO_WORSE:
             return f"no worse: not by {limit} or more"
         more_s = self.result.seconds_more
-        likely = f"about {duration(more_s)} more would do" if math.isfinite(more_s) else "a longer run would not tell"
-        return f"cannot be told whether worse by {limit}; {likely}"
+        likely = f"about {duration(more_s)} more would do" if math.isfinite(more_s) else "a longer run would not do"
+        return f"undecided whether worse by {limit}; {likely}"
 
     def describe(self) -> Description:
         """For the terminal."""
@@ -157,8 +157,8 @@ def in_turns(
         if len(blocks) % 2 == 0:
             compared = compare_in_turns(blocks, terms.threshold, terms.error)
             on_pair(compared)
-            told = len(blocks) >= FEWEST and compared.verdict is not Verdict.OPEN
-            if told or compared.seconds >= terms.seconds:
+            decided = len(blocks) >= FEWEST and compared.verdict is not Verdict.OPEN
+            if decided or compared.seconds >= terms.seconds:
                 break
     return compared, blocks, list(_remarks(blocks, neighbours, stop))
 
@@ -210,7 +210,7 @@ def _processes(gpu: Gpu) -> frozenset[int]:
 
 def _remarks(blocks: Sequence[Block], neighbours: Sequence[frozenset[int]], stop: threading.Event) -> Iterator[str]:
     if stop.is_set():
-        yield "it was stopped before it was told"
+        yield "it was stopped before it was decided"
     others = frozenset[int]().union(*neighbours) - frozenset.intersection(*neighbours) if neighbours else frozenset()
     if others:
         seen = sum(bool(others & present) for present in neighbours)

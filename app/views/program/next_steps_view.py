@@ -45,6 +45,6 @@ class NextSteps(QScrollArea):
             for step in profile.next_steps
         ]
         held = QWidget()
-        nothing = PlainLabel("The data show no step for an item of 5 % of the energy.", wrap=True)
-        vbox(*(self.rows or (nothing,)), 1, of=held, margins=8, spacing=14)
+        rows = self.rows or (PlainLabel("The data show no step for an item of 5 % of the energy.", wrap=True),)
+        vbox(*rows, 1, of=held, margins=8, spacing=14)
         self.setWidget(held)

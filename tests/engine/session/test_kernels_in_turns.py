@@ -41,5 +41,5 @@ def test_a_stop_ends_it_with_what_was_measured(bench: type[Bench], virtual_board
     a, b = (KernelContender(runner, row, f"row {row}") for row in (0, 1))
     result, blocks, remarks = in_turns({"A": a, "B": b}, virtual_board, Terms(60), stop, lambda _: stop.set())
     assert len(blocks) == 2
-    assert result.verdict == "cannot be told"
-    assert remarks == ["it was stopped before it was told"]
+    assert result.verdict == "undecided"
+    assert remarks == ["it was stopped before it was decided"]
