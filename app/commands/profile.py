@@ -32,9 +32,6 @@ def profile_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("profile", nargs="?", metavar="PROFILE", help="a profile that was kept: .wprofile or JSON")
     parser.add_argument("--gpu", metavar="GPU", help="the board that a program runs on: an index, a UUID (first)")
     parser.add_argument("--seconds", type=float, metavar="S", help="end the program after so many seconds")
-    parser.add_argument(
-        "--cost", action="store_true", help="leave stretches of the program unwatched, and say what watching costs"
-    )
     parser.add_argument("--trace", metavar="FILE", help="a Chrome trace of PyTorch's profiler, .json or .json.gz")
     parser.add_argument(
         "--power",
@@ -104,7 +101,7 @@ def _watched(arguments: Namespace) -> tuple[tuple[ProgramProfile, AttributedTrac
         raise InputError(f"{arguments.seconds:g} s", "--seconds", "a positive number of seconds")
     with stop_on_interrupt() as stop:
         gpu = open_gpu(arguments.gpu, voltage=False)
-        profiled, ended = profile_program(arguments.program, gpu, arguments.seconds, stop, cost=arguments.cost)
+        profiled, ended = profile_program(arguments.program, gpu, arguments.seconds, stop)
     if ended.exit_status == 0 or ended.timed_out or ended.stopped:
         return profiled, None
     return profiled, WattridgeError(f"the program failed: {ended.how}", shlex.join(arguments.program), "")

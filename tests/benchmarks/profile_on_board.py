@@ -1,19 +1,25 @@
 """A program's profile on a real board, against each of its kernels alone by the energy counter. By hand, needs PyTorch.
 
-    python tests/benchmarks/profile_on_board.py alone FILE         each kernel alone for 2.5 s: power, clock -> FILE
-    python tests/benchmarks/profile_on_board.py phases|mix [S]     the program to be profiled:
+    python tests/benchmarks/profile_on_board.py alone FILE phases|mix   each kernel alone: power, clock, °C -> FILE
+    python tests/benchmarks/profile_on_board.py phases|mix [S]          the program to be profiled:
     wattridge profile --out FOLDER -- python tests/benchmarks/profile_on_board.py mix 60
     python tests/benchmarks/profile_on_board.py compare FILE FOLDER/profile_on_board-profile.json
+    python tests/benchmarks/profile_on_board.py cost PAIRS              steps of a training, watched and not in turns
 
-It imports nothing of Wattridge. `alone` reads NVML's energy counter and clock, nothing is set. Every kernel stands in a
-range of its own name, so that its joules are found again. Those that alone draw 90 % of the limit or more do not count.
+It imports nothing of Wattridge. `alone` reads NVML's energy counter and clock, nothing is set: the board is as warm as
+the program makes it, it never waits for a launch, and the span goes from one renewal of the counter to another, which
+are 0.1 s apart on an H200. Every kernel stands in a range of its own name, so that its joules are found again. Those
+that alone draw 90 % of the limit or more do not count.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import math
 import random
+import re
+import statistics
 import sys
 import time
 from collections.abc import Callable
@@ -63,32 +69,50 @@ def kernels() -> dict[str, tuple[Callable[[], object], float]]:
     return timed
 
 
-def alone(path: Path) -> None:
-    """Write what each kernel draws by itself."""
+def alone(path: Path, kind: str) -> None:
+    """Write what each kernel draws by itself on a board that is as warm as the program makes it."""
     import pynvml
     import torch
 
     pynvml.nvmlInit()
     board = pynvml.nvmlDeviceGetHandleByIndex(0)
     limit_w = pynvml.nvmlDeviceGetEnforcedPowerLimit(board) / 1e3
+    known, random_ = kernels(), random.Random(3)
+    names = PHASES if kind == "phases" else tuple(known)
 
-    def burn(call: Callable[[], object], ms: float, seconds: float) -> None:
+    def burn(name: str, seconds: float) -> list[tuple[float, float]]:
+        """The times at which the counter had a new value, and the value; the queue is never empty."""
+        call, ms = known[name]
+        began, lagging, seen = time.perf_counter(), [], []
+        while time.perf_counter() - began < seconds:
+            for _ in range(max(1, round(4 / ms))):
+                call()
+            lagging.append(torch.cuda.Event())
+            lagging[-1].record()
+            if len(lagging) > 3:
+                lagging.pop(0).synchronize()
+            joules, now = pynvml.nvmlDeviceGetTotalEnergyConsumption(board) / 1e3, time.perf_counter()
+            if not seen or joules != seen[-1][1]:
+                seen.append((now, joules))
+        torch.cuda.synchronize()
+        return seen
+
+    def heat(seconds: float) -> None:
         began = time.perf_counter()
         while time.perf_counter() - began < seconds:
-            for _ in range(max(1, int(20 / ms))):
-                call()
-            torch.cuda.synchronize()
+            for name in random_.sample(names, len(names)):
+                burn(name, 0.5 if kind == "phases" else 0.005)
 
     found = {}
-    for name, (call, ms) in kernels().items():
-        burn(call, ms, 0.8)
-        first_j, first_s = pynvml.nvmlDeviceGetTotalEnergyConsumption(board) / 1e3, time.perf_counter()
-        burn(call, ms, 1.2)
-        clock = pynvml.nvmlDeviceGetClockInfo(board, 1)
-        burn(call, ms, 1.3)
-        energy_j = pynvml.nvmlDeviceGetTotalEnergyConsumption(board) / 1e3 - first_j
-        found[name] = energy_j / (time.perf_counter() - first_s), clock
-        print(f"{name:12} {ms:7.3f} ms {found[name][0]:5.0f} W {clock} MHz", flush=True)
+    heat(15.0)
+    for name in names:
+        heat(1.5)
+        burn(name, 0.4)
+        seen = burn(name, 1.2)
+        clock, celsius = pynvml.nvmlDeviceGetClockInfo(board, 1), pynvml.nvmlDeviceGetTemperature(board, 0)
+        seen = (seen + burn(name, 1.2))[1:]  # the first is no renewal
+        found[name] = (seen[-1][1] - seen[0][1]) / (seen[-1][0] - seen[0][0]), clock
+        print(f"{name:12} {known[name][1]:7.3f} ms {found[name][0]:5.0f} W {clock} MHz {celsius} °C", flush=True)
     path.write_text(json.dumps({"limit_w": limit_w, "alone": found}))
 
 
@@ -126,6 +150,47 @@ def run(kind: str, seconds: float) -> None:
         took_s = time.perf_counter() - first
         drawn_j = (pynvml.nvmlDeviceGetTotalEnergyConsumption(board) - counter_j) / 1e3
         print(f"counter: {drawn_j:.1f} J in {took_s:.3f} s, {drawn_j / took_s:.1f} W", file=sys.stderr)
+
+
+def train(seconds: float) -> None:
+    """A training that waits for its launches; prints steps a second of its own clock."""
+    import torch
+
+    torch.manual_seed(0)
+    layers = [part for _ in range(10) for part in (torch.nn.Linear(256, 256), torch.nn.LayerNorm(256), torch.nn.GELU())]
+    model = torch.nn.Sequential(*layers).cuda()
+    optimizer, batch = torch.optim.SGD(model.parameters(), 1e-3, foreach=False), torch.randn(64, 256, device="cuda")
+    steps, began = 0, 0.0
+    while not began or time.perf_counter() - began < seconds:
+        for _ in range(20):
+            optimizer.zero_grad()
+            model(batch).square().mean().backward()
+            optimizer.step()
+        torch.cuda.synchronize()
+        steps += 20
+        if steps == 200:
+            began = time.perf_counter()
+    print(f"steps a second: {(steps - 200) / (time.perf_counter() - began):.2f}", file=sys.stderr)
+
+
+def cost(pairs: int) -> None:
+    """The same training watched and not, each a process of its own, in an order drawn for each pair."""
+    import subprocess
+
+    plain = [sys.executable, __file__, "train", "6"]
+    watched = [sys.executable, "-m", "wattridge", "profile", "--gpu", "0", "--", *plain]
+    ratios, launches = [], ""
+    for _ in range(pairs):
+        rates = {}
+        for kind in random.sample(("plain", "watched"), 2):
+            words = plain if kind == "plain" else watched
+            done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+            rates[kind] = float(re.findall(r"steps a second: ([0-9.]+)", done.stderr)[0])
+            launches = "".join(re.findall(r"watching is expected.*", done.stdout)) or launches
+        ratios.append(100 * math.log(rates["plain"] / rates["watched"]))
+        print(f"{rates['plain']:.1f} without, {rates['watched']:.1f} watched: {ratios[-1]:+.1f} %", flush=True)
+    middle, half = statistics.mean(ratios), 2.2 * statistics.stdev(ratios) / math.sqrt(pairs)
+    print(f"watching takes {middle:.1f} ± {half:.1f} % of the time, median {statistics.median(ratios):.1f}; {launches}")
 
 
 def compare(known: Path, profile: Path) -> None:
@@ -167,7 +232,11 @@ def compare(known: Path, profile: Path) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1] == "alone":
-        alone(Path(sys.argv[2]))
+        alone(Path(sys.argv[2]), sys.argv[3])
+    elif sys.argv[1] == "train":
+        train(float(sys.argv[2]))
+    elif sys.argv[1] == "cost":
+        cost(int(sys.argv[2]))
     elif sys.argv[1] == "compare":
         compare(Path(sys.argv[2]), Path(sys.argv[3]))
     else:

@@ -29,7 +29,6 @@ from .program_trace import ProgramTrace
 from .watched import Watched, read_watched, trace_of
 
 VARIABLE: Final = "WATTRIDGE_PROFILE"  # the folder where a watched process writes
-COST_VARIABLE: Final = "WATTRIDGE_PROFILE_COST"  # set: it leaves stretches unwatched, to see what watching costs
 INJECTED: Final = Path(__file__).with_name("injected")
 INTERVAL_S: Final = 0.02
 _AFTER_S: Final = 0.5  # of power behind the program: the last samples come late
@@ -48,11 +47,11 @@ class LiveProfile:
     It owns the board. `close` ends the recording and removes what was written.
     """
 
-    def __init__(self, gpu: Gpu, *, cost: bool = False) -> None:
+    def __init__(self, gpu: Gpu) -> None:
         if not sys.platform.startswith("linux"):
             raise InputError("programs are watched on Linux only", "profile", "give --trace FILE and --power FILE")
         self.folder = scratch_folder()
-        self._gpu, self._cost = gpu, cost
+        self._gpu = gpu
         self._power = self.folder / "power.csv.gz"
         self._seen: dict[int, str] = {}  # processes on the board
         self._ended = threading.Event()
@@ -66,8 +65,7 @@ class LiveProfile:
         environment = original_environment()
         before = environment.get("PYTHONPATH")
         path = os.pathsep.join([str(INJECTED), *([before] if before else [])])
-        asked = {COST_VARIABLE: "1"} if self._cost else {}
-        return environment | {"PYTHONPATH": path, VARIABLE: str(self.folder)} | asked
+        return environment | {"PYTHONPATH": path, VARIABLE: str(self.folder)}
 
     def profile(self, title: str) -> Profiled:
         """End the recording and attribute its energy. Raises InputError, which says why, where nothing was watched."""
@@ -131,15 +129,12 @@ def profile_program(
     gpu: Gpu,
     seconds: float | None = None,
     stop: threading.Event | None = None,
-    *,
-    cost: bool = False,
 ) -> tuple[Profiled, Ended]:
     """Run a program with this terminal, at most so many seconds, and profile what it runs on a board; closes the board.
 
-    What it prints goes to standard error. With `cost` stretches are left unwatched, to see what watching costs. Raises
-    InputError where it does not start or nothing was watched.
+    What it prints goes to standard error. Raises InputError where it does not start or nothing was watched.
     """
-    with closing(LiveProfile(gpu, cost=cost)) as live:
+    with closing(LiveProfile(gpu)) as live:
         try:
             ended = run_process(
                 words,

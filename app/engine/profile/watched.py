@@ -1,13 +1,12 @@
 """What processes wrote of their activity while they were watched (`injected/wattridge_watcher.py`), as a trace.
 
-Stretches in which nothing was watched, to see what watching costs, appear in the trace as slices of their own name:
-their joules are known together, and what ran in them is not.
+Stretches in which nothing was watched appear in the trace as slices of their own name: their joules are known together,
+and what ran in them is not.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import struct
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -19,7 +18,6 @@ from typing import Final
 import numpy as np
 
 from ...base.errors import InputError
-from ..metering.confidence import Interval, confidence_interval
 from .program_trace import KERNEL, ProgramTrace, Times
 from .trace_columns import TraceColumns, looked_up
 
@@ -27,8 +25,6 @@ NOT_WATCHED: Final = "(not watched)"
 _MOST_BYTES: Final = 4 * 2**30
 _LAUNCH_S: Final = 1.2e-6  # of the host's for each launch: tests/benchmarks/profile_on_board.txt
 _SAID: Final = 0.01  # cost from which on it is said
-_FEWEST_ENDS: Final = 5  # of a range in a stretch, for a mean period
-_FEWEST_PROBES: Final = 3
 _REMEDY: Final = "name the program's own Python: wattridge profile -- python train.py"
 
 
@@ -60,33 +56,14 @@ class Watched:
                 stretches.append((int(before.max()), int(after.min())))
         return stretches
 
-    def cost(self) -> Interval | None:
-        """By how much longer the periods of the range that ended most often were while watched; relative, 95 %."""
-        if len(self.spans) < _FEWEST_PROBES + 1 or not len(self.host):
-            return None
-        name = np.bincount(self.host[:, 1]).argmax()
-        ends = np.sort((self.host[:, 2] + self.host[:, 3])[self.host[:, 1] == name])
-        ratios = []
-        for (begin, until), (since, end) in zip(self.spans[:-1].tolist(), self.spans[1:].tolist(), strict=True):
-            reach = since - until
-            beside = [_period(ends, max(begin, until - reach), until), _period(ends, since, min(end, since + reach))]
-            without = _period(ends, until, since)
-            if without > 0 and all(period > 0 for period in beside):
-                ratios.append(sum(beside) / 2 / without - 1)
-        return confidence_interval(ratios) if len(ratios) >= _FEWEST_PROBES else None
-
     def cost_in_words(self) -> list[str]:
-        """What watching cost: as measured, else as it is expected where it is worth saying."""
-        if (cost := self.cost()) is not None:
-            low, high = 100 * cost[0], 100 * cost[1]
-            of = f"from {len(self.spans) - 1} stretches without"
-            return [f"watching cost {(low + high) / 2:.1f} ± {(high - low) / 2:.1f} % of the time, {of}"]
+        """What watching is expected to cost, where it is worth saying."""
         lasts_s = float(np.ptp(self.launches[:, 2])) / 1e9 if len(self.launches) else 0.0
         share = len(self.launches) * _LAUNCH_S / lasts_s if lasts_s > 1.0 else 0.0
         if share < _SAID:
             return []
         each = f"{1e6 * _LAUNCH_S:.1f} µs for each of {len(self.launches):,} launches, as measured on one machine"
-        return [f"watching is expected to cost the host {100 * share:.0f} % of its time ({each}); --cost measures it"]
+        return [f"watching is expected to cost the host {100 * share:.0f} % of its time ({each})"]
 
 
 def read_watched(path: Path) -> Watched:
@@ -168,9 +145,3 @@ def _chunks(path: Path) -> Iterator[tuple[str, bytes]]:
             if file.tell() + length > size:
                 return
             yield tag.decode(errors="replace"), file.read(length)
-
-
-def _period(ends: Times, begin: int, end: int) -> float:
-    """The mean time from end to end within a stretch; NaN where there are too few."""
-    inside = ends[(ends >= begin) & (ends <= end)]
-    return float(inside[-1] - inside[0]) / (len(inside) - 1) if len(inside) >= _FEWEST_ENDS else math.nan

@@ -32,8 +32,6 @@ OLDEST, NEWEST = 18, 139_999  # of cuptiGetVersion: CUDA 12.0 to 13
 BUFFER_BYTES = 4 << 20
 FLUSH_S, STOP_S = 0.5, 5.0
 MOST_RECORDS = 8_000_000  # of one process: two for a launch
-PROBE_S, PROBE_EVERY_S = 0.5, 4.0  # nothing is watched for so long, so often, where the cost of watching is asked for
-PROBES = "WATTRIDGE_PROFILE_COST"  # the variable that asks for it
 KERNEL, COPY, SET = range(3)  # as the rows of slices name them
 
 _MEMCPY, _MEMSET, _DRIVER, _RUNTIME, _KERNEL, _MARKER, _MEMCPY2 = 1, 2, 4, 5, 10, 12, 22  # CUPTI_ACTIVITY_KIND_*
@@ -84,7 +82,6 @@ class Watcher:
         self._spare: list[int] = []  # the addresses of those that can be used again: none is freed, as CUPTI has them
         self._full: list[tuple[int, int]] = []  # address and length of those that have come back
         self._filled = threading.Event()
-        self._probes = bool(os.environ.get(PROBES))
         self._sizes: dict[int, int] = {}  # of records by kind, in words of 8 bytes
         self._open_marks: dict[int, tuple[int, int]] = {}
         self._local = threading.local()
@@ -129,13 +126,21 @@ class Watcher:
             self._since_ns, self._watching = self.now_ns(), True
 
     def pause(self) -> None:
-        """Stop watching for a while; what was watched until now is written."""
+        """Stop watching for a while; what was watched until now is written.
+
+        CUPTI's own thread crashes at times where kinds are switched off while something runs, so this waits for the
+        board first, and is for the thread that launches.
+        """
         with self._switching:
             if not self._watching:
                 return
-            self._watching, until_ns = False, self.now_ns()
+            self._watching = False
+            with contextlib.suppress(OSError, AttributeError):
+                ctypes.CDLL("libcuda.so.1").cuCtxSynchronize()
+            until_ns = self.now_ns()
             with contextlib.suppress(Problem):
                 self._switch("Disable", (_KERNEL, _MEMCPY, _MEMSET, _MEMCPY2, _MARKER))
+                self._flush(1)
             self._rows(b"SPAN", [self._since_ns, until_ns])
 
     def stop(self) -> None:
@@ -163,23 +168,16 @@ class Watcher:
 
     def _steer(self) -> None:
         """Write what comes, on a thread of its own: CUPTI calls in the midst of launches, and is not kept waiting."""
-        named, probe = False, time.monotonic() + PROBE_EVERY_S
+        named = False
         while not self._stopped.is_set():
             self._filled.wait(FLUSH_S)
             self._filled.clear()
             named = named or self._name_boards()
-            if self._watching:
-                self._flush(0)
+            with self._switching:
+                if self._watching:
+                    self._flush(0)
             self._write_records()
             self._write_ranges()
-            if self._records > MOST_RECORDS or self._file.closed:
-                self.pause()
-            elif self._probes and self._watching and time.monotonic() > probe:
-                self.pause()
-                self._stopped.wait(PROBE_S)
-                with contextlib.suppress(Problem):
-                    self.resume()
-                probe = time.monotonic() + PROBE_EVERY_S
 
     def _switch(self, word: str, kinds: Sequence[int]) -> None:
         """Enable or disable kinds, and the calls that launch something, each: those switched off by kind stay off."""
@@ -282,7 +280,7 @@ class Watcher:
             while self._full:
                 address, valid = self._full.pop(0)
                 try:
-                    if valid:
+                    if valid and self._records <= MOST_RECORDS and not self._file.closed:
                         self._take(address, valid)
                 except Exception as error:  # noqa: BLE001 - the program runs, whatever is wrong here
                     self._write(b"FAIL", repr(error).encode())
