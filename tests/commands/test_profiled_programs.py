@@ -30,6 +30,11 @@ for number in range(int(sys.argv[1])):
     rows(b"SLCE", (0, 0, 7, (at - began) // 500_000_000 % 2, at + 1000, end - at - 2000, 0, number, -1))
     rows(b"LNCH", (number, 1, at))
     rows(b"HOST", (1, 2, at, end - at, -1))
+if sys.argv[2].isdigit():  # PyTorch's profiler had the records for so many ms
+    kernels = [{"ph": "X", "cat": "kernel", "name": "traced", "pid": 0, "tid": 7, "ts": began / 1e3 + 10 * number, "dur": 9,
+                "args": {"device": 0, "stream": 7}} for number in range(100 * int(sys.argv[2]))]
+    with open(os.path.join(folder, "1-1.trace.json"), "w") as trace:
+        json.dump({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "H200"}], "traceEvents": kernels}, trace)
 if sys.argv[2] != "killed":
     rows(b"SPAN", (began, time.time_ns()))
     chunk(b"DONE", b'{"dropped": 0, "most": false}')
@@ -78,6 +83,16 @@ def test_a_program_that_fails_or_is_killed_loses_nothing(script: Path, capsys: p
     assert "the program failed: exit status 3" in said.err
     assert main(["profile", *BOARD, "--", sys.executable, str(script), "120", "killed"]) == 0
     assert "ended without a word" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("profiled_ms", "expected"), [("20", {"gemm", "softmax"}), ("1500", {"traced"})])
+def test_where_pytorchs_profiler_ran_too_the_records_that_hold_more_are_used(
+    script: Path, capsys: pytest.CaptureFixture[str], profiled_ms: str, expected: set[str]
+) -> None:
+    assert main(["profile", *BOARD, "--json", "--", sys.executable, str(script), "100", profiled_ms]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert {item["name"] for item in document["families"]} == expected
+    assert any("PyTorch's profiler" in note for note in document["notes"])
 
 
 def test_a_program_is_ended_after_its_seconds(script: Path, capsys: pytest.CaptureFixture[str]) -> None:

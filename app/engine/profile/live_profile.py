@@ -106,10 +106,14 @@ class LiveProfile:
             raise InputError(f"the program could not be watched: {problem}", title, remedy)
         notes = [f"process {each['pid']} was not watched: {each['problem']}" for each in failures]
         notes += self._unwatched(processes)
+        ran_ns = max((int(each.slices[:, 5].sum()) for each in processes), default=0)
         for path in by_pytorch[-1:]:
             with suppress(InputError):  # it watched no board
                 trace = read_chrome_trace(path)
                 lasts_s = (trace.span_ns[1] - trace.span_ns[0]) / 1e9
+                if trace.duration_ns.sum() < ran_ns:
+                    notes.append("PyTorch's profiler had the records for a while: what ran then is not known")
+                    break
                 notes.append(f"the program ran PyTorch's profiler: this is of its records alone, {lasts_s:.3g} s")
                 return replace(trace, title=title, notes=(*trace.notes, *notes))
         trace = trace_of(processes, title, title, self._gpu.info.uuid)

@@ -288,6 +288,19 @@ def test_the_records_are_pytorchs_own_while_it_profiles_and_its_trace_is_kept(cu
     watcher.stop()
 
 
+def test_a_program_that_profiles_again_and_again_fills_no_disk(cupti: FakeCupti, tmp_path: Path) -> None:
+    torch, watcher = stand_in(), Watcher(str(tmp_path))
+    hook_pytorch(watcher, torch)
+    for _ in range(wattridge_watcher.MOST_TRACES + 3):
+        with torch.autograd.profiler.profile() as profile:
+            pass
+    profile.export_chrome_trace(str(tmp_path / "own.json"))
+    assert (tmp_path / "own.json").is_file()
+    assert len(list(tmp_path.glob("*.trace.json"))) == wattridge_watcher.MOST_TRACES
+    assert 10 in cupti.enabled
+    watcher.stop()
+
+
 def test_a_profiler_that_watches_no_board_leaves_the_records_here(cupti: FakeCupti, tmp_path: Path) -> None:
     torch, watcher = stand_in(), Watcher(str(tmp_path))
     hook_pytorch(watcher, torch)

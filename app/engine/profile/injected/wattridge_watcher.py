@@ -32,6 +32,7 @@ OLDEST, NEWEST = 18, 139_999  # of cuptiGetVersion: CUDA 12.0 to 13
 BUFFER_BYTES = 4 << 20
 FLUSH_S, STOP_S = 0.5, 5.0
 MOST_RECORDS = 8_000_000  # of one process: two for a launch
+MOST_TRACES = 8  # of PyTorch's profiler that are kept
 KERNEL, COPY, SET = range(3)  # as the rows of slices name them
 
 _MEMCPY, _MEMSET, _DRIVER, _RUNTIME, _KERNEL, _MARKER, _MEMCPY2 = 1, 2, 4, 5, 10, 12, 22  # CUPTI_ACTIVITY_KIND_*
@@ -88,6 +89,7 @@ class Watcher:
         self._host: list[int] = []  # rows of ranges that ended
         self._records = 0
         self._watching = self._profiled = False
+        self._traces = 0
         self._stopped = threading.Event()
         self._since_ns = 0
         path = find_library()
@@ -255,7 +257,10 @@ class Watcher:
             self.resume()
 
     def trace_path(self) -> str:
-        """Return where a trace of PyTorch's profiler is to be written."""
+        """Return where a trace of PyTorch's profiler is to be written. Raises Problem where enough were."""
+        self._traces += 1
+        if self._traces > MOST_TRACES:
+            raise Problem("PyTorch's profiler ran often")
         return os.path.join(self._folder, f"{self._pid}-{time.time_ns()}.trace.json")
 
     # --- records ----------------------------------------------------------------------------------------------------
@@ -476,7 +481,7 @@ def hook_pytorch(watcher: Watcher, torch: Any) -> None:
             watcher.profiler_begins()
 
     def ended(one: Any, *_: Any) -> None:
-        with contextlib.suppress(Exception):  # a profiler without results
+        with contextlib.suppress(Exception):  # a profiler without results, or traces enough
             path = watcher.trace_path()
             export(one, path)
             one.wattridge_trace = path
