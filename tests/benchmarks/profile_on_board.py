@@ -4,7 +4,7 @@
     python tests/benchmarks/profile_on_board.py phases|mix [S]          the program to be profiled:
     wattridge profile --out FOLDER -- python tests/benchmarks/profile_on_board.py mix 60
     python tests/benchmarks/profile_on_board.py compare FILE FOLDER/profile_on_board-profile.json
-    python tests/benchmarks/profile_on_board.py cost PAIRS              steps of a training, watched and not in turns
+    python tests/benchmarks/profile_on_board.py cost ROUNDS             a training, watched and not
 
 It imports nothing of Wattridge. `alone` reads NVML's energy counter and clock, nothing is set: the board is as warm as
 the program makes it, it never waits for a launch, and the span goes from one renewal of the counter to another, which
@@ -85,11 +85,11 @@ def alone(path: Path, kind: str) -> None:
         call, ms = known[name]
         began, lagging, seen = time.perf_counter(), [], []
         while time.perf_counter() - began < seconds:
-            for _ in range(max(1, round(4 / ms))):
+            for _ in range(max(1, round(20 / ms))):
                 call()
             lagging.append(torch.cuda.Event())
             lagging[-1].record()
-            if len(lagging) > 3:
+            if len(lagging) > 5:  # reading the counter takes some ms, and 100 ms are queued
                 lagging.pop(0).synchronize()
             joules, now = pynvml.nvmlDeviceGetTotalEnergyConsumption(board) / 1e3, time.perf_counter()
             if not seen or joules != seen[-1][1]:
@@ -101,7 +101,7 @@ def alone(path: Path, kind: str) -> None:
         began = time.perf_counter()
         while time.perf_counter() - began < seconds:
             for name in random_.sample(names, len(names)):
-                burn(name, 0.5 if kind == "phases" else 0.005)
+                burn(name, 0.5 if kind == "phases" else 0.05)
 
     found = {}
     heat(15.0)
@@ -173,24 +173,42 @@ def train(seconds: float) -> None:
     print(f"steps a second: {(steps - 200) / (time.perf_counter() - began):.2f}", file=sys.stderr)
 
 
-def cost(pairs: int) -> None:
-    """The same training watched and not, each a process of its own, in an order drawn for each pair."""
+def cost(rounds: int) -> None:
+    """The same training in processes of its own, in an order drawn for each round: as it is; watched; with the watcher
+    alone, without what reads the board beside it; and with that alone."""
+    import os
     import subprocess
+    import tempfile
 
     plain = [sys.executable, __file__, "train", "6"]
-    watched = [sys.executable, "-m", "wattridge", "profile", "--gpu", "0", "--", *plain]
-    ratios, launches = [], ""
-    for _ in range(pairs):
+    wattridge = [sys.executable, "-m", "wattridge"]
+    where = [sys.executable, "-c", "import wattridge; print(wattridge.__path__[0])"]
+    injected = Path(subprocess.run(where, capture_output=True, text=True).stdout.strip(), "engine/profile/injected")
+    paths = os.pathsep.join([str(injected), os.environ.get("PYTHONPATH", "")])
+    kinds = ("plain", "watched", "watcher alone", "reader alone")
+    slower: dict[str, list[float]] = {kind: [] for kind in kinds[1:]}
+    for _ in range(rounds):
         rates = {}
-        for kind in random.sample(("plain", "watched"), 2):
-            words = plain if kind == "plain" else watched
-            done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+        for kind in random.sample(kinds, len(kinds)):
+            folder, beside = tempfile.mkdtemp(), None
+            words = [*wattridge, "profile", "--gpu", "0", "--", *plain] if kind == "watched" else plain
+            more = {"PYTHONPATH": paths, "WATTRIDGE_PROFILE": folder} if kind == "watcher alone" else {}
+            if kind == "reader alone":
+                record = ["monitor", "--gpu", "0", "--interval", "0.02", "--record", f"{folder}/power.csv.gz"]
+                beside = subprocess.Popen([*wattridge, *record], stdout=subprocess.DEVNULL)
+            done = subprocess.run(words, capture_output=True, text=True, timeout=120, env={**os.environ, **more})
+            if beside is not None:
+                beside.terminate()
+                beside.wait(30)
             rates[kind] = float(re.findall(r"steps a second: ([0-9.]+)", done.stderr)[0])
-            launches = "".join(re.findall(r"watching is expected.*", done.stdout)) or launches
-        ratios.append(100 * math.log(rates["plain"] / rates["watched"]))
-        print(f"{rates['plain']:.1f} without, {rates['watched']:.1f} watched: {ratios[-1]:+.1f} %", flush=True)
-    middle, half = statistics.mean(ratios), 2.2 * statistics.stdev(ratios) / math.sqrt(pairs)
-    print(f"watching takes {middle:.1f} ± {half:.1f} % of the time, median {statistics.median(ratios):.1f}; {launches}")
+        for kind, found in slower.items():
+            found.append(100 * math.log(rates["plain"] / rates[kind]))
+        print(", ".join(f"{kind} {rates[kind]:.1f}" for kind in kinds), flush=True)
+    for kind, found in slower.items():
+        half = 2.3 * statistics.stdev(found) / math.sqrt(rounds)
+        print(
+            f"{kind}: {statistics.mean(found):+.1f} ± {half:.1f} % of the time, median {statistics.median(found):+.1f}"
+        )
 
 
 def compare(known: Path, profile: Path) -> None:

@@ -31,8 +31,8 @@ for number in range(int(sys.argv[1])):
     rows(b"LNCH", (number, 1, at))
     rows(b"HOST", (1, 2, at, end - at, -1))
 if sys.argv[2].isdigit():  # PyTorch's profiler had the records for so many ms
-    kernels = [{"ph": "X", "cat": "kernel", "name": "traced", "pid": 0, "tid": 7, "ts": began / 1e3 + 10 * number, "dur": 9,
-                "args": {"device": 0, "stream": 7}} for number in range(100 * int(sys.argv[2]))]
+    kernel = {"ph": "X", "cat": "kernel", "name": "traced", "pid": 0, "tid": 7, "dur": 9, "args": {"device": 0}}
+    kernels = [{**kernel, "ts": began / 1e3 + 10 * number} for number in range(100 * int(sys.argv[2]))]
     with open(os.path.join(folder, "1-1.trace.json"), "w") as trace:
         json.dump({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "H200"}], "traceEvents": kernels}, trace)
 if sys.argv[2] != "killed":

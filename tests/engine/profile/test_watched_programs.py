@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import shutil
 from contextlib import suppress
@@ -119,6 +120,43 @@ def test_what_ran_while_nothing_was_watched_has_slices_of_its_own(cupti: FakeCup
     assert (trace.start_ns[unknown] - base).tolist() == [9 * MS + 900 * US]  # from the end of the last that is known
     assert trace.duration_ns[unknown].tolist() == [20 * MS + 500 - 9 * MS - 900 * US]
     assert "unseen" not in trace.names
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@given(
+    parts=st.lists(
+        st.tuples(st.lists(st.sampled_from("lcm"), min_size=1, max_size=5), st.integers(1, 90)), min_size=1, max_size=6
+    )
+)
+def test_records_are_found_in_whatever_order_they_stand(
+    cupti: FakeCupti, tmp_path: Path, parts: list[tuple[list[str], int]]
+) -> None:
+    """Launches, copies and marks in patterns that recur, and that break off."""
+    watcher = Watcher(str(tmp_path))
+    watched_file(tmp_path).write_bytes(b"")
+    letters = [letter for pattern, times in parts for letter in pattern * times]
+    base = cupti.now
+    watcher._open_marks.clear()
+    watcher._write(b"META", json.dumps({"pid": 1}).encode())
+    for number, letter in enumerate(letters):
+        at = base + number * US
+        if letter == "l":
+            cupti.launch(b"k%d" % (number % 7), at, at + 5, number, 7, at)
+        elif letter == "c":
+            cupti.copy(at, at + 3, number, number)
+        else:
+            cupti.mark(b"m", number, 7, at, at + 2)
+    watcher.stop()
+
+    watched = read_watched(watched_file(tmp_path))
+
+    by_kind = {kind: watched.slices[watched.slices[:, 0] == kind] for kind in (KERNEL, COPY)}
+    assert by_kind[KERNEL][:, 7].tolist() == [at for at, letter in enumerate(letters) if letter == "l"]
+    assert by_kind[COPY][:, 7].tolist() == [at for at, letter in enumerate(letters) if letter == "c"]
+    assert watched.launches[:, 0].tolist() == [at for at, letter in enumerate(letters) if letter == "l"]
+    assert (watched.host[:, 2] - base).tolist() == [US * at for at, letter in enumerate(letters) if letter == "m"]
+    names = [watched.names[name] for name in by_kind[KERNEL][:, 3]]
+    assert names == [f"k{at % 7}" for at, letter in enumerate(letters) if letter == "l"]
 
 
 def test_the_board_is_waited_for_before_kinds_are_switched_off(

@@ -293,25 +293,25 @@ class Watcher:
 
     def _take(self, address: int, valid: int) -> None:
         """Sort the records of a buffer by kind, and write what is needed of them."""
-        np, memory = self._np, (ctypes.c_char * valid).from_address(address)
-        kinds, sizes = memoryview(memory).cast("B").cast("I"), self._sizes
-        places: dict[int, list[int]] = {}
-        at, end = 0, valid >> 3  # in words of 8 bytes
-        while at < end:
-            kind = kinds[2 * at]
-            if kind not in sizes:
-                self._learn(address, valid)
-            places.setdefault(kind, []).append(at)
-            at += sizes[kind]
-        words = np.frombuffer(memory, np.uint32, 2 * end)
+        np, end = self._np, valid >> 3  # in words of 8 bytes
+        words = np.frombuffer((ctypes.c_char * valid).from_address(address), np.uint32, 2 * end)
         wide = words.view(np.uint64)
-        for kind, rows in places.items():
-            self._records += len(rows)
-            place = np.array(rows)
+        found: dict[int, list[Any]] = {}
+        at = 0
+        while at < end:
+            kinds, places = self._next_kinds(words, at, end, lambda: self._learn(address, valid))
+            stride = places[-1] - at
+            times = self._how_often(words, kinds, places, max(1, (end - at) // stride))
+            for number, kind in enumerate(kinds):
+                found.setdefault(kind, []).append(np.arange(times) * stride + places[number])
+            at += times * stride
+        for kind, rows in found.items():
+            place = np.sort(np.concatenate(rows))
+            self._records += len(place)
             if kind in (_RUNTIME, _DRIVER):
                 self._columns(b"LNCH", words[2 * place + 8], words[2 * place + 7], wide[place + 1])
             elif kind == _MARKER:
-                for row in rows:
+                for row in place.tolist():
                     self._mark(words[2 * row : 2 * row + 8].tolist(), wide[row : row + 6].tolist())
             elif kind == _KERNEL:
                 pointers, which = np.unique(wide[place + 13], return_inverse=True)
@@ -324,6 +324,30 @@ class Watcher:
                 names = np.array([self._number("Memcpy " + direction) for direction in directions])
                 fields = (8, 10, 11 if kind == _MEMCPY else 15)
                 self._slices(COPY, place, words, wide, names, fields, wide[place + 1])
+
+    def _next_kinds(self, words: Any, at: int, end: int, learn: Callable[[], None]) -> tuple[list[int], list[int]]:
+        """The kinds of records from a place on until they recur, 8 at most; their places and that of the next one."""
+        kinds: list[int] = []
+        places = [at]
+        while places[-1] < end and len(kinds) < 8:
+            kind = int(words[2 * places[-1]])
+            if kind not in self._sizes:
+                learn()
+            kinds.append(kind)
+            places.append(places[-1] + self._sizes[kind])
+        period = next(each for each in range(1, len(kinds) + 1) if kinds[each:] == kinds[: len(kinds) - each])
+        return kinds[:period], places[: period + 1]
+
+    def _how_often(self, words: Any, kinds: Sequence[int], places: Sequence[int], most: int) -> int:
+        """How often these kinds recur one after the other. Found without Python for each: the program waits for it."""
+        stride, look = places[-1] - places[0], min(64, most)
+        while True:
+            same = self._np.ones(look, bool)
+            for number, kind in enumerate(kinds):
+                same &= words[2 * places[number] :: 2 * stride][:look] == kind
+            if not same.all() or look == most:
+                return max(1, most if same.all() else int(same.argmin()))
+            look = min(4 * look, most)
 
     def _slices(
         self, kind: int, place: Any, words: Any, wide: Any, names: Any, fields: Sequence[int], moved: Any
