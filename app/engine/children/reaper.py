@@ -32,7 +32,7 @@ class Family:
         if ended:
             self.members.discard(self.process)
         else:
-            self.members |= {self.process, *_descendants(self.process)}
+            self.members |= {self.process, *descendants(self.process)}
         with suppress(ProcessLookupError, PermissionError):
             if self.group:
                 os.killpg(self.process, number)
@@ -41,7 +41,8 @@ class Family:
                 os.kill(member, number)
 
 
-def _descendants(process: int) -> list[int]:
+def descendants(process: int) -> list[int]:
+    """Return what a process started, and what that started, where `/proc` names them."""
     children: dict[int, list[int]] = {}
     for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
         if name.isdigit():

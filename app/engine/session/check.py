@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -13,12 +14,14 @@ from typing import Any, ClassVar, Final
 from ...base.errors import WattridgeError
 from ...base.formatting import duration, number
 from ...base.records import Amount, Source, figure
-from ...sensors.gpu import LIVE, Gpu, ListsProcesses, SensorError
+from ...sensors.gpu import LIVE, Gpu, GpuProcess, ListsProcesses, SensorError
 from ..analysis.in_turns import ERROR, FEWEST, SIDES, THRESHOLD, Block, InTurns, Side, Verdict, compare_in_turns, turns
+from ..children.reaper import descendants
 from ..results.description import Description, Figure, Listing
 from .contenders import Contender, Look
 
 SECONDS: Final = 60.0
+_RUNS: Final = 1.0  # % of the last second, from which on a process that stays on the board is said to run
 EXIT: Final = {Verdict.NO_WORSE: 0, Verdict.WORSE: 4, Verdict.OPEN: 3}
 
 
@@ -141,7 +144,8 @@ def in_turns(
     The comparison, the blocks, and remarks. Raises WattridgeError where a side fails or its energy is not known.
     """
     blocks: list[Block] = []
-    neighbours: list[frozenset[int]] = []
+    neighbours: list[set[str]] = []
+    staying = {process.pid for process in _others(gpu)}
     compared = compare_in_turns(blocks, terms.threshold, terms.error)
     first_ns = 0
     for counted, side in _order(terms.seed):
@@ -153,7 +157,8 @@ def in_turns(
             continue
         first_ns = first_ns or look.start_ns
         blocks.append(_block(look, side, first_ns))
-        neighbours.append(_processes(gpu))
+        ran = [each for each in _others(gpu) if each.pid not in staying or each.share_percent >= _RUNS]
+        neighbours.append({each.name for each in ran})
         if len(blocks) % 2 == 0:
             compared = compare_in_turns(blocks, terms.threshold, terms.error)
             on_pair(compared)
@@ -201,20 +206,21 @@ def _require_energy(look: Look, side: Side, gpu: Gpu) -> None:
         raise EnergyUnknown(f"energy of {side} is not known: {look.unknown}", gpu.info.label, remedy)
 
 
-def _processes(gpu: Gpu) -> frozenset[int]:
+def _others(gpu: Gpu) -> list[GpuProcess]:
+    """The processes on the board that are not of this program."""
     if isinstance(gpu, ListsProcesses):
         with suppress(SensorError):
-            return frozenset(process.pid for process in gpu.processes())
-    return frozenset()
+            own = {os.getpid(), *descendants(os.getpid())}
+            return [each for each in gpu.processes() if each.pid not in own]
+    return []
 
 
-def _remarks(blocks: Sequence[Block], neighbours: Sequence[frozenset[int]], stop: threading.Event) -> Iterator[str]:
+def _remarks(blocks: Sequence[Block], neighbours: Sequence[set[str]], stop: threading.Event) -> Iterator[str]:
     if stop.is_set():
         yield "it was stopped before it was decided"
-    others = frozenset[int]().union(*neighbours) - frozenset.intersection(*neighbours) if neighbours else frozenset()
-    if others:
-        seen = sum(bool(others & present) for present in neighbours)
-        yield f"other processes came and went on the board, seen in {seen} of {len(blocks)} blocks: it takes longer"
+    if names := ", ".join(sorted(set[str]().union(*neighbours))[:3]):
+        times = f"in {sum(map(bool, neighbours))} of {len(blocks)} blocks"
+        yield f"other processes ran on the board ({names}), seen {times}: it takes longer"
     unknown = sum(math.isnan(block.energy_j) for block in blocks)
     if unknown:
         yield f"the energy of {unknown} of {len(blocks)} blocks is not known: their pairs do not count"

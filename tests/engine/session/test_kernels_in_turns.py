@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+from dataclasses import replace
 
 import pytest
 from fixtures.cuda_bench import Bench
@@ -11,6 +13,7 @@ from fixtures.virtual_cuda import VirtualBoard
 from app.engine.metering import meter as metering
 from app.engine.session.check import Terms, in_turns
 from app.engine.session.contenders import KernelContender
+from app.sensors.gpu import GpuProcess
 
 
 @pytest.fixture(autouse=True)
@@ -43,3 +46,28 @@ def test_a_stop_ends_it_with_what_was_measured(bench: type[Bench], virtual_board
     assert len(blocks) == 2
     assert result.verdict == "undecided"
     assert remarks == ["it was stopped before it was decided"]
+
+
+def test_other_processes_are_named_if_they_come_or_run_and_those_of_a_desktop_that_rest_are_not(
+    bench: type[Bench], virtual_board: VirtualBoard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    present = [
+        GpuProcess(os.getpid(), "python", 100.0, "compute", 99.0),
+        GpuProcess(2_000_000_001, "Xorg", 30.0, "graphics", 0.0),
+        GpuProcess(2_000_000_002, "now and then", 500.0, "compute", 0.0),
+    ]
+    looks = []
+
+    def processes() -> list[GpuProcess]:
+        looks.append(1)
+        works = replace(present[2], share_percent=40.0 if len(looks) % 3 else 0.0)
+        came = [GpuProcess(2_000_000_003, "came", 20.0, "compute")] if len(looks) > 20 else []
+        return [*present[:2], works, *came]
+
+    monkeypatch.setattr(virtual_board, "processes", processes, raising=False)
+    runner = bench("launch_ms = [2]\ndraws_w = [400, 408]", sensors=virtual_board).runner
+    a, b = (KernelContender(runner, row, f"row {row}") for row in (0, 1))
+    _, blocks, remarks = in_turns({"A": a, "B": b}, virtual_board, Terms(60, seed=1), threading.Event())
+    assert len(remarks) == 1
+    assert remarks[0].startswith("other processes ran on the board (came, now and then), seen in ")
+    assert f"of {len(blocks)} blocks" in remarks[0]
