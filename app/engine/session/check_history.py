@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -53,6 +55,15 @@ class Benchmark:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptHistory:
+    """What a list says of a benchmark."""
+
+    path: Path
+    created_s: float
+    benchmark: Benchmark
+
+
+@dataclass(frozen=True, slots=True)
 class Commit:
     """One commit of a benchmark's history. Changes are relative: 0.02 is 2 % more."""
 
@@ -79,7 +90,7 @@ class History:
 
 def keep(checked: Checked, repository: str, what: str, commits: tuple[str, str]) -> None:
     """Add a comparison to what is kept of its benchmark. Raises WattridgeError if nothing can be written."""
-    path = _FILES.path(what, f"{repository}\n{what}\n{checked.board}")
+    path = _path(repository, what, checked.board)
     of_b = [block.energy_j for block in checked.blocks if block.side == "B" and block.energy_j > 0]
     energy_j = float(np.median(of_b)) if of_b else math.nan
     one = Compared(
@@ -97,6 +108,16 @@ def histories(repository: str, what: str | None = None) -> list[History]:
     """The history of each benchmark of a repository, or of one. Damaged files count as none."""
     known = _FILES.all(lambda document: from_json(Benchmark, document))
     return [history_of(one) for one in known if one.repository == repository and what in (None, one.what)]
+
+
+def kept_histories() -> list[KeptHistory]:
+    """Every benchmark of every repository. Damaged files count as none."""
+    found = []
+    for one in _FILES.all(lambda document: from_json(Benchmark, document)):
+        path = _path(one.repository, one.what, one.gpu)
+        with suppress(OSError):
+            found.append(KeptHistory(path, path.stat().st_mtime, one))
+    return found
 
 
 def history_of(benchmark: Benchmark) -> History:
@@ -145,13 +166,17 @@ def history_chart(history: History) -> Chart:
             Series("joules", "blue", middle, place, points=True),
             Series("at least", "orange", ends[:, 0], place, dashed=True),
             Series("at most", "orange", ends[:, 1], place, dashed=True),
-            Series("change point", "red", middle[marked], place[marked], line=False, points=True),
+            Series("change point", "vermillion", middle[marked], place[marked], line=False, points=True),
         ),
         f"Joules of {history.what}, commit by commit. {_method(history)}.",
     )
 
 
 # --- inside -----------------------------------------------------------------------------------------------------------
+
+
+def _path(repository: str, what: str, gpu: str) -> Path:
+    return _FILES.path(what, f"{repository}\n{what}\n{gpu}")
 
 
 def _relative(ends: tuple[float, float]) -> tuple[float, float]:

@@ -29,6 +29,7 @@ from PySide6.QtWidgets import (
 from ...base.formatting import counted
 from ...engine.results.state import Progress, Purpose
 from ...engine.session import events
+from ...engine.session.check_history import KeptHistory
 from ...engine.store.record import Label, SessionRecord
 from ..shared.captions import measured_words
 from ..shared.context import Context
@@ -50,7 +51,8 @@ from ..shared.widgets import (
     set_up_table,
     vbox,
 )
-from .profile_rows import ProfileRow, Row, all_rows, delete, undelete
+from .file_rows import FileRow, Row, all_rows, delete, undelete
+from .history_window import HistoryWindow
 
 if TYPE_CHECKING:
     from ...engine.formats.any_table import TableColumns
@@ -86,7 +88,7 @@ WIDEST = tuple(text for _, text, _, _ in _COLUMNS)
 
 def matches(record: Row, typed: str) -> bool:
     """Every typed word stands somewhere in the session's words."""
-    if isinstance(record, ProfileRow):
+    if isinstance(record, FileRow):
         texts = [*record.cells, record.kept.path.name]
     else:
         texts = [*(text(record) for _, _, text, _ in _COLUMNS), record.title, record.label.notes]
@@ -142,14 +144,14 @@ class SessionsModel(RecordModel):
         if self._sorted is not None:
             column, descending = self._sorted
             key = _COLUMNS[column][3]
-            shown.sort(key=lambda r: r.keys[column] if isinstance(r, ProfileRow) else key(r), reverse=descending)
+            shown.sort(key=lambda r: r.keys[column] if isinstance(r, FileRow) else key(r), reverse=descending)
         self._replace(shown)
 
     # --- Qt's side ----------------------------------------------------------------------------------------------------
 
     def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         record = self._records[index.row()]
-        if isinstance(record, ProfileRow):
+        if isinstance(record, FileRow):
             return record.cells[index.column()] if role == Qt.ItemDataRole.DisplayRole else None
         if role == Qt.ItemDataRole.DisplayRole:
             return _COLUMNS[index.column()][2](record)
@@ -272,7 +274,7 @@ _RECORDINGS = (
     "(*.json *.json.gz *.jsonl *.ndjson *.csv *.csv.gz *.tsv *.parquet);;All files (*)"
 )
 _ONE, _SOME, _SEVERAL = "Select one session", "Select a session", "Select two sessions or more, with Ctrl or Shift"
-_PROFILE = "This is the profile of a program: open it"
+_IN_A_FILE = "This is no session: open it"
 _BESIDE_PX = 1500  # from this width of the panel on, the details stand beside the list
 _DETAILS_PX, _FRONT_PX, _ANY_PX = 340, 210, (1 << 24) - 1  # Qt's own bound
 _REFRESH_MS = 300  # after an event of the engine: several may come at once
@@ -317,6 +319,7 @@ class SessionsPanel(Panel):
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.label = LabelForm()
         self.front = Thumbnail(context.fronts)
+        self.history = HistoryWindow(self)
         on_one = self._with_chosen
         report = "One HTML file of the selected session; of several, of the topmost with the others beside it"
         files = "Its best configuration and all its measurements as files, into a folder"
@@ -441,7 +444,7 @@ class SessionsPanel(Panel):
     def _selected(self, *_: object) -> None:
         chosen = self.chosen()
         one = chosen[0] if len(chosen) == 1 else None
-        other = _PROFILE if any(isinstance(record, ProfileRow) for record in chosen) else ""
+        other = _IN_A_FILE if any(isinstance(record, FileRow) for record in chosen) else ""
         alive = any(record.state.alive for record in chosen)
         runs = "It is running: stop it first" if alive else ""
         empty = "" if all(record.evaluated for record in chosen) else "Without a measurement there is nothing to show"
@@ -465,11 +468,11 @@ class SessionsPanel(Panel):
     # --- what is done with them ---------------------------------------------------------------------------------------
 
     def _with_chosen(self, do: Callable[[SessionRecord], object]) -> Callable[[], None]:
-        """What a button does to the first selected session; a profile is opened in Program."""
+        """What a button does to the first selected session; what lies in a file is opened."""
 
         def act() -> None:
             for record in self.chosen()[:1]:
-                self._open_any(record) if isinstance(record, ProfileRow) else do(record)
+                self._open_any(record) if isinstance(record, FileRow) else do(record)
 
         return act
 
@@ -485,7 +488,9 @@ class SessionsPanel(Panel):
             self._open_any(self.model.record(index.row()))
 
     def _open_any(self, record: Row) -> None:
-        if isinstance(record, ProfileRow):
+        if isinstance(record, FileRow) and isinstance(record.kept, KeptHistory):
+            self.history.show_history(record.kept.benchmark)
+        elif isinstance(record, FileRow):
             self.log_met.emit(record.kept.path)
         else:
             self._open(record)
@@ -645,7 +650,7 @@ class SessionsPanel(Panel):
 def _count(rows: Sequence[Row]) -> str:
     if len(rows) > 1:
         return counted(len(rows), "session")
-    return f"the profile {rows[0].kept.profile.title}" if isinstance(rows[0], ProfileRow) else f"session {rows[0].id}"
+    return f"the {rows[0].kind} {rows[0].title}" if isinstance(rows[0], FileRow) else f"session {rows[0].id}"
 
 
 def _each(do: Callable[[Store, Row], None], store: Store, rows: Sequence[Row]) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from fixtures.fakes import FakeGpu, working
 from fixtures.lab import OBJECTIVE, Lab, filled, grid_space, measured, plan_for, ready
@@ -19,8 +22,12 @@ from PySide6.QtWidgets import QApplication, QFileDialog
 from pytestqt.qtbot import QtBot
 
 from app.base.paths import resources
+from app.engine.analysis.in_turns import Block, compare_in_turns
 from app.engine.results.state import SessionState
 from app.engine.session import events
+from app.engine.session.check import Checked
+from app.engine.session.check_history import keep as keep_comparison
+from app.engine.session.check_history import kept_histories
 from app.engine.store.database import Store
 from app.engine.store.record import Label
 from app.views.library.sessions_panel import NAME, TAGS, SessionsPanel
@@ -471,3 +478,32 @@ def test_one_of_another_board_can_be_looked_at(qtbot: QtBot, open_program: OpenP
     window.bridge.submit = submitted.append
     window.banner.offered.click()
     assert submitted == [events.Open(1)]
+
+
+def test_the_history_of_an_energy_test_is_listed_opened_and_deleted(qtbot: QtBot, open_program: OpenProgram) -> None:
+    blocks = tuple(Block("AB"[at % 2], at, at + 1.0, 1.0, 5.0, math.nan, 1) for at in range(60))
+    for before, commit, change in (("first", "aaaa", 0.001), ("aaaa", "bbbb", 0.02), ("bbbb", "cccc", 0.0)):
+        units = np.random.default_rng(1).normal(change, 0.002, 30)
+        result = replace(compare_in_turns(blocks), units=units)
+        keep_comparison(
+            Checked("A", "B", "NVIDIA H200", "nvml", "run", result, blocks), "repo", "b.py", (before, commit)
+        )
+    window = ready(qtbot, open_program(FakeGpu(working)))
+    sessions = window.panels["sessions"]
+    window.workspaces.go_to("sessions")
+    qtbot.waitUntil(lambda: sessions.model.total == 1 and not sessions.busy, timeout=60_000)
+    row = sessions.model.record(0)
+    cells = [sessions.model.index(0, column).data() for column in (1, 2, 3, 5)]
+    assert cells == ["b.py", "energy test", "3 comparisons", "NVIDIA H200"]
+    sessions.choose({row.id})
+    sessions.open.click()
+    assert sessions.history.isVisible()
+    table = sessions.history.table
+    assert [table.item(place, 6).text() for place in range(table.rowCount())] == ["", "change point", ""]
+    sessions.history.close()
+    sessions.delete.click()
+    qtbot.waitUntil(lambda: sessions.model.total == 0 and not sessions.busy, timeout=60_000)
+    assert "the energy test b.py" in sessions.message.text()
+    assert kept_histories() == []
+    sessions.undo.click()
+    qtbot.waitUntil(lambda: sessions.model.total == 1 and not sessions.busy, timeout=60_000)

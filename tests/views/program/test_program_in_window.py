@@ -20,7 +20,7 @@ from pytestqt.qtbot import QtBot
 from app.cli import main
 from app.engine.profile.kept_profile import keep_profile, kept_profiles, save_profile
 from app.engine.profile.program_profile import NextStep
-from app.views.library.profile_rows import ProfileRow
+from app.views.library.file_rows import FileRow
 
 OpenProgram = Callable[..., Any]
 LIMIT_MS = 60_000
@@ -61,7 +61,7 @@ def test_the_library_lists_profiles_opens_deletes_and_puts_them_back(window: Any
     window.workspaces.go_to("sessions")
     qtbot.waitUntil(lambda: sessions.model.total == 1 and not sessions.busy, timeout=LIMIT_MS)
     row = sessions.model.record(0)
-    assert isinstance(row, ProfileRow)
+    assert isinstance(row, FileRow)
     assert sessions.model.index(0, 2).data() == "profile"
     for typed, shown in (("h200 profile", 1), ("nothing", 0), ("", 1)):
         sessions.search.setText(typed)
