@@ -198,9 +198,10 @@ def _promise_of_front(rng: np.random.Generator, prediction: Prediction) -> Float
 
 Mask = npt.NDArray[np.bool_]
 
-FIRST: Final = 5  # of the first sample that are measured: the fastest, and two others
+FIRST: Final = 5  # of the first sample that are measured: the fastest, and two others where no setting varies
+SETTINGS: Final = 4  # at which the fastest is measured first
 FEWEST: Final = 3  # measured rows that worked, before there is a model
-PATIENCE: Final = 20.0  # a row is measured once timing another would improve on the best so many times less
+PATIENCE: Final = 20.0  # a row is measured once timing another, the so manieth, would improve on the best no more
 REMARK: Final = "Configurations are timed first, and those are measured that may be best by what that shows."
 SURE: Final = 1.0  # a row is measured at once where its time is uncertain by no more than so much of the rest
 EXPONENTS: Final = tuple(np.linspace(0.0, 2.0, 21).tolist())
@@ -226,6 +227,7 @@ class TwoDepths:
         self._exponents = [EXPONENT[0]] * goals
         self._costs: list[tuple[float, ...]] = []  # of the rows that were measured and worked
         self._kept: list[bool] = []  # of them, those within the limits
+        self._since = 0  # rows that were timed since one was measured
         self._fitted = 0  # looks when the models were last fitted
 
     def proceed(self, together: Callable[[], int], until: float = math.inf) -> Search:
@@ -253,8 +255,10 @@ class TwoDepths:
                 return
             if to_time:
                 yield from evaluations.time(to_time, likely=likely)
+            self._since += len(to_time)
             if to_measure:
                 yield from evaluations.ask(to_measure)
+                self._since = 0
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
@@ -262,11 +266,23 @@ class TwoDepths:
         """Measure the fastest of the first sample and a few others; more where too few of these work."""
         known = self._known
         first = self._fastest()
-        yield from known.ask([*first[: FIRST - 2], *first[FIRST - 2 :: 3][:2]], REMARK)
+        others = self._at_other_settings(first[:1]) or first[FIRST - 2 :: 3][:2]
+        yield from known.ask(list(dict.fromkeys([*first[: FIRST - 2], *others])), REMARK)
         while sum(_worked(known, row) for row in known) < FEWEST and not known.exhausted:
             if not known.timed:
                 yield from known.time(known.draw(FIRST))
             yield from known.ask(self._fastest()[:FEWEST])
+
+    def _at_other_settings(self, row: Sequence[int]) -> list[int]:
+        """Rows that differ from one in a setting alone: what a clock does to the power is learned first."""
+        space = self._known.space
+        names = [each.name for each in space.parameters if each.device_setting]
+        if not names or not row:
+            return []
+        near = np.sort(space.neighbours(row[0]))
+        near = near[np.any([space.column(name, near) != space.column(name, np.array(row)) for name in names], axis=0)]
+        places = np.linspace(0, len(near) - 1, min(SETTINGS, len(near))).round().astype(int)
+        return [int(other) for other in near[places]]
 
     def _fastest(self) -> list[int]:
         timed = self._known.timed
@@ -393,7 +409,7 @@ class TwoDepths:
             spread, of_times = (np.sqrt(weights**2 @ item**2) for item in (deviation, of_time))
             measuring = expected_improvement(costs, spread, float(so_far.min()))
             timing = expected_improvement(costs, of_times, float(foreseen.min()))
-        return np.where(ready, measuring / PATIENCE, timing)
+        return np.where(ready, measuring * (1 + self._since) / PATIENCE, timing)
 
     def _chance(self, indices: npt.NDArray[np.intp]) -> Floats:
         """The chance that candidates work."""
