@@ -187,8 +187,7 @@ class SessionRun(LiveSession):
         """
         try:
             try:
-                self._drive(search)
-                state, reason = SessionState.DONE, "the strategy is done"
+                state, reason = SessionState.DONE, self._drive(search) or "the strategy is done"
             except _Ended as how:
                 state, reason = how.state, how.reason
             if state is SessionState.DONE:
@@ -238,7 +237,8 @@ class SessionRun(LiveSession):
             if self._evaluated >= self._budget():  # nothing else is timed, either
                 raise _Ended(SessionState.DONE, "the budget is used up")
 
-    def _drive(self, search: strategies.Search) -> None:
+    def _drive(self, search: strategies.Search) -> str | None:
+        """Ask the strategy until it ends; returns why, where it says. Raises _Ended."""
         try:
             self._begin()
             outcomes = None
@@ -254,8 +254,8 @@ class SessionRun(LiveSession):
                 if batch.likely:
                     self._runner.expect(batch.likely)
                 outcomes = self._outcomes(batch)
-        except StopIteration:
-            return
+        except StopIteration as ended:
+            return ended.value if isinstance(ended.value, str) else None
         finally:
             self._flush()
 

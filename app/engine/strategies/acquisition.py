@@ -191,7 +191,7 @@ def scalarised_improvement(mean: Floats, deviation: Floats, known: Floats, rng: 
 
 
 def reference_beyond(known: Floats) -> Floats:
-    """A reference point slightly beyond the worst of the front in each goal, and no nearer than half-way to the worst.
+    """A reference point slightly beyond the worst of the front in each goal, and no nearer than the worst known.
 
     While the front is a small part of what there is, such as measurements at one clock, its own worst would leave
     nothing to be gained beside it.
@@ -209,8 +209,7 @@ def reference_beyond(known: Floats) -> Floats:
     chosen = known[front(known, (False,) * known.shape[1])]
     extent = np.ptp(chosen, axis=0)
     extent = np.where(extent > 0, extent, 1.0)
-    half_way = (known.min(axis=0) + known.max(axis=0)) / 2
-    return np.asarray(np.maximum(chosen.max(axis=0) + _MARGIN * extent, half_way))
+    return np.asarray(np.maximum(chosen.max(axis=0) + _MARGIN * extent, known.max(axis=0)))
 
 
 def _expected_gap(bound: float, mean: Floats, deviation: Floats) -> Floats:

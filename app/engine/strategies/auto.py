@@ -42,6 +42,9 @@ class Auto(Strategy, name="auto", label="Automatic (Bayesian, then local search)
         learn_for: int = option(
             500, "evaluations that a model proposes; then a quicker search takes over, at least 1", least=1
         )
+        enough: float = option(
+            0.1, "percent: where rows are timed, it ends when measuring another should gain less; 0: never", least=0
+        )
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
         evaluations = Evaluations(space, rng)
@@ -49,7 +52,10 @@ class Auto(Strategy, name="auto", label="Automatic (Bayesian, then local search)
         drawn = space.sample_latin_hypercube(rng, min(samples, options.learn_for)).tolist()
         first = self.background.first(drawn, STARTS_SHARE)
         together = partial(self.at_once, batch, LearningOptions().together)
-        yield from sample_at_two_depths(evaluations, first, together, options.learn_for)
+        enough = options.enough / 100
+        ended = yield from sample_at_two_depths(evaluations, first, together, options.learn_for, enough)
+        if ended is not None:
+            return ended
         if len(evaluations.outcome(next(iter(evaluations))).front) > 1:
             front = MultiObjectiveBayesian(self.background)
             yield from front.proceed(evaluations, batch, LearningOptions(), options.learn_for)
@@ -58,3 +64,4 @@ class Auto(Strategy, name="auto", label="Automatic (Bayesian, then local search)
             model = BayesianOptimisation(self.background)
             yield from model.proceed(evaluations, batch, BayesianOptimisation.Options(), options.learn_for)
             yield from GreedyIls(self.background).proceed(evaluations, batch, GreedyIls.Options())
+        return None

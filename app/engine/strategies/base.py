@@ -90,7 +90,7 @@ class Outcome:
         return self.depth is Depth.ENERGY or self.state is not State.OK
 
 
-Search = Generator[list[int], Sequence[Outcome], None]
+Search = Generator[list[int], Sequence[Outcome], Any]  # returns why it ended, or nothing
 
 
 class Batch(list[int]):

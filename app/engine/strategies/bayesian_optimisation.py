@@ -28,6 +28,7 @@ import numpy.typing as npt
 from scipy.special import ndtr
 
 from ..results.measurement import Depth
+from ..results.pareto import hypervolume
 from ..space.search_space import SearchSpace
 from .acquisition import (
     ACQUISITIONS,
@@ -90,7 +91,11 @@ class _Learning(Strategy):
 
 
 def sample_at_two_depths(
-    evaluations: Evaluations, first: list[int], together: Callable[[], int], until: float = math.inf
+    evaluations: Evaluations,
+    first: list[int],
+    together: Callable[[], int],
+    until: float = math.inf,
+    enough: float = 0.0,
 ) -> Search:
     """Time the first sample and learn at two depths; where timing saves nothing, that is the sample measured.
 
@@ -104,18 +109,27 @@ def sample_at_two_depths(
         Called before each batch that the models propose; returns how many rows to propose together.
     until : float, optional
         How many rows are evaluated at the end; all where it is inf, the default.
+    enough : float, optional
+        The gain below which nothing more is looked at, relative. 0, the default: it goes on.
 
     Yields
     ------
     Batch
         The rows to time or measure next.
+
+    Returns
+    -------
+    str or None
+        Why it ended, where enough is known.
     """
+    ended = None
     heard = yield from evaluations.time(first)
     if any(outcome.depth is Depth.TIME for outcome in heard):
         goals = len(costs_of(heard[0]))
-        yield from TwoDepths(evaluations, goals).proceed(together, until)
+        ended = yield from TwoDepths(evaluations, goals).proceed(together, until, enough)
     if not len(evaluations):
         yield from evaluations.ask(first)
+    return ended
 
 
 class BayesianOptimisation(_Learning, name="bayesian_optimisation", label="Bayesian optimisation"):
@@ -206,6 +220,7 @@ REMARK: Final = "Configurations are timed first, and those are measured that may
 SURE: Final = 1.0  # a row is measured at once where its time is uncertain by no more than so much of the rest
 EXPONENTS: Final = tuple(np.linspace(0.0, 2.0, 21).tolist())
 EXPONENT: Final = (1.0, 0.5)  # mean and deviation of a normal prior: most goals are of energy
+SURE_OF_END: Final = 20, 3  # rows measured at least, and looks in a row by which nothing is to be gained
 LIKELY: Final = 16  # rows that promise most after those that are asked for
 _GROWTH: Final = 1.15  # the models are fitted again when there is so much more to fit them to
 _AROUND: Final = 8  # best rows whose neighbours are candidates
@@ -228,9 +243,12 @@ class TwoDepths:
         self._costs: list[tuple[float, ...]] = []  # of the rows that were measured and worked
         self._kept: list[bool] = []  # of them, those within the limits
         self._since = 0  # rows that were timed since one was measured
+        self._gain = math.inf  # the most that measuring a row should gain, relative
+        self._area = 1.0  # what gains are relative to: the area of a front of two goals; 1 for logarithms
+        self._little = 0  # looks in a row by which that is too little
         self._fitted = 0  # looks when the models were last fitted
 
-    def proceed(self, together: Callable[[], int], until: float = math.inf) -> Search:
+    def proceed(self, together: Callable[[], int], until: float = math.inf, enough: float = 0.0) -> Search:
         """Time and measure what promises most, up to a number of rows. It ends early where costs have no logarithm.
 
         Parameters
@@ -239,26 +257,36 @@ class TwoDepths:
             Called before each batch that the models propose; returns how many rows to propose together.
         until : float, optional
             How many rows are evaluated at the end; all where it is inf, the default.
+        enough : float, optional
+            The gain below which nothing more is looked at, relative. 0, the default: it goes on.
 
         Yields
         ------
         Batch
             The rows to time or measure next.
+
+        Returns
+        -------
+        str or None
+            Why it ended, where enough is known.
         """
         evaluations = self._known
         yield from self._begin()
         while not evaluations.exhausted and len(evaluations) < until:
             if not self._learn():
-                return
+                return None
             to_time, to_measure, likely = self._choose(together())
+            if self._is_enough(enough):
+                return f"another measurement would gain less than {100 * enough:g} %"
             if not (to_time or to_measure):
-                return
+                return None
             if to_time:
                 yield from evaluations.time(to_time, likely=likely)
             self._since += len(to_time)
             if to_measure:
                 yield from evaluations.ask(to_measure)
                 self._since = 0
+        return None
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
@@ -272,6 +300,12 @@ class TwoDepths:
             if not known.timed:
                 yield from known.time(known.draw(FIRST))
             yield from known.ask(self._fastest()[:FEWEST])
+
+    def _is_enough(self, enough: float) -> bool:
+        """Whether measuring gains too little, by what the models expect."""
+        self._little = self._little + 1 if self._gain < enough else 0
+        least, looks = SURE_OF_END
+        return len(self._costs) >= least and self._little >= looks
 
     def _at_other_settings(self, row: Sequence[int]) -> list[int]:
         """Rows that differ from one in a setting alone: what a clock does to the power is learned first."""
@@ -354,8 +388,11 @@ class TwoDepths:
             rows = self._candidates.rows[open_candidates]
             mean, deviation, of_time, timed = self._predict(open_candidates)
             ready = timed | (of_time <= SURE * np.sqrt(np.maximum(deviation**2 - of_time**2, 0.0))).all(axis=0)
-            worth = self._worth(mean, deviation, of_time, best, timed, ready)
-            worth *= np.where(timed, 1.0, self._chance(open_candidates))
+            chance = np.where(timed, 1.0, self._chance(open_candidates))
+            measuring, timing = self._gains(mean, deviation, of_time, best, timed)
+            if not likely:
+                self._gain = float((measuring * chance).max()) / self._area
+            worth = chance * np.where(ready, measuring * (1 + self._since) / PATIENCE, timing)
             if worth.max() <= 0:
                 worth = deviation.sum(axis=0)
             worth[np.isin(rows, to_time)] = -1.0
@@ -394,14 +431,16 @@ class TwoDepths:
         of_time = np.maximum(exponents * uncertain, _LEAST)
         return mean, np.hypot(of_time, np.stack([deviation for _, deviation in predictions])), of_time, timed
 
-    def _worth(
-        self, mean: Floats, deviation: Floats, of_time: Floats, best: Floats, timed: Mask, ready: Mask
-    ) -> Floats:
-        """What measuring a row that is ready should improve on the best, or timing another on the predicted best."""
+    def _gains(
+        self, mean: Floats, deviation: Floats, of_time: Floats, best: Floats, timed: Mask
+    ) -> tuple[Floats, Floats]:
+        """What measuring each row should improve on the best, and what timing it should on the predicted best."""
         predicted = np.concatenate([best, mean[:, timed].T])
         if len(mean) == 2:
-            measuring = expected_hypervolume_improvement(mean, deviation, best, reference_beyond(best))
-            timing = expected_hypervolume_improvement(mean, of_time, predicted, reference_beyond(predicted))
+            reference = reference_beyond(predicted)
+            measuring = expected_hypervolume_improvement(mean, deviation, best, reference)
+            timing = expected_hypervolume_improvement(mean, of_time, predicted, reference)
+            self._area = hypervolume(best, (False, False), tuple(reference.tolist()))
         else:
             weights = self._known.rng.dirichlet(np.full(len(mean), 0.5)) if len(mean) > 1 else np.ones(1)
             ideal = best.min(axis=0)
@@ -409,7 +448,7 @@ class TwoDepths:
             spread, of_times = (np.sqrt(weights**2 @ item**2) for item in (deviation, of_time))
             measuring = expected_improvement(costs, spread, float(so_far.min()))
             timing = expected_improvement(costs, of_times, float(foreseen.min()))
-        return np.where(ready, measuring * (1 + self._since) / PATIENCE, timing)
+        return measuring, timing
 
     def _chance(self, indices: npt.NDArray[np.intp]) -> Floats:
         """The chance that candidates work."""

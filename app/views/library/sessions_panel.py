@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -319,7 +320,6 @@ class SessionsPanel(Panel):
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.label = LabelForm()
         self.front = Thumbnail(context.fronts)
-        self.history = HistoryWindow(self)
         on_one = self._with_chosen
         report = "One HTML file of the selected session; of several, of the topmost with the others beside it"
         files = "Its best configuration and all its measurements as files, into a folder"
@@ -486,6 +486,11 @@ class SessionsPanel(Panel):
     def _row_activated(self, index: QModelIndex) -> None:
         if index.column() != FAVOURITE:
             self._open_any(self.model.record(index.row()))
+
+    @cached_property
+    def history(self) -> HistoryWindow:
+        """Of energy tests; made when it is opened first."""
+        return HistoryWindow(self)
 
     def _open_any(self, record: Row) -> None:
         if isinstance(record, FileRow) and isinstance(record.kept, KeptHistory):

@@ -78,8 +78,8 @@ def test_a_candidate_surely_behind_the_front_gains_nothing_and_one_before_it_its
 
 
 def test_the_reference_lies_beyond_the_front_even_of_one_point() -> None:
-    assert reference_beyond(np.array([[1.0, 3.0], [3.0, 1.0], [4.0, 4.0]])).tolist() == pytest.approx([3.2, 3.2])
-    assert reference_beyond(np.array([[1.0, 3.0], [3.0, 1.0], [9.0, 9.0]])).tolist() == [5.0, 5.0], "half-way"
+    assert reference_beyond(np.array([[1.0, 3.0], [3.0, 1.0], [3.1, 3.1]])).tolist() == pytest.approx([3.2, 3.2])
+    assert reference_beyond(np.array([[1.0, 3.0], [3.0, 1.0], [9.0, 9.0]])).tolist() == [9.0, 9.0]
     assert (reference_beyond(np.array([[1.0, 3.0]])) > [1.0, 3.0]).all()
 
 

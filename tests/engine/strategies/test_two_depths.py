@@ -37,6 +37,7 @@ class Searched:
     timed: list[int]
     measured: list[int]
     foreseen: list[bool] = field(default_factory=list)  # of the rows timed after the first: named as likely before
+    why: str | None = None  # it ended
 
 
 def search(
@@ -48,11 +49,12 @@ def search(
     seed: int = 1,
     batch: int = 4,
     known_at_time: tuple[int, ...] = (),
+    enough: float = 0.1,
 ) -> Searched:
     """Run `auto` until so many rows are measured; costs of one goal, or of a front of those in columns."""
     of = np.atleast_2d(np.asarray(costs).T).T
     chosen, found = base.get("auto"), Searched([], [])
-    steps = chosen.search(SPACE, np.random.default_rng(seed), batch, chosen.Options())
+    steps = chosen.search(SPACE, np.random.default_rng(seed), batch, chosen.Options(enough=enough))
     asked, likely = Batch.of(next(steps)), set[int]()
     while True:
         outcomes = []
@@ -75,7 +77,8 @@ def search(
             return found
         try:
             asked = Batch.of(steps.send(outcomes))
-        except StopIteration:
+        except StopIteration as ended:
+            found.why = ended.value
             return found
 
 
@@ -178,3 +181,19 @@ def test_a_front_over_clocks_does_not_stay_at_the_fastest_of_them(seed: int, mon
     found = search(costs, 40, times=times, seed=seed)
     assert best_of(energy, found.measured) < 0.01
     assert share_of_front(costs, found.measured) > 0.98
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("goals", [1, 2])
+def test_it_ends_and_says_why_once_another_measurement_would_gain_little(goals: int, seed: int) -> None:
+    costs = np.stack([TIME * POWER, TIME], axis=1)[:, :goals]
+    found = search(costs, 10_000, seed=seed)
+    assert found.why == "another measurement would gain less than 0.1 %"
+    assert 20 <= len(found.measured) < SPACE.size / 4
+    assert best_of(costs[:, 0], found.measured) < 0.005
+
+
+def test_with_enough_at_0_it_goes_on() -> None:
+    found = search(TIME * POWER, 120, enough=0.0)
+    assert len(found.measured) >= 120
+    assert found.why is None
