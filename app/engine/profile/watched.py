@@ -57,7 +57,7 @@ class Watched:
         return stretches
 
     def cost_in_words(self) -> list[str]:
-        """What watching is expected to cost, where it is worth saying."""
+        """Say the expected cost of watching, where it is worth it."""
         lasts_s = float(np.ptp(self.launches[:, 2])) / 1e9 if len(self.launches) else 0.0
         low, high = (100 * len(self.launches) * each / lasts_s if lasts_s > 1.0 else 0.0 for each in _LAUNCH_S)
         if high < 100 * _SAID:

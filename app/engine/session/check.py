@@ -210,8 +210,9 @@ def _others(gpu: Gpu) -> list[GpuProcess]:
     """The processes on the board that are not of this program."""
     if isinstance(gpu, ListsProcesses):
         with suppress(SensorError):
-            own = {os.getpid(), *descendants(os.getpid())}
-            return [each for each in gpu.processes() if each.pid not in own]
+            others = [each for each in gpu.processes() if each.pid != os.getpid()]
+            own = descendants(os.getpid()) if others else ()  # a look at every process of the machine
+            return [each for each in others if each.pid not in own]
     return []
 
 

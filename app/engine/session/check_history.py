@@ -56,7 +56,7 @@ class Benchmark:
 
 @dataclass(frozen=True, slots=True)
 class KeptHistory:
-    """What a list says of a benchmark."""
+    """The file of a benchmark's comparisons, as a list shows it."""
 
     path: Path
     created_s: float

@@ -43,7 +43,9 @@ class Auto(Strategy, name="auto", label="Automatic (Bayesian, then local search)
             500, "evaluations that a model proposes; then a quicker search takes over, at least 1", least=1
         )
         enough: float = option(
-            0.1, "percent: where rows are timed, it ends when measuring another should gain less; 0: never", least=0
+            0.1,
+            "percent: where rows are timed, it ends when another measurement is expected to gain less; 0: never",
+            least=0,
         )
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:

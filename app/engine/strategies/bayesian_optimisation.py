@@ -110,7 +110,7 @@ def sample_at_two_depths(
     until : float, optional
         How many rows are evaluated at the end; all where it is inf, the default.
     enough : float, optional
-        The gain below which nothing more is looked at, relative. 0, the default: it goes on.
+        As of `TwoDepths.proceed`.
 
     Yields
     ------
@@ -215,7 +215,7 @@ Mask = npt.NDArray[np.bool_]
 FIRST: Final = 5  # of the first sample that are measured: the fastest, and two others where no setting varies
 SETTINGS: Final = 4  # at which the fastest is measured first
 FEWEST: Final = 3  # measured rows that worked, before there is a model
-PATIENCE: Final = 20.0  # a row is measured once timing another, the so manieth, would improve on the best no more
+PATIENCE: Final = 20.0  # gains of measuring count so many times less, and more with each row timed since the last one
 REMARK: Final = "Configurations are timed first, and those are measured that may be best by what that shows."
 SURE: Final = 1.0  # a row is measured at once where its time is uncertain by no more than so much of the rest
 EXPONENTS: Final = tuple(np.linspace(0.0, 2.0, 21).tolist())
@@ -258,7 +258,8 @@ class TwoDepths:
         until : float, optional
             How many rows are evaluated at the end; all where it is inf, the default.
         enough : float, optional
-            The gain below which nothing more is looked at, relative. 0, the default: it goes on.
+            It ends when this is more than any measurement is expected to gain: of the cost, or of the area of a front
+            of two goals, relative. 0, the default: it goes on.
 
         Yields
         ------
@@ -277,7 +278,7 @@ class TwoDepths:
                 return None
             to_time, to_measure, likely = self._choose(together())
             if self._is_enough(enough):
-                return f"another measurement would gain less than {100 * enough:g} %"
+                return f"another measurement is expected to gain less than {100 * enough:g} %"
             if not (to_time or to_measure):
                 return None
             if to_time:
@@ -302,7 +303,7 @@ class TwoDepths:
             yield from known.ask(self._fastest()[:FEWEST])
 
     def _is_enough(self, enough: float) -> bool:
-        """Whether measuring gains too little, by what the models expect."""
+        """Return True if the models have expected too little of any measurement for some looks."""
         self._little = self._little + 1 if self._gain < enough else 0
         least, looks = SURE_OF_END
         return len(self._costs) >= least and self._little >= looks
@@ -434,7 +435,7 @@ class TwoDepths:
     def _gains(
         self, mean: Floats, deviation: Floats, of_time: Floats, best: Floats, timed: Mask
     ) -> tuple[Floats, Floats]:
-        """What measuring each row should improve on the best, and what timing it should on the predicted best."""
+        """Expected improvements of each row: of the best by measuring it, and of the predicted best by timing it."""
         predicted = np.concatenate([best, mean[:, timed].T])
         if len(mean) == 2:
             reference = reference_beyond(predicted)

@@ -414,6 +414,11 @@ def search_within(
     ------
     Batch
         Rows of the whole space.
+
+    Returns
+    -------
+    str or None
+        Why the other strategy ended, where it says.
     """
     part = evaluations.space if len(rows) == evaluations.space.size else evaluations.space.subset(rows)
 
@@ -432,4 +437,4 @@ def search_within(
         remark = "" if fresh else remark  # goes with the next batch that is measured
         return [dataclasses.replace(outcome, row=row) for outcome, row in zip(outcomes, asked, strict=True)]
 
-    yield from delegate(chosen.search(part, evaluations.rng, batch, chosen.Options()), answer)
+    return (yield from delegate(chosen.search(part, evaluations.rng, batch, chosen.Options()), answer))

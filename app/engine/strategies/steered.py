@@ -54,7 +54,7 @@ class Steered(Strategy, name="steered", label="Model-steered clocks"):
             rows, remark = np.arange(space.size), f"Not steered: {remark}. By {chosen.label}."
         else:
             remark = f"{remark}, {len(rows)} of {space.size} configurations, by {chosen.label}."
-        yield from search_within(rows, chosen, evaluations, batch, remark)
+        return (yield from search_within(rows, chosen, evaluations, batch, remark))
 
     def _steer(
         self, evaluations: Evaluations, options: Options
@@ -205,10 +205,10 @@ class Staged(Strategy, name="staged", label="In stages"):
         except InputError as lacking:  # there are no stages
             whole = self.within(strategies.get("auto"))
             remark = f"Not in stages: {lacking.what}. By {whole.label}."
-            yield from search_within(np.arange(space.size), whole, evaluations, batch, remark)
-            return
+            return (yield from search_within(np.arange(space.size), whole, evaluations, batch, remark))
         base = clocks.nearest(options.base_clock_mhz) if options.base_clock_mhz else base_clock_mhz("", clocks)
         yield from delegate(recipe(options.method, clocks, base_mhz=base, search=within), measured)
+        return None
 
 
 def _outcome(row: int, seen: Seen, key: Key) -> Outcome:

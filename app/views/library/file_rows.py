@@ -40,7 +40,7 @@ class FileRow:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """What each column says."""
+        """The texts of the columns."""
         if isinstance(self.kept, KeptHistory):
             board, words = self.kept.benchmark.gpu, counted(len(self.kept.benchmark.compared), "comparison")
         else:
@@ -50,7 +50,7 @@ class FileRow:
 
     @property
     def keys(self) -> tuple[Any, ...]:
-        """What each column is sorted by."""
+        """The keys of the columns, to sort by."""
         return True, self.id, self.kind, 0, (), self.cells[5], "", "", self.created_s
 
     @property

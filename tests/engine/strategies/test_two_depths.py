@@ -188,7 +188,7 @@ def test_a_front_over_clocks_does_not_stay_at_the_fastest_of_them(seed: int, mon
 def test_it_ends_and_says_why_once_another_measurement_would_gain_little(goals: int, seed: int) -> None:
     costs = np.stack([TIME * POWER, TIME], axis=1)[:, :goals]
     found = search(costs, 10_000, seed=seed)
-    assert found.why == "another measurement would gain less than 0.1 %"
+    assert found.why == "another measurement is expected to gain less than 0.1 %"
     assert 20 <= len(found.measured) < SPACE.size / 4
     assert best_of(costs[:, 0], found.measured) < 0.005
 

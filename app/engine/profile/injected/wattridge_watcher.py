@@ -339,7 +339,7 @@ class Watcher:
         return kinds[:period], places[: period + 1]
 
     def _how_often(self, words: Any, kinds: Sequence[int], places: Sequence[int], most: int) -> int:
-        """How often these kinds recur one after the other. Found without Python for each: the program waits for it."""
+        """Return how often these kinds recur in a row; no step of Python for each, as the program waits for those."""
         stride, look = places[-1] - places[0], min(64, most)
         while True:
             same = self._np.ones(look, bool)
