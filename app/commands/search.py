@@ -275,7 +275,8 @@ def _summary(result: SessionResult) -> SessionSummary:
 def _description(result: SessionResult) -> Description:
     from ..engine.session.describe_session import describe_session
 
-    return describe_session(result.plan, result.table, session=result.session, seconds=result.progress.elapsed_s)
+    seconds, reason = result.progress.elapsed_s, result.reason
+    return describe_session(result.plan, result.table, session=result.session, seconds=seconds, reason=reason)
 
 
 def sessions_arguments(parser: ArgumentParser) -> None:
@@ -340,11 +341,11 @@ def _show_session(session: int, arguments: Namespace) -> int:
         if (condition := condition_of(arguments)) is not None:
             plan, table = restated(store, session, condition)
     assert record is not None, "it comes from the store"
+    seconds, state, reason = record.elapsed_s, record.state, record.reason
     if arguments.json:
-        seconds, state, reason = record.elapsed_s, record.state, record.reason
         print_json(session_summary(table, plan, session=session, seconds=seconds, state=state, reason=reason))
     else:
-        print_description(describe_session(plan, table, session=session, seconds=record.elapsed_s))
+        print_description(describe_session(plan, table, session=session, seconds=seconds, reason=reason))
     return 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -134,3 +135,14 @@ def test_the_best_is_said_in_its_unit_while_a_session_runs_and_after_it(
     assert line.split()[-1] == unit
     assert float(line.split()[-2]) > 0
     assert f" {unit}" in shown.err.split("best ")[-1]
+
+
+def test_tune_and_sessions_say_why_a_search_ended(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["tune", GEMM, "--gpu", "simulated:h200", "--speed", "inf", "--strategy", "auto"]
+    assert main([*words, "--max-evaluations", "300"]) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"Ended +another measurement is expected to gain less than 0\.1 %", said)
+    assert main([*words, "--max-evaluations", "5"]) == 0
+    assert re.search(r"Ended +the budget is used up", capsys.readouterr().out)
+    assert main(["sessions", "1"]) == 0
+    assert re.search(r"Ended +another measurement", capsys.readouterr().out)

@@ -168,7 +168,7 @@ def history_chart(history: History) -> Chart:
             Series("at most", "orange", ends[:, 1], place, dashed=True),
             Series("change point", "vermillion", middle[marked], place[marked], line=False, points=True),
         ),
-        f"Joules of {history.what}, commit by commit. {_method(history)}.",
+        f"Joules of {history.what}, commit by commit; {_method(history)}.",
     )
 
 

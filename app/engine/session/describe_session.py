@@ -93,10 +93,14 @@ def _source_of(plan: SessionPlan) -> str:
 
 
 def describe_session(
-    plan: SessionPlan, table: ResultTable, *, session: int | None = None, seconds: float = math.nan
+    plan: SessionPlan, table: ResultTable, *, session: int | None = None, seconds: float = math.nan, reason: str = ""
 ) -> Description:
-    """How a session was searched, its best configuration by the objective, the scatter of its repeats, its front."""
+    """How a session was searched, its best configuration by the objective, the scatter of its repeats, its front.
+
+    `reason` says why it ended.
+    """
     searched = describe_search(plan, table, seconds)
+    ended = [Figure("Ended", reason)] if reason else []
     repeats = fold(table)
     compared = repeats.table if repeats is not None else table  # of repeats none is better than another
     best = next(iter(by_goal(compared, plan.objective.goal, plan.objective.limits)), None)
@@ -112,7 +116,7 @@ def describe_session(
     return Description(
         title=f"Session {session}: {plan.title}" if session is not None else plan.title,
         origin=f"{plan.gpu} ({plan.source})",
-        figures=[*searched.figures, *outcome],
+        figures=[*searched.figures, *ended, *outcome],
         listings=[listing for listing in listings if listing.rows],
         remarks=[*searched.remarks, *([repeats.words] if repeats is not None else [])],
     )
