@@ -6,7 +6,7 @@ The equations are in README.md beside this file.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from typing import Final
 
@@ -34,6 +34,8 @@ BURSTS: Final = 1.25  # times the limit: a burst may draw more before the limit'
 UNKNOWN_IDLE: Final = 0.4  # of the least sample, which may be a mean over much that ran
 WIDE_LAG_S: Final = 1e-3  # margin of the lag from which on it is looked for all over it
 LAGS: Final = 9
+WIDE_CONSTANT: Final = 0.25  # margin of a time constant that was looked for
+TIME_CONSTANTS: Final = (0.4, 0.65, 0.9)  # of a low-pass, of the window of a mean that comes near it
 JITTERS: Final = (0.0, 0.003, 0.006, 0.012, 0.025, 0.05, 0.1)  # of the window, one sigma
 LOOKED_AT: Final = 3000  # samples that such a look takes
 LEAST_S: Final = 1e-6  # of an item
@@ -234,8 +236,8 @@ class _Estimator:
         self._lag_s, self._window_s, self._jitter_s = samples.lag_s, samples.window_s, 0.0
 
     def attribution(self) -> Attribution:
-        if self._samples.lag_margin_s > WIDE_LAG_S:
-            self._look_for_lag()
+        if self._samples.lag_margin_s > WIDE_LAG_S or self._samples.low_pass is None:
+            self._look_at_sensor()
         self._look_for_jitter()
         design = self._program.design(self._lag_s, self._window_s, self._jitter_s)
         noise = white_noise(np.full(len(self._power_w), max(0.02 * self._mean_w, 1e-3)))
@@ -335,12 +337,23 @@ class _Estimator:
                 best, most = program, likely
         self._program = best
 
-    def _look_for_lag(self) -> None:
-        """Start from the most likely lag within its margin, where that margin is wide."""
-        some = Program(self._timeline, self._samples.first(LOOKED_AT), self._span, 0.0)
-        lags = self._samples.lag_s + self._samples.lag_margin_s * np.linspace(-1.2, 1.2, LAGS)
-        likely = [self._likely(some, lag_s, 0.01 * self._window_s) for lag_s in lags]
-        self._lag_s = float(lags[int(np.argmax(likely))])
+    def _look_at_sensor(self) -> None:
+        """Start from the most likely lag within its margin, where that is wide, and response, where that is not known."""
+        samples, most = self._samples, -math.inf
+        sensors = [replace(samples, low_pass=bool(samples.low_pass))]
+        for share in TIME_CONSTANTS if samples.low_pass is None else ():  # as late as the mean in the mean
+            lag_s, window_s = samples.lag_s + (0.5 - share) * samples.window_s, share * samples.window_s
+            margin_s = WIDE_CONSTANT * window_s
+            sensors.append(
+                replace(samples, lag_s=lag_s, window_s=window_s, window_margin_s=margin_s, low_pass=True)
+            )
+        for sensor in sensors:
+            some = Program(self._timeline, sensor.first(LOOKED_AT), self._span, 0.0)
+            for lag_s in sensor.lag_s + sensor.lag_margin_s * np.linspace(-1.2, 1.2, LAGS):
+                likely = self._likely(some, lag_s, 0.01 * samples.window_s)
+                if likely > most:
+                    most, self._samples, self._lag_s, self._window_s = likely, sensor, float(lag_s), sensor.window_s
+        self._program = Program(self._timeline, self._samples, self._span, 0.0)
 
     def _look_for_jitter(self) -> None:
         """Whether stamps jitter about even times, or tell when samples were taken, and how well."""
@@ -358,7 +371,7 @@ class _Estimator:
 
     def _likely(self, program: Program, lag_s: float, jitter_s: float) -> float:
         """The logarithm of the likelihood of the first samples with a lag, and with stamps that jitter."""
-        samples, power_w = self._samples, program.samples.power_w
+        samples, power_w = program.samples, program.samples.power_w
         variance = np.full(len(power_w), (0.02 * self._mean_w) ** 2)
         design = program.design(lag_s, samples.window_s, jitter_s)
         columns = design.columns

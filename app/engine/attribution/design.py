@@ -2,7 +2,7 @@
 
     P(t) = base + stages of long gaps + sum over families of share(t) * power above base * clock factor + slow drift
 
-Each sample is the mean of that over its window. Joules of anything are linear in the same unknowns: a family's are its
+Each sample is the mean of that over its window, or what a low-pass of first order shows of it. Joules of anything are linear in the same unknowns: a family's are its
 seconds times its power above the base, and those of the base and its drift for as long as it runs.
 """
 
@@ -94,14 +94,17 @@ class Program:
             The design; the columns of the errors of lag and window are 0 as long as no powers are known.
         """
         end_s = self.samples.time_s - lag_s
-        begin_s = end_s - window_s
+        begin_s, low_pass = end_s - window_s, self.samples.low_pass
         timeline, families = self.timeline, len(self.timeline.activity.names)
         lasts = (end_s - begin_s)[:, None]
         moved = [(off * jitter_s, weight) for off, weight in NODES] if jitter_s > 0 else [(0.0, 1.0)]
         gaps = np.zeros((len(end_s), 3))
         for off, weight in moved:
-            gaps += weight / lasts * timeline.gaps(begin_s + off, end_s + off)
-        middles = (begin_s + end_s) / 2
+            if low_pass:
+                gaps += weight * timeline.decayed_gaps(end_s + off, window_s)
+            else:
+                gaps += weight / lasts * timeline.gaps(begin_s + off, end_s + off)
+        middles = begin_s if low_pass else (begin_s + end_s) / 2
         awake = 1.0 - gaps[:, 1:].sum(axis=1)
         factor = self._clock_factor(middles)
         columns = np.empty((len(end_s), self.count))
@@ -111,8 +114,10 @@ class Program:
         columns[:, -2:] = 0.0
         counts = np.maximum(timeline.activity.counts, 1)
         each_s = np.bincount(timeline.activity.family, timeline.seconds, families) / counts
-        shares = timeline.overlaps(begin_s, end_s, moved)
-        shares /= lasts
+        if low_pass:
+            shares = timeline.decayed(end_s, window_s, moved)
+        else:
+            shares = timeline.overlaps(begin_s, end_s, moved) / lasts
         uneven = np.einsum("sf,sf,f->s", shares, shares, np.minimum(1.0, each_s / np.maximum(window_s, 1e-9)))
         np.multiply(shares, factor[:, None], out=columns[:, 3 : 3 + families])
         return Design(
@@ -143,11 +148,21 @@ class Program:
         begin_s = end_s - window_s
         lasts = end_s - begin_s
         step = DIFFERENCE * float(np.median(lasts))
+        if self.samples.low_pass:
+            later, sooner = (self._shown_w(end_s + off, window_s, powers) for off in (step, -step))
+            wider, narrower = (self._shown_w(end_s, window_s + off, powers) for off in (step, -step))
+            return np.column_stack([sooner - later, wider - narrower]) / (2 * step)
         at = np.concatenate([end_s - step, end_s + step, begin_s - step, begin_s + step])
         energy = self._energy_until(at, powers).reshape(4, -1)
         at_end, at_begin = (energy[1] - energy[0]) / (2 * step), (energy[3] - energy[2]) / (2 * step)
         mean = (energy[0] + energy[1] - energy[2] - energy[3]) / 2 / lasts
         return np.column_stack([(at_begin - at_end) / lasts, (at_begin - mean) / lasts])
+
+    def _shown_w(self, time_s: Floats, constant_s: float, powers: Floats) -> Floats:
+        """What a low-pass shows of these powers."""
+        above_w = powers[3 : 3 + len(self.timeline.activity.names)][self.timeline.activity.family] * self.slice_factor
+        below = self.timeline.decayed_gaps(time_s, constant_s)[:, 1:] @ (powers[1:3] - powers[0])
+        return np.asarray(self.timeline.decayed(time_s, constant_s, above_w=above_w)[:, 0] + powers[0] + below)
 
     def _energy_until(self, time_s: Floats, powers: Floats) -> Floats:
         above_w = powers[3 : 3 + len(self.timeline.activity.names)]

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from .activity import Floats
 
+FADED: Final = 4.0  # time constants, after which a low-pass has forgotten what was before
 # Of the stamps' drift from sample to sample, of their jitter.
 WALKS: Final = (0.0, *np.geomspace(1e-8, 1.0, 33).tolist())
 
@@ -19,7 +20,8 @@ WALKS: Final = (0.0, *np.geomspace(1e-8, 1.0, 33).tolist())
 class PowerSamples:
     """Samples of a board's power. Raises ValueError where the parts do not fit together.
 
-    A sample at time t is the mean power of [t - lag - window, t - lag].
+    A sample at time t is the mean power of [t - lag - window, t - lag], or what a low-pass of first order with that
+    window as its time constant shows at t - lag.
 
     Attributes
     ----------
@@ -28,13 +30,15 @@ class PowerSamples:
     power_w : array of float64, shape (n,)
         The samples, W.
     window_s, lag_s : float
-        What a sample averages over, and how long before its time that ended, s.
+        What a sample averages over, or the time constant, and how long before its time that ended, s.
     window_margin_s, lag_margin_s : float
         How far they may be off, 95 %, s.
     noise : float
         What a sample scatters by under constant load; relative, one sigma.
     clock_mhz, temperature_c : array of float64, shape (n,), or None
         The graphics clock and the temperature at each sample, where they were read.
+    low_pass : bool or None
+        Whether the sensor is such a low-pass. None: not known, and `window_s` is that of a mean.
     """
 
     time_s: Floats
@@ -46,6 +50,7 @@ class PowerSamples:
     noise: float = 0.0
     clock_mhz: Floats | None = None
     temperature_c: Floats | None = None
+    low_pass: bool | None = False
 
     def __post_init__(self) -> None:
         series = [self.time_s, self.power_w, self.clock_mhz, self.temperature_c]
@@ -77,7 +82,8 @@ class PowerSamples:
             Those samples.
         """
         ended_s = self.time_s - self.lag_s
-        return self._of((ended_s - self.window_s >= begin_s) & (ended_s <= end_s))
+        reach_s = self.window_s if self.low_pass is False else FADED * self.window_s
+        return self._of((ended_s - reach_s >= begin_s) & (ended_s <= end_s))
 
     def first(self, count: int) -> PowerSamples:
         """Return the first samples.

@@ -7,6 +7,7 @@ all windows is added up over the slices, so that the cost is that of the slices 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -15,6 +16,7 @@ import numpy as np
 from .activity import Activity, Floats, Ints
 
 STAGES_S: Final = (0.1, 1.0)  # into a gap, after which a board may lower its power: it waits, rests, sleeps
+FORGOTTEN: Final = 20.0  # time constants, after which nothing is left of what ran
 CELLS: Final = 1_000_000  # of seconds by edges and families, that are held at a time
 
 
@@ -40,11 +42,12 @@ class Timeline:
         self._edges = edges[order]
         place = np.empty(2 * count, dtype=np.int32)
         place[order] = np.arange(2 * count, dtype=np.int32)
-        enters, leaves = place[:count], place[count:]
+        self._enters, self._leaves = enters, leaves = place[:count], place[count:]
         step = np.where(order < count, 1, -1).astype(np.int32)
         of_kernel = kernel[order % max(count, 1)]
         lasts = np.diff(self._edges)
         kernels, others = (np.cumsum(step * of)[:-1] for of in (of_kernel, ~of_kernel))
+        self._kernels, self._others = (np.pad(each.astype(np.int32), 1) for each in (kernels, others))
         del edges, order, place, step, of_kernel
         self._of_kernels = _cumulated(lasts / np.maximum(kernels, 1))
         self._of_others = _cumulated(lasts / np.maximum(others, 1))
@@ -54,9 +57,11 @@ class Timeline:
         self.owed_s = np.where(kernel, self.seconds, alone[leaves] - alone[enters])
         self._last_end = np.maximum.accumulate(activity.end_s) if count else activity.end_s
         empty = (kernels == 0) & (others == 0)
-        self._waited = _cumulated(lasts * empty)
+        self._empty, self._waited = np.pad(empty, 1), _cumulated(lasts * empty)
         long = np.flatnonzero(empty & (lasts > STAGES_S[0]))
         self._gap_nodes, self._gap_seconds = self._stages(self._edges[long], self._edges[long + 1])
+        paces = np.diff(self._gap_seconds, axis=0) / np.maximum(np.diff(self._gap_nodes)[:, None], 1e-12)
+        self._gap_paces = np.pad(paces, ((1, 1), (0, 0)))
 
     @staticmethod
     def _stages(begin: Floats, end: Floats) -> tuple[Floats, Floats]:
@@ -118,6 +123,67 @@ class Timeline:
                 seconds[some] += weight * (by_then[ends] - by_then[begins])
         return seconds
 
+    def decayed(
+        self,
+        time_s: Floats,
+        constant_s: float,
+        moved: Sequence[tuple[float, float]] = ((0.0, 1.0),),
+        above_w: Floats | None = None,
+    ) -> Floats:
+        """Return what a low-pass of first order shows of each family's share at some times.
+
+        Parameters
+        ----------
+        time_s : array, shape (n,)
+            The times, s, ascending.
+        constant_s : float
+            The time constant, s.
+        moved : sequence of (float, float), optional
+            By how much the times are moved, s, and the weights with which what is then shown is added up.
+        above_w : array, shape (slices,), optional
+            The power of each slice, W, to show that of all slices together.
+
+        Returns
+        -------
+        array, shape (n, families), or (n, 1) with `above_w`
+            The shares, or W.
+        """
+        families = len(self.activity.names) if above_w is None else 1
+        family = self.activity.family if above_w is None else np.zeros(len(above_w), dtype=np.int32)
+        shown = np.zeros((len(time_s), families))
+        at_a_time = max(1, CELLS // max(1, families))
+        for first in range(0, len(time_s), at_a_time):
+            some = slice(first, first + at_a_time)
+            for off, weight in moved:
+                times = _with_past(time_s[some] + off, constant_s)
+                passed = self._passed(times, family, families, above_w, constant_s)
+                shown[some] += weight * _low_passed(np.diff(passed, axis=0), times, constant_s)
+        return shown
+
+    def decayed_gaps(self, time_s: Floats, constant_s: float) -> Floats:
+        """Return what a low-pass of first order shows of the gaps at some times, by their stage.
+
+        Parameters
+        ----------
+        time_s : array, shape (n,)
+            The times, s, ascending.
+        constant_s : float
+            The time constant, s.
+
+        Returns
+        -------
+        array, shape (n, 3)
+            The shares of gaps up to 0.1 s, from there up to 1 s, and beyond.
+        """
+        times, shares = _with_past(time_s, constant_s), np.zeros((len(time_s), len(STAGES_S) + 1))
+        stages = [(self._edges, self._empty), *((self._gap_nodes, paces) for paces in self._gap_paces.T)]
+        for stage, (edges, paces) in enumerate(stages):
+            if len(edges):
+                _, passed = _decaying(edges, paces, times, constant_s)
+                shares[:, stage] = _low_passed(np.diff(passed)[:, None], times, constant_s)[:, 0]
+        shares[:, 0] -= shares[:, 1:].sum(axis=1)
+        return shares
+
     def energy_until(self, time_s: Floats, above_w: Floats) -> Floats:
         """Return the energy above the gaps' that slices would have drawn by some times.
 
@@ -137,13 +203,28 @@ class Timeline:
         energy[order] = self._passed(time_s[order], np.zeros(len(above_w), dtype=np.int32), 1, above_w)[:, 0]
         return energy
 
-    def _passed(self, time_s: Floats, column: Ints, columns: int, weight: Floats | None = None) -> Floats:
-        """The seconds of slices by each of some ascending times, by column: from any time before the first of them."""
+    def _passed(
+        self,
+        time_s: Floats,
+        column: Ints,
+        columns: int,
+        weight: Floats | None = None,
+        constant_s: float = 0.0,
+    ) -> Floats:
+        """The seconds of slices by each of some ascending times, by column: from any time before the first of them.
+
+        With a time constant, seconds count for what a low-pass shows of them at the next of these times.
+        """
         activity, count = self.activity, len(time_s)
         near = slice(
             int(np.searchsorted(self._last_end, time_s[0])), int(np.searchsorted(activity.begin_s, time_s[-1]))
         )
-        column, seconds, end_s = column[near], self.seconds[near], activity.end_s[near]
+        column, end_s = column[near], activity.end_s[near]
+        if constant_s:
+            entered, seconds, of_kernels, of_others = self._decaying_slices(near, time_s, constant_s)
+        else:
+            entered, seconds = self._entered[near], self.seconds[near]
+            of_kernels, of_others = (np.interp(time_s, self._edges, pace) for pace in (self._of_kernels, self._of_others))
         if weight is not None:
             weight = weight[near]
             seconds = seconds * weight
@@ -159,10 +240,55 @@ class Timeline:
         running = np.repeat(cut, pieces)
         at = np.arange(len(running)) + np.repeat(begin - np.cumsum(pieces) + pieces, pieces)
         kernel = self._of_kernel[activity.family[near][running]]
-        paces = (np.interp(time_s, self._edges, pace)[at] for pace in (self._of_kernels, self._of_others))
-        part = np.where(kernel, *paces) - self._entered[near][running]
+        part = np.where(kernel, of_kernels[at], of_others[at]) - entered[running]
         np.add.at(passed, (at, column[running]), part if weight is None else part * weight[running])
         return passed
+
+    def _decaying_slices(self, near: slice, time_s: Floats, constant_s: float) -> tuple[Floats, Floats, Floats, Floats]:
+        """When slices began and how long they took, and the times, on an axis of what is shown at the next time."""
+        first, last = np.searchsorted(self._edges, time_s[0]), np.searchsorted(self._edges, time_s[-1], side="right")
+        enters, leaves = (
+            np.clip(place[near] - first + 1, 0, last - first + 1) for place in (self._enters, self._leaves)
+        )
+        kernel, sides = self._of_kernel[self.activity.family[near]], []
+        for at_once in (self._kernels, self._others):
+            pace = 1.0 / np.maximum(at_once[first : last + 1], 1)
+            by_edges, by_times = _decaying(self._edges[first:last], pace, time_s, constant_s)
+            sides.append((np.concatenate([[0.0], by_edges, by_times[-1:]]), by_times))
+        (of_kernels, kernels_at), (of_others, others_at) = sides
+        entered = np.where(kernel, of_kernels[enters], of_others[enters])
+        return entered, np.where(kernel, of_kernels[leaves], of_others[leaves]) - entered, kernels_at, others_at
+
+
+def _with_past(time_s: Floats, constant_s: float) -> Floats:
+    """Times, and one before them from which on what ran counts."""
+    return np.concatenate([time_s[:1] - FORGOTTEN * constant_s, time_s])
+
+
+def _decaying(edges: Floats, paces: Floats, time_s: Floats, constant_s: float) -> tuple[Floats, Floats]:
+    """What a low-pass shows at the next of some times of something at a pace, added up by each edge and each time.
+
+    The paces are those before the first edge, between edges, and behind the last.
+    """
+    at = np.searchsorted(edges, time_s)
+    points = np.insert(edges, at, time_s)
+    of_time = np.zeros(len(points), dtype=bool)
+    of_time[at + np.arange(len(at))] = True
+    until = np.append(time_s, np.inf)[np.cumsum(of_time)[:-1]]
+    pieces = np.exp((points[1:] - until) / constant_s) * -np.expm1(-np.diff(points) / constant_s)
+    by_then = _cumulated(pieces * paces[np.cumsum(~of_time)[:-1]])
+    return by_then[~of_time], by_then[of_time]
+
+
+def _low_passed(shown: Floats, time_s: Floats, constant_s: float) -> Floats:
+    """What a low-pass shows at all but the first of some times, of what it shows of each time since the one before."""
+    result, time_s = shown.copy(), time_s[1:]
+    for back in range(1, len(time_s)):
+        left = np.exp((time_s[:-back] - time_s[back:]) / constant_s)
+        if left.max() < math.exp(-FORGOTTEN):
+            break
+        result[back:] += left[:, None] * shown[:-back]
+    return result
 
 
 def _cumulated(values: Floats) -> Floats:
