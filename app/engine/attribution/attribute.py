@@ -104,6 +104,8 @@ class Attribution:
         The energy of the span.
     lag_s, window_s : float
         The sensor's, as the program itself showed them within the margins.
+    low_pass : bool
+        Whether the sensor is a low-pass of first order, whose time constant the window is.
     explained : float
         R squared of the samples.
     """
@@ -115,6 +117,7 @@ class Attribution:
     total: Joules
     lag_s: float
     window_s: float
+    low_pass: bool
     explained: float
     _program: Program
     _powers: _Powers
@@ -248,7 +251,9 @@ class _Estimator:
             self._choose_exponent(noise)
         for _ in range(ROUNDS):
             design = self._program.design(self._lag_s, self._window_s, self._jitter_s)
-            design.columns[:, -2:] = self._program.sensor_columns(self._lag_s, self._window_s, powers.mean)
+            columns = self._program.lag_column, self._program.window_column
+            for place, column in zip((-2, -1), columns, strict=True):
+                design.columns[:, place] = column(design, self._lag_s, self._window_s, powers.mean)
             residual_w = self._power_w - design.columns[:, :-2] @ powers.mean[:-2]
             noise = self._noise(design, residual_w, evidence, prior)
             evidence = self._evidence(design, noise, self._power_w)
@@ -347,8 +352,9 @@ class _Estimator:
             sensors.append(
                 replace(samples, lag_s=lag_s, window_s=window_s, window_margin_s=margin_s, low_pass=True)
             )
+        looked_at = LOOKED_AT if len(sensors) == 1 else LOOKED_AT // 3
         for sensor in sensors:
-            some = Program(self._timeline, sensor.first(LOOKED_AT), self._span, 0.0)
+            some = Program(self._timeline, sensor.first(looked_at), self._span, 0.0)
             for lag_s in sensor.lag_s + sensor.lag_margin_s * np.linspace(-1.2, 1.2, LAGS):
                 likely = self._likely(some, lag_s, 0.01 * samples.window_s)
                 if likely > most:
@@ -381,7 +387,7 @@ class _Estimator:
             prior = self._prior(design, USUAL_SPREAD[0], DRIFTS[1])
             powers = evidence.posterior(prior).mean
             residual_w = power_w - columns @ powers
-            jitters = (jitter_s * program.sensor_columns(lag_s, samples.window_s, powers)[:, 0]) ** 2
+            jitters = (jitter_s * program.lag_column(design, lag_s, samples.window_s, powers)) ** 2
             rest = max(float(np.mean(residual_w**2 - jitters)), float(np.mean(residual_w**2)) / 10, 1e-9)
             variance = rest + jitters
         likely = evidence.log_of(prior) - 0.5 * float(np.sum(np.log(noise.sigma_w**2) + (power_w / noise.sigma_w) ** 2))
@@ -425,6 +431,7 @@ class _Estimator:
             total=Joules(total.value + beyond, total.low + beyond, total.high + beyond),
             lag_s=self._lag_s,
             window_s=self._window_s,
+            low_pass=bool(self._samples.low_pass),
             explained=1.0 - float(residual_w @ residual_w) / varied if varied > 0 else math.nan,
             _program=self._program,
             _powers=known,

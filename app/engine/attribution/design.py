@@ -98,11 +98,11 @@ class Program:
         timeline, families = self.timeline, len(self.timeline.activity.names)
         lasts = (end_s - begin_s)[:, None]
         moved = [(off * jitter_s, weight) for off, weight in NODES] if jitter_s > 0 else [(0.0, 1.0)]
-        gaps = np.zeros((len(end_s), 3))
-        for off, weight in moved:
-            if low_pass:
-                gaps += weight * timeline.decayed_gaps(end_s + off, window_s)
-            else:
+        if low_pass:
+            shares, gaps = timeline.decayed(end_s, window_s, moved)
+        else:
+            shares, gaps = timeline.overlaps(begin_s, end_s, moved) / lasts, np.zeros((len(end_s), 3))
+            for off, weight in moved:
                 gaps += weight / lasts * timeline.gaps(begin_s + off, end_s + off)
         middles = begin_s if low_pass else (begin_s + end_s) / 2
         awake = 1.0 - gaps[:, 1:].sum(axis=1)
@@ -114,10 +114,6 @@ class Program:
         columns[:, -2:] = 0.0
         counts = np.maximum(timeline.activity.counts, 1)
         each_s = np.bincount(timeline.activity.family, timeline.seconds, families) / counts
-        if low_pass:
-            shares = timeline.decayed(end_s, window_s, moved)
-        else:
-            shares = timeline.overlaps(begin_s, end_s, moved) / lasts
         uneven = np.einsum("sf,sf,f->s", shares, shares, np.minimum(1.0, each_s / np.maximum(window_s, 1e-9)))
         np.multiply(shares, factor[:, None], out=columns[:, 3 : 3 + families])
         return Design(
@@ -129,11 +125,13 @@ class Program:
             np.asarray(uneven),
         )
 
-    def sensor_columns(self, lag_s: float, window_s: float, powers: Floats) -> Floats:
-        """Return how samples change with the errors of lag and window.
+    def lag_column(self, design: Design, lag_s: float, window_s: float, powers: Floats) -> Floats:
+        """Return how samples change with the error of the lag.
 
         Parameters
         ----------
+        design : Design
+            The design for this lag and window.
         lag_s, window_s : float
             Lag and window of the sensor, s.
         powers : array, shape (unknowns,)
@@ -141,28 +139,33 @@ class Program:
 
         Returns
         -------
-        array, shape (samples, 2)
+        array, shape (samples,)
             The changes, W for s.
         """
-        end_s = self.samples.time_s - lag_s
-        begin_s = end_s - window_s
-        lasts = end_s - begin_s
-        step = DIFFERENCE * float(np.median(lasts))
-        if self.samples.low_pass:
-            later, sooner = (self._shown_w(end_s + off, window_s, powers) for off in (step, -step))
-            wider, narrower = (self._shown_w(end_s, window_s + off, powers) for off in (step, -step))
-            return np.column_stack([sooner - later, wider - narrower]) / (2 * step)
-        at = np.concatenate([end_s - step, end_s + step, begin_s - step, begin_s + step])
-        energy = self._energy_until(at, powers).reshape(4, -1)
-        at_end, at_begin = (energy[1] - energy[0]) / (2 * step), (energy[3] - energy[2]) / (2 * step)
-        mean = (energy[0] + energy[1] - energy[2] - energy[3]) / 2 / lasts
-        return np.column_stack([(at_begin - at_end) / lasts, (at_begin - mean) / lasts])
+        left_w = self._seen_w(design, powers) if self.samples.low_pass else self._drawn_w(lag_s + window_s, powers)
+        return np.asarray((left_w - self._drawn_w(lag_s, powers)) / window_s)
 
-    def _shown_w(self, time_s: Floats, constant_s: float, powers: Floats) -> Floats:
-        """What a low-pass shows of these powers."""
-        above_w = powers[3 : 3 + len(self.timeline.activity.names)][self.timeline.activity.family] * self.slice_factor
-        below = self.timeline.decayed_gaps(time_s, constant_s)[:, 1:] @ (powers[1:3] - powers[0])
-        return np.asarray(self.timeline.decayed(time_s, constant_s, above_w=above_w)[:, 0] + powers[0] + below)
+    def window_column(self, design: Design, lag_s: float, window_s: float, powers: Floats) -> Floats:
+        """Return how samples change with the error of the window; see `lag_column`."""
+        if not self.samples.low_pass:
+            return np.asarray((self._drawn_w(lag_s + window_s, powers) - self._seen_w(design, powers)) / window_s)
+        step_s, shown = DIFFERENCE * window_s, []
+        above_w = powers[design.families][self.timeline.activity.family] * self.slice_factor
+        for constant_s in (window_s + step_s, window_s - step_s):
+            of_slices, gaps = self.timeline.decayed(self.samples.time_s - lag_s, constant_s, above_w=above_w)
+            shown.append(of_slices[:, 0] + gaps[:, 1:] @ (powers[1:3] - powers[0]))
+        return np.asarray((shown[0] - shown[1]) / (2 * step_s))
+
+    @staticmethod
+    def _seen_w(design: Design, powers: Floats) -> Floats:
+        """The samples without the drifts."""
+        return np.asarray(design.columns[:, : design.families.stop] @ powers[: design.families.stop])
+
+    def _drawn_w(self, before_s: float, powers: Floats) -> Floats:
+        """The power so long before each sample."""
+        at, step_s = self.samples.time_s - before_s, DIFFERENCE * self.samples.window_s
+        sooner, later = self._energy_until(np.concatenate([at - step_s, at + step_s]), powers).reshape(2, -1)
+        return np.asarray((later - sooner) / (2 * step_s))
 
     def _energy_until(self, time_s: Floats, powers: Floats) -> Floats:
         above_w = powers[3 : 3 + len(self.timeline.activity.names)]

@@ -47,7 +47,7 @@ class Timeline:
         of_kernel = kernel[order % max(count, 1)]
         lasts = np.diff(self._edges)
         kernels, others = (np.cumsum(step * of)[:-1] for of in (of_kernel, ~of_kernel))
-        self._kernels, self._others = (np.pad(each.astype(np.int32), 1) for each in (kernels, others))
+        self._kernels, self._others = (1.0 / np.pad(np.maximum(each, 1), 1, constant_values=1) for each in (kernels, others))
         del edges, order, place, step, of_kernel
         self._of_kernels = _cumulated(lasts / np.maximum(kernels, 1))
         self._of_others = _cumulated(lasts / np.maximum(others, 1))
@@ -129,8 +129,8 @@ class Timeline:
         constant_s: float,
         moved: Sequence[tuple[float, float]] = ((0.0, 1.0),),
         above_w: Floats | None = None,
-    ) -> Floats:
-        """Return what a low-pass of first order shows of each family's share at some times.
+    ) -> tuple[Floats, Floats]:
+        """Return what a low-pass of first order shows at some times: shares of families, or their power, and of gaps.
 
         Parameters
         ----------
@@ -141,48 +141,34 @@ class Timeline:
         moved : sequence of (float, float), optional
             By how much the times are moved, s, and the weights with which what is then shown is added up.
         above_w : array, shape (slices,), optional
-            The power of each slice, W, to show that of all slices together.
+            The power of each slice, W: what is shown is that of all slices together.
 
         Returns
         -------
-        array, shape (n, families), or (n, 1) with `above_w`
+        families : array, shape (n, families), or (n, 1) with `above_w`
             The shares, or W.
+        gaps : array, shape (n, 3)
+            The shares of gaps up to 0.1 s, from there up to 1 s, and beyond.
         """
         families = len(self.activity.names) if above_w is None else 1
         family = self.activity.family if above_w is None else np.zeros(len(above_w), dtype=np.int32)
-        shown = np.zeros((len(time_s), families))
+        shown, gaps = np.zeros((len(time_s), families)), np.zeros((len(time_s), len(STAGES_S) + 1))
         at_a_time = max(1, CELLS // max(1, families))
         for first in range(0, len(time_s), at_a_time):
             some = slice(first, first + at_a_time)
             for off, weight in moved:
-                times = _with_past(time_s[some] + off, constant_s)
-                passed = self._passed(times, family, families, above_w, constant_s)
-                shown[some] += weight * _low_passed(np.diff(passed, axis=0), times, constant_s)
-        return shown
-
-    def decayed_gaps(self, time_s: Floats, constant_s: float) -> Floats:
-        """Return what a low-pass of first order shows of the gaps at some times, by their stage.
-
-        Parameters
-        ----------
-        time_s : array, shape (n,)
-            The times, s, ascending.
-        constant_s : float
-            The time constant, s.
-
-        Returns
-        -------
-        array, shape (n, 3)
-            The shares of gaps up to 0.1 s, from there up to 1 s, and beyond.
-        """
-        times, shares = _with_past(time_s, constant_s), np.zeros((len(time_s), len(STAGES_S) + 1))
-        stages = [(self._edges, self._empty), *((self._gap_nodes, paces) for paces in self._gap_paces.T)]
-        for stage, (edges, paces) in enumerate(stages):
-            if len(edges):
-                _, passed = _decaying(edges, paces, times, constant_s)
-                shares[:, stage] = _low_passed(np.diff(passed)[:, None], times, constant_s)[:, 0]
-        shares[:, 0] -= shares[:, 1:].sum(axis=1)
-        return shares
+                times = time_s[some] + off
+                times = np.concatenate([times[:1] - FORGOTTEN * constant_s, times])
+                axis = _DecayingTime(self._edges, times, constant_s)
+                passed = self._passed(times, family, families, above_w, axis)
+                shown[some] += weight * axis.shown(passed)
+                waited = [axis.until(self._empty)[1]]
+                if len(self._gap_nodes):
+                    long = _DecayingTime(self._gap_nodes, times, constant_s)
+                    waited += [long.until(paces)[1] for paces in self._gap_paces.T]
+                    waited[0] = waited[0] - sum(waited[1:])
+                gaps[some, : len(waited)] += weight * axis.shown(np.stack(waited, axis=1))
+        return shown, gaps
 
     def energy_until(self, time_s: Floats, above_w: Floats) -> Floats:
         """Return the energy above the gaps' that slices would have drawn by some times.
@@ -209,22 +195,26 @@ class Timeline:
         column: Ints,
         columns: int,
         weight: Floats | None = None,
-        constant_s: float = 0.0,
+        axis: _DecayingTime | None = None,
     ) -> Floats:
         """The seconds of slices by each of some ascending times, by column: from any time before the first of them.
 
-        With a time constant, seconds count for what a low-pass shows of them at the next of these times.
+        With an axis of decaying time, these are seconds on that.
         """
         activity, count = self.activity, len(time_s)
         near = slice(
             int(np.searchsorted(self._last_end, time_s[0])), int(np.searchsorted(activity.begin_s, time_s[-1]))
         )
         column, end_s = column[near], activity.end_s[near]
-        if constant_s:
-            entered, seconds, of_kernels, of_others = self._decaying_slices(near, time_s, constant_s)
-        else:
+        if axis is None:
             entered, seconds = self._entered[near], self.seconds[near]
             of_kernels, of_others = (np.interp(time_s, self._edges, pace) for pace in (self._of_kernels, self._of_others))
+        else:
+            enters, leaves = (axis.place(edges[near]) for edges in (self._enters, self._leaves))
+            (kernels, of_kernels), (others, of_others) = (axis.until(pace) for pace in (self._kernels, self._others))
+            kernel = self._of_kernel[activity.family[near]]
+            entered = np.where(kernel, kernels[enters], others[enters])
+            seconds = np.where(kernel, kernels[leaves], others[leaves]) - entered
         if weight is not None:
             weight = weight[near]
             seconds = seconds * weight
@@ -244,51 +234,45 @@ class Timeline:
         np.add.at(passed, (at, column[running]), part if weight is None else part * weight[running])
         return passed
 
-    def _decaying_slices(self, near: slice, time_s: Floats, constant_s: float) -> tuple[Floats, Floats, Floats, Floats]:
-        """When slices began and how long they took, and the times, on an axis of what is shown at the next time."""
-        first, last = np.searchsorted(self._edges, time_s[0]), np.searchsorted(self._edges, time_s[-1], side="right")
-        enters, leaves = (
-            np.clip(place[near] - first + 1, 0, last - first + 1) for place in (self._enters, self._leaves)
-        )
-        kernel, sides = self._of_kernel[self.activity.family[near]], []
-        for at_once in (self._kernels, self._others):
-            pace = 1.0 / np.maximum(at_once[first : last + 1], 1)
-            by_edges, by_times = _decaying(self._edges[first:last], pace, time_s, constant_s)
-            sides.append((np.concatenate([[0.0], by_edges, by_times[-1:]]), by_times))
-        (of_kernels, kernels_at), (of_others, others_at) = sides
-        entered = np.where(kernel, of_kernels[enters], of_others[enters])
-        return entered, np.where(kernel, of_kernels[leaves], of_others[leaves]) - entered, kernels_at, others_at
 
+class _DecayingTime:
+    """Time as a low-pass of first order counts it: each moment as much as it is shown at the next of some times."""
 
-def _with_past(time_s: Floats, constant_s: float) -> Floats:
-    """Times, and one before them from which on what ran counts."""
-    return np.concatenate([time_s[:1] - FORGOTTEN * constant_s, time_s])
+    def __init__(self, edges: Floats, time_s: Floats, constant_s: float) -> None:
+        first, last = np.searchsorted(edges, time_s[0]), np.searchsorted(edges, time_s[-1], side="right")
+        at = np.searchsorted(edges[first:last], time_s)
+        points = np.insert(edges[first:last], at, time_s)
+        self._first, self._last = int(first), int(last)
+        self._of_time = at + np.arange(len(at))
+        self._of_edge = np.ones(len(points), dtype=bool)
+        self._of_edge[self._of_time] = False
+        until = np.repeat(np.append(time_s, np.inf), np.diff(self._of_time, prepend=0, append=len(points)))[:-1]
+        self._pieces = np.exp((points[1:] - until) / constant_s) * -np.expm1(-np.diff(points) / constant_s)
+        self._time_s, self._constant_s = time_s, constant_s
 
+    def place(self, edges: Ints) -> Ints:
+        """Where edges are in what `until` returns."""
+        return np.clip(edges - self._first + 1, 0, self._last - self._first + 1)
 
-def _decaying(edges: Floats, paces: Floats, time_s: Floats, constant_s: float) -> tuple[Floats, Floats]:
-    """What a low-pass shows at the next of some times of something at a pace, added up by each edge and each time.
+    def until(self, paces: Floats) -> tuple[Floats, Floats]:
+        """What has passed at a pace by each edge, with the first time before and the last one behind, and each time.
 
-    The paces are those before the first edge, between edges, and behind the last.
-    """
-    at = np.searchsorted(edges, time_s)
-    points = np.insert(edges, at, time_s)
-    of_time = np.zeros(len(points), dtype=bool)
-    of_time[at + np.arange(len(at))] = True
-    until = np.append(time_s, np.inf)[np.cumsum(of_time)[:-1]]
-    pieces = np.exp((points[1:] - until) / constant_s) * -np.expm1(-np.diff(points) / constant_s)
-    by_then = _cumulated(pieces * paces[np.cumsum(~of_time)[:-1]])
-    return by_then[~of_time], by_then[of_time]
+        The paces are those before the first of all edges, between edges, and behind the last.
+        """
+        pace = paces[self._first : self._last + 1][np.cumsum(self._of_edge)[:-1]]
+        by_then = _cumulated(self._pieces * pace)
+        return np.concatenate([[0.0], by_then[self._of_edge], by_then[-1:]]), by_then[self._of_time]
 
-
-def _low_passed(shown: Floats, time_s: Floats, constant_s: float) -> Floats:
-    """What a low-pass shows at all but the first of some times, of what it shows of each time since the one before."""
-    result, time_s = shown.copy(), time_s[1:]
-    for back in range(1, len(time_s)):
-        left = np.exp((time_s[:-back] - time_s[back:]) / constant_s)
-        if left.max() < math.exp(-FORGOTTEN):
-            break
-        result[back:] += left[:, None] * shown[:-back]
-    return result
+    def shown(self, passed: Floats) -> Floats:
+        """What is shown at all but the first of the times of what has passed by each of them, shape (times, ...)."""
+        fresh = np.diff(passed, axis=0)
+        result, time_s = fresh.copy(), self._time_s[1:]
+        for back in range(1, len(time_s)):
+            left = np.exp((time_s[:-back] - time_s[back:]) / self._constant_s)
+            if left.max() < math.exp(-FORGOTTEN):
+                break
+            result[back:] += left[:, None] * fresh[:-back]
+        return result
 
 
 def _cumulated(values: Floats) -> Floats:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ....base.errors import WattridgeError
 from .response import LEAST_CHANGES, ResponseFit, Spans, fit_response, increments, spans_of, ticks_of
-from .sensor_figures import SOURCES, Answer, Floats, SourceFigures
+from .sensor_figures import SOURCES, Answer, Floats, LowPass, SourceFigures
 from .square_wave import ON_S, WaveDriver, WaveRecord
 
 BEFORE_S: Final = 0.2  # the step, as the plot shows it
@@ -169,6 +169,7 @@ class Observed:
             settle_ms=settle_s(fit.lag_s, series.refresh_s, 0.0 if cumulative else fit.window_s, answer) * 1e3,
             published_ms=self._published_s() * 1e3 if name == "buffer" else None,
             answer=answer,
+            low_pass=None if fit.low_pass is None else LowPass(*(1e3 * each for each in fit.low_pass)),
         )
 
     def _steady_scatter(self, series: _Series) -> float:

@@ -7,6 +7,8 @@ looked for by direct search [Kolda2003]: a pattern of places moves to the best o
 that was at its edge. All places of all patterns are solved in one call: in few and large steps, NumPy does without
 Python's lock, for which the window would wait.
 
+Some sources are no mean but a low-pass of first order, as an H200's buffer: its time constant and lag are fitted beside.
+
 A polled source changes at ticks of its own, of which polling shows only the brackets; `ticks_of` finds them.
 """
 
@@ -37,6 +39,8 @@ NARROW: Final = 5e-5  # the last one
 STEPS: Final = 200  # at most; 15 are usual
 DEEP_ENOUGH: Final = 0.1  # a pattern of this width or less is dropped at a cost of so many times the least:
 NO_BETTER: Final = 4.0
+LOW_PASS: Final = 0.7  # of a mean's cost, at which a low-pass is what the source is
+NEAREST: Final = 0.65  # a low-pass's time constant, of the window of the mean that comes nearest
 OUTLIER: Final = 6.0  # standard deviations
 TINY: Final = 1e-12  # of the sum of squares, where the levels are not determined
 
@@ -81,6 +85,31 @@ class Spans:
         """
         return (self.on_time(to_s) - self.on_time(from_s)) / (to_s - from_s)
 
+    def low_passed(self, time_s: Floats, constants_s: Floats) -> Floats:
+        """Return what a low-pass of first order shows of the load, which is 1 in the spans and 0 outside.
+
+        Parameters
+        ----------
+        time_s : array, shape (places, n)
+            Times, s since the origin of the spans.
+        constants_s : array, shape (places, 1)
+            Time constants, s.
+
+        Returns
+        -------
+        array, shape (places, n)
+            What is shown, 0..1.
+        """
+        edges = np.column_stack([self.start_s, self.end_s]).ravel()
+        kept = np.exp(-np.diff(edges) / constants_s)
+        shown = np.zeros((len(constants_s), len(edges)))
+        for edge in range(1, len(edges)):  # under load up to every other one
+            shown[:, edge] = edge % 2 + (shown[:, edge - 1] - edge % 2) * kept[:, edge - 1]
+        last = np.searchsorted(edges, time_s, side="right") - 1
+        loaded, since_s = 1 - last % 2, time_s - edges[np.maximum(last, 0)]
+        before = np.take_along_axis(shown, np.maximum(last, 0), axis=1)
+        return np.where(last < 0, 0.0, loaded + (before - loaded) * np.exp(-np.maximum(since_s, 0.0) / constants_s))
+
 
 @dataclass(frozen=True, slots=True)
 class ResponseFit:
@@ -92,6 +121,7 @@ class ResponseFit:
     lag_margin_s: float
     noise: float  # relative scatter of single values
     until_s: float  # of the last reading; the levels do not reach beyond
+    low_pass: tuple[float, float] | None  # time constant and lag of a low-pass that fits far better than any mean
     _centre_s: float
     _scale_s: float
     _levels: Floats  # shape (2 (DEGREE + 1),): under load, then without
@@ -149,6 +179,7 @@ def fit_response(time_s: Floats, power_w: Floats, spans: Spans, *, windows_s: Fl
         best = _descend(problem, best[None])
     window_s, lag_s = problem.unpack(best)
     margins = problem.margins(best)
+    low_pass = None if windows_s is not None else _low_pass(problem, best)
     return ResponseFit(
         window_s=window_s,
         lag_s=lag_s,
@@ -156,10 +187,22 @@ def fit_response(time_s: Floats, power_w: Floats, spans: Spans, *, windows_s: Fl
         lag_margin_s=margins[-1],
         noise=problem.scatter(best),
         until_s=float(time_s[-1]),
+        low_pass=low_pass,
         _centre_s=problem.centre_s,
         _scale_s=problem.scale_s,
         _levels=problem.levels(best),
     )
+
+
+def _low_pass(problem: _Problem, mean: Floats) -> tuple[float, float] | None:
+    """Time constant and lag of a low-pass, where it fits far better than the best mean does."""
+    window_s, lag_s = problem.unpack(mean)
+    start = np.array([math.log(NEAREST * window_s), (lag_s + (0.5 - NEAREST) * window_s) / 0.1])
+    cost = problem.costs(mean[None])[0]
+    problem.low_pass = True
+    found = _descend(problem, start[None])
+    better = problem.costs(found[None])[0] < LOW_PASS * cost
+    return problem.unpack(found) if better else None
 
 
 class _Problem:
@@ -167,7 +210,7 @@ class _Problem:
 
     def __init__(self, time_s: Floats, power_w: Floats, spans: Spans, windows_s: Floats | None) -> None:
         self._time_s, self._power_w, self._windows_s = time_s, power_w, windows_s
-        self._spans = spans
+        self._spans, self.low_pass = spans, False
         self.centre_s = float((time_s[0] + time_s[-1]) / 2)
         self.scale_s = float((time_s[-1] - time_s[0]) / 2)
         self._weight = 1.0 / np.maximum(np.abs(power_w), 0.02 * np.max(power_w))
@@ -251,7 +294,10 @@ class _Problem:
         """Residuals, shape (places, readings), and levels, shape (places, 2 (DEGREE + 1))."""
         windows_s, lags_s = self._unpacked(places)
         to_s = self._time_s - lags_s
-        share = self._spans.share(to_s - windows_s, to_s)
+        if self.low_pass:
+            share = self._spans.low_passed(to_s, windows_s)
+        else:
+            share = self._spans.share(to_s - windows_s, to_s)
         design = _design(share, (self._time_s - self.centre_s) / self.scale_s) * self._weight[:, None]
         target = self._power_w * self._weight
         turned = design.swapaxes(1, 2)

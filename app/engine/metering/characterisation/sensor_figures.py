@@ -93,6 +93,14 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class LowPass:
+    """A source whose values are no means: a low-pass of first order."""
+
+    constant_ms: float
+    lag_ms: float  # what it held so long before the value appeared, or its time stamp
+
+
+@dataclass(frozen=True, slots=True)
 class SourceFigures:
     """The observed figures of one source. Margins are half-widths of 95 % confidence."""
 
@@ -106,6 +114,7 @@ class SourceFigures:
     settle_ms: float  # after a step from rest to load, until what is read stays within 3 % of the final value
     published_ms: float | None  # buffer only: its samples appear together, this often
     answer: Answer
+    low_pass: LowPass | None = None  # where that fits far better than a mean; window and lag are of the nearest mean
 
     @property
     def margin_ms(self) -> float:
@@ -140,6 +149,9 @@ class SourceFigures:
         array, shape (n,)
             The share of the step that is reported by then, 0..1.
         """
+        if self.low_pass is not None:
+            since_ms = np.maximum(time_s * 1e3 - self.low_pass.lag_ms, 0.0)
+            return np.asarray(-np.expm1(-since_ms / self.low_pass.constant_ms))
         window_ms = self.refresh_ms if self.window_ms is None else self.window_ms
         return np.clip((time_s * 1e3 - self.lag_ms) / max(window_ms, 1e-3), 0.0, 1.0)
 
@@ -330,6 +342,11 @@ def describe_characterisation(characterisation: Characterisation, board: str) ->
     remarks = [f"{WORDS[name]}: not available, {why}" for name, why in characterisation.missing.items()]
     if buffer is not None and buffer.published_ms is not None:
         remarks.append(f"the buffer's samples appear together, about every {buffer.published_ms:.0f} ms")
+    for name, source in characterisation.sources.items():
+        if source is not None and source.low_pass is not None:
+            constant, lag = in_ms(source.low_pass.constant_ms), in_ms(source.low_pass.lag_ms)
+            what = f"{WORDS[name]}: no mean but a low-pass of first order, time constant {constant} ms, lag {lag} ms"
+            remarks.append(f"{what}; averaging and lag above are of the mean that comes nearest")
     if characterisation.aftereffect is not None:
         remarks.append(characterisation.aftereffect.words)
     if characterisation.prior:
