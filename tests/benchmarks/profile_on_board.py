@@ -69,13 +69,21 @@ def kernels() -> dict[str, tuple[Callable[[], object], float]]:
     return timed
 
 
+def its_board() -> object:
+    """NVML's handle of the board that PyTorch uses."""
+    import pynvml
+    import torch
+
+    pynvml.nvmlInit()
+    return pynvml.nvmlDeviceGetHandleByUUID(f"GPU-{torch.cuda.get_device_properties(0).uuid}")
+
+
 def alone(path: Path, kind: str) -> None:
     """Write what each kernel draws by itself on a board that is as warm as the program makes it."""
     import pynvml
     import torch
 
-    pynvml.nvmlInit()
-    board = pynvml.nvmlDeviceGetHandleByIndex(0)
+    board = its_board()
     limit_w = pynvml.nvmlDeviceGetEnforcedPowerLimit(board) / 1e3
     known, random_ = kernels(), random.Random(3)
     names = PHASES if kind == "phases" else tuple(known)
@@ -125,8 +133,7 @@ def run(kind: str, seconds: float) -> None:
     with contextlib.suppress(ImportError):
         import pynvml
 
-        pynvml.nvmlInit()
-        board = pynvml.nvmlDeviceGetHandleByIndex(0)
+        board = its_board()
     torch.cuda.init()
     torch.cuda.synchronize()
     if board is not None:  # before anything ran: the span is the profile's

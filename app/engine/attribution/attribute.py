@@ -343,15 +343,13 @@ class _Estimator:
         self._program = best
 
     def _look_at_sensor(self) -> None:
-        """Start from the most likely lag within its margin, where that is wide, and response, where that is not known."""
+        """Start from the most likely lag and response, where these are not known well."""
         samples, most = self._samples, -math.inf
         sensors = [replace(samples, low_pass=bool(samples.low_pass))]
         for share in TIME_CONSTANTS if samples.low_pass is None else ():  # as late as the mean in the mean
             lag_s, window_s = samples.lag_s + (0.5 - share) * samples.window_s, share * samples.window_s
             margin_s = WIDE_CONSTANT * window_s
-            sensors.append(
-                replace(samples, lag_s=lag_s, window_s=window_s, window_margin_s=margin_s, low_pass=True)
-            )
+            sensors.append(replace(samples, lag_s=lag_s, window_s=window_s, window_margin_s=margin_s, low_pass=True))
         looked_at = LOOKED_AT if len(sensors) == 1 else LOOKED_AT // 3
         for sensor in sensors:
             some = Program(self._timeline, sensor.first(looked_at), self._span, 0.0)

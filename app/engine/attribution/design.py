@@ -2,8 +2,9 @@
 
     P(t) = base + stages of long gaps + sum over families of share(t) * power above base * clock factor + slow drift
 
-Each sample is the mean of that over its window, or what a low-pass of first order shows of it. Joules of anything are linear in the same unknowns: a family's are its
-seconds times its power above the base, and those of the base and its drift for as long as it runs.
+Each sample is the mean of that over its window, or what a low-pass of first order shows of it. Joules of anything are
+linear in the same unknowns: a family's are its seconds times its power above the base, and those of the base and its
+drift for as long as it runs.
 """
 
 from __future__ import annotations

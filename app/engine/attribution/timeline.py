@@ -47,7 +47,9 @@ class Timeline:
         of_kernel = kernel[order % max(count, 1)]
         lasts = np.diff(self._edges)
         kernels, others = (np.cumsum(step * of)[:-1] for of in (of_kernel, ~of_kernel))
-        self._kernels, self._others = (1.0 / np.pad(np.maximum(each, 1), 1, constant_values=1) for each in (kernels, others))
+        self._kernels, self._others = (
+            1.0 / np.pad(np.maximum(each, 1), 1, constant_values=1) for each in (kernels, others)
+        )
         del edges, order, place, step, of_kernel
         self._of_kernels = _cumulated(lasts / np.maximum(kernels, 1))
         self._of_others = _cumulated(lasts / np.maximum(others, 1))
@@ -208,7 +210,9 @@ class Timeline:
         column, end_s = column[near], activity.end_s[near]
         if axis is None:
             entered, seconds = self._entered[near], self.seconds[near]
-            of_kernels, of_others = (np.interp(time_s, self._edges, pace) for pace in (self._of_kernels, self._of_others))
+            of_kernels, of_others = (
+                np.interp(time_s, self._edges, passed) for passed in (self._of_kernels, self._of_others)
+            )
         else:
             enters, leaves = (axis.place(edges[near]) for edges in (self._enters, self._leaves))
             (kernels, of_kernels), (others, of_others) = (axis.until(pace) for pace in (self._kernels, self._others))

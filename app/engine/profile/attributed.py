@@ -119,7 +119,7 @@ def _samples(power: AlignedPower) -> tuple[PowerSamples, list[str]]:
         window_ms = figures.refresh_ms if figures.window_ms is None else figures.window_ms
         window_s, window_margin_s = window_ms / 1e3, (figures.window_margin_ms or 0.0) / 1e3
         lag_s, lag_margin_s, noise = figures.lag_ms / 1e3, figures.lag_margin_ms / 1e3, figures.noise_percent / 100
-        low_pass = figures.low_pass is not None
+        low_pass: bool | None = figures.low_pass is not None
     else:
         low_pass = None if power.source == "buffer" else False  # of an H200 it is one
         window_s, lag_margin_s = _USUAL.get(power.source, (step_s, step_s / 2))

@@ -201,3 +201,22 @@ def test_memory_follows_the_slices_and_not_their_product_with_the_samples():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 400 * count + 40 * 8 * 12 * len(times)
+
+
+@pytest.mark.parametrize("seed", [1, 5, 8])
+def test_a_sensor_that_is_a_low_pass_is_found_to_be_one_and_its_intervals_hold(seed):
+    program = random_program(1000 + seed, kind="low-pass")
+    result, truth = attributed(program), program.family_joules
+    assert result.low_pass
+    assert result.window_s == pytest.approx(program.true_sensor.window_ms / 1e3, rel=0.1)
+    for item in result.items:
+        true_j = truth[list(item.families)].sum() + program.gap_joules * item.gaps
+        assert item.joules.low <= true_j <= item.joules.high
+        if true_j > 0.05 * program.total_joules and len(item.families) == 1:
+            assert item.joules.value == pytest.approx(true_j, rel=0.02)
+
+
+def test_a_sensor_that_averages_is_not_taken_for_a_low_pass(tally):
+    program = random_program(503, twin="h200", kind="mixed", seconds=15.0)
+    assert program.sensor.buffered
+    assert not attributed(program).low_pass

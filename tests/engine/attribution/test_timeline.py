@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 
 from app.engine.attribution.activity import Activity
 from app.engine.attribution.timeline import Timeline
@@ -62,3 +63,31 @@ def test_energy_follows_the_power_of_each_slice(overlapping):
     timeline = Timeline(overlapping)
     total = timeline.energy_until(np.array([9.0, -1.0]), watts) @ [1.0, -1.0]
     assert total == pytest.approx(float(watts @ timeline.seconds))
+
+
+def test_a_low_pass_shows_what_a_filter_of_fine_steps_shows(overlapping):
+    shares, idle = stepped(overlapping)
+    timeline, fine, constant_s = Timeline(overlapping), 20, 0.013
+    kept = np.exp(-STEP_S / fine / constant_s)
+    inside = np.arange(5000) < round(overlapping.end_s.max() / STEP_S)
+    inside &= np.arange(5000) >= round(overlapping.begin_s[0] / STEP_S)
+    signals = np.column_stack([shares, idle & inside]).repeat(fine, axis=0)
+    wanted = lfilter([1 - kept], [1, -kept], signals, axis=0)[fine - 1 :: fine]
+    at = np.sort(np.random.default_rng(1).choice(np.arange(20, 5000), 400, replace=False))
+    families, gaps = timeline.decayed((at + 1) * STEP_S, constant_s)
+    assert families == pytest.approx(wanted[at, :5], abs=1e-6)
+    assert gaps.sum(axis=1) == pytest.approx(wanted[at, 5], abs=1e-6)
+    watts = np.linspace(50.0, 500.0, 5)
+    of_slices, _ = timeline.decayed((at + 1) * STEP_S, constant_s, above_w=watts[overlapping.family])
+    assert of_slices[:, 0] == pytest.approx(wanted[at, :5] @ watts, abs=1e-3)
+    later, _ = timeline.decayed((at + 1) * STEP_S, constant_s, [(0.0, 0.25), (0.002, 0.75)])
+    moved, _ = timeline.decayed((at + 1) * STEP_S + 0.002, constant_s)
+    assert later == pytest.approx(0.25 * families + 0.75 * moved)
+
+
+def test_a_long_gap_fades_in_by_its_stages():
+    activity = Activity.of(("a",), ("kernel",), [0, 0], [0.0, 3.0], [1.0, 4.0])
+    families, gaps = Timeline(activity).decayed(np.array([0.9, 1.05, 1.2, 2.5, 3.5, 3.6]), 0.013)
+    assert families[:, 0] == pytest.approx([1.0, np.exp(-0.05 / 0.013), 0.0, 0.0, 1.0, 1.0], abs=1e-6)
+    assert gaps[2] == pytest.approx([np.exp(-0.1 / 0.013), 1.0 - np.exp(-0.1 / 0.013), 0.0], abs=1e-6)
+    assert gaps[3] == pytest.approx([0.0, 0.0, 1.0], abs=1e-6)

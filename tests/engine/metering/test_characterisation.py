@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.signal import lfilter
 
 from app.base.errors import InputError, WattridgeError
 from app.cli import main
@@ -274,3 +275,36 @@ def test_window_and_lag_are_found_behind_levels_that_drift(
     on_s = float(np.sum(np.minimum(spans.end_s, 30) - np.minimum(spans.start_s, 30)))
     on_s -= float(spans.on_time(np.asarray([2.0]))[0])
     assert fit.energy_j(spans, 2.0, 30.0) == pytest.approx((60 * 28 + 240 * on_s) * (1 + drift * 16 / 30), rel=0.02)
+
+
+BUFFER = Path(__file__).parent / "data" / "buffer_of_bursts_h200.json"
+
+
+def test_the_buffer_of_an_h200_is_a_low_pass() -> None:
+    """Real samples of bursts of one kernel of 60 ms each, with rests between them."""
+    seen = json.loads(BUFFER.read_text())
+    spans = Spans(*np.array(seen["spans_s"]).T)
+    found = fit_response(np.array(seen["time_s"]), np.array(seen["power_w"]), spans).low_pass
+    assert found is not None
+    assert found == pytest.approx((12.7e-3, 4.0e-3), rel=0.05)
+
+
+@given(constant_ms=st.floats(8, 200), lag_ms=st.floats(-5, 50), seed=st.integers(0, 2**16))
+@settings(max_examples=15, deadline=None)
+def test_a_low_pass_is_told_from_a_mean(constant_ms: float, lag_ms: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    halves = np.cumsum(rng.uniform(0.05, 0.6, 160))
+    spans = Spans(halves[0::2], halves[1::2])
+    time_s = np.arange(2.0, 30.0, 0.05)
+    fine_s = np.arange(0.0, 31.0, 2e-4)
+    share = np.diff(spans.on_time(fine_s), append=spans.on_time(fine_s[-1:])) / 2e-4
+    kept = np.exp(-2e-4 / (constant_ms / 1e3))
+    shown = lfilter([1 - kept], [1, -kept], share)
+    power_w = 60 + 240 * np.interp(time_s - lag_ms / 1e3, fine_s + 2e-4, shown)
+    fit = fit_response(time_s, power_w * (1 + 0.002 * rng.standard_normal(len(time_s))), spans)
+    assert fit.low_pass is not None
+    assert fit.low_pass == pytest.approx((constant_ms / 1e3, lag_ms / 1e3), rel=0.05, abs=1.5e-3)
+    to_s = time_s - lag_ms / 1e3
+    mean = 60 + 240 * spans.share(to_s - constant_ms / 1e3, to_s)
+    noise = 1 + 0.002 * rng.standard_normal(len(time_s))
+    assert fit_response(time_s, mean * noise, spans).low_pass is None

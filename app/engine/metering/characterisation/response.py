@@ -7,7 +7,7 @@ looked for by direct search [Kolda2003]: a pattern of places moves to the best o
 that was at its edge. All places of all patterns are solved in one call: in few and large steps, NumPy does without
 Python's lock, for which the window would wait.
 
-Some sources are no mean but a low-pass of first order, as an H200's buffer: its time constant and lag are fitted beside.
+Some sources are no mean but a low-pass of first order, as an H200's buffer: its time constant and lag are found too.
 
 A polled source changes at ticks of its own, of which polling shows only the brackets; `ticks_of` finds them.
 """
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -199,10 +200,10 @@ def _low_pass(problem: _Problem, mean: Floats) -> tuple[float, float] | None:
     window_s, lag_s = problem.unpack(mean)
     start = np.array([math.log(NEAREST * window_s), (lag_s + (0.5 - NEAREST) * window_s) / 0.1])
     cost = problem.costs(mean[None])[0]
-    problem.low_pass = True
-    found = _descend(problem, start[None])
-    better = problem.costs(found[None])[0] < LOW_PASS * cost
-    return problem.unpack(found) if better else None
+    other = copy(problem)
+    other.low_pass = True
+    found = _descend(other, start[None])
+    return other.unpack(found) if other.costs(found[None])[0] < LOW_PASS * cost else None
 
 
 class _Problem:
