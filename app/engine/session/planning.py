@@ -37,7 +37,7 @@ from ..space.expression import parse
 from ..space.result_table import DECIDED_ON
 from ..space.search_space import SearchSpace
 from ..specification.check import returned_value
-from ..specification.model import Specification, programs_of
+from ..specification.model import DEFAULT_STRATEGY, PATIENCE, Specification, programs_of
 from ..specification.plan import SearchOptions
 from ..specification.toml_section import PLACE
 from ..store.database import Store
@@ -96,6 +96,9 @@ def plan_replay(path: Path, options: SearchOptions | None = None, *, read: Recor
             **({} if recording.is_named else {"kernel": ""}),
         },
     )
+
+
+_LIMITS: Final = ("max_evaluations", "max_seconds", "patience")
 
 
 def recorded(recording: Recording) -> Boards:
@@ -178,6 +181,9 @@ def plan_specification(
     if options.condition is not None:
         chosen_here["chosen_condition"] = options.condition.option
     search = {**spec.search_in(space.size), "strategy_options": strategy_options}
+    asked = {**search, **options.given()}
+    if asked["strategy"] == DEFAULT_STRATEGY and not any(map(asked.get, _LIMITS)):
+        search["patience"] = PATIENCE
     plan = make_plan(
         boards,
         options,

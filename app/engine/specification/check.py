@@ -26,6 +26,7 @@ from ..space.values import parse_values
 from .model import (
     ARRAY_FILES,
     COMPILERS,
+    DEFAULT_STRATEGY,
     DESCRIBED,
     DEVICE_COMPILERS,
     NOTHING,
@@ -194,7 +195,7 @@ def specification_of(document: Mapping[str, Any], path: Path) -> Specification:
         metrics=metrics,
         objective=_objective(root, (*measured, *metrics), measured),
         limits=_limits(_bounded(root.table("limits")), (*measured, *metrics)),
-        strategy=search.text("strategy", "random_sample"),
+        strategy=search.text("strategy", DEFAULT_STRATEGY),
         strategy_options=search.table("options").values(),
         max_evaluations=search.integer("max_evaluations", None, least=1),
         max_fraction=search.number("max_fraction", None, least=0.0),

@@ -105,11 +105,15 @@ class CommandSpec:
     timeout_s: float = 300.0  # of one run
 
 
+DEFAULT_STRATEGY: Final = "auto"
+PATIENCE: Final = 100  # of a search by it that has no limit of its own
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
     """The strategy of a search and when it ends."""
 
-    strategy: str = "random_sample"
+    strategy: str = DEFAULT_STRATEGY
     strategy_options: Mapping[str, Any] = field(default_factory=dict)
     max_evaluations: int | None = None
     max_seconds: float | None = None

@@ -17,7 +17,7 @@ from .trace import Trace
 if TYPE_CHECKING:
     from ..recorded.writer import Writer
 
-KEPT_S: Final = 8 * 3600.0
+KEPT_S: Final = 24 * 3600.0
 
 
 class LiveBoard:

@@ -38,6 +38,13 @@ class Summary:
     minimum: float = math.inf
     maximum: float = -math.inf
 
+    def take(self, other: Summary) -> None:
+        """Add what is known of another span."""
+        self.integral += other.integral
+        self.covered_s += other.covered_s
+        self.rows += other.rows
+        self.minimum, self.maximum = min(self.minimum, other.minimum), max(self.maximum, other.maximum)
+
 
 class Ring:
     """At most `rows` rows of `columns` float32 values with strictly rising time stamps in ns; the oldest are dropped.
@@ -88,7 +95,7 @@ class Ring:
             self._summarise(row + 1)
         if (row + 1) % SUMMED == 0:
             block = (row % self.length) // SUMMED
-            self._integral[:, block], self._covered_s[:, block], self._known[:, block] = self._add_up(
+            self._integral[:, block], self._covered_s[:, block], self._known[:, block] = self.add_up(
                 row + 1 - SUMMED, row + 1
             )
         self.count = row + 1
@@ -109,7 +116,7 @@ class Ring:
                 low = np.fmin.reduce(self._low[level][:, end - FACTOR : end], axis=1)
                 high = np.fmax.reduce(self._high[level][:, end - FACTOR : end], axis=1)
 
-    def _add_up(self, start: int, stop: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
+    def add_up(self, start: int, stop: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
         """Integral, seconds covered and known values of rows [start, stop), per column."""
         values = self.part(range(self.columns), start, stop).T.astype(np.float64)
         time_ns = self.times(max(start - 1, 0), stop)
@@ -248,7 +255,7 @@ class Ring:
             inner = outer = stop
         for first, last in ((start, inner), (outer, stop)):
             if first < last:
-                integral, covered_s, finite = self._add_up(first, last)
+                integral, covered_s, finite = self.add_up(first, last)
                 values = self.column(column, first, last)
                 out.integral += float(integral[column])
                 out.covered_s += float(covered_s[column])

@@ -14,11 +14,12 @@ from ...base.records import Count, figure
 from ..channel import CHANNELS, POWER_SAMPLES, Channel, PowerSample, Reading
 from ..event_reasons import EventReason
 from .ring import Ring, Summary
+from .seconds import Seconds
 
 _CUMULATIVE = "energy_j"  # grows beyond what float32 can resolve, so it is kept in double
 _REASONS = "event_reasons"
 _SAMPLES_HZ = 50.0  # of the driver's buffer: one per 20 ms
-_MOST_ROWS = 1 << 21  # whatever the rate: 22 channels then take about 250 MB
+_MOST_ROWS = 180_000  # as they came, an hour at 50 Hz; of what is older a row for each second
 _KEPT_CHANGES = 1 << 16  # changes of the event reasons: 8 h at two a second
 _POWER_CHANNELS = ("power_instant_w", "power_average_w")  # finest first
 _REASON_BITS = (1 << 24) - 1  # what a float32 holds exactly; NVML uses eleven bits
@@ -54,25 +55,31 @@ class EventSpan:
 class Trace:
     """The last `span_s` seconds at `rate_hz` readings a second; a channel that is not available takes no memory.
 
+    The newest 180,000 are kept as they came, an hour at 50 Hz; of older ones each second's mean and extremes.
     A value stands for the time since the reading before it: sensors average over the past. A silence longer than a
     second (or five readings) is a gap: it breaks lines and counts in no mean and no energy.
     """
 
-    def __init__(self, channels: Sequence[Channel], *, rate_hz: float = 50.0, span_s: float = 8 * 3600.0) -> None:
+    def __init__(self, channels: Sequence[Channel], *, rate_hz: float = 50.0, span_s: float = 24 * 3600.0) -> None:
         self.channels = tuple(channels)
-        rows = min(math.ceil(rate_hz * span_s), _MOST_ROWS)
         self._gap_ns = gap_ns = int(max(1.0, 5.0 / rate_hz) * 1e9)
         self._kept = [i for i, c in enumerate(self.channels) if c.available and c.name != _CUMULATIVE]
         self._column = {self.channels[i].name: column for column, i in enumerate(self._kept)}
         names = [c.name for c in self.channels]
         available = {c.name for c in self.channels if c.available}
-        self._rows = Ring(len(self._kept), rows, gap_ns)
+        self._rows = Ring(len(self._kept), min(math.ceil(rate_hz * span_s), _MOST_ROWS), gap_ns)
         self._samples = Ring(1, min(math.ceil(_SAMPLES_HZ * span_s), _MOST_ROWS), gap_ns)
         self._changes = Ring(1, _KEPT_CHANGES, 1 << 62)
         self._reasons_index = names.index(_REASONS) if _REASONS in available else None
         self._energy_index = names.index(_CUMULATIVE) if _CUMULATIVE in available else None
         self._energy = np.zeros(self._rows.length if self._energy_index is not None else 0, np.float64)
         self._reasons = 0
+        self._older: Seconds | None = None  # what the rows and the driver's samples were before
+        self._older_samples: Seconds | None = None
+        if rate_hz * span_s > _MOST_ROWS:
+            before_s = span_s - _MOST_ROWS / rate_hz
+            self._older = Seconds(self._rows, before_s, self._energy)
+            self._older_samples = Seconds(self._samples, before_s, np.zeros(0))
 
     def allow_for(self, speed: float) -> None:
         """The board's clock runs at that multiple of the wall's: of a faster one readings lie further apart.
@@ -94,6 +101,8 @@ class Trace:
             self._energy[rows.count % rows.length] = values[self._energy_index]
         if not rows.append(reading.time_ns, [values[i] for i in self._kept]):
             return
+        if self._older is not None:
+            self._older.follow()
         if self._reasons_index is not None:
             value = values[self._reasons_index]
             bits = 0 if math.isnan(value) else int(value) & _REASON_BITS
@@ -105,7 +114,8 @@ class Trace:
     def append_power_samples(self, samples: Sequence[PowerSample]) -> None:
         """Keep samples of the driver's buffer, oldest first; those not newer than the last are dropped."""
         for sample in samples:
-            self._samples.append(sample.time_ns, (sample.power_w,))
+            if self._samples.append(sample.time_ns, (sample.power_w,)) and self._older_samples is not None:
+                self._older_samples.follow()
 
     def _change(self, time_ns: int, bits: int) -> None:
         self._changes.append(time_ns, (bits,))
@@ -120,8 +130,9 @@ class Trace:
     @property
     def nbytes(self) -> int:
         """Memory once the span is full, without the driver's samples where none come."""
-        rings = (self._rows, self._changes, *([self._samples] if self._samples.count else []))
-        return sum(ring.nbytes for ring in rings) + self._energy.nbytes
+        held = [self._rows, self._changes, self._older]
+        held += [self._samples, self._older_samples] if self._samples.count else []
+        return sum(each.nbytes for each in held if each is not None) + self._energy.nbytes
 
     @property
     def appended(self) -> int:
@@ -130,8 +141,9 @@ class Trace:
 
     @property
     def first_ns(self) -> int:
-        """Time of the oldest reading held; 0 while there is none."""
-        return self._rows.first_ns
+        """Time of the oldest reading held, or of the oldest second; 0 while there is none."""
+        older = self._older
+        return older.ring.first_ns if older is not None and older.until_ns else self._rows.first_ns
 
     @property
     def last_ns(self) -> int:
@@ -161,11 +173,12 @@ class Trace:
         out: dict[str, Series] = {}
         columns = [name for name in wanted if name in self._column]
         if columns:
-            time_s, values = _points(self._rows, t0_ns, t1_ns, max_points, [self._column[name] for name in columns])
+            places = [self._column[name] for name in columns]
+            time_s, values = _points(self._rows, self._older, t0_ns, t1_ns, max_points, places)
             out = {name: Series(time_s, value) for name, value in zip(columns, values, strict=True)}
         for name in wanted:
             if name == POWER_SAMPLES.name:
-                time_s, values = _points(self._samples, t0_ns, t1_ns, max_points, [0])
+                time_s, values = _points(self._samples, self._older_samples, t0_ns, t1_ns, max_points, [0])
                 out[name] = Series(time_s, values[0])
             elif name == _CUMULATIVE and self._energy_index is not None:
                 out[name] = self._view_energy(t0_ns, t1_ns, max_points)
@@ -176,15 +189,29 @@ class Trace:
     def _view_energy(self, t0_ns: int, t1_ns: int, max_points: int) -> Series:
         """A counter only rises, so every so many rows show all there is to see."""
 
-        def read() -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
-            start, stop = self._rows.between(t0_ns, t1_ns)
-            step = -(-(stop - start) // max(1, max_points)) or 1
-            slots = np.arange(start, stop, step) % self._rows.length
-            return self._rows.times(start, stop)[::step], self._energy[slots]
-
-        time_ns, energy_j = self._rows.consistent(read)
+        time_ns, energy_j = self._counted(t0_ns, t1_ns, max_points)
         time_s, values = _broken(time_ns, energy_j[None, :], self._rows.gaps, t0_ns)
         return Series(time_s, values[0])
+
+    def _counted(
+        self, t0_ns: int, t1_ns: int, max_points: int = 1 << 62
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
+        """Times and values of the energy counter, at most about so many of what is held as it came and of seconds."""
+
+        def read(ring: Ring, beside: npt.NDArray[Any], span: tuple[int, int]) -> tuple[Any, Any]:
+            start, stop = span
+            step = -(-(stop - start) // max(1, max_points)) or 1
+            slots = np.arange(start, stop, step) % ring.length
+            return ring.times(start, stop)[::step], beside[slots]
+
+        rows, older = self._rows, self._older
+        since_ns = max(t0_ns, older.until_ns + 1) if older is not None else t0_ns
+        parts = [rows.consistent(lambda: read(rows, self._energy, rows.between(since_ns, t1_ns)))]
+        if older is not None and since_ns > t0_ns:
+            held = older
+            parts.insert(0, held.ring.consistent(lambda: read(held.ring, held.beside, held.between(t0_ns, t1_ns))))
+        time_ns, energy_j = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return time_ns, energy_j
 
     def at(self, time_ns: int) -> dict[str, float]:
         """Every series' value nearest to a time, NaN if nothing is known near it."""
@@ -195,18 +222,24 @@ class Trace:
         return out
 
     def _reading_at(self, time_ns: int) -> dict[str, float]:
-        row = _nearest(self._rows, time_ns)
+        older, ring, beside = self._older, self._rows, self._energy
+        if older is not None and time_ns <= older.until_ns:
+            ring, beside = older.ring, older.beside
+        row = _nearest(ring, time_ns)
         if row is None:
             return {}
-        values = self._rows.row(row)
+        values = ring.row(row)  # of seconds, the means stand first
         known = {name: float(values[column]) for name, column in self._column.items()}
         if self._energy_index is not None:
-            known[_CUMULATIVE] = float(self._energy[row % self._rows.length])
+            known[_CUMULATIVE] = float(beside[row % ring.length])
         return known
 
     def _sample_at(self, time_ns: int) -> float:
-        sample = _nearest(self._samples, time_ns)
-        return math.nan if sample is None else float(self._samples.row(sample)[0])
+        older, ring = self._older_samples, self._samples
+        if older is not None and time_ns <= older.until_ns:
+            ring = older.ring
+        sample = _nearest(ring, time_ns)
+        return math.nan if sample is None else float(ring.row(sample)[0])
 
     def statistics(self, name: str, t0_ns: int, t1_ns: int) -> Statistics:
         """Mean over time, extremes, and how many readings lie in the span. Raises KeyError for an unknown name."""
@@ -234,15 +267,14 @@ class Trace:
 
     def _summary(self, name: str, t0_ns: int, t1_ns: int) -> Summary:
         if name == POWER_SAMPLES.name:
-            return self._samples.consistent(lambda: self._samples.summary(0, t0_ns, t1_ns))
+            return _summary(self._samples, self._older_samples, 0, t0_ns, t1_ns)
         column = self._column.get(CHANNELS[name].name)
         if column is None:
             return Summary()
-        return self._rows.consistent(lambda: self._rows.summary(column, t0_ns, t1_ns))
+        return _summary(self._rows, self._older, column, t0_ns, t1_ns)
 
     def _energy_statistics(self, t0_ns: int, t1_ns: int) -> Statistics:
-        rows = self._rows
-        counted = rows.consistent(lambda: rows.take(self._energy, *rows.between(t0_ns, t1_ns)))
+        _, counted = self._counted(t0_ns, t1_ns)
         counted = counted[~np.isnan(counted)]
         if not len(counted):
             return Statistics(math.nan, math.nan, math.nan, 0)
@@ -278,8 +310,20 @@ class Trace:
         return time_ns, changes.column(0, start, start + len(time_ns)).astype(np.int64)
 
     def columns(self, t0_ns: int, t1_ns: int) -> dict[str, npt.NDArray[Any]]:
-        """Every reading of the span as it came: `time_ns` (int64) and one column per available channel."""
-        return self._rows.consistent(lambda: self._columns(t0_ns, t1_ns))
+        """Every reading of the span as it came: `time_ns` (int64) and one column per available channel.
+
+        Of what is held by seconds, their means.
+        """
+        older = self._older
+        if older is None or t0_ns > older.until_ns:
+            return self._rows.consistent(lambda: self._columns(t0_ns, t1_ns))
+        held = older
+        newer = self._rows.consistent(lambda: self._columns(held.until_ns + 1, t1_ns))
+        time_ns, means = held.ring.consistent(lambda: _rows_of(held, t0_ns, t1_ns))
+        before = {name: means[column] for name, column in self._column.items()} | {"time_ns": time_ns}
+        if self._energy_index is not None:
+            before[_CUMULATIVE] = self._counted(t0_ns, min(t1_ns, held.until_ns))[1]
+        return {name: np.concatenate((before[name], column)) for name, column in newer.items()}
 
     def _columns(self, t0_ns: int, t1_ns: int) -> dict[str, npt.NDArray[Any]]:
         start, stop = self._rows.between(t0_ns, t1_ns)
@@ -308,13 +352,21 @@ class Trace:
         return int(changes.times(row, row + 1)[0]) if changes.first <= row < changes.count else None
 
     def power_samples(self, t0_ns: int, t1_ns: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
-        """The driver's power samples of the span as they came: times in ns, power in W."""
+        """The driver's power samples of the span as they came: times in ns, power in W. Of seconds, their means."""
+
+        older = self._older_samples
+        since_ns = t0_ns if older is None else max(t0_ns, older.until_ns + 1)
 
         def read() -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
-            start, stop = self._samples.between(t0_ns, t1_ns)
+            start, stop = self._samples.between(since_ns, t1_ns)
             return self._samples.times(start, stop), self._samples.column(0, start, stop)
 
-        return self._samples.consistent(read)
+        time_ns, watts = self._samples.consistent(read)
+        if older is None or since_ns == t0_ns:
+            return time_ns, watts
+        held = older
+        before_ns, means = held.ring.consistent(lambda: _rows_of(held, t0_ns, t1_ns))
+        return np.concatenate((before_ns, time_ns)), np.concatenate((means[0], watts))
 
 
 def _nearest(ring: Ring, time_ns: int) -> int | None:
@@ -329,11 +381,37 @@ def _nearest(ring: Ring, time_ns: int) -> int | None:
 
 
 def _points(
-    ring: Ring, t0_ns: int, t1_ns: int, max_points: int, columns: Sequence[int]
+    ring: Ring, older: Seconds | None, t0_ns: int, t1_ns: int, max_points: int, columns: Sequence[int]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any]]:
     """Columns of a ring between two times for drawing: seconds after t0_ns, and values with a NaN in every gap."""
-    time_ns, values = ring.consistent(lambda: ring.points(*ring.between(t0_ns, t1_ns), max_points, columns))
-    return _broken(time_ns, values, ring.gaps, t0_ns)
+    until_ns = older.until_ns if older is not None else 0
+    if older is None or t0_ns > until_ns:
+        time_ns, values = ring.consistent(lambda: ring.points(*ring.between(t0_ns, t1_ns), max_points, columns))
+        return _broken(time_ns, values, ring.gaps, t0_ns)
+    share = (min(t1_ns, until_ns) - t0_ns) / max(t1_ns - t0_ns, 1)
+    most = max(2, round(share * max_points)), max(2, round((1.0 - share) * max_points))
+    before_ns, before = older.ring.consistent(lambda: older.points(*older.between(t0_ns, t1_ns), most[0], columns))
+    time_ns, values = ring.consistent(lambda: ring.points(*ring.between(until_ns + 1, t1_ns), most[1], columns))
+    parts = _broken(before_ns, before, older.ring.gaps, t0_ns), _broken(time_ns, values, ring.gaps, t0_ns)
+    (time_s, values), (later_s, later) = parts
+    return np.concatenate((time_s, later_s)), np.concatenate((values, later), axis=1)
+
+
+def _summary(ring: Ring, older: Seconds | None, column: int, t0_ns: int, t1_ns: int) -> Summary:
+    """One column of a span; of what the ring has dropped, from its seconds."""
+    until_ns = older.until_ns if older is not None else 0
+    if older is None or t0_ns > until_ns:
+        return ring.consistent(lambda: ring.summary(column, t0_ns, t1_ns))
+    result = older.ring.consistent(lambda: older.summary(column, t0_ns, min(t1_ns, until_ns)))
+    if t1_ns > until_ns:
+        result.take(ring.consistent(lambda: ring.summary(column, until_ns + 1, t1_ns)))
+    return result
+
+
+def _rows_of(older: Seconds, t0_ns: int, t1_ns: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+    """Times and means of the seconds of a span."""
+    start, stop = older.between(t0_ns, t1_ns)
+    return older.ring.times(start, stop), older.ring.part(range(older.ring.columns), start, stop)
 
 
 def _broken(

@@ -385,4 +385,4 @@ class HeldLabel(PlainLabel):
         held = duration(max(0, board.trace.last_ns - board.trace.first_ns) / 1e9)
         speed = board.gpu.clock.speed
         pace = "" if speed == 1.0 else f"{speed:g} times as fast as real time · "
-        self.setText(f"{pace}{1 / board.sampler.interval_s:.0f} readings/s · {held} kept, 8 h at most ")
+        self.setText(f"{pace}{1 / board.sampler.interval_s:.0f} readings/s · {held} kept, 24 h at most ")

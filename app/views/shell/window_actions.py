@@ -177,7 +177,7 @@ def every_action(menu_bar: QMenuBar) -> list[tuple[str, QAction]]:
     return results
 
 
-_LENGTH_NAMES = ("10 s", "1 min", "10 min", "1 h", "8 h")
+_LENGTH_NAMES = ("10 s", "1 min", "10 min", "1 h", "24 h")
 LENGTH_ACTIONS = {f"length_{int(length_s)}": length_s for length_s in LENGTHS_S}
 
 _FILE = (

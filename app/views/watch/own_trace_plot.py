@@ -95,7 +95,7 @@ def own_trace(trace: Trace, measurement: Measurement, opened_s: float) -> OwnTra
     if not len(trace) or trace.last_ns < start_ns:
         return "The sampler has no readings of this stretch of time yet."
     if trace.first_ns > start_ns:
-        return "The trace no longer holds this: it keeps the last 8 hours."
+        return "The trace no longer holds this: it keeps the last 24 hours."
     window_s = (end_ns - start_ns) / 1e9
     margin_s = min(max(_MARGIN_SHARE * window_s, _MARGIN_S[0]), _MARGIN_S[1])
     margin_ns = int(margin_s * 1e9)
