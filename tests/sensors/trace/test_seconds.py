@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -114,7 +115,7 @@ def test_energies_of_adjoining_spans_add_up(cuts: tuple[float, float]) -> None:
         short, _ = kept(monkeypatch)
     edges = [short.first_ns, *(short.first_ns + round(cut * (short.last_ns - short.first_ns)) for cut in sorted(cuts))]
     edges.append(short.last_ns)
-    parts = [short.energy_j(first, last) for first, last in zip(edges, edges[1:], strict=False)]
+    parts = [short.energy_j(first, last) for first, last in pairwise(edges)]
     assert np.nansum(parts) == pytest.approx(short.energy_j(edges[0], edges[-1]), rel=1e-6)
 
 
