@@ -138,10 +138,10 @@ class LiveSession:
             self._best_index if 0 <= self._best_index < len(self.table) else None,
             session=self.session,
             state=self._state,
-            budget=self._budget(),
+            budget=0 if self.plan.open_ended else self._budget(),
             elapsed_s=self._clock.elapsed_s,
             rate_per_s=rate_per_s,
-            eta_s=self._eta_s(rate_per_s),
+            eta_s=None if self.plan.open_ended else self._eta_s(rate_per_s),
             strategy_s=self._strategy_s,
             health=self._health_now(),
         )

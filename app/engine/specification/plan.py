@@ -98,6 +98,11 @@ class SessionPlan(SessionFacts):
         return min(self.max_evaluations or self.space.size, self.space.size)
 
     @property
+    def open_ended(self) -> bool:
+        """Whether only what is found ends it: how much is left is not known."""
+        return self.patience is not None and self.max_evaluations is None and self.max_seconds is None
+
+    @property
     def mixed_kernels(self) -> str:
         """The note on a table of several kernels; '' of others."""
         return next((note for note in self.space.notes if note.startswith(MIXED_KERNELS)), "")
