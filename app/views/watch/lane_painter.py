@@ -20,38 +20,60 @@ Range = tuple[float, float]
 _ALIGN = Qt.AlignmentFlag
 
 
-def paint_plots(
+Marks = tuple[tuple[str, float], ...]  # words and places of the ticks of the time axis
+
+
+def time_marks(
+    layout: Layout, snapshot: Snapshot, font: QFont, origin_ns: int, time_text: Callable[[float, float], str] = ago_text
+) -> Marks:
+    """The ticks of the time axis, which counts from `origin_ns`.
+
+    `time_text` is given a time on the axis and the step between two of its ticks, in s.
+    """
+    length_s = max(1e-9, (snapshot.end_ns - snapshot.start_ns) / 1e9)
+    shift_s = (snapshot.start_ns - origin_ns) / 1e9
+    widest = QFontMetrics(font).horizontalAdvance("−8:88:88") + 24
+    step, marks = time_ticks(shift_s, shift_s + length_s, layout.columns // widest)
+    return tuple(
+        (time_text(mark, step), round(layout.left + (mark - shift_s) / length_s * layout.columns, 1)) for mark in marks
+    )
+
+
+def paint_grids(
+    painter: QPainter, layout: Layout, ranges: Mapping[str, Range], marks: Marks, colours: Colours, font: QFont
+) -> None:
+    """Grids and the time axis: what stays from frame to frame. `ranges` by lane title."""
+    painter.setFont(font)
+    metrics, marks_x = QFontMetrics(font), [x for _, x in marks]
+    for box in layout.lanes:
+        if box.shown.lines:
+            _paint_grid(painter, box, ranges[box.shown.lane.title], marks_x, colours, metrics)
+    if not layout.events.isEmpty():
+        painter.fillRect(layout.events, QColor(colours.base))
+        painter.setPen(QPen(QColor(colours.grid), 1))
+        for x in marks_x:
+            painter.drawLine(QLineF(round(x), layout.events.top(), round(x), layout.events.bottom()))
+    _paint_time_axis(painter, layout, marks, colours, metrics)
+
+
+def paint_traces(
     painter: QPainter,
     layout: Layout,
     snapshot: Snapshot,
     ranges: Mapping[str, Range],
     colours: Colours,
     font: QFont,
-    origin_ns: int,
-    time_text: Callable[[float, float], str] = ago_text,
 ) -> None:
-    """Grids, traces, clock events and the time axis. `ranges` by lane title; the axis counts from `origin_ns`.
-
-    `time_text` is given a time on the axis and the step between two of its ticks, in s.
-    """
+    """Traces and clock events, over the grids."""
     painter.setFont(font)
-    metrics = QFontMetrics(font)
     length_s = max(1e-9, (snapshot.end_ns - snapshot.start_ns) / 1e9)
-    shift_s = (snapshot.start_ns - origin_ns) / 1e9
-    widest = metrics.horizontalAdvance("−8:88:88") + 24
-    step, marks = time_ticks(shift_s, shift_s + length_s, layout.columns // widest)
-    marks_x = [(mark, layout.left + (mark - shift_s) / length_s * layout.columns) for mark in marks]
     for box in layout.lanes:
-        if box.shown.lines:
-            _paint_grid(painter, box, ranges[box.shown.lane.title], [x for _, x in marks_x], colours, metrics)
-            for line in box.shown.lines:
-                curve = snapshot.curves.get(line.channel)
-                if curve is not None:
-                    _paint_curve(painter, box.plot, ranges[box.shown.lane.title], curve, length_s, line, colours)
+        for line in box.shown.lines:
+            curve = snapshot.curves.get(line.channel)
+            if curve is not None:
+                _paint_curve(painter, box.plot, ranges[box.shown.lane.title], curve, length_s, line, colours)
     if not layout.events.isEmpty():
-        _paint_events(painter, layout, snapshot, [x for _, x in marks_x], colours, metrics)
-    texts = [(time_text(mark, step), x) for mark, x in marks_x]
-    _paint_time_axis(painter, layout, texts, colours, metrics)
+        _paint_events(painter, layout, snapshot, colours, QFontMetrics(font))
 
 
 def paint_headers(
@@ -215,18 +237,9 @@ def polygon(x: np.ndarray, y: np.ndarray) -> QPolygonF:
 
 
 def _paint_events(
-    painter: QPainter,
-    layout: Layout,
-    snapshot: Snapshot,
-    marks_x: Sequence[float],
-    colours: Colours,
-    metrics: QFontMetrics,
+    painter: QPainter, layout: Layout, snapshot: Snapshot, colours: Colours, metrics: QFontMetrics
 ) -> None:
     area = layout.events
-    painter.fillRect(area, QColor(colours.base))
-    painter.setPen(QPen(QColor(colours.grid), 1))
-    for x in marks_x:
-        painter.drawLine(QLineF(round(x), area.top(), round(x), area.bottom()))
     per_ns = layout.columns / max(1, snapshot.end_ns - snapshot.start_ns)
     by_reason: dict[EventReason, list[tuple[float, float]]] = {}
     for span in snapshot.spans:

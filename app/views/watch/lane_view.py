@@ -34,7 +34,7 @@ from ...sensors.service import service_trace
 from ..plots.figures import ago_text, value_text
 from ..shared import theme
 from ..shared.watched_boards import shown_reading
-from .lane_painter import Range, paint_cursor, paint_headers, paint_plots, paint_span
+from .lane_painter import Range, paint_cursor, paint_grids, paint_headers, paint_span, paint_traces, time_marks
 from .lanes import (
     ESTIMATED_VOLTAGE,
     LANES,
@@ -96,6 +96,8 @@ class LaneView(QWidget):
         self._snapshot: Snapshot | None = None
         self._key: tuple[object, ...] = ()
         self._plots = QPixmap()
+        self._grids = QPixmap()  # what lies under the traces, as `_drawn` says
+        self._drawn: tuple[object, ...] = ()
         self._values: dict[str, float] = {}
         self._painted = False
         self._cursor_ns: int | None = None
@@ -348,7 +350,9 @@ class LaneView(QWidget):
         snapshot = self._snapshot
         if snapshot is not None:
             layout = self._layout(inside)
-            paint_plots(painter, layout, snapshot, self._ranges, colours, font, self.origin_ns, self.time_text)
+            marks = time_marks(layout, snapshot, font, self.origin_ns, self.time_text)
+            paint_grids(painter, layout, self._ranges, marks, colours, font)
+            paint_traces(painter, layout, snapshot, self._ranges, colours, font)
             paint_headers(painter, layout, self._value_text, self._events_text(), colours, font)
             self._paint_span(painter, layout)
 
@@ -400,12 +404,19 @@ class LaneView(QWidget):
             self._ranges[shown.lane.title] = self._range_of(shown, snapshot)
         ratio = self.devicePixelRatioF()
         size = self.size() * ratio
-        if self._plots.size() != size:
-            self._plots = QPixmap(size)
-            self._plots.setDevicePixelRatio(ratio)
-        self._plots.fill(QColor(colours.window))
+        layout = self._layout()
+        marks = time_marks(layout, snapshot, font, self.origin_ns, self.time_text)
+        drawn = size, ratio, layout, dict(self._ranges), marks, colours, font
+        if drawn != self._drawn:  # while the picture only moves, the grids stay
+            self._drawn = drawn
+            self._grids = _filled(size, ratio, colours)
+            painter = QPainter(self._grids)
+            paint_grids(painter, layout, self._ranges, marks, colours, font)
+            painter.end()
+            self._plots = _filled(size, ratio, colours)
         painter = QPainter(self._plots)
-        paint_plots(painter, self._layout(), snapshot, self._ranges, colours, font, self.origin_ns, self.time_text)
+        painter.drawPixmap(0, 0, self._grids)
+        paint_traces(painter, layout, snapshot, self._ranges, colours, font)
         painter.end()
         return True
 
@@ -570,6 +581,13 @@ class LaneView(QWidget):
         start, end = self._bounds()
         inside = min(max(x, layout.left), layout.right)
         return start + int((inside - layout.left) / layout.columns * (end - start))
+
+
+def _filled(size: QSize, ratio: float, colours: theme.Colours) -> QPixmap:
+    pixmap = QPixmap(size)
+    pixmap.setDevicePixelRatio(ratio)
+    pixmap.fill(QColor(colours.window))
+    return pixmap
 
 
 def short_name(info: GpuInfo) -> str:
