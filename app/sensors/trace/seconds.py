@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -15,16 +14,16 @@ SECOND_NS: Final = 1_000_000_000
 
 
 class Seconds:
-    """The rows of a ring, a second each, for the last `span_s` of them; a second is known once its last row has come.
+    """The rows of a ring, a second each, for the last so many; a second is known once its last row has come.
 
     Where the ring's rows lie further apart, because the board's clock runs faster, so do these. `beside` is an array as
     long as the ring, of which the value beside a second's last row is kept. The ring's writer calls `follow` after each
     row, any thread reads.
     """
 
-    def __init__(self, ring: Ring, span_s: float, beside: npt.NDArray[Any]) -> None:
+    def __init__(self, ring: Ring, seconds: int, beside: npt.NDArray[Any]) -> None:
         self._ring, self._beside = ring, beside
-        self.ring = Ring(3 * ring.columns, math.ceil(span_s), ring.gap_ns)  # means, smallest, largest
+        self.ring = Ring(3 * ring.columns, seconds, ring.gap_ns)  # means, smallest, largest
         self.beside = np.zeros(self.ring.length if len(beside) else 0)
         self._first = 0  # the row with which the present second begins
         self._ends_ns = 0

@@ -13,13 +13,14 @@ import numpy.typing as npt
 from ...base.records import Count, figure
 from ..channel import CHANNELS, POWER_SAMPLES, Channel, PowerSample, Reading
 from ..event_reasons import EventReason
-from .ring import Ring, Summary
+from .ring import TOP, Ring, Summary
 from .seconds import Seconds
 
 _CUMULATIVE = "energy_j"  # grows beyond what float32 can resolve, so it is kept in double
 _REASONS = "event_reasons"
 _SAMPLES_HZ = 50.0  # of the driver's buffer: one per 20 ms
 _MOST_ROWS = 180_000  # as they came, an hour at 50 Hz; of what is older a row for each second
+_MOST_SECONDS = 21 * TOP  # a day less 6 min: 20 channels then take 49 MB
 _KEPT_CHANGES = 1 << 16  # changes of the event reasons: 8 h at two a second
 _POWER_CHANNELS = ("power_instant_w", "power_average_w")  # finest first
 _REASON_BITS = (1 << 24) - 1  # what a float32 holds exactly; NVML uses eleven bits
@@ -77,9 +78,9 @@ class Trace:
         self._older: Seconds | None = None  # what the rows and the driver's samples were before
         self._older_samples: Seconds | None = None
         if rate_hz * span_s > _MOST_ROWS:
-            before_s = span_s - _MOST_ROWS / rate_hz
-            self._older = Seconds(self._rows, before_s, self._energy)
-            self._older_samples = Seconds(self._samples, before_s, np.zeros(0))
+            seconds = min(math.ceil(span_s), _MOST_SECONDS)
+            self._older = Seconds(self._rows, seconds, self._energy)
+            self._older_samples = Seconds(self._samples, seconds, np.zeros(0))
 
     def allow_for(self, speed: float) -> None:
         """The board's clock runs at that multiple of the wall's: of a faster one readings lie further apart.

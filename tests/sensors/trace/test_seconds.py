@@ -135,3 +135,17 @@ def test_a_day_of_eight_boards_at_fifty_readings_a_second_takes_at_most_400_mb()
     trace.append_power_samples([PowerSample(BEGIN, 100.0)])
     assert trace.nbytes > 20e6
     assert 8 * trace.nbytes <= 400e6
+
+
+def test_what_is_older_than_a_day_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A day of 200 s here."""
+    monkeypatch.setattr(traces, "_MOST_SECONDS", 200)
+    short, whole = two_traces(monkeypatch, 20_000, 20 * MS)
+    assert 199 * SECOND <= short.last_ns - short.first_ns <= 202 * SECOND
+    for name in NAMES[:2]:
+        found, true = (trace.statistics(name, BEGIN, short.last_ns) for trace in (short, whole))
+        assert found.maximum <= true.maximum, name
+    since_ns = short.first_ns
+    assert short.energy_j(BEGIN, short.last_ns) == pytest.approx(whole.energy_j(since_ns, whole.last_ns), rel=0.01)
+    series = short.view(BEGIN, short.last_ns, 400, ["power_instant_w"])["power_instant_w"]
+    assert series.time_s[0] == pytest.approx((since_ns - BEGIN) / SECOND, abs=1.0)
