@@ -108,6 +108,7 @@ def expected_time(pace: Pace, plan: ReadyPlan, done: int = 0) -> TimeRange:
     left = max(0, plan.budget - done)
     strategy = strategies.get(plan.strategy)
     least = min(left * (_SPARED if strategy.times else 1.0), plan.patience or left)
+    least = min(least, strategy.ends_after or least)
     busy_s = left * (_MODEL_S if strategy.times else _BUSY_S)
     timed = min(strategy.timed_for_one * left, plan.space.size) if strategy.times and pace.timed_s[1] else 0
     low_s = (pace.once_s[0] + least * pace.full_s[0]) / speed

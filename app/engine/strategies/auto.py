@@ -21,7 +21,13 @@ import numpy as np
 
 from ..space.search_space import SearchSpace
 from .base import CheckedOptions, Search, Strategy, option
-from .bayesian_optimisation import BayesianOptimisation, LearningOptions, MultiObjectiveBayesian, sample_at_two_depths
+from .bayesian_optimisation import (
+    SURE_OF_END,
+    BayesianOptimisation,
+    LearningOptions,
+    MultiObjectiveBayesian,
+    sample_at_two_depths,
+)
 from .evaluations import Evaluations
 from .local_search import GreedyIls
 from .population import Nsga2
@@ -35,7 +41,7 @@ class Auto(Strategy, name="auto", label="Automatic (Bayesian, then local search)
     Where energy counts and timing is cheaper, it times what promises most and measures the energy of what may be best.
     """
 
-    times = True
+    times, ends_after = True, SURE_OF_END[0]
 
     @dataclass(frozen=True)
     class Options(CheckedOptions):

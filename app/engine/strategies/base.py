@@ -227,6 +227,7 @@ class Strategy(ABC):
 
     name: ClassVar[str]  # as on the command line: "brute_force"
     label: ClassVar[str]  # as shown to the user: "Brute force"
+    ends_after: ClassVar[int] = 0  # rows that it measures at least before it may end by itself; 0: it does not
     timed_for_one: ClassVar[int] = 4  # rows that may be only timed for each that may be measured: about as long
     times: ClassVar[bool] = False  # it lets rows be timed before it chooses those to measure
     of_front: ClassVar[bool] = False  # it searches the front that is shown, also where nobody asks for one

@@ -333,7 +333,7 @@ class RecordButton(QToolButton):
         self.setPopupMode(QToolButton.ToolButtonPopupMode.MenuButtonPopup)
         self.setMenu(QMenu(self))
         self.to_file = self.menu().addAction("Record &to…", self.ask_file)
-        longest = self.fontMetrics().horizontalAdvance(_text(8 * 3600.0, 888_800_000))
+        longest = self.fontMetrics().horizontalAdvance(_text(24 * 3600.0, 888_800_000))
         self.setFixedWidth(longest + 40)  # its neighbours stay where they are while it counts
         self.clicked.connect(self._toggle)
         theme.notifier().changed.connect(self._show)

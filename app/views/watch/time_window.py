@@ -9,7 +9,7 @@ from ...sensors.clock import Clock
 
 LENGTHS_S = (10.0, 60.0, 600.0, 3600.0, 24 * 3600.0)  # offered in the menu
 SHORTEST_S = 0.2
-LONGEST_S = 8 * 3600.0
+LONGEST_S = 24 * 3600.0
 
 
 class TimeWindow:
