@@ -147,7 +147,22 @@ class Program:
         return np.asarray((left_w - self._drawn_w(lag_s, powers)) / window_s)
 
     def window_column(self, design: Design, lag_s: float, window_s: float, powers: Floats) -> Floats:
-        """Return how samples change with the error of the window; see `lag_column`."""
+        """Return how samples change with the error of the window.
+
+        Parameters
+        ----------
+        design : Design
+            The design for this lag and window.
+        lag_s, window_s : float
+            Lag and window of the sensor, s.
+        powers : array, shape (unknowns,)
+            The unknowns as far as known.
+
+        Returns
+        -------
+        array, shape (samples,)
+            The changes, W for s.
+        """
         if not self.samples.low_pass:
             return np.asarray((self._drawn_w(lag_s + window_s, powers) - self._seen_w(design, powers)) / window_s)
         step_s, shown = DIFFERENCE * window_s, []
