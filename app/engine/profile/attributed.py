@@ -119,9 +119,7 @@ def _samples(power: AlignedPower) -> tuple[PowerSamples, list[str]]:
         window_ms = figures.refresh_ms if figures.window_ms is None else figures.window_ms
         window_s, window_margin_s = window_ms / 1e3, (figures.window_margin_ms or 0.0) / 1e3
         lag_s, lag_margin_s, noise = figures.lag_ms / 1e3, figures.lag_margin_ms / 1e3, figures.noise_percent / 100
-        low_pass: bool | None = figures.low_pass is not None
     else:
-        low_pass = None if power.source == "buffer" else False  # of an H200 it is one
         window_s, lag_margin_s = _USUAL.get(power.source, (step_s, step_s / 2))
         if np.diff(power.power_w).var() > _TOO_ROUGH * step_s / window_s * power.power_w.var():
             window_s, lag_margin_s = step_s, step_s / 2  # no such mean changes so much from sample to sample
@@ -134,10 +132,11 @@ def _samples(power: AlignedPower) -> tuple[PowerSamples, list[str]]:
     if math.isfinite(lag.lag_s) and math.isfinite(lag.margin_s):
         lag_s = lag.lag_s  # with what the clocks are apart
         lag_margin_s = max(math.hypot(lag.margin_s, window_margin_s), _LEAST_MARGIN_S)
+    low_pass = None if power.source == "buffer" else False  # of an H200 it is one
     if figures is not None and figures.low_pass is not None:  # as late in the mean as the mean that comes nearest
         later_s, window_s = window_s / 2, figures.low_pass.constant_ms / 1e3
         lag_s, window_margin_s = lag_s + later_s - window_s, _WINDOW_MARGIN / 2 * window_s
-        lag_margin_s = max(lag_margin_s, window_margin_s)
+        lag_margin_s, low_pass = max(lag_margin_s, window_margin_s), True
     clock_mhz = _channel(recording, power.time_s, "sm_clock_mhz", "graphics_clock_mhz")
     sensor = window_s, lag_s, window_margin_s, lag_margin_s, noise, clock_mhz
     celsius = _channel(recording, power.time_s, "temperature_c")
