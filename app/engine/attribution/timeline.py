@@ -255,11 +255,11 @@ class _DecayingTime:
         self._time_s, self._constant_s = time_s, constant_s
 
     def place(self, edges: Ints) -> Ints:
-        """Where edges are in what `until` returns."""
+        """Return the places of edges in what `until` returns."""
         return np.clip(edges - self._first + 1, 0, self._last - self._first + 1)
 
     def until(self, paces: Floats) -> tuple[Floats, Floats]:
-        """What has passed at a pace by each edge, with the first time before and the last one behind, and each time.
+        """Return what has passed at a pace by each edge (the first and last time at the ends), and by each time.
 
         The paces are those before the first of all edges, between edges, and behind the last.
         """
@@ -268,7 +268,7 @@ class _DecayingTime:
         return np.concatenate([[0.0], by_then[self._of_edge], by_then[-1:]]), by_then[self._of_time]
 
     def shown(self, passed: Floats) -> Floats:
-        """What is shown at all but the first of the times of what has passed by each of them, shape (times, ...)."""
+        """Return what the low-pass shows at all times but the first, from what has passed by each."""
         fresh = np.diff(passed, axis=0)
         result, time_s = fresh.copy(), self._time_s[1:]
         for back in range(1, len(time_s)):

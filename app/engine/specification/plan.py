@@ -99,7 +99,7 @@ class SessionPlan(SessionFacts):
 
     @property
     def open_ended(self) -> bool:
-        """Whether only what is found ends it: how much is left is not known."""
+        """True if nothing but what is found ends it, so that nobody knows how much is left."""
         return self.patience is not None and self.max_evaluations is None and self.max_seconds is None
 
     @property

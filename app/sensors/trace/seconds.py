@@ -68,16 +68,14 @@ class Seconds:
 
     @property
     def until_ns(self) -> int:
-        """Up to this time the ring has dropped rows: until then these count, and the ring's own behind it; else 0."""
+        """The time up to which the ring has dropped rows, behind which its own count; 0 where it has dropped none.
+
+        It moves on while a reader reads, who therefore asks once.
+        """
         if not self._ring.first:
             return 0
         row = self.ring.before(self._ring.first_ns, inclusive=False)
         return int(self.ring.times(row, row + 1)[0]) if self.ring.first < row < self.ring.count else 0
-
-    def between(self, t0_ns: int, t1_ns: int) -> tuple[int, int]:
-        """The rows within a span, as far as the ring has dropped them."""
-        start, stop = self.ring.between(t0_ns, min(t1_ns, self.until_ns))
-        return start, stop
 
     def points(self, start: int, stop: int, max_points: int, columns: Sequence[int]) -> tuple[Times, Floats]:
         """As `Ring.points`: the smallest and the largest value of blocks, whatever their number."""

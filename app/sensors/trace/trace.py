@@ -77,9 +77,10 @@ class Trace:
         self._reasons = 0
         self._older: Seconds | None = None  # what the rows and the driver's samples were before
         self._older_samples: Seconds | None = None
+        seconds = min(math.ceil(span_s), _MOST_SECONDS)
         if rate_hz * span_s > _MOST_ROWS:
-            seconds = min(math.ceil(span_s), _MOST_SECONDS)
             self._older = Seconds(self._rows, seconds, self._energy)
+        if _SAMPLES_HZ * span_s > _MOST_ROWS:
             self._older_samples = Seconds(self._samples, seconds, np.zeros(0))
 
     def allow_for(self, speed: float) -> None:
@@ -190,14 +191,14 @@ class Trace:
     def _view_energy(self, t0_ns: int, t1_ns: int, max_points: int) -> Series:
         """A counter only rises, so every so many rows show all there is to see."""
 
-        time_ns, energy_j = self._counted(t0_ns, t1_ns, max_points)
+        time_ns, energy_j = self._counted(t0_ns, t1_ns, _until_ns(self._older), max_points)
         time_s, values = _broken(time_ns, energy_j[None, :], self._rows.gaps, t0_ns)
         return Series(time_s, values[0])
 
     def _counted(
-        self, t0_ns: int, t1_ns: int, max_points: int = 1 << 62
+        self, t0_ns: int, t1_ns: int, until_ns: int, max_points: int = 1 << 62
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
-        """Times and values of the energy counter, at most about so many of what is held as it came and of seconds."""
+        """Times and values of the energy counter, of seconds up to a time: at most about so many of each."""
 
         def read(ring: Ring, beside: npt.NDArray[Any], span: tuple[int, int]) -> tuple[Any, Any]:
             start, stop = span
@@ -206,11 +207,12 @@ class Trace:
             return ring.times(start, stop)[::step], beside[slots]
 
         rows, older = self._rows, self._older
-        since_ns = max(t0_ns, older.until_ns + 1) if older is not None else t0_ns
-        parts = [rows.consistent(lambda: read(rows, self._energy, rows.between(since_ns, t1_ns)))]
-        if older is not None and since_ns > t0_ns:
-            held = older
-            parts.insert(0, held.ring.consistent(lambda: read(held.ring, held.beside, held.between(t0_ns, t1_ns))))
+        parts = [rows.consistent(lambda: read(rows, self._energy, rows.between(max(t0_ns, until_ns + 1), t1_ns)))]
+        if older is not None and t0_ns <= until_ns:
+            held, end_ns = older, min(t1_ns, until_ns)
+            parts.insert(
+                0, held.ring.consistent(lambda: read(held.ring, held.beside, held.ring.between(t0_ns, end_ns)))
+            )
         time_ns, energy_j = (np.concatenate(column) for column in zip(*parts, strict=True))
         return time_ns, energy_j
 
@@ -275,7 +277,7 @@ class Trace:
         return _summary(self._rows, self._older, column, t0_ns, t1_ns)
 
     def _energy_statistics(self, t0_ns: int, t1_ns: int) -> Statistics:
-        _, counted = self._counted(t0_ns, t1_ns)
+        _, counted = self._counted(t0_ns, t1_ns, _until_ns(self._older))
         counted = counted[~np.isnan(counted)]
         if not len(counted):
             return Statistics(math.nan, math.nan, math.nan, 0)
@@ -315,15 +317,20 @@ class Trace:
 
         Of what is held by seconds, their means.
         """
-        older = self._older
-        if older is None or t0_ns > older.until_ns:
+        older, until_ns = self._older, _until_ns(self._older)
+        if older is None or t0_ns > until_ns:
             return self._rows.consistent(lambda: self._columns(t0_ns, t1_ns))
-        held = older
-        newer = self._rows.consistent(lambda: self._columns(held.until_ns + 1, t1_ns))
-        time_ns, means = held.ring.consistent(lambda: _rows_of(held, t0_ns, t1_ns))
-        before = {name: means[column] for name, column in self._column.items()} | {"time_ns": time_ns}
-        if self._energy_index is not None:
-            before[_CUMULATIVE] = self._counted(t0_ns, min(t1_ns, held.until_ns))[1]
+        held, end_ns = older, min(t1_ns, until_ns)
+        newer = self._rows.consistent(lambda: self._columns(until_ns + 1, t1_ns))
+
+        def read() -> dict[str, npt.NDArray[Any]]:
+            start, stop = held.ring.between(t0_ns, end_ns)
+            columns = {name: held.ring.column(column, start, stop) for name, column in self._column.items()}
+            if self._energy_index is not None:
+                columns[_CUMULATIVE] = held.ring.take(held.beside, start, stop)
+            return columns | {"time_ns": held.ring.times(start, stop)}
+
+        before = held.ring.consistent(read)
         return {name: np.concatenate((before[name], column)) for name, column in newer.items()}
 
     def _columns(self, t0_ns: int, t1_ns: int) -> dict[str, npt.NDArray[Any]]:
@@ -355,19 +362,24 @@ class Trace:
     def power_samples(self, t0_ns: int, t1_ns: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
         """The driver's power samples of the span as they came: times in ns, power in W. Of seconds, their means."""
 
-        older = self._older_samples
-        since_ns = t0_ns if older is None else max(t0_ns, older.until_ns + 1)
+        older, until_ns = self._older_samples, _until_ns(self._older_samples)
+        since_ns, end_ns = max(t0_ns, until_ns + 1), min(t1_ns, until_ns)
 
         def read() -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
             start, stop = self._samples.between(since_ns, t1_ns)
             return self._samples.times(start, stop), self._samples.column(0, start, stop)
 
         time_ns, watts = self._samples.consistent(read)
-        if older is None or since_ns == t0_ns:
+        if older is None or t0_ns > until_ns:
             return time_ns, watts
-        held = older
-        before_ns, means = held.ring.consistent(lambda: _rows_of(held, t0_ns, t1_ns))
-        return np.concatenate((before_ns, time_ns)), np.concatenate((means[0], watts))
+        ring = older.ring
+
+        def before() -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+            start, stop = ring.between(t0_ns, end_ns)
+            return ring.times(start, stop), ring.column(0, start, stop)
+
+        earlier_ns, means = ring.consistent(before)
+        return np.concatenate((earlier_ns, time_ns)), np.concatenate((means, watts))
 
 
 def _nearest(ring: Ring, time_ns: int) -> int | None:
@@ -385,13 +397,16 @@ def _points(
     ring: Ring, older: Seconds | None, t0_ns: int, t1_ns: int, max_points: int, columns: Sequence[int]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any]]:
     """Columns of a ring between two times for drawing: seconds after t0_ns, and values with a NaN in every gap."""
-    until_ns = older.until_ns if older is not None else 0
+    until_ns = _until_ns(older)
     if older is None or t0_ns > until_ns:
         time_ns, values = ring.consistent(lambda: ring.points(*ring.between(t0_ns, t1_ns), max_points, columns))
         return _broken(time_ns, values, ring.gaps, t0_ns)
-    share = (min(t1_ns, until_ns) - t0_ns) / max(t1_ns - t0_ns, 1)
+    end_ns = min(t1_ns, until_ns)
+    share = (end_ns - t0_ns) / max(t1_ns - t0_ns, 1)
     most = max(2, round(share * max_points)), max(2, round((1.0 - share) * max_points))
-    before_ns, before = older.ring.consistent(lambda: older.points(*older.between(t0_ns, t1_ns), most[0], columns))
+    before_ns, before = older.ring.consistent(
+        lambda: older.points(*older.ring.between(t0_ns, end_ns), most[0], columns)
+    )
     time_ns, values = ring.consistent(lambda: ring.points(*ring.between(until_ns + 1, t1_ns), most[1], columns))
     parts = _broken(before_ns, before, older.ring.gaps, t0_ns), _broken(time_ns, values, ring.gaps, t0_ns)
     (time_s, values), (later_s, later) = parts
@@ -400,7 +415,7 @@ def _points(
 
 def _summary(ring: Ring, older: Seconds | None, column: int, t0_ns: int, t1_ns: int) -> Summary:
     """One column of a span; of what the ring has dropped, from its seconds."""
-    until_ns = older.until_ns if older is not None else 0
+    until_ns = _until_ns(older)
     if older is None or t0_ns > until_ns:
         return ring.consistent(lambda: ring.summary(column, t0_ns, t1_ns))
     result = older.ring.consistent(lambda: older.summary(column, t0_ns, min(t1_ns, until_ns)))
@@ -409,10 +424,9 @@ def _summary(ring: Ring, older: Seconds | None, column: int, t0_ns: int, t1_ns: 
     return result
 
 
-def _rows_of(older: Seconds, t0_ns: int, t1_ns: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
-    """Times and means of the seconds of a span."""
-    start, stop = older.between(t0_ns, t1_ns)
-    return older.ring.times(start, stop), older.ring.part(range(older.ring.columns), start, stop)
+def _until_ns(older: Seconds | None) -> int:
+    """The time up to which seconds count; asked once by a reader, as it moves on."""
+    return older.until_ns if older is not None else 0
 
 
 def _broken(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from itertools import pairwise
 
 import numpy as np
@@ -149,3 +150,41 @@ def test_what_is_older_than_a_day_is_dropped(monkeypatch: pytest.MonkeyPatch) ->
     assert short.energy_j(BEGIN, short.last_ns) == pytest.approx(whole.energy_j(since_ns, whole.last_ns), rel=0.01)
     series = short.view(BEGIN, short.last_ns, 400, ["power_instant_w"])["power_instant_w"]
     assert series.time_s[0] == pytest.approx((since_ns - BEGIN) / SECOND, abs=1.0)
+
+
+def test_the_driver_s_samples_have_their_seconds_where_readings_are_few() -> None:
+    """At one reading a second all readings fit as they came, an hour of samples alone does."""
+    trace = Trace([channel("power_instant_w")], rate_hz=1.0, span_s=24 * 3600.0)
+    for row in range(200_000):
+        trace.append_power_samples([PowerSample(BEGIN + row * 20 * MS, 300.0)])
+        if row % 50 == 0:
+            trace.append(Reading(BEGIN + row * 20 * MS, (300.0,)))
+    assert trace.energy_j(BEGIN, BEGIN + 300 * SECOND) == pytest.approx(300.0 * 300, rel=0.01)
+
+
+def test_an_export_while_readings_come_has_each_instant_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The seconds reach further at every row that is dropped: a reader that asks twice would see some twice."""
+    short, _ = two_traces(monkeypatch, 10_000, 20 * MS)
+    last_ns, stop = short.last_ns, threading.Event()
+
+    def write() -> None:
+        time_ns = last_ns
+        while not stop.is_set():
+            time_ns += 20 * MS
+            short.append(Reading(time_ns, (300.0, 50.0, 2e7)))
+            short.append_power_samples([PowerSample(time_ns - 5 * MS, 300.0)])
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for _ in range(200):
+            columns = short.columns(BEGIN, last_ns + 3600 * SECOND)
+            stamps, _ = short.power_samples(BEGIN, last_ns + 3600 * SECOND)
+            series = short.view(BEGIN, last_ns + 3600 * SECOND, 800, ["power_instant_w"])["power_instant_w"]
+            assert {len(column) for column in columns.values()} == {len(columns["time_ns"])}
+            for times in (columns["time_ns"], stamps, series.time_s):
+                assert (np.diff(times) >= 0).all()
+            assert (np.diff(columns["time_ns"]) > 0).all()
+    finally:
+        stop.set()
+        writer.join()
