@@ -48,7 +48,7 @@ def side(number: int = 0) -> BoardWork:
 
 @contextmanager
 def pooled(*sides: BoardWork) -> Iterator[PooledGpu]:
-    pool = FakePool(*sides)
+    pool = FakePool(*sides, all_open_first=True)
     try:
         yield PooledGpu(pool, pool.boards())
     finally:

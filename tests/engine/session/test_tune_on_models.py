@@ -38,7 +38,7 @@ def pool_of(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., list[Fake
             connections: list[FakePool] = []
 
             def connect() -> FakePool:
-                connections.append(FakePool(*sides))
+                connections.append(FakePool(*sides, all_open_first=True))
                 return connections[-1]
 
             opened = OpenedPool(connect(), "here", connect=connect)

@@ -58,7 +58,7 @@ class Opened:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.asked: list[Any] = []
-        self.pool = FakePool(side("sim-a"), side("sim-b"))
+        self.pool = FakePool(side("sim-a"), side("sim-b"), all_open_first=True)
         self.closed = 0
         self.refused: WattridgeError | None = None
         monkeypatch.setattr(opening, "open_local_pool", lambda selectors, **_: self._open("--gpu", ",".join(selectors)))
