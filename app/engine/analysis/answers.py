@@ -22,12 +22,12 @@ from ..space.repeats import mean_of_readings, readings_beside
 from ..space.result_table import ResultTable
 from ..specification.plan import SessionFacts, SessionPlan
 from .describe_analysis import why_none
-from .difference import Versus, difference, relative_half_width
+from .difference import Versus
 from .health import health_of
 from .iso_lines import Role, role_of
 from .quantities import quantity
 from .session_analysis import Analysis
-from .standing import Standing, standing
+from .standing import Standing, ratio, standing
 from .tradeoff import Load, change_words, percent_words
 
 if TYPE_CHECKING:
@@ -222,9 +222,15 @@ def _front(analysis: Analysis, table: ResultTable) -> Iterator[Answer]:
     plane = analysis.plane
     if plane is None or len(plane.front) < 2:
         return
-    points = [mean_of_readings(table, readings_beside(table, index)) for index in plane.front.tolist()]
+    points = [readings_beside(table, index) for index in plane.front.tolist()]
     along = pairwise(zip(points, plane.values[plane.front].tolist(), strict=True))
-    verdicts = [[_apart(goal.name, axis, *pair) for axis, goal in enumerate(plane.goals)] for pair in along]
+    verdicts = [
+        [
+            ratio(table, (one, other), (before[axis], after[axis]), goal.name, role_of(goal.name)).distinguishable
+            for axis, goal in enumerate(plane.goals)
+        ]
+        for (one, before), (other, after) in along
+    ]
     same = [place for place, verdict in enumerate(verdicts) if not any(verdict) and None not in verdict]
     unknown = sum(None in verdict and not any(verdict) for verdict in verdicts)
     (x, y), front = (goal.name for goal in plane.goals), plane.front.tolist()
@@ -240,14 +246,6 @@ def _front(analysis: Analysis, table: ResultTable) -> Iterator[Answer]:
     left = f"; of {counted(unknown, 'pair')} an interval is not known" if unknown else ""
     marked = sorted({front[place + step] for place in same for step in (0, 1)}) or front
     yield Answer(f"{words}.", f"95 % intervals of the difference in {x} and {y}{left}", FRONT, tuple(marked))
-
-
-def _apart(name: str, axis: int, *pair: tuple[Measurement, list[float]]) -> bool | None:
-    """Test two points by the interval of their difference in a figure; None if an interval is not known."""
-    (one, before), (other, after) = pair
-    role = role_of(name)
-    half_widths = relative_half_width(one, name, role), relative_half_width(other, name, role)
-    return difference(before[axis], after[axis], half_widths).distinguishable
 
 
 def _clocks(models: Models) -> Answer:

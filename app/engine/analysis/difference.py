@@ -1,7 +1,4 @@
-"""The relative difference of two measurements, and whether their own 95 % intervals can tell them apart.
-
-Relative half-widths are combined in quadrature, as of independent measurements.
-"""
+"""The relative difference of two measurements, and whether its 95 % interval can tell them apart."""
 
 from __future__ import annotations
 
@@ -81,15 +78,15 @@ class Versus:
         return ", ".join(parts)
 
 
-def difference(before: float, after: float, half_widths: tuple[float, float]) -> Difference:
+def difference(before: float, after: float, half_width: float) -> Difference:
     """Compare two values of a figure.
 
     Parameters
     ----------
     before, after : float
         The values, in the same unit; NaN if unknown.
-    half_widths : tuple of float
-        Relative half-widths of their 95 % intervals; NaN if unknown.
+    half_width : float
+        Relative half-width of the 95 % interval of their ratio; NaN if unknown.
 
     Returns
     -------
@@ -97,7 +94,7 @@ def difference(before: float, after: float, half_widths: tuple[float, float]) ->
         Of `after`, relative to `before`.
     """
     change = relative_change(before, after)
-    return Difference(change, (1 + change) * math.hypot(*half_widths))
+    return Difference(change, (1 + change) * half_width)
 
 
 def relative_half_width(measurement: Measurement, name: str, role: Role | None = None) -> float:

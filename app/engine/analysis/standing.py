@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 
 from ...base.records import Count, figure
 from ..models.arrays import Floats, Indices
 from ..results.objectives import BY_HAND, Objective
+from ..runner.stating import Statement
 from ..space.repeats import mean_of_readings, readings_beside
 from ..space.result_table import ResultTable
 from ..space.within_limits import feasible
 from .choosers import fastest
 from .costs import Costs, costs_of, values_of, within_limits
-from .difference import Versus, difference, relative_half_width
+from .difference import Difference, Versus, difference, relative_half_width
+from .finals import Finals
 from .iso_lines import Role
 from .own_state import OwnState, own_state
+
+# whose interval stands for that of the other
+_INVERSE: Final[Mapping[Role | None, Role]] = {Role.TIME: Role.SPEED, Role.ENERGY: Role.EFFICIENCY}
 
 
 def chosen_words(rule: str) -> str:
@@ -122,6 +129,52 @@ def standing(table: ResultTable, objective: Objective, index: int) -> Standing:
     )
 
 
+def ratio(
+    table: ResultTable, pair: tuple[Indices, Indices], values: tuple[float, float], name: str, role: Role | None
+) -> Difference:
+    """Compare a figure of two configurations of one session.
+
+    Where both were measured in turns at its end, the turns say how they differ. Else their own intervals do, without
+    what all of the session is off by, which their ratio has no part of.
+
+    Parameters
+    ----------
+    table : ResultTable
+        The measurements of the session.
+    pair : tuple of array of int
+        The readings of each configuration, of which the second is compared with the first.
+    values : tuple of float
+        The figure of each; NaN if it is not known.
+    name : str
+        The figure.
+    role : Role or None
+        What kind of figure it is.
+
+    Returns
+    -------
+    Difference
+        Of the second, relative to the first.
+    """
+    finals = Finals.of_origin(table.origin)
+    if finals is not None:
+        before, after = (int(table.rows()[indices[0]]) for indices in pair)
+        if (known := finals.ratio(before, after, role)) is not None:
+            return known
+    statement = Statement.of_origin(table.origin)
+    measured = [mean_of_readings(table, indices) for indices in pair]
+    halves = [relative_half_width(each, name, _INVERSE.get(role, role)) for each in measured]
+    if statement is None or role in (Role.TIME, Role.SPEED, None):
+        return difference(*values, math.hypot(*halves))
+    return difference(*values, statement.half_width_of_ratio(measured, halves))
+
+
+def told_apart(table: ResultTable, index: int, other: int) -> bool:
+    """Whether the energies of two measurements of one session differ by more than their ratio is known to."""
+    values = table.values("energy_j")
+    pair = np.array([index]), np.array([other])
+    return bool(ratio(table, pair, (values[index], values[other]), "energy_j", Role.ENERGY).distinguishable)
+
+
 # --- inside -----------------------------------------------------------------------------------------------------------
 
 
@@ -133,17 +186,9 @@ def _first(column: Floats, readings: Indices) -> float:
 
 def _versus(table: ResultTable, costs: Costs, other: int, readings: Indices) -> Versus:
     pair = readings_beside(table, other), readings
-    measurements = [mean_of_readings(table, indices) for indices in pair]
     time, energy = (
-        difference(
-            _first(column, pair[0]),
-            _first(column, pair[1]),
-            (relative_half_width(measurements[0], name, role), relative_half_width(measurements[1], name, role)),
-        )
-        for column, name, role in (
-            (costs.time_s, "time_s", Role.SPEED),
-            (costs.energy_j, "energy_j", Role.EFFICIENCY),
-        )
+        ratio(table, pair, (_first(column, pair[0]), _first(column, pair[1])), name, role)
+        for column, name, role in ((costs.time_s, "time_s", Role.TIME), (costs.energy_j, "energy_j", Role.ENERGY))
     )
     return Versus(other + 1, time, energy)
 

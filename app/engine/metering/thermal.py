@@ -232,6 +232,24 @@ class ThermalModel:
             within, student_t(round(self.wander_degrees)) * math.hypot(step_sd, max(BETWEEN, self.wander))
         )
 
+    def uncertainty_of_ratio(self, step_sd: float, sampled: Sequence[float]) -> float:
+        """Return the error of the ratio of two powers of one session, of which the session's own error is no part.
+
+        Parameters
+        ----------
+        step_sd : float
+            The relative standard deviation of the step from the condition of one to that of the other.
+        sampled : sequence of float
+            The half-width of the own interval of each window; 95 %, relative.
+
+        Returns
+        -------
+        float
+            The half-width; 95 %, relative.
+        """
+        windows = (max(own, self.repeatability) for own in sampled)
+        return math.hypot(*windows, student_t(round(self.wander_degrees)) * step_sd)
+
 
 ANY_BOARD: Final = ThermalModel()  # before anything is learnt
 

@@ -94,6 +94,20 @@ class Statement:
             intervals={**stated.intervals, **drew},
         )
 
+    def half_width_of_ratio(self, pair: Sequence[Measurement], half_widths: Sequence[float]) -> float:
+        """The half-width of the ratio of a figure of power of two measurements of this session; 95 %, relative.
+
+        `half_widths` are those of the figure itself. What all of the session is off by, and what the step to the stated
+        condition is for both, is no part of a ratio.
+        """
+        if not all(UNCERTAINTY in measured.values and "power_w" in measured.values for measured in pair):
+            return math.hypot(*half_widths)
+        own = [_without(half, each.values[UNCERTAINTY]) for half, each in zip(half_widths, pair, strict=True)]
+        here, there = (  # at a limit nothing was corrected, and nothing needs to be
+            self.condition if each.event_reasons & LIMITING else condition_of(each.values) for each in pair
+        )
+        return self.model.uncertainty_of_ratio(self.model.stated(pair[0].values["power_w"], here, there)[1], own)
+
 
 class Stating:
     """States the figures of one session on one board, and learns meanwhile how its power follows its condition."""
@@ -155,6 +169,11 @@ def _compared(first: Measurement, second: Measurement | None) -> Measurement:
     difference = f"{percent(abs(longer), 1)} {'longer' if longer > 0 else 'less time'} per launch"
     remark = f"a second look at the end took {difference}"
     return replace(first, message="; ".join(text for text in (first.message, remark) if text))
+
+
+def at_other_power(measurement: Measurement, spec: Specification, factor: float) -> Measurement:
+    """A measurement with so many times the power and energy, and all that follows; intervals in proportion."""
+    return measurement if factor == 1.0 else _scaled(measurement, spec, factor, 0.0)
 
 
 def condition_of(values: Mapping[str, float]) -> Condition:

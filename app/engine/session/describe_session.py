@@ -35,7 +35,7 @@ from ..strategies.energy_log import EnergyLog
 from .gains import choice_of_origin, describe_gain
 from .references import Kind, references_of
 from .service_boards import boards_of_service
-from .summary import by_goal, front_indices, starts_of
+from .summary import by_goal, finals_of_session, front_indices, starts_of
 
 _SOURCES = {
     "nvml": "measured on the board",
@@ -112,7 +112,7 @@ def describe_session(
         standing = describe_standing(plan, measurement)
         against = _own_state(compared, best)
         outcome = [*_best(plan, measurement), *against, *standing, *describe_energy_search(plan, compared)]
-        listings += [_repeats(plan, measurement), _front(plan, compared)]
+        listings += [_repeats(plan, measurement), _in_turns(plan), _front(plan, compared)]
     return Description(
         title=f"Session {session}: {plan.title}" if session is not None else plan.title,
         origin=f"{plan.gpu} ({plan.source})",
@@ -265,6 +265,18 @@ def _repeats(plan: SessionPlan, best: Measurement) -> Listing:
     ]
     count = plan.origin.get("repeats", "1")
     return Listing(f"Over its {count} repeats", ("", "minimum", "mean", "maximum", "deviation", "unit"), rows)
+
+
+def _in_turns(plan: SessionPlan) -> Listing:
+    """What contended for the best, against the winner."""
+    finals = finals_of_session(plan)
+    others = [] if finals is None else finals["others"]
+    rows: list[list[Cell]] = [
+        [each["energy"].words("energy"), each["time"].words("time"), each["turns"], *each["configuration"].values()]
+        for each in others
+    ]
+    title = "Measured in turns at the end: more or less than the best takes"
+    return Listing(title, ("energy", "time", "turns", *(others[0]["configuration"] if others else ())), rows)
 
 
 def _front(plan: SessionPlan, table: ResultTable) -> Listing:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -27,7 +27,7 @@ from ..results.settings import UNTOUCHED
 from ..results.state import Purpose, SessionState
 from ..runner.base import PreparationFailed, Runner, setting_names
 from ..runner.boards import ReadyPlan, open_runner
-from ..space.result_table import DECIDED_ON, ResultTable
+from ..space.result_table import ResultTable
 from ..specification.plan import SessionPlan
 from ..store.database import Store
 from ..strategies import base as strategies
@@ -41,6 +41,7 @@ from .events import (
     SessionRemark,
     SessionStarted,
 )
+from .finals import as_in_turns, play
 from .gains import gain_of_session
 from .live_session import Attend, LiveSession, SessionClock, SessionResult
 from .references import with_floor
@@ -385,18 +386,33 @@ class SessionRun(LiveSession):
         taken_over = {measurement.row for measurement in self.plan.known}
         here = [before for before in measured if before.row not in taken_over]
         finished = iter(self._runner.finish(here, self._worth_a_second_look(), self.plan.objective, self._stop))
-        stated = [
-            before if before.row in taken_over else self._completed(before, next(finished)) for before in measured
-        ]
+        stated = [before if before.row in taken_over else next(finished) for before in measured]
         origin = {**self.plan.origin, **self._runner.conclude(), **gain}
+        stated, finals = self._in_turns(stated, origin, taken_over)
+        stated = [self._completed(before, after) for before, after in zip(measured, stated, strict=True)]
+        origin |= finals
         others = [new for old, new in zip(measured, stated, strict=True) if not same(old, new)]
         if not others and origin == self.plan.origin:
             return
         self.plan = replace(self.plan, origin=origin)
         self._store.restate(self.session, others, origin)
-        self.table = self.table.restated(stated, origin.get(DECIDED_ON, ""))  # readers keep the old one until the event
+        self.table = self.table.restated(stated, origin)  # readers keep the old one until the event
         self._note_costs(range(len(stated)))
         self._on_event(FiguresRestated(self.session, self.plan, self.table, self._progress()))
+
+    def _in_turns(
+        self, stated: list[Measurement], origin: Mapping[str, str], taken_over: Collection[int]
+    ) -> tuple[list[Measurement], Mapping[str, str]]:
+        """The figures after the contenders for the best were measured in turns, and what that says for the origin."""
+        plan = self.plan
+        if not plan.looks_again or plan.specification is None or self._runner.source == "recorded":
+            return stated, {}
+        table = self.table.restated(stated, origin)
+        tell = partial(SessionRemark, self.session)
+        finals = play(self._runner, table, plan, self._stop, taken_over, lambda words: self._on_event(tell(words)))
+        if finals is None:
+            return stated, {}
+        return as_in_turns(finals, stated, plan.specification), finals.to_origin()
 
     def _keep_fit(self) -> None:
         """Keep the frequency model that the measurements of a board give, if they give one, as the newest of it."""

@@ -9,8 +9,11 @@ import numpy as np
 
 from ...base.records import Count, Finite, Source, Values
 from ..analysis.costs import costs_of
+from ..analysis.difference import Difference
 from ..analysis.failures import most_frequent
+from ..analysis.finals import Finals
 from ..analysis.health import health_of
+from ..analysis.iso_lines import Role
 from ..analysis.own_state import OwnState, own_state
 from ..analysis.peak_share import PeakShare, peak_share
 from ..metering.gain import Gain
@@ -68,6 +71,19 @@ class StatedFor(TypedDict):
     gain_error: float | None
 
 
+class Contended(TypedDict):
+    configuration: Configuration
+    energy: Difference  # relative to the winner's
+    time: Difference
+    turns: Count
+
+
+class FinalsEntry(TypedDict):
+    winner: Configuration
+    others: list[Contended]
+    seconds: Finite  # on the board
+
+
 class SessionSummary(TypedDict):
     session: int | None
     gpu: str
@@ -89,6 +105,7 @@ class SessionSummary(TypedDict):
     limits: list[str]
     infeasible: Count
     nearest: NearestEntry | None
+    finals: FinalsEntry | None  # what was measured in turns at the end; None where there was nothing to tell apart
     front_objective: list[str]
     title: str
     state: SessionState | None
@@ -146,6 +163,7 @@ def session_summary(
         "limits": [str(limit) for limit in limits],
         "infeasible": int(broken(compared, limits).sum()),
         "nearest": None if closest is None else _nearest(compared, closest, plan),  # where none keeps the limits
+        "finals": finals_of_session(plan),
         "front_objective": [str(goal) for goal in plan.objective.front],
         "title": plan.title,
         "state": state,
@@ -164,6 +182,23 @@ def session_summary(
         "vendor_library": Baseline.of_origin(plan.origin),
         "roofline_floor": OperatorFloor.of_origin(plan.origin),
     }
+
+
+def finals_of_session(plan: SessionPlan) -> FinalsEntry | None:
+    """What was measured in turns at its end, by configurations."""
+    finals, space = Finals.of_origin(plan.origin), plan.space
+    if finals is None or max(finals.rows) >= space.size:
+        return None
+    others: list[Contended] = [
+        {
+            "configuration": space.configuration(beaten.row),
+            "energy": beaten.of(Role.ENERGY),
+            "time": beaten.of(Role.TIME),
+            "turns": beaten.turns,
+        }
+        for beaten in finals.others
+    ]
+    return {"winner": space.configuration(finals.winner), "others": others, "seconds": finals.seconds}
 
 
 def _stated_for(plan: SessionPlan) -> StatedFor | None:

@@ -96,7 +96,7 @@ def fold(table: ResultTable) -> Folded | None:
     for index, row in enumerate(row_of[table.rows()[:length]].tolist()):
         members.setdefault(row, []).append(index)
     new = ResultTable(space)
-    new.decided_on = table.decided_on
+    new.origin = table.origin
     index_of = np.empty(length, dtype=np.int64)
     counts: list[int] = []
     deviations: dict[str, list[float]] = {}

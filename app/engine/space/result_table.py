@@ -15,7 +15,7 @@ from __future__ import annotations
 import _thread
 import copy
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
@@ -65,7 +65,7 @@ class ResultTable:
         self._timed = np.zeros(self._capacity, dtype=np.bool_)
         self._board = np.zeros(self._capacity, dtype=np.int64)  # its number, from 1; 0 if it is not known
         self._number_of: dict[str, int] = {}  # boards, by their keys
-        self.decided_on = ""  # key of the board whose figures alone are compared, where several measured the session
+        self.origin: Mapping[str, str] = {}  # what the session says of its figures; empty while it runs
         self._index_of_timed: dict[int, int] = {}  # row -> index, of those that may be measured in full yet
         self._columns: dict[str, npt.NDArray[np.float64]] = {}
         self._details: FreedAside[Measurement] = FreedAside()
@@ -92,6 +92,11 @@ class ResultTable:
         return tuple(self._number_of)
 
     @property
+    def decided_on(self) -> str:
+        """Key of the board whose figures alone are compared, where several measured the session; else empty."""
+        return self.origin.get(DECIDED_ON, "")
+
+    @property
     def comparable(self) -> npt.NDArray[np.bool_]:
         """Whether each can be compared with the others, shape (n,): all, unless one board decided between several."""
         numbers = self._board[: self._length]
@@ -104,10 +109,10 @@ class ResultTable:
         kept._evaluations, kept._length = evaluations, length
         return kept
 
-    def restated(self, measurements: Iterable[Measurement], decided_on: str = "") -> ResultTable:
+    def restated(self, measurements: Iterable[Measurement], origin: Mapping[str, str]) -> ResultTable:
         """A table of the same entries with other figures: one measurement for each, in their order."""
         table = ResultTable(self.space)
-        table.decided_on = decided_on
+        table.origin = origin
         table.extend(measurements)
         table._evaluated, table._evaluations = self._evaluated.copy(), self._evaluations
         return table

@@ -34,7 +34,7 @@ from ...base.file_lock import FileLock
 from ...base.paths import data_folder
 from ..results.measurement import Depth, Measurement, State
 from ..results.state import Purpose, SessionState
-from ..space.result_table import DECIDED_ON, ResultTable
+from ..space.result_table import ResultTable
 from ..space.search_space import SearchSpace, space_from_row
 from ..specification.plan import SessionPlan
 from ..workloads.hardware_counters import counters_of
@@ -393,7 +393,7 @@ class Store:
             space = replace(space, notes=(*space.notes, note))
         table = ResultTable(space)
         table.extend(measurements)
-        table.decided_on = record.origin.get(DECIDED_ON, "")
+        table.origin = record.origin
         return LoadedSession(record, space, table, left_out)
 
     def metrics(self, session: int) -> dict[int, Mapping[str, float]]:

@@ -18,7 +18,7 @@ from app.engine.analysis.session_analysis import analyse
 from app.engine.results.measurement import Configuration, Measurement, State
 from app.engine.results.objectives import Goal, Objective
 from app.engine.results.settings import UNTOUCHED
-from app.engine.space.result_table import ResultTable
+from app.engine.space.result_table import DECIDED_ON, ResultTable
 from app.engine.space.search_space import Parameter, SearchSpace
 from app.sensors.event_reasons import EventReason
 
@@ -244,7 +244,7 @@ def test_a_profile_is_no_state_of_the_board_in_which_a_lock_shows() -> None:
 def test_boards_that_shared_a_session_are_never_compared_with_one_another() -> None:
     table = measured(slower_below(2000), graphics_clock_mhz=(1000, 2000, "untouched"))
     shared = ResultTable(table.space)
-    shared.decided_on = "one"
+    shared.origin = {DECIDED_ON: "one"}
     for row in range(len(table)):
         measurement = table.measurement(row)
         untouched = measurement.configuration["graphics_clock_mhz"] == "untouched"

@@ -110,7 +110,7 @@ def test_repeats_are_compared_by_their_mean_and_keep_the_number_of_the_chosen_on
 def test_a_difference_is_told_apart_where_its_interval_leaves_out_zero(
     before: float, after: float, half: float, other: float
 ) -> None:
-    made = difference(before, after, (half, other))
+    made = difference(before, after, math.hypot(half, other))
     assert made.interval is not None
     low, high = made.interval
     assert made.distinguishable == (not low <= 0 <= high)

@@ -203,7 +203,7 @@ def test_evaluations_come_in_the_order_in_which_they_were_measured_also_from_the
         table.append(look)
     assert table.evaluated().tolist() == [2, 0]
     assert before.evaluated().tolist() == [2], "who reads an older state keeps it"
-    again = table.restated([table.measurement(at) for at in range(len(table))])
+    again = table.restated([table.measurement(at) for at in range(len(table))], {})
     assert again.evaluated().tolist() == [2, 0]
     with Store() as store:
         session = store.create_session(made(FakeTimer(SPACE)))

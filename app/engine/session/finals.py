@@ -1,0 +1,110 @@
+"""The finals of a session: those that contend for the best are measured in turns, until it is known who it is.
+
+One window of each tells two configurations apart from a difference of 2 % on; a choice needs less. What the session has
+measured so far decides how many take part and for how long, so that a session of a few rows has none, nor has one of
+programs that run for seconds. It is the board's time that counts: a session goes the same way on a slow host.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Final
+
+from ..analysis.finals import Finals, Round, finals_of, in_proportion
+from ..analysis.iso_lines import Role, role_of
+from ..analysis.standing import told_apart
+from ..results.measurement import Measurement, State
+from ..results.objectives import Objective
+from ..runner.base import Runner
+from ..runner.stating import at_other_power
+from ..space.repeats import repeat_names
+from ..space.result_table import ResultTable
+from ..specification.model import Specification
+from ..specification.plan import SessionPlan
+from .summary import by_goal
+
+MOST: Final = 4  # contend
+SECONDS: Final = 30.0  # at most, on the board
+SHARE: Final = 0.4  # of the seconds that the session has measured, at most
+ROUNDS: Final = 9  # that there has to be time for: the interval of two of them less is the first
+_BETWEEN: Final = 1.15  # times a window: with what lies between two
+_AT_LEAST: Final = 2  # times the seconds, where the rounds are not enough yet
+_ROLES: Final = (Role.ENERGY, Role.EFFICIENCY, Role.EDP)
+
+
+def contenders(table: ResultTable, objective: Objective, apart: Collection[int] = ()) -> list[int]:
+    """The indices of what may be the best by its own intervals, the best so far first; one alone if nothing else may.
+
+    Whoever ranks before one of them is among them, so that none is overtaken by who took no part. Rows `apart` have no
+    rank. Empty where the objective is none of energy.
+    """
+    if role_of(objective.goal.name) not in _ROLES or repeat_names(table):
+        return []
+    rows = table.rows()
+    ranked = [index for index in by_goal(table, objective.goal, objective.limits) if int(rows[index]) not in apart]
+    ranked = [index for index in ranked if table.comparable[index] and _measured(table.measurement(index))][:MOST]
+    near = [place for place, index in enumerate(ranked) if not told_apart(table, ranked[0], index)]
+    return ranked[: max(near, default=-1) + 1]
+
+
+def play(
+    runner: Runner,
+    table: ResultTable,
+    plan: SessionPlan,
+    stop: threading.Event,
+    apart: Collection[int],
+    tell: Callable[[str], object],
+) -> Finals | None:
+    """Measure the contenders in turns; None where there are none, or no time for it, and where `stop` is set."""
+    if runner.board_count > 1 or len(table.boards) > 1:
+        return None  # one of several boards decides already
+    indices = contenders(table, plan.objective, apart)
+    spans_s = [_seconds(table.measurement(index)) for index in range(len(table))]
+    most_s = min(SECONDS, SHARE * sum(spans_s))
+    while len(indices) > 1:
+        each_s = _BETWEEN * sum(_seconds(table.measurement(index)) for index in indices)
+        if ROUNDS * each_s <= most_s:
+            break
+        indices.pop()
+    if len(indices) < 2:
+        return None
+    rows = [int(table.rows()[index]) for index in indices]
+    tell(f"{len(rows)} configurations are measured in turns, until it is known which is best")
+    rounds: list[Round] = []
+    order = random.Random(plan.seed)
+    while len(rows) > 1:
+        turn: dict[int, Measurement] = {}
+        for row in order.sample(rows, len(rows)):
+            measured = next(iter(runner.measure([row], stop)), None)
+            if measured is None or not _measured(measured):
+                return None  # stopped, or one that worked before fails now: nothing is claimed
+            turn[row] = measured
+        rounds.append(turn)
+        found = finals_of(rounds, plan.objective.goal.name)
+        if found.seconds >= (most_s if len(rounds) >= ROUNDS else _AT_LEAST * most_s):
+            return found  # what windows take is a guess: with a few turns less nothing could be said
+        unsettled = {beaten.row for beaten in found.others if not beaten.settled}
+        rows = [row for row in rows if row == found.winner or row in unsettled]
+    return found
+
+
+def as_in_turns(finals: Finals, measurements: Sequence[Measurement], specification: Specification) -> list[Measurement]:
+    """The measurements, those that took part with the ratios of the turns."""
+    energies = {each.row: each.values["energy_j"] for each in measurements if each.row in finals.rows}
+    factors: Mapping[int, float] = in_proportion(finals, energies)
+    return [at_other_power(each, specification, factors.get(each.row, 1.0)) for each in measurements]
+
+
+# --- inside -----------------------------------------------------------------------------------------------------------
+
+
+def _measured(measurement: Measurement) -> bool:
+    figures = (measurement.values.get(name, 0.0) for name in ("time_s", "energy_j"))
+    return measurement.state is State.OK and measurement.window_ns is not None and all(value > 0 for value in figures)
+
+
+def _seconds(measurement: Measurement) -> float:
+    start_ns, end_ns = measurement.window_ns or (0, 0)
+    return (end_ns - start_ns) / 1e9
