@@ -1,25 +1,27 @@
-"""How long a session takes on a simulated board, on the board's clock: its beginning is run on a clock that is free."""
+"""How long a session takes on a simulated board, on the board's clock: it is run on a clock that is free."""
 
 from __future__ import annotations
 
+import math
 from threading import Event
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...sensors.clock import VirtualClock
 from ...sensors.simulated.gpu import SimulatedGpu
+from ..results.measurement import Depth
 from ..runner.boards import open_runner
+from ..space.result_table import ResultTable
 from ..strategies import base as strategies
 from ..strategies.base import Batch, Outcome
+from .finals import play
 from .planning import plan_specification
+from .run import background_of
 
 if TYPE_CHECKING:
     from ...sensors.simulated.twin import Twin
     from ..specification.model import Specification
-
-_TRIED: Final = 64  # evaluations at least: some tenths of a second of this computer
-_FIRST: Final = 20  # which a search draws at random, and which say little of how long the later ones take
 
 
 def trial_time_s(spec: Specification, twin: Twin, stop: Event) -> float | None:
@@ -50,23 +52,25 @@ def trial_time_s(spec: Specification, twin: Twin, stop: Event) -> float | None:
     plan = plan_specification(spec, gpu, stop=stop)
     strategy = strategies.get(plan.strategy)
     options = strategies.make_options(strategy, dict(plan.strategy_options))
-    begun_ns = gpu.clock.now_ns()
-    reached = [0.0]  # the time until each evaluation, s
+    table, begun_ns = ResultTable(plan.space), gpu.clock.now_ns()
+    best, best_after, evaluated = math.inf, 0, 0
     outcomes: list[Outcome] | None = None
     with open_runner(plan, plan.boards) as runner:
-        search = strategy.search(plan.space, np.random.default_rng(plan.seed), runner.batch, options)
-        while (left := min(_TRIED, plan.budget) - len(reached) + 1) > 0 and not stop.is_set():
+        informed = strategy.informed(background_of(runner, plan, stop))
+        search = informed.search(plan.space, np.random.default_rng(plan.seed), runner.batch, options)
+        while evaluated < plan.budget and evaluated - best_after < (plan.patience or math.inf) and not stop.is_set():
             try:
                 batch = Batch.of(next(search) if outcomes is None else search.send(outcomes))
             except StopIteration:
-                return reached[-1]
-            measured = {}
-            for measurement in runner.measure(batch[:left], stop, batch.depth):
-                measured[measurement.row] = Outcome.of(measurement, plan.objective)
-                reached.append((gpu.clock.now_ns() - begun_ns) / 1e9)
-            outcomes = [measured[row] for row in batch if row in measured]
-    if stop.is_set():
-        return None
-    done = len(reached) - 1
-    first = min(_FIRST, done // 2)
-    return reached[-1] + (plan.budget - done) * (reached[-1] - reached[first]) / max(1, done - first)
+                break
+            left = plan.budget - evaluated if batch.depth is Depth.ENERGY else len(batch)
+            measured = {each.row: each for each in runner.measure(batch[:left], stop, batch.depth)}
+            found = {row: Outcome.of(each, plan.objective) for row, each in measured.items()}
+            table.extend(measured.values())
+            if batch.depth is Depth.ENERGY:
+                evaluated += len(measured)
+                least = min((outcome.cost for outcome in found.values()), default=math.inf)
+                best, best_after = (least, evaluated) if least < best else (best, best_after)
+            outcomes = [found[row] for row in batch if row in found]
+        play(runner, table, plan, stop, (), lambda _: None)
+    return None if stop.is_set() else (gpu.clock.now_ns() - begun_ns) / 1e9

@@ -82,6 +82,27 @@ class Observed:
                 missing[name] = error.what
         return by_source, missing
 
+    def knows(self, name: str, margin: float) -> bool:
+        """Return whether a source is known well enough by now.
+
+        Parameters
+        ----------
+        name : str
+            The source, one in SOURCES.
+        margin : float
+            Of what its values average and how late they are, as a share of its refresh, at most.
+
+        Returns
+        -------
+        bool
+            False where the board does not have it.
+        """
+        try:
+            figures = self._figures(name, math.nan, None)
+        except WattridgeError:
+            return False
+        return figures.margin_ms <= margin * figures.refresh_ms
+
     def answer(self, name: str) -> Answer:
         """Return the answer of a source to the steps of the record, laid over each other.
 

@@ -1,8 +1,9 @@
 """The quick characterisation of a board's power sources: at most 8 s, enough to begin to measure with.
 
 A step of load from rest, then a wave of short bursts, all with a load in the middle of the board's range of power: no
-time is spent on finding the heaviest that no limit holds back. The figures are kept with their wide margins, and a
-source that is not known sharply enough is left to the full characterisation.
+time is spent on finding the heaviest that no limit holds back. It ends as soon as the driver's buffer of samples is
+known, which is what measures where a board has it. The figures are kept with their wide margins, and a source that is
+not known sharply enough is left to the full characterisation.
 """
 
 from __future__ import annotations
@@ -100,6 +101,8 @@ STEP_S: Final = 1.3  # longer than the slowest average known, and long enough fo
 AFTER_S: Final = 0.2  # and after it: from then on the clocks stay up, and rest has one power
 SHORT_ON_S: Final = (0.05, 0.2)
 SHORT_OFF_S: Final = (0.08, 0.3)
+PIECE_S: Final = 1.0  # of the wave, after which it is looked whether that is enough
+ENOUGH: Final = 0.1  # of a refresh: the margin of the driver's samples then, 2 ms of 20
 HELD_UP_S: Final = 0.3  # without a poll: longer than any burst
 LOOSE: Final = "how late its power is is not known well enough: the figures of its generation count"
 LIMITED: Final = "a limit acted under every load: the power may not have been a clean square wave"
@@ -150,7 +153,7 @@ def quick_look(
         drive.to_the_end(loads[min(middle + 1, len(loads) - 1)], stop)
     except Stopped:
         stopped = True
-    observed = Observed(drive.record, drive.counts_from_ns, gpu.info.label)
+    observed = drive.observed
     sources, missing = observed.figures(driver)
     held_up_s = drive.record.held_up_s
     if held_up_s > HELD_UP_S:
@@ -206,8 +209,15 @@ class _Drive:
             self._step(AGAIN_REST_S, stop)
         self._driver.rest(AFTER_S, stop)
         self.counts_from_ns = self._clock.now_ns()
-        left_s = (self._ends_ns - self._clock.now_ns()) / 1e9 - SHORT_ON_S[1] - SHORT_OFF_S[1]
-        self._driver.wave(self.load, left_s, stop, on_s=SHORT_ON_S, off_s=SHORT_OFF_S)
+        while (left_s := (self._ends_ns - self._clock.now_ns()) / 1e9 - SHORT_ON_S[1] - SHORT_OFF_S[1]) > 0:
+            self._driver.wave(self.load, min(PIECE_S, left_s), stop, on_s=SHORT_ON_S, off_s=SHORT_OFF_S)
+            if self._driver.has("buffer") and self.observed.knows("buffer", ENOUGH):
+                return
+
+    @property
+    def observed(self) -> Observed:
+        """What was seen so far."""
+        return Observed(self.record, self.counts_from_ns, self._driver.gpu.info.label)
 
     def _step(self, rest_s: float, stop: threading.Event | None) -> None:
         self._driver.rest(rest_s, stop)

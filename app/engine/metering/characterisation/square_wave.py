@@ -95,6 +95,21 @@ class WaveDriver:
         self.seen = WaveRecord({source: [] for source in (*self._polled, "counter")})
         return self.seen
 
+    def has(self, source: str) -> bool:
+        """Return whether the board has a source.
+
+        Parameters
+        ----------
+        source : str
+            The source, one in SOURCES.
+
+        Returns
+        -------
+        bool
+            Whether it answered when the driver began.
+        """
+        return source in self.read_s
+
     def wave(
         self, load: Load, seconds: float, stop: threading.Event | None, *, on_s: Range = ON_S, off_s: Range = OFF_S
     ) -> None:
