@@ -86,6 +86,20 @@ def test_a_quick_look_takes_at_most_8_seconds_and_its_margins_hold_the_truth(nam
     assert inside >= figures_seen - 1
 
 
+def test_it_ends_once_the_driver_s_samples_are_known_and_else_takes_its_time() -> None:
+    with_samples, without = looked_at(board("h200")), looked_at(board("v100"))
+    assert with_samples.seconds < 4.0
+    assert with_samples.best.margin_ms <= 0.1 * with_samples.best.refresh_ms
+    assert without.seconds > 6.0
+
+
+def test_samples_that_scatter_are_looked_at_for_longer() -> None:
+    quiet = load_twin("h200")
+    loud = replace(quiet, sensors=replace(quiet.sensors, noise_share=0.15))
+    found = looked_at(SimulatedGpu(loud, seed=1, clock=VirtualClock()), 1)
+    assert found.seconds > looked_at(board("h200"), 1).seconds + 0.5
+
+
 def test_what_a_quick_look_does_not_show_is_said() -> None:
     gpu = board("h200")
     save_characterisation(looked_at(gpu))
