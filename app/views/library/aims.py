@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from threading import Event
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from ...base.errors import WattridgeError
 from ...base.formatting import duration
 from ...base.paths import example_profile, resources
 from ...sensors.select import DEFAULT_TWIN
@@ -36,8 +36,8 @@ class Aim:
 
 
 AIMS: Final = (
-    Aim("A &kernel", "Try 250 variants of a matrix product", "gemm.toml", "Your kernel …", "new_specification"),
-    Aim("A&n operator", "Try 250 kernels for one matrix product", "mm.toml", "Your operator …", "new_operator"),
+    Aim("A &kernel", "Find the best variant of a matrix product", "gemm.toml", "Your kernel …", "new_specification"),
+    Aim("A&n operator", "Find the best kernel for one matrix product", "mm.toml", "Your operator …", "new_operator"),
     Aim(
         "A &program", "See where the joules of a training on a real GPU went", "", "Your program …", "workspace_program"
     ),
@@ -79,25 +79,21 @@ def places_of(gpu: Gpu, selectors: Sequence[tuple[str, str]]) -> dict[str, Place
     return places
 
 
-def expected_s(aim: Aim, selector: str, gpu: Gpu, stop: Event) -> float:
-    """How long it takes on the board's clock, where `gpu` is shown; NaN if that is not known. Takes half a second."""
-    from ...engine.session.load import load_specification
-    from ...engine.session.trial_run import trial_time_s  # imported late: Home is there before
-    from ...sensors.simulated.twin import load_twin
-
-    if not aim.example:
-        return math.nan
-    twin = getattr(gpu, "twin", None) if selector == gpu.info.uuid else load_twin(selector.removeprefix(_SCHEME))
-    try:
-        taken_s = None if twin is None else trial_time_s(load_specification(aim.path), twin, stop)
-    except WattridgeError:
-        taken_s = None
-    return math.nan if taken_s is None else taken_s
+@cache
+def _times() -> Mapping[str, Any]:
+    """By example and simulated board: seconds on its clock, as `tests/benchmarks/example_times.py` measured them."""
+    return tomllib.loads((resources() / "example_times.toml").read_text(encoding="utf-8"))
 
 
-def words_of(aim: Aim, places: Mapping[str, Place], taken_s: float, speed: float) -> str:
+def expected_s(aim: Aim, board: str) -> float:
+    """How long it takes on the clock of the simulated board of that name; NaN if that is not known."""
+    return float(_times().get(aim.example, {}).get(board, math.nan))
+
+
+def words_of(aim: Aim, places: Mapping[str, Place], speed: float) -> str:
     """What is tried, where if that is another board than for the first aim, and the time at that speed of the board."""
     place, usual = (places.get(each.example) for each in (aim, AIMS[0]))
+    taken_s = math.nan if place is None else expected_s(aim, place[1])
     on = f" on the simulated {place[1]}" if place is not None and place != usual else ""
     if math.isnan(taken_s):
         return f"{aim.what}{on}."

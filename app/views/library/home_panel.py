@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import html
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -47,7 +46,7 @@ from ..shared.thumbnail import SmallFronts, Thumbnail
 from ..shared.turns import timer
 from ..shared.watched_boards import WatchedBoard, is_real
 from ..shared.widgets import button, hbox, local_time, vbox
-from .aims import AIMS, Aim, Place, expected_s, places_of, words_of
+from .aims import AIMS, Aim, Place, places_of, words_of
 
 if TYPE_CHECKING:
     from ...engine.store.database import Store
@@ -370,9 +369,7 @@ class HomePanel(Panel):
         super().__init__(context, parent)
         self._facts = Facts([], [], [], {})
         self._waits_for: tuple[str, Path] | None = None  # the board that an example is to be tried on, and the example
-        self._expected_s: dict[tuple[str, str], float] = {}  # by example and board
         self._finder = LatestTask(self, self._show, self._not_found)
-        self._trials = LatestTask(self, self._expected, self._context.bridge.report)
         self.aims = {aim.example: AimCard(aim) for aim in AIMS}
         self.watch, self.open = button("&Watch a board"), button("Open a f&ile …", _FILES)
         self.library = button("All sessions", "Every stored session, in the Library")
@@ -446,7 +443,7 @@ class HomePanel(Panel):
     @property
     def busy(self) -> bool:
         """Something is being found out, or is about to be."""
-        return self._finder.busy or self._soon.isActive() or self._trials.busy
+        return self._finder.busy or self._soon.isActive()
 
     @Slot()
     def refresh(self) -> None:
@@ -477,7 +474,6 @@ class HomePanel(Panel):
         self._show_files(facts.files)
         self._say()
         self._content.show()
-        self._expect_next()
 
     @Slot(str, str)
     def _not_found(self, what: str, remedy: str) -> None:
@@ -508,31 +504,12 @@ class HomePanel(Panel):
     def _say(self, *_: object) -> None:
         """What happens when a card is pressed."""
         places, speed = self._facts.places, self._context.boards.example_speed
-        for example, card in self.aims.items():
-            selector = places[example][0] if example in places else ""
-            card.say(words_of(card.aim, places, self._expected_s.get((example, selector), math.nan), speed))
+        for card in self.aims.values():
+            card.say(words_of(card.aim, places, speed))
         board = f"the simulated {places[AIMS[0].example][1]}" if places else "a simulated board"
         self._ways.setText(_WAYS.format(board=board))
         self._watched.setText(watch_words(self._context.gpu.info, self._facts.real))
         self._activity_changed()
-
-    def _expect_next(self) -> None:
-        """Find out how long the next try takes, unless something else runs, which it would slow down."""
-        waiting = [key for key in self._keys() if key not in self._expected_s]
-        if waiting and not self._trials.busy and not self._context.bridge.activity.busy:
-            (example, selector), gpu = waiting[0], self._context.gpu
-            aim = self.aims[example].aim
-            self._trials.run(lambda stop: ((example, selector), expected_s(aim, selector, gpu, stop)))
-
-    def _keys(self) -> list[tuple[str, str]]:
-        return [(example, selector) for example, (selector, _) in self._facts.places.items()]
-
-    @Slot(object)
-    def _expected(self, found: tuple[tuple[str, str], float]) -> None:
-        key, taken_s = found
-        self._expected_s[key] = taken_s
-        self._say()
-        self._expect_next()
 
     # --- tries --------------------------------------------------------------------------------------------------------
 
@@ -569,8 +546,6 @@ class HomePanel(Panel):
         for card in self.aims.values():
             card.setEnabled(not title)
             card.setToolTip(plain_tip(f"{title} runs: wait for it, or stop it above") if title else "")
-        if title:
-            self._trials.cancel()
 
 
 def watch_words(info: GpuInfo, real: Sequence[str]) -> str:
