@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import signal
 import struct
 import subprocess
 import threading
@@ -212,8 +213,12 @@ class Parent:
         """From here on what anything prints goes the way of errors, and the parent gets frames alone.
 
         The process is ended `orphan_s` after its parent has gone, whatever holds its other threads; None: it ends
-        by itself.
+        by itself. A signal that asks to exit is the parent's affair: a scheduler of jobs, or a terminal that closes,
+        sends it to every process, and what is under way here is ended in order.
         """
+        for name in ("SIGTERM", "SIGHUP"):
+            with suppress(AttributeError, ValueError):  # not on Windows; only in a main thread
+                signal.signal(getattr(signal, name), signal.SIG_IGN)
         self.inbox: queue.SimpleQueue[Frame | None] = queue.SimpleQueue()
         self._orphan_s = orphan_s
         self._outward = os.fdopen(os.dup(1), "wb")

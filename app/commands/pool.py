@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -148,21 +149,45 @@ def worker(arguments: Namespace) -> int:
                     if child.ready is not None and child.name not in announced:
                         announced.add(child.name)
                         say(f"{child.ready['board']} is offered to {address}")
-                if all(child.failed for child in children):
-                    return 1
+                if all(child.failed and child.process is None for child in children):
+                    return 1  # each said why, and none is started again
         finally:
             supervisor.close()
     return 0
 
 
 def boards_here() -> list[str]:
-    """The selectors of this machine's boards. Raises InputError if there are none."""
+    """The selectors of this machine's boards that are visible to this job. Raises InputError if there are none."""
     from ..sensors.select import amd_boards, real_boards
 
-    results = [uuid for _, uuid, _ in (*real_boards(), *amd_boards())]
+    results = [
+        *visible([uuid for _, uuid, _ in real_boards()], "CUDA_VISIBLE_DEVICES"),
+        *visible([uuid for _, uuid, _ in amd_boards()], "ROCR_VISIBLE_DEVICES"),
+    ]
     if not results:
         raise InputError("there is no board here", "worker", "name simulated ones: --gpu simulated:a100,simulated:a100")
     return results
+
+
+def visible(uuids: Sequence[str], variable: str) -> list[str]:
+    """Those that a scheduler of jobs gave to this one, which the drivers' own libraries list with all others.
+
+    As CUDA reads it: numbers, or beginnings of UUIDs, up to the first that is none; all where it is not set.
+    """
+    given = os.environ.get(variable)
+    if given is None:
+        return list(uuids)
+    found: list[str] = []
+    for name in given.split(","):
+        name = name.strip()
+        if name.isdecimal():
+            alike = list(uuids[int(name) : int(name) + 1])
+        else:
+            alike = [uuid for uuid in uuids if name and uuid.startswith(name)]
+        if len(alike) != 1:
+            break
+        found += alike
+    return list(dict.fromkeys(found))
 
 
 # --- the boards of a pool, for `tune` ---------------------------------------------------------------------------------

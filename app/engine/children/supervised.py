@@ -114,16 +114,17 @@ class Supervisor:
                 return
             process.drain(_DRAIN_S)
             process.close_input()
-            child.process = None
             if status == GIVES_UP:
                 with self._changed:
                     child.failed = child.failed or "it failed"
                     self._changed.notify_all()
                 self._on_line(f"{child.name}: {child.failed}")
+                child.process = None
                 return
             reason = f" ({child.failed})" if child.failed else ""
             with self._changed:
                 child.ready, child.failed = None, ""
+            child.process = None
             child.wait_s = FIRST_WAIT_S if now - child.started_s > STEADY_S else min(2 * child.wait_s, LONGEST_WAIT_S)
             child.again_s = now + child.wait_s
             line = f"{child.name} ended with status {status}{reason}; it is started again"

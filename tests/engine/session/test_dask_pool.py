@@ -10,8 +10,9 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -24,20 +25,26 @@ from fixtures.tcp_network import Network
 from app import cli
 from app.base.errors import WattridgeError
 from app.base.paths import resources
+from app.commands.pool import visible
 from app.engine.children.python import python_command, python_environment
-from app.engine.results.measurement import Measurement, State
+from app.engine.results.measurement import Depth, Measurement, State
 from app.engine.results.state import SessionState
 from app.engine.runner.pool.dask_pool import DaskPool
-from app.engine.runner.pool.pool import Certificates, boards_of_origin
+from app.engine.runner.pool.messages import Request, SessionWork, bundle_of, parse_answer, request_line
+from app.engine.runner.pool.pool import Came, Certificates, Failure, Left, Said, Unanswered, boards_of_origin
 from app.engine.runner.pool.pooled_gpu import PooledGpu
 from app.engine.session.events import Event, MeasurementsAdded, PoolReported
 from app.engine.session.load import load_specification
-from app.engine.session.planning import plan_specification
+from app.engine.session.planning import plan_specification, space_of
 from app.engine.session.pool.opening import make_certificates
 from app.engine.session.run import run_session
 from app.engine.specification.plan import SearchOptions
 from app.engine.store.database import Store
+from app.sensors.clock import VirtualClock
+from app.sensors.simulated.gpu import SimulatedGpu
+from app.sensors.simulated.twin import load_twin
 
+T = TypeVar("T")
 BOARDS = 4
 LONG_S = 120.0
 
@@ -57,12 +64,12 @@ class Cluster:
         wait_for(lambda: len(self.pool.boards()) == BOARDS)
 
     def _start_scheduler(self) -> subprocess.Popen[bytes]:
-        return self._start("pool", "scheduler", "--listen", self.address)
+        return self.start("pool", "scheduler", "--listen", self.address)
 
     def _start_parent(self) -> subprocess.Popen[bytes]:
-        return self._start("worker", self.address, "--gpu", ",".join(["simulated:a100"] * BOARDS), "--speed", "inf")
+        return self.start("worker", self.address, "--gpu", ",".join(["simulated:a100"] * BOARDS), "--speed", "inf")
 
-    def _start(self, *words: str) -> subprocess.Popen[bytes]:
+    def start(self, *words: str) -> subprocess.Popen[bytes]:
         command = python_command("app", *words, "--certificates", str(self.certificates.folder))
         quiet = subprocess.DEVNULL
         return subprocess.Popen(command, stdout=quiet, stderr=quiet, env=python_environment())
@@ -162,6 +169,65 @@ def test_a_network_that_stalls_and_is_cut_costs_no_row_and_doubles_none(cluster:
     assert "the scheduler of the pool is there again" in remarks
 
 
+# --- ends in order ----------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def offered(cluster: Cluster, selector: str) -> Iterator[subprocess.Popen[bytes]]:
+    """One more `wattridge worker`, with a board that runs in real time."""
+    worker = cluster.start("worker", cluster.address, "--gpu", selector)
+    try:
+        yield worker
+    finally:
+        worker.terminate()
+        worker.wait()
+
+
+def heard(pool: DaskPool, kind: type[T], which: Callable[[T], object] = lambda _: True) -> T:
+    """The next event of that kind."""
+    until = time.monotonic() + LONG_S
+    while time.monotonic() < until:
+        event = pool.heard(0.1)
+        if isinstance(event, kind) and which(event):
+            return event
+    raise AssertionError(f"no {kind.__name__} was heard of")
+
+
+def test_what_a_scheduler_of_jobs_ends_counts_as_no_death(cluster: Cluster) -> None:
+    """It sends SIGTERM to every process of a job, not to the first alone."""
+    specification = load_specification(resources() / "examples" / "gemm.toml")
+    space = space_of(specification, SimulatedGpu(load_twin("v100"), clock=VirtualClock()))
+    pool = DaskPool(cluster.address, cluster.certificates, connect_s=LONG_S)
+    with closing(pool), offered(cluster, "simulated:v100") as worker:
+        board = heard(pool, Came, lambda event: "V100" in event.board.label).board
+        work = SessionWork("cd" * 16, bundle_of(specification), space)
+        pool.send(board.key, 1, request_line(Request("open", work.session, 1, work=work)))
+        heard(pool, Said, lambda event: event.number == 1 and parse_answer(event.line, "there").answer)
+        pool.send(board.key, 2, request_line(Request("measure", work.session, 2, tuple(range(24)), Depth.ENERGY)))
+        heard(pool, Said, lambda event: event.number == 2)
+        job = psutil.Process(worker.pid)
+        for process in [*job.children(recursive=True), job]:
+            with suppress(psutil.NoSuchProcess):
+                process.terminate()
+        assert worker.wait(LONG_S) == 0
+        ended = heard(pool, Unanswered)
+        assert (ended.number, ended.how) == (2, Failure.BROKEN), "its rows go to another board, and blame no kernel"
+
+
+def test_a_board_that_two_workers_offer_stays_when_one_of_them_goes(cluster: Cluster) -> None:
+    pool = DaskPool(cluster.address, cluster.certificates, connect_s=LONG_S)
+
+    def came() -> str:
+        return heard(pool, Came, lambda event: "V100" in event.board.label).board.key
+
+    with closing(pool), offered(cluster, "simulated:v100"):
+        first = came()
+        with offered(cluster, "simulated:v100"):
+            assert came() == first
+        heard(pool, Left, lambda event: event.board == first)
+        assert came() == first, "the other one offers it still"
+
+
 # --- what listens -----------------------------------------------------------------------------------------------------
 
 
@@ -251,6 +317,24 @@ def test_a_scheduler_that_cannot_listen_is_one_line(tmp_path: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
+def test_a_worker_without_a_board_says_why(cluster: Cluster) -> None:
+    words = [
+        "worker",
+        cluster.address,
+        "--gpu",
+        "simulated:nothing",
+        "--certificates",
+        str(cluster.certificates.folder),
+    ]
+    command = python_command("app", *words)
+    done = subprocess.run(
+        command, env=python_environment(), capture_output=True, text=True, check=False, timeout=LONG_S
+    )
+    assert done.returncode == 1
+    assert "simulated:nothing" in done.stderr
+    assert "no simulated GPU is called" in done.stderr
+
+
 # --- the commands -----------------------------------------------------------------------------------------------------
 
 
@@ -295,3 +379,29 @@ def test_connecting_ends_at_once_when_nobody_waits_for_it(tmp_path: Path) -> Non
     threading.Timer(0.2, stop.set).start()
     with pytest.raises(WattridgeError, match="nobody waits"):
         DaskPool("tls://127.0.0.1:1", make_certificates(tmp_path / "c"), connect_s=10 * LONG_S, stop=stop)
+
+
+UUIDS = ["GPU-1a", "GPU-1b", "GPU-2c"]
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        (None, UUIDS),
+        ("", []),
+        ("2,0", ["GPU-2c", "GPU-1a"]),
+        ("GPU-2", ["GPU-2c"]),
+        ("GPU-1", []),  # of two
+        ("1, GPU-1a,1", ["GPU-1b", "GPU-1a"]),
+        ("0,7,1", ["GPU-1a"]),  # as CUDA has it: what follows one that is not there is not visible
+        ("-1,0", []),
+        ("MIG-3f", []),
+    ],
+)
+def test_a_worker_offers_the_boards_that_its_job_was_given(
+    given: str | None, found: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if given is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", given)
+    assert visible(UUIDS, "CUDA_VISIBLE_DEVICES") == found

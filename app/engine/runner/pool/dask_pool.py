@@ -143,6 +143,12 @@ class PoolWorker(Worker):  # type: ignore[misc]  # Dask has no types
         )
         self.handlers[END_UNTIL] = self.end_until
 
+    async def leave(self) -> None:
+        """Tell the scheduler of an end that is expected: what is under way goes to others, and counts as no death."""
+        await self.scheduler.unregister(
+            address=self.address, stimulus_id=f"leaves-{self.name}", expected=True, close=False
+        )
+
     def start_http_server(self, *_: Any, **__: Any) -> None:
         """None is started: nothing listens that TLS does not guard."""
 
@@ -220,6 +226,7 @@ class DaskPool:
         self._known: dict[str, str] = {}  # addresses -> boards' keys; empty for a worker that is none of ours
         self._sent: dict[int, _Sent] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._hidden: dict[str, str] = {}  # addresses whose board, by its key, is offered by a later worker
         self._missing: set[str] = set()  # addresses that the last look did not find any more
         self._loop = asyncio.new_event_loop()
         self._closing = asyncio.Event()
@@ -356,6 +363,7 @@ class DaskPool:
         for key in list(self._addresses):
             self._left(key, "the scheduler was lost")
         self._known.clear()
+        self._hidden.clear()
         self._missing.clear()
         if client is not None:
             await _ended(client)
@@ -384,6 +392,10 @@ class DaskPool:
             self._unanswered(number, Failure.BROKEN, "its worker left")
         if key and self._addresses.get(key) == address:
             self._left(key, "its worker left")
+            for hidden in [each for each, hid in self._hidden.items() if hid == key]:  # it may offer the same board yet
+                self._hidden.pop(hidden)
+                self._known.pop(hidden, None)  # and is met again at the next look
+        self._hidden.pop(address, None)
 
     def _meet(self, address: str, worker: dict[str, Any]) -> None:
         """A worker that was not known: a board joins if it has one."""
@@ -399,7 +411,7 @@ class DaskPool:
         before = self._addresses.get(board.key)
         if before is not None:  # its worker was started again, and the scheduler has not noticed yet
             self._forget_worker(before)
-            self._known[before] = ""
+            self._known[before], self._hidden[before] = "", board.key
         self._known[address] = board.key
         self._addresses[board.key] = address
         with self._mutex:

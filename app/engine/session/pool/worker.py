@@ -509,6 +509,8 @@ async def _offer(
     finally:
         work.abandon()
         with suppress(Exception):
+            await asyncio.wait_for(worker.leave(), _CLOSE_S)
+        with suppress(Exception):
             await asyncio.wait_for(worker.close(executor_wait=False, nanny=False), _CLOSE_S)
         shutil.rmtree(folder, ignore_errors=True)
 
