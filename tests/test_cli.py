@@ -185,7 +185,7 @@ def test_tune_keeps_the_session_and_export_takes_it_away(capsys: pytest.CaptureF
     cache = next(f for f in exported["files"] if "cache" in Path(f).name)
     status, replayed = run(capsys, "replay", cache, "--strategy", "brute_force")
     assert status == 0
-    assert replayed["evaluated"] == 25
+    assert replayed["evaluated"] == 25 + tuned["timed"] > 25, "what was only timed is there, and is no failure"
     assert replayed["best"]["configuration"] == tuned["best"]["configuration"]
 
 

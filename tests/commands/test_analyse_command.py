@@ -39,6 +39,7 @@ def test_a_session_that_was_exported_as_csv_is_no_log_though_it_holds_stamps_and
 def session(capsys: pytest.CaptureFixture[str]) -> int:
     """A tuned session of a simulated board in the test's store."""
     words = ["tune", str(resources() / "examples" / "gemm.toml"), "--gpu", "simulated:a100", "--max-evaluations", "60"]
+    words += ["--strategy", "genetic_algorithm"]
     status, document = run(capsys, *words)
     assert status == 0
     return int(document["session"])
@@ -331,7 +332,9 @@ def test_the_report_of_a_session(capsys: pytest.CaptureFixture[str], session: in
     assert "simulated" in said
     assert "SIMULATED" in said
     assert f"wattridge analyse {session}" in said
-    assert "gemm.toml --gpu simulated:a100 --max-evaluations 60" in said, "what the file says already is not repeated"
+    assert "gemm.toml --gpu simulated:a100 --strategy genetic_algorithm --max-evaluations 60" in said, (
+        "what the file says already is not repeated"
+    )
     assert "block_size_x = [16, 32, 64]" in said, "the specification whole"
     assert run(capsys, "report", str(session), "--out", str(file), "--force")[0] == 0, "an older report is replaced"
 

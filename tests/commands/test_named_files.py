@@ -11,7 +11,10 @@ from fixtures.commands import run
 
 from app.cli import main
 
-TUNE = ("tune", "gemm", "--gpu", "simulated:a100", "--speed", "inf", "--max-evaluations", "6", "--seed", "2")
+TUNE = (
+    *("tune", "gemm", "--gpu", "simulated:a100", "--speed", "inf"),
+    *("--strategy", "random_sample", "--max-evaluations", "6", "--seed", "2"),
+)
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..models.arrays import Floats, Indices, Mask
 from ..results.measurement import State, Value
+from ..runner.replay import ONLY_TIMED
 from ..space.result_table import STATES, ResultTable
 
 _SIGNIFICANT = 0.01  # after Bonferroni over every value of every parameter
@@ -120,10 +121,12 @@ def missing_figure(table: ResultTable, name: str) -> str:
     length = len(table)  # the engine may append meanwhile
     full = (table.states()[:length] == STATES.index(State.OK)) & ~table.timed()[:length]
     missing = np.flatnonzero(full & np.isnan(table.values(name)[:length]))
-    if 2 * len(missing) <= full.sum():
-        return ""
     reasons = Counter(table.measurement(int(index)).message.rpartition("; ")[2] for index in missing)
-    words = f"{name} is missing in {len(missing)} of {full.sum()} configurations that worked"
+    has = int(full.sum()) - len(missing)
+    lacks = len(missing) - (reasons.pop(ONLY_TIMED, 0) if has else 0)  # a recording that has it of what was measured
+    if lacks <= has:
+        return ""
+    words = f"{name} is missing in {lacks} of {lacks + has} configurations that worked"
     return ": most often: ".join(text for text in (words, reasons.most_common(1)[0][0]) if text)
 
 

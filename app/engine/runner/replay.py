@@ -18,7 +18,7 @@ from .base import More, Runner, no_more
 # Of what a measurement costs on a board: 0.042 of 0.242 s on an H200 in a session of `auto` over the example's matrix
 # product (medians of 144 rows that were timed and of 60 that were measured, without what compilers were waited for).
 TIMED_SHARE: Final = 0.17
-_ONLY_TIMED: Final = "it was only timed when it was recorded"
+ONLY_TIMED: Final = "it was only timed when it was recorded"
 
 
 class ReplayRunner(Runner):
@@ -53,7 +53,7 @@ class ReplayRunner(Runner):
                 return
             measurement = self._measurement(row)
             if not measurement.final:
-                measurement = replace(measurement, depth=Depth.ENERGY, message=_ONLY_TIMED)
+                measurement = replace(measurement, depth=Depth.ENERGY, message=ONLY_TIMED)
             yield measurement if depth is Depth.ENERGY else at_time(measurement, self.timed)
 
     def features(self, rows: Sequence[int], stop: threading.Event | None = None) -> npt.NDArray[np.float64]:

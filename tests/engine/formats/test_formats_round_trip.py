@@ -163,7 +163,9 @@ def assert_same(again: Recording, table: ResultTable, about: About) -> None:
 def gemm_plan(evaluations: int) -> tuple[SessionPlan, SimulatedGpu]:
     gpu = SimulatedGpu(load_twin("a100"), seed=3, clock=VirtualClock())
     spec = load_specification(resources() / "examples" / "gemm.toml")
-    return plan_specification(spec, gpu, SearchOptions(max_evaluations=evaluations, seed=5)), gpu
+    return plan_specification(
+        spec, gpu, SearchOptions(strategy="genetic_algorithm", max_evaluations=evaluations, seed=5)
+    ), gpu
 
 
 def run(plan: SessionPlan, folder: Path) -> SessionResult:

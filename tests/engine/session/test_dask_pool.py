@@ -366,7 +366,7 @@ def test_boards_are_named_in_one_way(capsys: pytest.CaptureFixture[str]) -> None
 def test_the_boards_of_one_machine_tune_together(capsys: pytest.CaptureFixture[str]) -> None:
     example = str(resources() / "examples" / "gemm.toml")
     boards = "simulated:a100,simulated:a100"
-    assert cli.main(["tune", example, "--gpu", boards, "--max-evaluations", "12"]) == 0
+    assert cli.main(["tune", example, "--gpu", boards, "--strategy", "random_sample", "--max-evaluations", "12"]) == 0
     with Store() as store:
         loaded = store.load(1)
     assert len(loaded.table) == 12

@@ -232,7 +232,9 @@ def test_damaged_samples_are_a_reason_and_no_failure(own_data_folder: Path) -> N
 def with_a_session(own_data_folder: Path) -> int:
     """Of a simulated board, each configuration in three repeats."""
     made = plan_specification(
-        load_specification(EXAMPLE), board("h200"), SearchOptions(max_evaluations=8, seed=1, repeats=3)
+        load_specification(EXAMPLE),
+        board("h200"),
+        SearchOptions(strategy="random_sample", max_evaluations=8, seed=1, repeats=3),
     )
     with Store() as store:
         return run_session(made, store, Listener(), threading.Event()).session

@@ -163,6 +163,7 @@ def test_a_session_runs_on_the_boards_that_were_chosen_and_one_that_dies_costs_n
     assert "sgemm on 2 boards of this computer" in tune.header.text()
     assert cells(panel, "State") == ["waiting", "waiting"]
     assert run_command(tune.plan_as_set_up()).words[2:4] == ("--gpu", "simulated:a100,simulated:a100#1")
+    tune.form.strategy.setCurrentIndex(tune.form.strategy.findData("random_sample"))
     tune.form.evaluations.setValue(60)
     grown = context.bridge.signal(events.MeasurementsAdded)
     with qtbot.waitSignal(grown, timeout=60_000, check_params_cb=lambda event: event.length >= 20):

@@ -71,6 +71,7 @@ def test_the_state_follows_and_the_user_can_go_back(qtbot: QtBot, open_program: 
     assert open_drawers(window) == set()
     assert not window.workspaces.shows_inspector
     qtbot.waitUntil(lambda: states.line.text().startswith("measuring "), timeout=60_000)
+    qtbot.waitUntil(lambda: (~window.result.table.timed()).sum() > 4, timeout=60_000)  # they are timed before
     states.buttons[SET_UP].click()
     assert open_drawers(window) == {"tune"}
     assert window.bridge.activity.busy, "nothing is lost by looking back"

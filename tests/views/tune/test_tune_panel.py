@@ -162,7 +162,7 @@ def test_a_recording_that_is_opened_while_a_session_runs_waits_to_be_shown(
 def test_an_example_shows_its_space_strategy_and_goal(window: Window) -> None:
     window.open(next(path for path in examples() if path.stem == "gemm"))
     form = window.panel.form
-    assert form.strategy.currentData() == "genetic_algorithm"
+    assert form.strategy.currentData() == "auto"
     assert (form.objective.currentData(), form.direction.currentData()) == ("GFLOPS/W", True)
     assert form.evaluations.value() == 250
     assert "simulated" in window.panel.header.text()
@@ -229,13 +229,19 @@ def test_choosing_a_time_as_objective_turns_to_minimise(window: Window, tmp_path
     assert str(form.plan().objective) == "min:time_s"
 
 
+def search_at_random(window: Window) -> None:
+    """So that every row is measured in full."""
+    strategy = window.panel.form.strategy
+    strategy.setCurrentIndex(strategy.findData("random_sample"))
+
+
 def test_one_line_says_what_is_set_up(window: Window) -> None:
     panel = window.panel
     assert panel.header.text() == "Nothing is set up yet"
     window.open(next(path for path in examples() if path.stem == "gemm"))
     assert panel.header.text().startswith("Set up to run: sgemm on NVIDIA A100")
     panel.form.evaluations.setValue(40)
-    assert panel.header.text().endswith("Genetic algorithm · maximise GFLOPS/W · 40 evaluations")
+    assert panel.header.text().endswith("then local search) · maximise GFLOPS/W · 40 evaluations")
     panel.form.history.undo()
     assert panel.header.text().endswith("250 evaluations")
 
@@ -280,7 +286,7 @@ def test_the_gemm_example_runs_on_a_simulated_board(window: Window) -> None:
     window.run_to_the_end()
     table = window.result.table
     assert table is not None
-    assert len(table) == 12
+    assert np.count_nonzero(~table.timed()) == 12
     assert {"GFLOP/s", "GFLOPS/W", "time_s", "energy_j"} <= set(table.value_names)
     assert not window.faults
 
@@ -367,6 +373,7 @@ def test_a_session_of_a_board_that_is_not_there_is_looked_at_exported_and_says_w
     window: Window, tmp_path: Path
 ) -> None:
     window.open(next(path for path in examples() if path.stem == "gemm"))
+    search_at_random(window)
     window.panel.form.evaluations.setValue(6)
     window.run_to_the_end()
     v100 = SimulatedGpu(load_twin("v100"), clock=VirtualClock())
@@ -581,6 +588,7 @@ def test_a_t1_specification_opens_as_a_toml_one(window: Window, tmp_path: Path) 
 def test_what_a_file_holds_counts_in_the_specification_that_is_open(window: Window, tmp_path: Path) -> None:
     gemm = next(path for path in examples() if path.stem == "gemm")
     window.open(gemm)
+    search_at_random(window)
     window.panel.form.evaluations.setValue(6)
     window.run_to_the_end()
     plan, table = window.result.plan, window.result.table
