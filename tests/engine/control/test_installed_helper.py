@@ -474,8 +474,8 @@ def test_an_ordinary_user_without_rights_installs_nothing(machine: Machine) -> N
     words = installation.as_nobody(PYTHON, "-ISB", "-")
     ran = subprocess.run(words, input=program, capture_output=True, text=True, cwd="/")
     assert json.loads(ran.stdout) == {"error": "this needs the rights of root"}
-    # of a user whom no rule names: tests that run beside this one have rules for nobody
-    refused = machine.wattridge("helper", "install", user=pwd.getpwnam("daemon").pw_uid)
+    # of a user whom no rule names: tests that run beside this one have rules for nobody and daemon
+    refused = machine.wattridge("helper", "install", user=pwd.getpwnam("bin").pw_uid)
     assert refused.returncode == 1
     assert "needs the rights of root" in refused.stderr
     assert "--print | sudo" in refused.stderr  # what an administrator can do
