@@ -39,7 +39,18 @@ class Beaten:
     turns: int
 
     def of(self, role: Role) -> Difference:
-        """Its energy, or its time, relative to the winner's."""
+        """Return its energy, or its time, relative to the winner's.
+
+        Parameters
+        ----------
+        role : Role
+            `TIME`, else the energy is meant.
+
+        Returns
+        -------
+        Difference
+            Without an interval where the turns were too few for one.
+        """
         if role is Role.TIME:
             return Difference(self.time, self.time_half)
         return Difference(self.energy, self.energy_half)
@@ -71,16 +82,38 @@ class Finals:
 
     @classmethod
     def of_origin(cls, origin: Mapping[str, str]) -> Finals | None:
-        """What a session keeps; None where there were none, or it is damaged."""
+        """Read what a session keeps.
+
+        Parameters
+        ----------
+        origin : mapping of str to str
+            The origin of the session.
+
+        Returns
+        -------
+        Finals or None
+            None where there were none, or what is kept is damaged.
+        """
         try:
             return from_json(cls, json.loads(origin[KEY]))
         except (ValueError, LookupError, TypeError, RecursionError):
             return None
 
     def ratio(self, before: int, after: int, role: Role | None) -> Difference | None:
-        """A row relative to another; None unless one of them is the winner and the other was measured beside it.
+        """Return a figure of a row relative to that of another.
 
-        Also of figures that are neither time nor energy, nor the inverse of one.
+        Parameters
+        ----------
+        before, after : int
+            The rows, of which the second is compared with the first.
+        role : Role or None
+            What kind of figure it is.
+
+        Returns
+        -------
+        Difference or None
+            None unless one row is the winner and the other was measured beside it, and for figures that are neither
+            time nor energy nor the inverse of one.
         """
         if role in (Role.SPEED, Role.EFFICIENCY):
             return self.ratio(after, before, Role.TIME if role is Role.SPEED else Role.ENERGY)

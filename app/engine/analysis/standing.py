@@ -169,7 +169,20 @@ def ratio(
 
 
 def told_apart(table: ResultTable, index: int, other: int) -> bool:
-    """Whether the energies of two measurements of one session differ by more than their ratio is known to."""
+    """Return whether the energies of two measurements of one session differ by more than their ratio is known to.
+
+    Parameters
+    ----------
+    table : ResultTable
+        The measurements of the session.
+    index, other : int
+        The two.
+
+    Returns
+    -------
+    bool
+        False where an interval is not known.
+    """
     values = table.values("energy_j")
     pair = np.array([index]), np.array([other])
     return bool(ratio(table, pair, (values[index], values[other]), "energy_j", Role.ENERGY).distinguishable)
