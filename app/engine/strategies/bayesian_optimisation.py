@@ -295,7 +295,7 @@ class TwoDepths:
         """Measure the fastest of the first sample and a few others; more where too few of these work."""
         known = self._known
         first = self._fastest()
-        others = self._at_other_settings(first[:1]) or first[FIRST - 2 :: 3][:2]
+        others = self._at_other_settings(first) or first[FIRST - 2 :: 3][:2]
         yield from known.ask(list(dict.fromkeys([*first[: FIRST - 2], *others])), REMARK)
         while sum(_worked(known, row) for row in known) < FEWEST and not known.exhausted:
             if not known.timed:
@@ -308,14 +308,20 @@ class TwoDepths:
         least, looks = SURE_OF_END
         return len(self._costs) >= least and self._little >= looks
 
-    def _at_other_settings(self, row: Sequence[int]) -> list[int]:
-        """Rows that differ from one in a setting alone: what a clock does to the power is learned first."""
+    def _at_other_settings(self, rows: Sequence[int]) -> list[int]:
+        """Rows that differ from the first in a setting alone: what a clock does to the power is learned first.
+
+        Where the space has none, the first of `rows` at each other setting.
+        """
         space = self._known.space
-        names = [each.name for each in space.parameters if each.device_setting]
-        if not names or not row:
+        axes = [axis for axis, each in enumerate(space.parameters) if each.device_setting]
+        if not axes or not len(rows):
             return []
-        near = np.sort(space.neighbours(row[0]))
-        near = near[np.any([space.column(name, near) != space.column(name, np.array(row)) for name in names], axis=0)]
+        near = np.sort(space.neighbours(rows[0]))
+        near = near[np.any(space.codes[near][:, axes] != space.codes[rows[0], axes], axis=1)]
+        if not len(near):
+            near = np.asarray(rows)[np.unique(space.codes[rows][:, axes], axis=0, return_index=True)[1]]
+            near = near[near != rows[0]]
         places = np.linspace(0, len(near) - 1, min(SETTINGS, len(near))).round().astype(int)
         return [int(other) for other in near[places]]
 

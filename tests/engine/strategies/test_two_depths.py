@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
 import app.engine.strategies  # noqa: F401  (registers them)
+from app.base.paths import resources
 from app.engine.results.measurement import Depth, State
 from app.engine.results.pareto import front, hypervolume, reference_point
+from app.engine.session.load import load_specification
+from app.engine.session.planning import plan_specification
+from app.engine.session.run import run_session
 from app.engine.space.build import build_space
+from app.engine.specification.plan import SearchOptions
+from app.engine.store.database import Store
 from app.engine.strategies import base
 from app.engine.strategies.base import Batch, Outcome
+from app.engine.workloads.profiled import ProfiledKernel
+from app.sensors.clock import VirtualClock
 from app.sensors.limits import limits_of
+from app.sensors.simulated import laws
+from app.sensors.simulated.gpu import SimulatedGpu
+from app.sensors.simulated.profiles import LaunchRefused
+from app.sensors.simulated.twin import load_twin
 
 Floats = npt.NDArray[np.float64]
 SPACE = build_space(
@@ -197,3 +211,33 @@ def test_with_enough_at_0_it_goes_on() -> None:
     found = search(TIME * POWER, 120, enough=0.0)
     assert len(found.measured) >= 120
     assert found.why is None
+
+
+def test_what_a_clock_does_is_learned_first_also_where_no_row_has_another_one_alone(own_data_folder: Path) -> None:
+    """300 rows of a large space drawn at random: hardly two of them differ in the clock alone."""
+    twin = load_twin("h200")
+    gpu = SimulatedGpu(twin, seed=0, clock=VirtualClock())
+    specification = load_specification(resources() / "examples" / "stencil.toml")
+    whole = plan_specification(specification, gpu, SearchOptions(strategy="auto", seed=0))
+    rows = np.sort(np.random.default_rng(0).permutation(whole.space.size)[:300])
+    plan = replace(whole, space=whole.space.subset(rows), max_evaluations=None)
+    with Store() as store:
+        result = run_session(plan, store, lambda _event: None, threading.Event())
+    kernel = ProfiledKernel.of(specification, twin.limits)
+
+    def joules(row: int) -> float:
+        configuration = plan.space.configuration(row)
+        clock = configuration["graphics_clock_mhz"]
+        mhz = twin.clocks.graphics_mhz[-1] if clock == "untouched" else int(clock)
+        try:
+            load = kernel.prepare(configuration)
+        except LaunchRefused:
+            return math.inf
+        limit_w, memory_mhz = twin.power.limit_default_w, twin.clocks.memory_mhz[-1]
+        point, drawn_w, _ = laws.settled_under_limits(twin, load, mhz, memory_mhz, limit_w)
+        return drawn_w * point.launch_s
+
+    assert result.progress.best_index is not None
+    assert result.progress.evaluated < 60
+    chosen = result.table.measurement(result.progress.best_index)
+    assert joules(chosen.row) < 1.01 * min(map(joules, range(plan.space.size)))
