@@ -71,22 +71,27 @@ def play(
     if len(indices) < 2:
         return None
     rows = [int(table.rows()[index]) for index in indices]
-    tell(f"{len(rows)} configurations are measured in turns, until it is known which is best")
+    tell(f"Measuring {len(rows)} configurations in turns, until it is known which is best")
     rounds: list[Round] = []
+    found: Finals | None = None
     order = random.Random(plan.seed)
     while len(rows) > 1:
         turn: dict[int, Measurement] = {}
         for row in order.sample(rows, len(rows)):
             measured = next(iter(runner.measure([row], stop)), None)
             if measured is None or not _measured(measured):
-                return None  # stopped, or one that worked before fails now: nothing is claimed
+                tell("The turns were broken off: which of them is best by less than their intervals is not known")
+                return None  # stopped, or one that worked before fails now
             turn[row] = measured
         rounds.append(turn)
         found = finals_of(rounds, plan.objective.goal.name)
         if found.seconds >= (most_s if len(rounds) >= ROUNDS else _AT_LEAST * most_s):
-            return found  # what windows take is a guess: with a few turns less nothing could be said
+            break  # what windows take is a guess: with a few turns less nothing could be said
         unsettled = {beaten.row for beaten in found.others if not beaten.settled}
         rows = [row for row in rows if row == found.winner or row in unsettled]
+    if found is not None:
+        against = "; ".join(beaten.of(Role.ENERGY).words("energy") for beaten in found.others)
+        tell(f"Against the best, measured in turns: {against}")
     return found
 
 

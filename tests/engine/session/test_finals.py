@@ -103,7 +103,9 @@ def test_what_one_window_cannot_tell_apart_is_measured_in_turns_and_their_interv
     result, table, said = played
     finals = Finals.of_origin(table.origin)
     assert finals is not None
-    assert any("measured in turns" in text for text in said)
+    assert "in turns, until it is known" in said[-2]
+    assert said[-1].startswith("Against the best, measured in turns: ")
+    assert said[-1].count("energy") == len(finals.others)
     assert 2 <= len(finals.rows) <= MOST
     for beaten in finals.others:
         low, high = beaten.of(Role.ENERGY).interval or (math.nan, math.nan)
@@ -164,8 +166,8 @@ def test_they_take_a_share_of_the_session_and_a_session_of_few_rows_has_none() -
 
 
 def test_a_session_that_is_stopped_meanwhile_keeps_its_figures_as_they_were() -> None:
-    result, table, said = session(stop_at="measured in turns")
-    assert any("measured in turns" in text for text in said)
+    result, table, said = session(stop_at="in turns, until")
+    assert said[-1].startswith("The turns were broken off")
     assert KEY not in table.origin
     assert result.progress.best_index is not None
 
