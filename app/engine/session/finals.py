@@ -12,6 +12,8 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
+import numpy as np
+
 from ..analysis.finals import Finals, Round, finals_of, in_proportion
 from ..analysis.iso_lines import Role, role_of
 from ..analysis.standing import told_apart
@@ -27,6 +29,8 @@ from .summary import by_goal
 
 MOST: Final = 4  # contend
 SECONDS: Final = 30.0  # at most, on the board
+LEAST_S: Final = 4.0  # that a session of MANY measurements may take at least
+MANY: Final = 24
 SHARE: Final = 0.4  # of the seconds that the session has measured, at most
 ROUNDS: Final = 9  # that there has to be time for: the interval of two of them less is the first
 _BETWEEN: Final = 1.15  # times a window: with what lies between two
@@ -62,7 +66,8 @@ def play(
         return None  # one of several boards decides already
     indices = contenders(table, plan.objective, apart)
     spans_s = [_seconds(table.measurement(index)) for index in range(len(table))]
-    most_s = min(SECONDS, SHARE * sum(spans_s))
+    least_s = LEAST_S if np.count_nonzero(spans_s) >= MANY else 0.0
+    most_s = min(SECONDS, max(least_s, SHARE * sum(spans_s)))
     while len(indices) > 1:
         each_s = _BETWEEN * sum(_seconds(table.measurement(index)) for index in indices)
         if ROUNDS * each_s <= most_s:
