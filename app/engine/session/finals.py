@@ -7,6 +7,7 @@ programs that run for seconds. It is the board's time that counts: a session goe
 
 from __future__ import annotations
 
+import math
 import random
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -60,14 +61,15 @@ def play(
     stop: threading.Event,
     apart: Collection[int],
     tell: Callable[[str], object],
+    left_s: float = math.inf,
 ) -> Finals | None:
     """Measure the contenders in turns; None where there are none, or no time for it, and where `stop` is set."""
-    if runner.board_count > 1 or len(table.boards) > 1:
+    if runner.board_count > 1 or len(table.boards) > 1 or stop.is_set():
         return None  # one of several boards decides already
     indices = contenders(table, plan.objective, apart)
     spans_s = [_seconds(table.measurement(index)) for index in range(len(table))]
     least_s = LEAST_S if np.count_nonzero(spans_s) >= MANY else 0.0
-    most_s = min(SECONDS, max(least_s, SHARE * sum(spans_s)))
+    most_s = min(left_s, SECONDS, max(least_s, SHARE * sum(spans_s)))
     while len(indices) > 1:
         each_s = _BETWEEN * sum(_seconds(table.measurement(index)) for index in indices)
         if ROUNDS * each_s <= most_s:
@@ -90,7 +92,7 @@ def play(
             turn[row] = measured
         rounds.append(turn)
         found = finals_of(rounds, plan.objective.goal.name)
-        if found.seconds >= (most_s if len(rounds) >= ROUNDS else _AT_LEAST * most_s):
+        if found.seconds >= (most_s if len(rounds) >= ROUNDS else min(left_s, _AT_LEAST * most_s)):
             break  # what windows take is a guess: with a few turns less nothing could be said
         unsettled = {beaten.row for beaten in found.others if not beaten.settled}
         rows = [row for row in rows if row == found.winner or row in unsettled]

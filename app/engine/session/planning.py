@@ -16,6 +16,7 @@ from ...sensors.gpu import Gpu
 from ...sensors.limits import DeviceLimits
 from ...sensors.select import open_gpu
 from ...sensors.unmetered import NO_ENERGY
+from ..analysis.finals import KEY as FINALS
 from ..control.guard import DeviceGuard
 from ..formats.any_table import TableColumns
 from ..formats.names import their_device
@@ -327,7 +328,9 @@ def plan_resume(
     facts: dict[str, Any] = {**plan_of(loaded).facts(), "resume": record.id}
     if options is not None:
         facts |= options.given("max_evaluations", "max_seconds", "patience")
-    origin = {name: text for name, text in record.origin.items() if name != DECIDED_ON}  # it is open again
+    origin = {
+        name: text for name, text in record.origin.items() if name not in (DECIDED_ON, FINALS)
+    }  # it is open again
     if record.origin.get("kind") == "replay":
         recording = read_recording(path, TableColumns.parse(origin.get("parameters"), origin.get("figures")))
         return make_plan(recorded(recording), **{**facts, "space": recording.space(), "origin": origin})

@@ -409,7 +409,10 @@ class SessionRun(LiveSession):
             return stated, {}
         table = self.table.restated(stated, origin)
         tell = partial(SessionRemark, self.session)
-        finals = play(self._runner, table, plan, self._stop, taken_over, lambda words: self._on_event(tell(words)))
+        left_s = math.inf if plan.max_seconds is None else max(0.0, plan.max_seconds - self._clock.elapsed_s)
+        finals = play(
+            self._runner, table, plan, self._stop, taken_over, lambda words: self._on_event(tell(words)), left_s
+        )
         if finals is None:
             return stated, {}
         return as_in_turns(finals, stated, plan.specification), finals.to_origin()

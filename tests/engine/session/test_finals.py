@@ -24,7 +24,7 @@ from app.engine.session.events import Event, SessionRemark
 from app.engine.session.finals import LEAST_S, MOST, SHARE, contenders
 from app.engine.session.live_session import SessionResult
 from app.engine.session.load import load_specification
-from app.engine.session.planning import plan_specification
+from app.engine.session.planning import plan_resume, plan_specification
 from app.engine.session.run import run_session
 from app.engine.session.summary import session_summary
 from app.engine.space.result_table import ResultTable
@@ -170,6 +170,22 @@ def test_a_session_that_is_stopped_meanwhile_keeps_its_figures_as_they_were() ->
     assert said[-1].startswith("The turns were broken off")
     assert KEY not in table.origin
     assert result.progress.best_index is not None
+
+
+def test_a_session_that_is_resumed_is_open_again() -> None:
+    gpu = SimulatedGpu(TWIN, seed=4, clock=VirtualClock())
+    with Store() as store:
+        asked = SearchOptions(max_evaluations=60, seed=4, strategy="auto")
+        first = run_session(plan_specification(SPECIFICATION, gpu, asked), store, lambda _: None, threading.Event())
+        assert KEY in store.session(first.session).origin
+        assert KEY not in plan_resume(store, first.session, gpu=gpu).origin
+
+
+def test_no_time_is_taken_that_the_user_did_not_give() -> None:
+    result, table, said = session(evaluations=250, strategy="random_sample", max_seconds=0.05)
+    assert result.reason == "the time is used up"
+    assert KEY not in table.origin
+    assert not any("in turns" in text for text in said)
 
 
 @pytest.mark.parametrize("goal", [Goal("time_s", maximise=False), Goal("GFLOP/s", maximise=True)])
