@@ -328,9 +328,8 @@ def plan_resume(
     facts: dict[str, Any] = {**plan_of(loaded).facts(), "resume": record.id}
     if options is not None:
         facts |= options.given("max_evaluations", "max_seconds", "patience")
-    origin = {
-        name: text for name, text in record.origin.items() if name not in (DECIDED_ON, FINALS)
-    }  # it is open again
+    decided = (DECIDED_ON, FINALS)  # it is open again
+    origin = {name: text for name, text in record.origin.items() if name not in decided}
     if record.origin.get("kind") == "replay":
         recording = read_recording(path, TableColumns.parse(origin.get("parameters"), origin.get("figures")))
         return make_plan(recorded(recording), **{**facts, "space": recording.space(), "origin": origin})
