@@ -209,16 +209,16 @@ def _listen(
 class Parent:
     """The other side, in the child: frames from the parent arrive in `inbox`, and None when that has gone."""
 
-    def __init__(self, orphan_s: float | None = None) -> None:
+    def __init__(self, orphan_s: float | None = None, *, outlasts_signals: bool = False) -> None:
         """From here on what anything prints goes the way of errors, and the parent gets frames alone.
 
         The process is ended `orphan_s` after its parent has gone, whatever holds its other threads; None: it ends
-        by itself. A signal that asks to exit is the parent's affair: a scheduler of jobs, or a terminal that closes,
-        sends it to every process, and what is under way here is ended in order.
+        by itself. One that `outlasts_signals` leaves those that ask to exit to the parent, which ends it in order: a
+        scheduler of jobs sends them to every process.
         """
-        for name in ("SIGTERM", "SIGHUP"):
+        for name in ("SIGTERM", "SIGHUP") if outlasts_signals else ():
             with suppress(AttributeError, ValueError):  # not on Windows; only in a main thread
-                signal.signal(getattr(signal, name), signal.SIG_IGN)
+                signal.signal(getattr(signal, name), lambda *_: None)  # programs that it starts hear them
         self.inbox: queue.SimpleQueue[Frame | None] = queue.SimpleQueue()
         self._orphan_s = orphan_s
         self._outward = os.fdopen(os.dup(1), "wb")

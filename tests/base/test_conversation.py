@@ -47,6 +47,26 @@ def test_frames_come_back_and_what_is_printed_is_kept_with_the_errors() -> None:
     process.end(0)  # safe to call twice
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no such signals")
+def test_a_child_that_outlasts_signals_is_ended_by_its_parent_and_what_it_started_hears_them() -> None:
+    source = ECHO.format(orphan_s=None, then="own.send_signal(15); raise SystemExit(-own.wait())").replace(
+        "Parent(orphan_s=None)",
+        """Parent(outlasts_signals=True)
+import subprocess, sys
+own = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])""",
+    )
+    inbox: queue.SimpleQueue[Frame | None] = queue.SimpleQueue()
+    process = conversation(source, inbox)
+    process.send({"number": 1})
+    inbox.get(timeout=60)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        os.kill(process.pid, number)
+    process.send({"number": 2})
+    assert inbox.get(timeout=60) == ({"heard": {"number": 2}}, [])
+    process.end(60)
+    assert process.status == signal.SIGTERM, "that of what it started, which a signal ended"
+
+
 def test_a_stream_that_is_no_frame_is_refused() -> None:
     assert receive(io.BytesIO(b"")) is None
     assert receive(io.BytesIO(b"\0\0")) is None

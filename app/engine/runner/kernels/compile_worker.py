@@ -54,7 +54,7 @@ def _bound_memory() -> None:
 
 def main() -> None:
     """The process's life."""
-    parent = Parent(orphan_s=0.0)  # the library lets other threads run while it compiles
+    parent = Parent(orphan_s=0.0, outlasts_signals=True)  # the library lets other threads run while it compiles
     _bound_memory()
     compile_text: CompilesText = importlib.import_module(sys.argv[1]).compile_text
     compile_text("", ())  # the first text takes the library ten times as long as those that follow

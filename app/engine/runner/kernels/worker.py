@@ -474,7 +474,8 @@ def serve(backend: Backend, parent: Parent) -> None:
 
 def main() -> None:
     """The process's life."""
-    parent = Parent(ORPHAN_S)  # a kernel without end holds this thread, and nothing else is left to kill the process
+    # a kernel without end holds this thread, and nothing else is left to kill the process
+    parent = Parent(ORPHAN_S, outlasts_signals=True)
     module, device = sys.argv[1], sys.argv[2]
     try:
         backend: Backend = importlib.import_module(module).open_backend(device)

@@ -413,7 +413,7 @@ class BoardWork:
 def _main() -> int:
     """Do the task of the parent until that closes our standard input; the exit status."""
     use_one_core()
-    parent = Parent(_END_S)
+    parent = Parent(_END_S, outlasts_signals=True)
     frame = parent.inbox.get()
     if frame is None:
         return 1
