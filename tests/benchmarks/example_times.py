@@ -1,4 +1,4 @@
-"""How long the examples of Home take on each simulated board, on its own clock: writes `resources/example_times.toml`.
+"""Times of the examples of Home on each simulated board, by its own clock: writes `resources/example_times.toml`.
 
 Run by hand after a change of strategies, of twins or of measuring: python tests/benchmarks/example_times.py. Each has
 an empty data folder, as at a first start. A test of Home runs each again and allows a third.

@@ -57,7 +57,7 @@ class Beaten:
 
     @property
     def settled(self) -> bool:
-        """Whether its energy is told apart from the winner's, or known to be the same."""
+        """True if its energy differs from the winner's by more than the interval, or is known to be the same."""
         energy = self.of(Role.ENERGY)
         within = energy.interval is not None and max(map(abs, energy.interval)) <= SAME
         return bool(energy.distinguishable) or within
@@ -161,7 +161,7 @@ def finals_of(rounds: Sequence[Round], goal: str) -> Finals:
 
 
 def in_proportion(finals: Finals, energies_j: Mapping[int, float]) -> dict[int, float]:
-    """By how much each energy has to change so that their ratios are those of the turns, and their mean stays.
+    """Return the factors that give energies the ratios of the turns, and keep their mean.
 
     Parameters
     ----------

@@ -168,7 +168,7 @@ def ratio(
     return difference(*values, statement.half_width_of_ratio(measured, halves))
 
 
-def told_apart(table: ResultTable, index: int, other: int) -> bool:
+def distinguishable(table: ResultTable, index: int, other: int) -> bool:
     """Return whether the energies of two measurements of one session differ by more than their ratio is known to.
 
     Parameters

@@ -268,7 +268,7 @@ def _repeats(plan: SessionPlan, best: Measurement) -> Listing:
 
 
 def _in_turns(plan: SessionPlan) -> Listing:
-    """What contended for the best, against the winner."""
+    """The configurations that contended for the best, against the winner."""
     finals = finals_of_session(plan)
     others = [] if finals is None else finals["others"]
     rows: list[list[Cell]] = [

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..analysis.finals import Finals, Round, finals_of, in_proportion
 from ..analysis.iso_lines import Role, role_of
-from ..analysis.standing import told_apart
+from ..analysis.standing import distinguishable
 from ..results.measurement import Measurement, State
 from ..results.objectives import Objective
 from ..runner.base import Runner
@@ -30,11 +30,11 @@ from .summary import by_goal
 
 MOST: Final = 4  # contend
 SECONDS: Final = 30.0  # at most, on the board
-LEAST_S: Final = 4.0  # that a session of MANY measurements may take at least
+LEAST_S: Final = 5.0  # that a session of MANY measurements may take at least
 MANY: Final = 24
 SHARE: Final = 0.4  # of the seconds that the session has measured, at most
 ROUNDS: Final = 9  # that there has to be time for: the interval of two of them less is the first
-_BETWEEN: Final = 1.15  # times a window: with what lies between two
+_BETWEEN_S: Final = 0.1  # two windows, where one row is asked for after the other: kernels on a board
 _AT_LEAST: Final = 2  # times the seconds, where the rounds are not enough yet
 _ROLES: Final = (Role.ENERGY, Role.EFFICIENCY, Role.EDP)
 
@@ -50,7 +50,7 @@ def contenders(table: ResultTable, objective: Objective, apart: Collection[int] 
     rows = table.rows()
     ranked = [index for index in by_goal(table, objective.goal, objective.limits) if int(rows[index]) not in apart]
     ranked = [index for index in ranked if table.comparable[index] and _measured(table.measurement(index))][:MOST]
-    near = [place for place, index in enumerate(ranked) if not told_apart(table, ranked[0], index)]
+    near = [place for place, index in enumerate(ranked) if not distinguishable(table, ranked[0], index)]
     return ranked[: max(near, default=-1) + 1]
 
 
@@ -63,7 +63,10 @@ def play(
     tell: Callable[[str], object],
     left_s: float = math.inf,
 ) -> Finals | None:
-    """Measure the contenders in turns; None where there are none, or no time for it, and where `stop` is set."""
+    """Measure the contenders in turns; None where there are none, or no time for it, and where `stop` is set.
+
+    `tell` hears what is done and what came of it; `left_s` are the seconds that the user's limit leaves.
+    """
     if runner.board_count > 1 or len(table.boards) > 1 or stop.is_set():
         return None  # one of several boards decides already
     indices = contenders(table, plan.objective, apart)
@@ -71,7 +74,7 @@ def play(
     least_s = LEAST_S if np.count_nonzero(spans_s) >= MANY else 0.0
     most_s = min(left_s, SECONDS, max(least_s, SHARE * sum(spans_s)))
     while len(indices) > 1:
-        each_s = _BETWEEN * sum(_seconds(table.measurement(index)) for index in indices)
+        each_s = sum(_seconds(table.measurement(index)) + _BETWEEN_S for index in indices)
         if ROUNDS * each_s <= most_s:
             break
         indices.pop()

@@ -185,7 +185,7 @@ def session_summary(
 
 
 def finals_of_session(plan: SessionPlan) -> FinalsEntry | None:
-    """What was measured in turns at its end, by configurations."""
+    """The turns at its end, by configurations; None where there were none."""
     finals, space = Finals.of_origin(plan.origin), plan.space
     if finals is None or max(finals.rows) >= space.size:
         return None

@@ -86,7 +86,7 @@ def _times() -> Mapping[str, Any]:
 
 
 def expected_s(aim: Aim, board: str) -> float:
-    """How long it takes on the clock of the simulated board of that name; NaN if that is not known."""
+    """The seconds on the clock of the simulated board of that name; NaN if they are not known."""
     return float(_times().get(aim.example, {}).get(board, math.nan))
 
 

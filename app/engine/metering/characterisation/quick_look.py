@@ -216,7 +216,7 @@ class _Drive:
 
     @property
     def observed(self) -> Observed:
-        """What was seen so far."""
+        """The record so far."""
         return Observed(self.record, self.counts_from_ns, self._driver.gpu.info.label)
 
     def _step(self, rest_s: float, stop: threading.Event | None) -> None:
