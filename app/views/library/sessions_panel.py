@@ -307,6 +307,7 @@ class SessionsPanel(Panel):
         self._tasks = TaskQueue(self, context.bridge.report)
         self._deleted: tuple[Row, ...] = ()
         self._select_next: int | None = None  # to be selected once it is in the list
+        self._chosen: set[int] = set()  # before other rows are shown
         self._opened = 0  # counts what was asked to be opened: of imports, only those asked for last are
         self.search = QLineEdit()
         self.search.setPlaceholderText("Search names, tags, notes, boards …")
@@ -344,6 +345,7 @@ class SessionsPanel(Panel):
         self._soon = timer(self, self.refresh, _REFRESH_MS, once=True)
         self.search.textChanged.connect(self.model.search)
         self.label.written.connect(self._write_label)
+        self.model.modelAboutToBeReset.connect(self._note_chosen)
         self.model.modelReset.connect(self._rows_changed)
         self.subscribe(events.SessionStarted | events.SessionChanged, self._session_news)
         self.subscribe(events.MeasurementsAdded, self._measurements_added)
@@ -411,13 +413,10 @@ class SessionsPanel(Panel):
             self._context.bridge.report(line)
 
     def _show(self, records: Sequence[Row]) -> None:
-        chosen = {record.id for record in self.chosen()}
-        if self._select_next is not None:
-            chosen, self._select_next = {self._select_next}, None
-        if not self.model.total and records:
-            chosen = chosen or {max(record.id for record in records)}
+        first = not self.model.total
         self.model.set_records(records)
-        self.choose(chosen)
+        if first and records and not self.chosen():
+            self.choose({max(record.id for record in records)})
         self.listed.emit()
 
     def chosen(self) -> list[Row]:
@@ -435,9 +434,17 @@ class SessionsPanel(Panel):
                 self.table.selectionModel().setCurrentIndex(index, flags.Select | flags.Rows)
 
     @Slot()
+    def _note_chosen(self) -> None:
+        self._chosen = {record.id for record in self.chosen()}
+
+    @Slot()
     def _rows_changed(self) -> None:
+        """The same are selected as before: without one, the field that is typed in would lose the focus."""
         self.empty.setVisible(not self.model.total)
         self.table.setVisible(bool(self.model.total))
+        if self._select_next is not None and self.model.row_of(self._select_next) is not None:
+            self._chosen, self._select_next = {self._select_next}, None
+        self.choose(self._chosen)
         self._selected()
 
     @Slot()

@@ -134,6 +134,35 @@ def test_a_name_tags_and_notes_are_written_when_they_are_left(qtbot: QtBot, pane
     assert "best of May" in titles(panel)
 
 
+def test_while_a_name_is_typed_the_list_may_change_and_the_field_keeps_the_focus(
+    qtbot: QtBot, panel: SessionsPanel, store: Store
+) -> None:
+    """It is read again whenever a session is stored, also by Return in this very field."""
+    choose(panel, 2)
+    panel.activateWindow()
+    panel.label.name.setFocus()
+    qtbot.waitUntil(panel.label.name.hasFocus, timeout=5000)
+    qtbot.keyClicks(panel.label.name, "best")
+    keep(store, "scan")
+    panel.refresh()
+    settled(qtbot, panel)
+    assert titles(panel)[0] == "scan"
+    assert panel.label.name.hasFocus()
+    qtbot.keyClicks(panel.label.name, " of May")
+    qtbot.keyClick(panel.label.name, Qt.Key.Key_Return)
+    settled(qtbot, panel)
+    assert panel.label.name.hasFocus()
+    assert store.session(2).label.name == "best of May"
+
+
+def test_what_is_selected_stays_so_when_the_list_is_sorted_or_searched(panel: SessionsPanel) -> None:
+    choose(panel, 1, 3)
+    panel.table.sortByColumn(1, Qt.SortOrder.AscendingOrder)
+    assert {record.id for record in panel.chosen()} == {1, 3}
+    panel.search.setText("gemm")
+    assert {record.id for record in panel.chosen()} == {1}
+
+
 def test_the_newest_is_selected_at_first_and_without_a_choice_nothing_is_said_of_one(
     qtbot: QtBot, panel: SessionsPanel, store: Store
 ) -> None:
