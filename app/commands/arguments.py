@@ -183,13 +183,16 @@ def add_table(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("a table of another tool: CSV, Parquet, JSON lines, a folder of JSON files")
     group.add_argument("--parameters", metavar="A,B", help="the columns that were chosen; NAME=HEADING renames one")
     group.add_argument("--figures", metavar="C,D", help="the columns that were measured; NAME=HEADING renames one")
+    group.add_argument(
+        "--roles", metavar="HEADING=ROLE,...", help="what a column is: power-limit, time, energy, kernel, ..."
+    )
 
 
 def columns_of(arguments: Namespace) -> TableColumns | None:
     """What the options of `add_table` say. Raises InputError."""
     from ..engine.formats.any_table import TableColumns
 
-    return TableColumns.parse(arguments.parameters, arguments.figures)
+    return TableColumns.parse(arguments.parameters, arguments.figures, arguments.roles)
 
 
 def add_control(parser: ArgumentParser) -> None:

@@ -1,87 +1,100 @@
-"""Any table of measurements as a recording: CSV, Parquet, JSON lines, or a folder with one JSON file per point.
+"""Any table of measurements as a recording: CSV, Parquet, JSON, JSON lines, or a folder with one JSON file per point.
 
-Which columns are parameters and which are figures is guessed from the header, or said by the user (`TableColumns`).
+What each column is follows from `roles`, or is said by the user (`TableColumns`).
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, NoReturn
+
+import numpy as np
 
 from ...base.errors import InputError
 from ...base.files import open_input, read_text, text_chunks, text_lines
 from ...base.installation import how_to_add_package
+from ...base.json_rows import flattened, rows_in
 from ...base.text import json_or_none
 from ..results.measurement import State, Value
 from ..results.objectives import Goal, Objective, likely_goal
 from ..space.search_space import MIXED_KERNELS
-from ..space.values import is_value
 from .columns import Columns, parse_columns
-from .entries import as_number, is_figure
+from .entries import NO_VALUE, as_number
 from .kinds import first_character, is_json_lines
-from .names import DEVICE_SETTINGS, SETTING_NAMES
 from .recording import MAXIMUM_ENTRIES, MAXIMUM_PARAMETERS, Facts, Recording, RecordingBuilder
+from .roles import MEASURED, SET, SETTING_OF, Cells, Column, Role, main_column, roles_of
 
 Cell = Value | None
 
 REPEAT: Final = "repeat"  # the parameter that counts rows of one configuration
 _LARGEST_FILE: Final = 2**20  # bytes of one point of a folder
 _MOST_COLUMNS: Final = 1000
-_DEEPEST: Final = 8
-_DEVICES: Final = frozenset(("gpu", "gpu_name", "device", "device_name", "board"))
 KERNELS: Final = frozenset(("kernel", "kernel_name"))
-_NOT_CHOSEN: Final = re.compile(r"time_?stamp|date|hash|uuid|^(ts|row|index|id|unnamed.*)$", re.IGNORECASE)
-_MEASURED: Final = re.compile(
-    r"energy|joule|power|watt|runtime|elapsed|latency|duration|throughput|bandwidth|flop|temperature|(^|_)time"
-    r"|_per_(s(ec|econd)?|w(att)?|j(oule)?)$|/s$|/j$|/w$|(^|[_ ])(tps|fps|qps|rps)$|efficien",
+_RATE: Final = re.compile(r"(.+?)(?:_per_s(?:ec|econd)?|/s(?:ec)?)", re.IGNORECASE)
+RATE_AS_WORD: Final = re.compile(
+    r"(.*[_ .])?(tps|fps|qps|rps|hash_?rate|goodput|(tok|token|req|request|img|image|sample|inf|iter|frame)s?_s(ec)?)",
     re.IGNORECASE,
 )
-_IN_UNIT: Final = re.compile(r"[_ ([](s|ms|us|ns|j|mj|kj|wh|w|mw)[)\]]?$", re.IGNORECASE)
-_REQUESTED: Final = re.compile(r"limit|(^|[^a-z])cap([^a-z]|$)|target|requested|locked", re.IGNORECASE)
-_CLOCK: Final = re.compile(r"clock|freq|mhz|ghz", re.IGNORECASE)
-_OBSERVED: Final = re.compile(
-    r"avg|average|mean|median|observed|actual|effective|measured|peak|core_freq|sm_cl(oc)?k", re.IGNORECASE
-)
-_RATE: Final = re.compile(r"(.+?)(?:_per_s(?:ec|econd)?|/s(?:ec)?)", re.IGNORECASE)
-RATE_AS_WORD: Final = re.compile(r"(.*[_ ])?(tps|fps|qps|rps)", re.IGNORECASE)
 _PER: Final = tuple(
     (re.compile(rf"_per_{unit}$", re.IGNORECASE), written)
     for unit, written in (("s(ec|econd)?", "/s"), ("j(oule)?", "/J"), ("w(att)?", "/W"))
 )
-_KNOWN: Final = {  # what we call it -> the name without its unit, and the factor of each unit
-    "time_s": (
-        re.compile(r"(.*[_ .])?(run_?time|time|duration|elapsed|latency)"),
-        {"s": 1.0, "sec": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9},
-    ),
-    "energy_j": (re.compile(r"(.*[_ .])?energy"), {"j": 1.0, "mj": 1e-3, "kj": 1e3, "wh": 3600.0}),
-    "power_w": (re.compile(r"(.*[_ .])?(power|draw|drawn|actual|measured)"), {"w": 1.0, "mw": 1e-3, "kw": 1e3}),
-}
-_UNIT: Final = re.compile(r"(.*?)[_ ]*[\[(]?([a-z]+)[\])]?$", re.IGNORECASE)
+_NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _PIECES: Final = re.compile(r"([A-Za-z]*)[-_=.]?(\d+(?:\.\d+)?)")
+_OURS: Final = {  # our names of what a role measures
+    Role.TIME: "time_s",
+    Role.ENERGY: "energy_j",
+    Role.POWER: "power_w",
+    Role.OBSERVED_CLOCK: "observed_clock_mhz",
+    Role.TEMPERATURE: "temperature_c",
+    Role.WORK_ENERGY: "energy_per_work_j",
+}
+_BAD: Final = re.compile(r"fail|error|invalid|timeout|oom|false|crash|killed|out of memory", re.IGNORECASE)
+_WARM_UP: Final = re.compile(r"warm", re.IGNORECASE)
+_WARMING: Final = "warming up"  # rows that are left out
+_SAME_WORK: Final = 1.5  # ratio of the largest to the least work, within which a time is of the same work
+_CONTRADICTED: Final = 0.1  # share by which energy may differ from power times time
 
 
 @dataclass(frozen=True, slots=True)
 class TableColumns:
-    """Which columns are parameters and which are figures: name here -> heading. None: to be guessed."""
+    """Which columns are parameters and which are figures: name here -> heading. None: to be found.
+
+    `roles` are those that the user names, by heading.
+    """
 
     parameters: Mapping[str, str] | None = None
     figures: Mapping[str, str] | None = None
+    roles: Mapping[str, Role] = field(default_factory=dict)
 
     @classmethod
-    def parse(cls, parameters: str | None, figures: str | None) -> TableColumns | None:
-        """From 'a,b' or 'NAME=HEADING,...' as options have it; None if nothing is said. Raises InputError."""
-        if not parameters and not figures:
+    def parse(cls, parameters: str | None, figures: str | None, roles: str | None = None) -> TableColumns | None:
+        """From 'a,b' or 'NAME=HEADING,...' as options have it; None if nothing is said. Raises InputError.
+
+        `roles` is 'HEADING=ROLE,...'.
+        """
+        if not parameters and not figures and not roles:
             return None
-        return cls(_named(parameters, "--parameters"), _named(figures, "--figures"))
+        known = {role.value.replace(" ", "-"): role for role in Role}
+        named = _named(roles, "--roles") or {}
+        for heading, role in named.items():
+            if role.replace(" ", "-") not in known:
+                raise InputError(f"'{role[:40]}' of '{heading[:40]}' is no role", "--roles", ", ".join(known))
+        of_headings = {heading: known[role.replace(" ", "-")] for heading, role in named.items()}
+        return cls(_named(parameters, "--parameters"), _named(figures, "--figures"), of_headings)
 
     @property
     def options(self) -> dict[str, str]:
         """What `parse` reads these from, by the option's name; empty if a heading cannot be written so."""
-        given = {"parameters": self.parameters, "figures": self.figures}
+        given = {
+            "parameters": self.parameters,
+            "figures": self.figures,
+            "roles": {heading: role.value.replace(" ", "-") for heading, role in self.roles.items()},
+        }
         if any(set(",=") & {*name, *heading} for named in given.values() for name, heading in (named or {}).items()):
             return {}
         return {
@@ -106,15 +119,32 @@ class Table:
         present = [cell for cell in self.columns[name] if cell is not None]
         return bool(present) and all(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in present)
 
-    def is_complete(self, name: str) -> bool:
-        """Whether every row has a value of a column."""
-        return all(cell is not None for cell in self.columns[name])
+    def cells(self, name: str) -> Cells:
+        """A column as numbers, NaN where one is missing, or as texts."""
+        if self.is_numeric(name):
+            return np.array([as_number(cell) for cell in self.columns[name]])
+        return ["" if cell is None else str(cell) for cell in self.columns[name]]
 
 
 def read_table(path: Path, columns: TableColumns | None = None) -> Recording:
     """A table as a recording. Raises InputError if it is none, or where it is not clear which columns are what."""
     table = read_cells(path)
-    return recording_of(table, guess(table, columns))
+    if columns is None or columns.parameters is None:
+        table = with_one_kernel(table)
+    found = column_roles(table, columns)
+    return recording_of(table, guess(table, columns, found), found)
+
+
+def with_one_kernel(table: Table) -> Table:
+    """The table with one column of what must not be compared: boards, kernels, and how much they worked on."""
+    wanted = (Role.KERNEL, Role.BOARD, Role.WORK)
+    found = [c.heading for c in column_roles(table) if c.role in wanted and _varies(table, c.heading)]
+    if not found or (len(found) == 1 and found[0].lower() in KERNELS):
+        return table
+    joined = [" ".join(map(str, cells)) for cells in zip(*(table.columns[name] for name in found), strict=True)]
+    if len(set(joined)) == len(table):  # each row is another: they can only be compared
+        return table
+    return Table(table.path, {"kernel": joined, **{name: c for name, c in table.columns.items() if name not in found}})
 
 
 def is_clock_sweep(path: Path) -> bool:
@@ -125,13 +155,13 @@ def is_clock_sweep(path: Path) -> bool:
     beginning = next(text_chunks(path), "")
     try:
         table = _of_text(parse_columns(beginning[: beginning.rfind("\n") + 1], str(path)), path)
-        chosen = guess(table)
+        found = column_roles(table)
     except InputError:
         return False
-    (parameter, *others) = chosen.parameters or ("",)
-    return (
-        not others and bool(_CLOCK.search(parameter)) and any("power" in name.lower() for name in chosen.figures or ())
-    )
+    chosen = [column.role for column in found if column.role in SET and len(set(table.columns[column.heading])) > 1]
+    seen = main_column(found, Role.OBSERVED_CLOCK)
+    clocks = chosen == [Role.GRAPHICS_CLOCK] or (not chosen and seen is not None)
+    return clocks and main_column(found, Role.POWER) is not None
 
 
 def read_cells(path: Path) -> Table:
@@ -142,46 +172,102 @@ def read_cells(path: Path) -> Table:
         return _of_parquet(path)
     if is_json_lines(path):
         return _of_objects(path, _lines(path))
-    if first_character(path) == "[":
+    if first_character(path) in ("[", "{"):
         return _of_objects(path, _members(path))
     return _of_text(parse_columns(read_text(path), str(path)), path)
 
 
-def _guessed_parameters(
-    table: Table, free: Sequence[str], measured: Sequence[str], figures: Iterable[str]
-) -> dict[str, str]:
-    """The columns that were chosen rather than measured: those before the first figure, if there are such."""
-    place = {name: number for number, name in enumerate(table.columns)}
-    chosen = [name for name in free if name not in measured and _is_chosen(name, table)]
-    first = min((place[name] for name in (*measured, *figures)), default=0)
-    before = [name for name in chosen if place[name] < first]
-    return {name: name for name in before or chosen}
+def column_roles(table: Table, requested: TableColumns | None = None) -> tuple[Column, ...]:
+    """The role of each column of a table: as named, and the others as `roles_of` finds them.
 
+    Parameters
+    ----------
+    table : Table
+        The table.
+    requested : TableColumns, optional
+        What the user says of its columns.
 
-def guess(table: Table, requested: TableColumns | None = None) -> TableColumns:
-    """The columns of parameters and figures: as said, and the others from the header. Raises InputError."""
+    Returns
+    -------
+    tuple of Column
+        In the table's order, under the names that the user gives them.
+
+    Raises
+    ------
+    InputError
+        If a column that the user names is not there.
+    """
     requested = requested or TableColumns()
-    for option, named in (("--parameters", requested.parameters), ("--figures", requested.figures)):
-        for column in (named or {}).values():
-            if column not in table.columns:
-                raise InputError(f"no column '{column[:60]}'", f"{table.path}, {option}", _there(table))
-    taken = {*(requested.parameters or {}).values(), *(requested.figures or {}).values()}
-    free = [name for name in table.columns if name not in taken]
-    measured = [name for name in free if table.is_numeric(name) and _is_measured(name, table.columns[name])]
-    if requested.parameters is not None:
-        parameters = dict(requested.parameters)
-    else:
-        parameters = _guessed_parameters(table, free, measured, (requested.figures or {}).values())
-    if requested.figures is not None:
-        figures = dict(requested.figures)
-    else:
-        others = measured or [name for name in free if table.is_numeric(name)]
-        figures = {_figure_name(name): name for name in others if name not in parameters.values()}
+    given: dict[str, Role] = {}
+    names = {heading: heading for heading in table.columns}
+    of_roles = {heading: heading for heading in requested.roles}
+    for option, said in (("parameters", requested.parameters), ("figures", requested.figures), ("roles", of_roles)):
+        for name, heading in (said or {}).items():
+            if heading not in table.columns:
+                raise InputError(f"no column '{heading[:60]}'", f"{table.path}, --{option}", _there(table))
+            names[heading] = name
+    cells = {names[heading]: table.cells(heading) for heading in table.columns}
+    found = {column.heading: column.role for column in roles_of(cells)}
+    for named, wanted, other in (
+        (requested.parameters, SET, Role.PARAMETER),
+        (requested.figures, MEASURED, Role.FIGURE),
+    ):
+        for name in named or ():
+            if wanted is SET or found[name] not in wanted:
+                given[name] = found[name] if found[name] in wanted else other
+        if named is not None:  # what the user leaves out is none
+            left = [name for name, role in found.items() if role in wanted and name not in (named or ())]
+            given |= {name: Role.UNUSED for name in left if name not in given}
+    given |= requested.roles
+    return roles_of(cells, given)
+
+
+def guess(table: Table, requested: TableColumns | None = None, found: Sequence[Column] | None = None) -> TableColumns:
+    """The columns of parameters and figures: as said, and the others by their roles. Raises InputError."""
+    requested = requested or TableColumns()
+    found = column_roles(table, requested) if found is None else found
+    headings = {
+        name: heading for named in (requested.parameters, requested.figures) for name, heading in (named or {}).items()
+    }
+    parameters: dict[str, str] = {}
+    for column in found:
+        heading = headings.get(column.heading, column.heading)
+        told = column.role in (Role.KERNEL, Role.BOARD, Role.WORK) and _varies(table, heading)
+        told &= requested.parameters is None
+        if column.role in (*SET, Role.REPEAT) or told:
+            parameters[_parameter_name(column, parameters, requested)] = heading
+    figures = {
+        column.heading if column.heading in headings else _figure_name(column.heading): headings.get(
+            column.heading, column.heading
+        )
+        for column in found
+        if column.role in MEASURED and table.is_numeric(headings.get(column.heading, column.heading))
+    }
+    parameters = {name: parameters[name] for name in (*(requested.parameters or ()), *parameters) if name in parameters}
+    known = any(column.role in MEASURED and column.role is not Role.FIGURE for column in found)
+    if figures and not known and not requested.figures and not requested.roles:
+        what = "no column is a time, an energy, a power or a speed that is known"
+        raise InputError(what, str(table.path), f"name one: --figures time_s=COLUMN,energy_j=COLUMN. {_there(table)}")
+    rate = main_column(found, Role.THROUGHPUT)
+    first = _called(rate) if rate is not None and requested.figures is None else ""
+    figures = {name: figures[name] for name in (first, *figures) if name in figures}
     if not parameters or not figures:
         what = "it is not clear which columns are " + ("parameters" if not parameters else "figures")
         remedy = f"name them: --parameters A,B --figures C,D. {_there(table)}"
         raise InputError(what, str(table.path), remedy)
-    return TableColumns(parameters, figures)
+    return TableColumns(parameters, figures, requested.roles)
+
+
+def _varies(table: Table, heading: str) -> bool:
+    return len(set(table.columns[heading])) > 1
+
+
+def _parameter_name(column: Column, taken: Mapping[str, str], requested: TableColumns) -> str:
+    """Our name of a setting of the board and of a kernel, where the user gives the column none."""
+    ours = "kernel" if column.role is Role.KERNEL else SETTING_OF.get(column.role, "")
+    if not ours or column.scale != 1.0 or ours in taken or column.heading in (requested.parameters or {}):
+        return column.heading
+    return ours
 
 
 def _remarks(table: Table, columns: TableColumns, kept: int) -> Iterator[str]:
@@ -190,63 +276,97 @@ def _remarks(table: Table, columns: TableColumns, kept: int) -> Iterator[str]:
     if kept < len(table):
         yield f"{len(table) - kept} of {len(table)} rows have no number in any figure and are left out"
     first = min(list(table.columns).index(column) for column in figures.values())
+    unused = [c.heading for c in column_roles(table) if c.role is Role.UNUSED and c.why == "empty in some rows"]
     for name, column in list(table.columns.items())[:first]:
         empty = list(column).count(None)
-        if 0 < empty < len(table) and not _NOT_CHOSEN.search(name):
+        if 0 < empty < len(table) and name in unused:
             yield f"{name} is empty in {empty} of {len(table)} rows: it is not read as a parameter"
     for name in filter(KERNELS.__contains__, parameters):
         several = ", ".join(dict.fromkeys(map(str, table.columns[parameters[name]])))
         yield f"{MIXED_KERNELS}{several[:200]}): a best or a mean over all of them compares different work"
 
 
-def recording_of(table: Table, columns: TableColumns) -> Recording:
+def recording_of(table: Table, columns: TableColumns, found: Sequence[Column] | None = None) -> Recording:
     """The recording of a table whose columns are known. Raises InputError naming the row that cannot be read."""
+    found = column_roles(table, columns) if found is None else found
     parameters, figures = columns.parameters or {}, columns.figures or {}
     where = str(table.path)
     if len(parameters) > MAXIMUM_PARAMETERS:
         raise InputError(f"{len(parameters)} parameters", where, f"at most {MAXIMUM_PARAMETERS} are read")
     configurations = _configurations(table, parameters)
     counts = _repeats(configurations)
-    names = (*parameters, *((REPEAT,) if counts is not None else ()))
+    repeat = REPEAT if REPEAT not in parameters else f"{REPEAT} of a row"
+    names = (*parameters, *((repeat,) if counts is not None else ()))
     builder = RecordingBuilder(table.path, names)
     cells = {name: [as_number(cell) for cell in table.columns[column]] for name, column in figures.items()}
+    ours = _under_our_names(found)
+    if not _same_work(found, table):  # a time of more work is no slower
+        ours = {name: of for name, of in ours.items() if name not in ("time_s", "energy_j")}
+        cells = {f"{name} (of all)" if name in ("time_s", "energy_j") else name: c for name, c in cells.items()}
+    failures = _failures(table, found)
+    checked = any(column.confirmed for column in found)
+    contradicted = 0
     for row, configuration in enumerate(configurations):
         values = {name: column[row] for name, column in cells.items() if math.isfinite(column[row])}
-        if not values:
+        if (not values and not failures[row]) or failures[row] == _WARMING:
             continue
-        _add_known(values)
-        facts = Facts(State.OK, values, intervals={}, error="", source="recorded")
+        contradicted += _add_known(values, ours, checked)
+        state = State.RUNTIME if failures[row] else State.OK
+        facts = Facts(state, {} if failures[row] else values, intervals={}, error=failures[row], source="recorded")
         builder.add(configuration if counts is None else (*configuration, counts[row]), facts)
     same = {name.lower(): str(cells[0]) for name, cells in table.columns.items() if len(set(cells)) == 1}
-    device, kernel = (next((v for n, v in same.items() if n in known), "") for known in (_DEVICES, KERNELS))
+    constant = {c.role: str(table.columns[c.heading][0]) for c in found if c.heading.lower() in same}
+    device, kernel = constant.get(Role.BOARD, ""), constant.get(Role.KERNEL, "")
     notes = [f"a table of another tool, read with parameters: {', '.join(parameters)}; figures: {', '.join(figures)}"]
+    notes += [f"{column.heading} is {column.contradicted}" for column in found if column.contradicted]
+    notes += [f"{c.heading} names no unit: its numbers are read as {c.unit}" for c in _without_unit(found)]
+    if contradicted:
+        notes.append(f"the power of {contradicted} rows is not their energy over their time, and is not used")
+    notes += [_question(column) for column in found if len(column.candidates) > 1]
     notes += _remarks(table, columns, len(builder))
     recording = builder.finish(device=device, kernel=kernel, notes=notes)
-    objective = _objective(recording.value_names)
+    objective = _objective(recording, found)
     return replace(recording, objective=objective, read_with=columns.options, is_named=bool(kernel or not device))
 
 
-# --- guessing ---------------------------------------------------------------------------------------------------------
+def _under_our_names(found: Sequence[Column]) -> dict[str, tuple[str, float]]:
+    """Our name of each figure that we know -> its name in the table, and the factor to our unit."""
+    chosen = {ours: main_column(found, role) for role, ours in _OURS.items()}
+    return {ours: (_called(column), column.scale) for ours, column in chosen.items() if column is not None}
 
 
-def _is_measured(name: str, cells: Sequence[Cell]) -> bool:
-    if name in SETTING_NAMES or name in DEVICE_SETTINGS:
-        return False
-    if _CLOCK.search(name):
-        return bool(_OBSERVED.search(name))
-    chosen = all(isinstance(cell, int) for cell in cells) and 2 * len(set(cells)) <= len(cells)  # tile_w: a width
-    named = _MEASURED.search(name.strip()) or (_IN_UNIT.search(name.strip()) and not chosen)
-    return is_figure(name, cells) or bool(named and not _REQUESTED.search(name))
+def _without_unit(found: Sequence[Column]) -> list[Column]:
+    """The time, energy and power whose unit neither the heading nor another column tells."""
+    chosen = (main_column(found, role) for role in (Role.TIME, Role.ENERGY, Role.POWER))
+    return [c for c in chosen if c is not None and not c.confirmed and c.scale_is_guessed]
 
 
-def _is_chosen(name: str, table: Table) -> bool:
-    """Whether a column may be a parameter: known in every row, and no stamp or number of the row."""
-    cells = table.columns[name]
-    if _NOT_CHOSEN.search(name) or not table.is_complete(name):
-        return False
-    is_constant_device = name.lower() in _DEVICES | KERNELS and len(set(cells)) == 1
-    is_text_of_its_own = len(cells) > 2 and len(set(cells)) == len(cells) and all(isinstance(c, str) for c in cells)
-    return not (is_constant_device or is_text_of_its_own)
+def _question(column: Column) -> str:
+    """What is not certain of a column, and how it is answered."""
+    one, *others = (role.value for role in column.candidates)
+    answer = f"--roles {column.heading}={column.candidates[-1].value.replace(' ', '-')}"
+    return f"{column.heading} is read as {one}, but may be {' or '.join(others)}: it is not certain ({answer})"
+
+
+def _called(column: Column) -> str:
+    return _figure_name(column.heading)
+
+
+def _failures(table: Table, found: Sequence[Column]) -> list[str]:
+    """Why each row failed, as a column of states says; '' for those that did not."""
+    reasons = [""] * len(table)
+    for column in found:
+        if column.role is not Role.STATE:
+            continue
+        named_bad = any(word in column.heading.lower() for word in ("fail", "error", "invalid"))
+        for row, cell in enumerate(table.columns[column.heading]):
+            text = "" if cell is None else str(cell).strip()
+            if column.role is Role.STATE and _WARM_UP.search(text):
+                reasons[row] = _WARMING
+            bad = text.lower() not in ("", "0", "false", "none", "no", "ok") if named_bad else bool(_BAD.search(text))
+            if bad and not reasons[row]:
+                reasons[row] = f"{column.heading}: {text}"[:200] or NO_VALUE
+    return reasons
 
 
 def _figure_name(column: str) -> str:
@@ -256,15 +376,39 @@ def _figure_name(column: str) -> str:
     return column
 
 
-def _objective(names: Sequence[str]) -> Objective:
-    """Time and energy, else a speed and an efficiency, else the first figure."""
+def _objective(recording: Recording, found: Sequence[Column]) -> Objective:
+    """Time and energy of the same work, else a speed and an efficiency, else the first figure."""
+    names = recording.value_names
     if {"time_s", "energy_j"} <= set(names):
         return Objective(Goal("energy_j", False), (Goal("time_s", False), Goal("energy_j", False)))
-    for rate in names:
-        efficiency = f"{rate[:-2]}/J" if rate.endswith("/s") else f"{rate}/W"
+    first = main_column(found, Role.THROUGHPUT)
+    rates = [first] if first is not None else []
+    for column in [*rates, *(c for c in found if c.role is Role.THROUGHPUT and c is not first)]:
+        if _called(column) not in names:
+            continue
+        speed = _called(column)
+        per_work = main_column(found, Role.WORK_ENERGY)
+        if per_work is not None and _called(per_work) in names:
+            least = Goal(_called(per_work), False)
+            return Objective(least, (Goal(speed, True), least))
+        efficiency = f"{speed[:-2]}/J" if speed.endswith("/s") else f"{speed}/W"
         if efficiency in names:
-            return Objective(Goal(efficiency, True), (Goal(rate, True), Goal(efficiency, True)))
-    return Objective(likely_goal(names[0] if names else "time"))
+            return Objective(Goal(efficiency, True), (Goal(speed, True), Goal(efficiency, True)))
+    if rates and _called(rates[0]) in names and "time_s" not in names:
+        return Objective(Goal(_called(rates[0]), True))
+    return Objective(likely_goal("time_s" if "time_s" in names else names[0] if names else "time"))
+
+
+def _same_work(found: Sequence[Column], table: Table) -> bool:
+    """Whether speed times time is the same for each kernel, so that times may be compared."""
+    rate, time = (main_column(found, role) for role in (Role.THROUGHPUT, Role.TIME))
+    if rate is None or time is None or rate.heading not in table.columns or time.heading not in table.columns:
+        return True
+    speeds, times = (np.array([as_number(cell) for cell in table.columns[c.heading]]) for c in (rate, time))
+    work, kernels = speeds * times, np.array([str(cell) for cell in table.columns.get("kernel", [""] * len(table))])
+    known = np.isfinite(work) & (work > 0)
+    each = (work[known & (kernels == kernel)] for kernel in np.unique(kernels[known]))
+    return all(float(values.max() / values.min()) < _SAME_WORK for values in each)
 
 
 def _there(table: Table) -> str:
@@ -310,19 +454,25 @@ def _repeats(configurations: Sequence[tuple[Value, ...]]) -> list[int] | None:
     return counts if max(counts, default=1) > 1 else None
 
 
-def _add_known(values: dict[str, float]) -> None:
-    """Time, energy and power in s, J and W where a name says that it is one, and work per joule of each rate."""
-    for ours, (pattern, units) in _KNOWN.items():
-        for name in () if ours in values else tuple(values):
-            match = _UNIT.fullmatch(name)
-            if match and match[2].lower() in units and pattern.fullmatch(match[1].lower()):
-                values[ours] = values[name] * units[match[2].lower()]
-                break
-    time_s, energy_j, power_w = (values.get(name, math.nan) for name in _KNOWN)
+def _add_known(values: dict[str, float], ours: Mapping[str, tuple[str, float]], checked: bool) -> bool:
+    """Time, energy and power in s, J and W, and work per joule of each rate.
+
+    Returns whether the row's power contradicts its own energy and time, which those of the table do not (`checked`).
+    """
+    for name, (theirs, scale) in ours.items():
+        if theirs in values:
+            values.setdefault(name, values[theirs] * scale)
+    time_s, energy_j, power_w = (values.get(name, math.nan) for name in ("time_s", "energy_j", "power_w"))
+    contradicted = (
+        checked and energy_j > 0 and time_s > 0 and abs(energy_j / time_s - power_w) > _CONTRADICTED * power_w
+    )
     if math.isnan(energy_j) and not math.isnan(power_w * time_s):
         values["energy_j"] = energy_j = power_w * time_s
-    if math.isnan(power_w) and energy_j > 0 and time_s > 0:
+    if (math.isnan(power_w) or contradicted) and energy_j > 0 and time_s > 0:
         values["power_w"] = power_w = energy_j / time_s
+    per_work = values.get("energy_per_work_j", math.nan)
+    if per_work > 0:
+        values["work/J"] = 1.0 / per_work
     if power_w > 0:
         for name in tuple(values):
             rate = _RATE.fullmatch(name)
@@ -330,6 +480,7 @@ def _add_known(values: dict[str, float]) -> None:
                 values.setdefault(f"{rate[1]}/J", values[name] / power_w)
             elif RATE_AS_WORD.fullmatch(name):
                 values.setdefault(f"{name}/W", values[name] / power_w)
+    return contradicted
 
 
 # --- kinds of files ---------------------------------------------------------------------------------------------------
@@ -362,10 +513,11 @@ def _lines(path: Path) -> Iterator[tuple[str, object]]:
 
 
 def _members(path: Path) -> Iterator[tuple[str, object]]:
-    points = json_or_none(read_text(path))
-    if not isinstance(points, list) or not all(isinstance(point, dict) for point in points):
-        _refuse(path, "this is no list of JSON objects")
-    return ((f"object {number}", point) for number, point in enumerate(points, 1))
+    """The rows in a JSON document: the longest list of objects in it, objects under keys, or columns of one length."""
+    rows = rows_in(json_or_none(read_text(path)))
+    if not rows:
+        _refuse(path, "no list of JSON objects is in it")
+    return ((f"object {number}", point) for number, point in enumerate(rows, 1))
 
 
 def _of_folder(path: Path) -> Table:
@@ -400,7 +552,7 @@ def _of_objects(path: Path, objects: Iterator[tuple[str, object]]) -> Table:
     for where, document in objects:
         if count >= MAXIMUM_ENTRIES:
             raise InputError(f"more than {MAXIMUM_ENTRIES} rows", str(path), "split the file")
-        flat = dict(_flattened(document, ""))
+        flat = dict(flattened(document))
         if len(cells.keys() | flat.keys()) > _MOST_COLUMNS:
             raise InputError(f"{where}: more than {_MOST_COLUMNS} columns", str(path), "leave out what is not needed")
         for name in flat:
@@ -414,23 +566,14 @@ def _of_objects(path: Path, objects: Iterator[tuple[str, object]]) -> Table:
 
 
 def _typed(column: list[Cell]) -> list[Cell]:
-    """Whole numbers among fractions are fractions."""
+    """Numbers that are written as texts are numbers, and whole numbers among fractions are fractions."""
+    texts = [cell for cell in column if isinstance(cell, str)]
+    if texts and all(cell is None or isinstance(cell, str) for cell in column) and all(map(_NUMBER.fullmatch, texts)):
+        whole = all(re.fullmatch(r"[+-]?\d{1,18}", text) for text in texts)
+        return [None if cell is None else int(cell) if whole else float(cell) for cell in column]
     if any(isinstance(cell, float) for cell in column):
         return [float(cell) if isinstance(cell, int) and not isinstance(cell, bool) else cell for cell in column]
     return column
-
-
-def _flattened(document: object, prefix: str, depth: int = 0) -> Iterator[tuple[str, Cell]]:
-    if not isinstance(document, dict) or depth > _DEEPEST:
-        return
-    for key, value in document.items():
-        name = f"{prefix}{key}"[:200]
-        if isinstance(value, dict):
-            yield from _flattened(value, f"{name}.", depth + 1)
-        elif value is None or (isinstance(value, float) and not math.isfinite(value)):
-            yield name, None
-        elif is_value(value):
-            yield name, value
 
 
 def _of_parquet(path: Path) -> Table:

@@ -59,6 +59,10 @@ class Columns:
         words = sum(cells[index].lower() not in _UNKNOWN for index in np.flatnonzero(np.isnan(values)).tolist())
         return numbers > words
 
+    def by_kind(self) -> dict[str, Floats | Sequence[str]]:
+        """Each column as numbers, NaN for what is none, or as texts where most cells are none."""
+        return {name: self._values(name).copy() if self.is_numeric(name) else self.cells[name] for name in self.cells}
+
     def _values(self, name: str) -> Floats:
         """A column as numbers, NaN for every other cell."""
         read = self._read.get(name)

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
 from ...base.errors import InputError
-from ...base.files import text_chunks
+from ...base.files import read_text, text_chunks
+from ...base.json_rows import rows_in
+from ...base.text import json_or_none
 from ...sensors.recorded.logs.read import is_log
 from .any_table import TableColumns, is_clock_sweep, read_table
 from .csv_table import is_session, read_csv
@@ -22,7 +24,12 @@ from .t1 import is_specification
 from .t4 import KttEntries, ListEntries, T4Entries
 
 _MAXIMUM_HEADER = 1000  # members beside the entries
+_REMEDY = "pass a cache, T4 results, or a session as CSV"
 _CUT_OFF = "the last entry is cut off in the middle and left out: it is being written, or its writer was ended"
+
+
+class _NoRecording(InputError):
+    """JSON that no tuner wrote."""
 
 
 class Entries(Protocol):
@@ -67,10 +74,16 @@ def read_recording(path: Path | str, columns: TableColumns | None = None) -> Rec
         return read_table(path, columns)
     if (begun == "{" and is_json_lines(path)) or (begun == "[" and columns is not None):
         return read_table(path, columns)
-    scan = _Scan(path, None, is_list=begun == "[")
-    if scan.skipped:  # the header is below the entries: read again with it known
-        scan = _Scan(path, scan.document)
-    return scan.recording()
+    try:
+        scan = _Scan(path, None, is_list=begun == "[")
+        if scan.skipped:  # the header is below the entries: read again with it known
+            scan = _Scan(path, scan.document)
+        return scan.recording()
+    except _NoRecording as error:  # of no tuner: any other JSON
+        try:
+            return read_table(path, columns)
+        except InputError as unclear:
+            raise (unclear if rows_in(json_or_none(read_text(path))) else error) from None
 
 
 def is_recording(path: Path) -> bool:
@@ -157,6 +170,8 @@ class _Scan:
         try:
             self._entries.add(member.value)
         except BadEntry as error:
+            if member.inside == "results" and self._count == 1 and not _is_of_a_tuner(member.value):
+                raise _NoRecording("this is no list of a tuner's results", str(self._path), _REMEDY) from None
             name = repr(member.name[:80]) if member.name else str(self._count)
             what = f"line {self._stream.line}, {self._entries.kind} {name}: {error}"
             raise InputError(what, str(self._path), "correct or remove it") from None
@@ -171,8 +186,10 @@ def _refuse(document: Mapping[str, Any], where: str) -> NoReturn:
     if "ConfigurationSpace" in document:
         remedy = "measure it with: wattridge tune"
         raise InputError("this is a T1 specification: it holds no measurements", where, remedy)
-    raise InputError(
-        "this is no recording: neither a Kernel Tuner cache ('cache') nor T4 results ('results')",
-        where,
-        "pass a cache, T4 results, or a session as CSV",
+    raise _NoRecording(
+        "this is no recording: neither a Kernel Tuner cache ('cache') nor T4 results ('results')", where, _REMEDY
     )
+
+
+def _is_of_a_tuner(entry: object) -> bool:
+    return isinstance(entry, dict) and "configuration" in entry

@@ -2,41 +2,28 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
 from ...base.errors import InputError
 from ..formats.columns import Columns
+from ..formats.roles import Column, Role, is_request, main_column, roles_of
 from .arrays import Floats
 
-_SCALE = {
-    "clock": {"mhz": 1.0, "ghz": 1e3, "khz": 1e-3, "hz": 1e-6},
-    "power": {"w": 1.0, "watt": 1.0, "watts": 1.0, "mw": 1e-3, "kw": 1e3},
-    "time": {"s": 1.0, "sec": 1.0, "seconds": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9},
-    "energy": {"j": 1.0, "joule": 1.0, "joules": 1.0, "mj": 1e-3, "kj": 1e3, "wh": 3600.0},
-    "voltage": {"mv": 1.0, "v": 1e3, "volt": 1e3, "volts": 1e3},
-    "temperature": {"c": 1.0, "celsius": 1.0},
+_NAMED = {"clock": Role.OBSERVED_CLOCK, "power": Role.POWER, "time": Role.TIME, "rate": Role.THROUGHPUT}
+_ROLES = {  # of a sweep -> of its columns, the best first
+    "clock": (Role.OBSERVED_CLOCK, Role.GRAPHICS_CLOCK),
+    "power": (Role.POWER,),
+    "energy": (Role.ENERGY,),
+    "time": (Role.TIME, Role.LATENCY),
+    "voltage": (Role.VOLTAGE,),
+    "temperature": (Role.TEMPERATURE,),
+    "memory_clock": (Role.MEMORY_CLOCK, Role.OBSERVED_MEMORY_CLOCK),
+    "limit": (Role.POWER_LIMIT,),
+    "rate": (Role.THROUGHPUT,),
 }
-_UNITS = frozenset(unit for scale in _SCALE.values() for unit in scale)
-_RATE = re.compile(
-    r"flops?\b|flop/s|gb/?s\b|\bg?b_per_s|ops\b|throughput|rate\b|per_s\b|iterations?/s|(\b|_)(fps|tps|qps|rps)\b"
-)
-_PER_ENERGY = re.compile(r"/w\b|/j\b|per_w|per_j")
-_NOT_GRAPHICS = re.compile(r"mem|video|vid|cpu|host")
-_SPREAD = re.compile(r"std|stdev|variance|_sd\b|_ci\b|_low\b|_high\b|uncertainty")
-_OF_ONE = re.compile(r"launch|per_iter|per_run|kernel")  # the time of one of many, where a total is there as well
-_WORD = re.compile(r"[A-Z]+(?![a-zµ])|[A-Z]?[a-zµ]+")
-_LETTERS = {"f": "clock", "p": "power", "t": "time"}  # columns named by the symbol of a quantity
-
-# What a clock's name says: that it was requested, observed, or neither. The first that fits counts.
-_EXTREME = frozenset(("peak", "max", "maximum", "min", "minimum", "boost", "base"))
-_REQUESTED = ("applied", "locked", "lock", "set", "requested", "request", "target", "application", "applications")
-_REQUESTED_NAMES = frozenset(("nvml_gr_clock",))
-_OBSERVED = frozenset(("avg", "average", "mean", "median", "observed", "actual", "effective", "measured", "current"))
-_MEASURED_NAMES = re.compile(r"core_freq|sm_clock")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,49 +37,8 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class _Rule:
-    """How the heading of a quantity is recognised: by its words, and by a unit of that kind if it has one."""
-
-    kind: str
-    words: tuple[str, ...]
-    only: re.Pattern[str] = re.compile("")
-    never: re.Pattern[str] = re.compile("(?!)")
-    preferred: str = ""
-    of_one_first: bool = False
-
-    def fits(self, name: str) -> bool:
-        lower = name.lower()
-        return bool(_is(name, self.kind, *self.words) and self.only.search(lower) and not self.never.search(lower))
-
-    def rank(self, name: str) -> tuple[bool, bool, bool]:
-        """The lowest is chosen: a peak only where there is nothing else."""
-        of_one = self.of_one_first and _OF_ONE.search(name.lower())
-        return name != self.preferred, bool(_words(name) & _EXTREME), not of_one
-
-
-_RULES = {
-    "limit": _Rule("power", ("limit", "cap"), only=re.compile(r"limit|cap\b|_cap|cap_")),
-    "power": _Rule(
-        "power",
-        ("power", "actual", "draw"),
-        only=re.compile(r"power|^(p|m?w|kw|watts?)$|(actual|draw|drawn)[_ (\[]+m?w\b"),
-        never=re.compile("limit|cap|mem|idle"),
-        preferred="power_w",
-    ),
-    "energy": _Rule(
-        "energy", ("energy",), never=re.compile("mem|cpu|host|idle"), preferred="energy_j", of_one_first=True
-    ),
-    "time": _Rule("time", ("time", "duration"), never=re.compile("stamp"), preferred="time_s", of_one_first=True),
-    "voltage": _Rule("voltage", ("volt", "vcore", "vgpu")),
-    "temperature": _Rule("temperature", ("temp",), never=re.compile("mem|hot")),
-    "memory_clock": _Rule("clock", ("clock", "freq"), re.compile("mem"), re.compile("peak|max|min|boost|base")),
-}
-_KINDS = {role: rule.kind for role, rule in _RULES.items()} | {"clock": "clock", "requested": "clock"}
-
-
-@dataclass(frozen=True, slots=True)
 class Roles:
-    """What the columns of a table hold, by role: 'clock', 'requested', 'rate' and those of the rules above.
+    """What the columns of a table hold, by role: 'clock', 'requested', 'power', 'rate' and so on.
 
     'efficiency' is work per energy, looked for if there is no rate.
 
@@ -101,6 +47,7 @@ class Roles:
 
     columns: Columns
     names: Mapping[str, str]
+    scales: Mapping[str, float]  # to MHz, W, s, J, mV or degrees Celsius, by column
 
     @property
     def taken(self) -> set[str]:
@@ -127,7 +74,7 @@ class Roles:
             If another cell is no number.
         """
         name = self.names[role]
-        return self.columns.numbers(name) * _SCALE.get(_KINDS.get(role, ""), {}).get(_unit(name), 1.0)
+        return self.columns.numbers(name) * self.scales.get(name, 1.0)
 
     def known(self, role: str) -> Floats | None:
         """The column of a role that no column may have.
@@ -194,16 +141,24 @@ def find_roles(columns: Columns, named: Named) -> Roles:
     InputError
         If a named column is missing, or there is no column of clocks or of power; it lists the columns.
     """
-    numeric = _numeric(columns, named)
+    found = _columns(columns, named)
     there = f"there are: {_listed(list(columns.cells))}"
-    clock, requested = _clocks(numeric, named.clock)
+    clock, power, energy, time = (_first(found, named, role) for role in ("clock", "power", "energy", "time"))
     if clock is None:
         raise InputError("no column with clocks", columns.where, f"name it with --clock; {there}")
-    names = {"clock": clock} | ({"requested": requested} if requested else {})
-    names |= _by_rules(numeric, named, ("power", "energy", "time", "voltage", "temperature", "memory_clock"))
-    if "power" not in names and not {"energy", "time"} <= set(names):
+    if power is None and (energy is None or time is None):
         raise InputError("no column with power", columns.where, f"name it with --power; {there}")
-    return Roles(columns, _with_rate(names, numeric, named))
+    limit = main_column(found, Role.POWER_LIMIT)
+    if named.clock is None and limit is not None and main_column(found, Role.GRAPHICS_CLOCK) is None:
+        limits = columns.numbers(limit.heading)
+        if len(np.unique(limits[np.isfinite(limits)])) > 1:
+            what = f"the clock '{clock}' was not set: it follows '{limit.heading}'"
+            raise InputError(what, columns.where, f"name it with --clock to fit it all the same; {there}")
+    roles = _of(columns, found, named, tuple(role for role in _ROLES if role != "limit"))
+    asked = main_column(found, Role.GRAPHICS_CLOCK)
+    if asked is None or asked.heading == clock or is_request(clock):
+        return roles
+    return replace(roles, names={**roles.names, "requested": asked.heading})
 
 
 def find_cap_roles(columns: Columns, named: Named) -> Roles | None:
@@ -226,92 +181,39 @@ def find_cap_roles(columns: Columns, named: Named) -> Roles | None:
     InputError
         If a named column is missing, as in `find_roles`.
     """
-    numeric = _numeric(columns, named)
-    names = _with_rate(_by_rules(numeric, named, ("limit", "power", "time")), numeric, named)
-    complete = {"limit", "power"} <= set(names) and {"time", "rate"} & set(names)
-    return Roles(columns, names) if complete else None
+    roles = _of(columns, _columns(columns, named), named, ("limit", "power", "time", "rate"))
+    complete = {"limit", "power"} <= set(roles.names) and {"time", "rate", "efficiency"} & set(roles.names)
+    return roles if complete else None
 
 
-def _numeric(columns: Columns, named: Named) -> list[str]:
-    """The columns of numbers, spreads aside. Raises InputError if a named column is missing."""
+def _columns(columns: Columns, named: Named) -> tuple[Column, ...]:
+    """The roles of all columns, as named where they are. Raises InputError if a named column is missing."""
+    given = {}
     for option in fields(named):
         name = getattr(named, option.name)
         if name is not None and name not in columns.cells:
             there = f"there are: {_listed(list(columns.cells))}"
             raise InputError(f"no column '{name}'", f"{columns.where}, --{option.name}", there)
-    return [name for name in columns.cells if columns.is_numeric(name) and not _SPREAD.search(name.lower())]
+        if name is not None:
+            given[name] = _NAMED[option.name]
+    return roles_of(columns.by_kind(), given)
 
 
-def _by_rules(numeric: Sequence[str], named: Named, roles: Sequence[str]) -> dict[str, str]:
-    """The column of each role that has one: the named one, the preferred one, else the first."""
-    result = {}
-    for role in roles:
-        rule = _RULES[role]
-        chosen = getattr(named, role, None) or min(filter(rule.fits, numeric), key=rule.rank, default=None)
-        if chosen is not None:
-            result[role] = chosen
-    return result
+def _first(found: tuple[Column, ...], named: Named, role: str) -> str | None:
+    """The heading of the column of a role: the named one, else the best."""
+    chosen = getattr(named, role, None)
+    if chosen is None:
+        column = next((c for wanted in _ROLES[role] if (c := main_column(found, wanted)) is not None), None)
+        chosen = column.heading if column is not None else None
+    return chosen
 
 
-def _with_rate(names: dict[str, str], numeric: Sequence[str], named: Named) -> dict[str, str]:
-    others = (name for name in numeric if name not in names.values())
-    rates = (name for name in others if _RATE.search(name.lower()) and not _PER_ENERGY.search(name.lower()))
-    rate = named.rate or next(rates, None)
-    if rate is not None:
-        return names | {"rate": rate}
-    efficiency = next((n for n in numeric if n not in names.values() and _PER_ENERGY.search(n.lower())), None)
-    return names if efficiency is None else names | {"efficiency": efficiency}
+def _of(columns: Columns, found: tuple[Column, ...], named: Named, wanted: tuple[str, ...]) -> Roles:
+    names = {role: name for role in wanted if (name := _first(found, named, role)) is not None}
+    if "rate" not in names and (efficiency := main_column(found, Role.EFFICIENCY)) is not None:
+        names["efficiency"] = efficiency.heading
+    return Roles(columns, names, {column.heading: column.scale for column in found})
 
 
-def _clocks(numeric: Sequence[str], named: str | None) -> tuple[str | None, str | None]:
-    """The column of the clocks that the board ran at, else were requested; and that of the requests beside it.
-
-    The name decides: 'avg_clock_mhz' was observed, 'clock_applied_mhz' requested, 'peak_clock_mhz' is neither and
-    never used. Beside an observed clock the plain 'clock_mhz' is the requested one.
-    """
-    clocks = [n for n in numeric if _is(n, "clock", "clock", "freq") and not _NOT_GRAPHICS.search(n.lower())]
-    clocks = [n for n in clocks if not _words(n) & _EXTREME]
-    requests = [n for n in clocks if _is_request(n)]
-    requests.sort(
-        key=lambda n: next((index for index, word in enumerate(_REQUESTED) if word in _words(n)), len(_REQUESTED))
-    )
-    observed = [n for n in clocks if n not in requests and _words(n) & _OBSERVED]
-    measured = [n for n in clocks if n not in requests and n not in observed and _MEASURED_NAMES.search(n.lower())]
-    plain = [n for n in clocks if n not in (*requests, *observed, *measured)]
-    chosen = named or next(iter((*observed, *measured, *plain, *requests)), None)
-    if chosen is None or _is_request(chosen):
-        return chosen, None
-    if chosen in observed:
-        requests += plain
-    return chosen, next((n for n in requests if n != chosen), None)
-
-
-def _is_request(name: str) -> bool:
-    return name.lower() in _REQUESTED_NAMES or bool(_words(name) & set(_REQUESTED))
-
-
-def _words(name: str) -> set[str]:
-    """The words of 'clock_target_mhz', 'avgClock (MHz)' or 'clocks.max.sm', in lower case."""
-    return {word.lower() for word in _WORD.findall(name)}
-
-
-def _is(name: str, kind: str, *words: str) -> bool:
-    """Whether the name holds a word of the quantity, and its unit, if it has one, is one of that quantity."""
-    lower = name.lower()
-    if not any(word in lower for word in words) and _LETTERS.get(lower) != kind:
-        return lower in _SCALE[kind]
-    unit = _unit(name)
-    return unit in _SCALE[kind] or unit not in _UNITS
-
-
-def _unit(name: str) -> str:
-    """The last word of 'power_w', 'power (W)', 'Power [mW]' or 'clock_mhz_locked' that is a unit; '' if none is.
-
-    Megajoule and millijoule, megawatt and milliwatt are written alike; the small ones are meant.
-    """
-    words = re.split(r"[^a-zµ]+", name.lower())
-    return next((word for word in reversed(words) if word in _UNITS), "")
-
-
-def _listed(names: Sequence[str]) -> str:
+def _listed(names: list[str]) -> str:
     return ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")

@@ -256,9 +256,9 @@ def _tuned(plan: SessionPlan, path: Path) -> tuple[str, ...]:
 
 
 def _replayed(plan: SessionPlan, path: Path) -> tuple[str, ...]:
-    columns = {name: plan.origin[name] for name in ("parameters", "figures") if name in plan.origin}
+    columns = {name: plan.origin[name] for name in ("parameters", "figures", "roles") if name in plan.origin}
     default_plan = plan_replay(
-        path, read=read_recording(path, TableColumns.parse(*map(columns.get, ("parameters", "figures"))))
+        path, read=read_recording(path, TableColumns.parse(*map(columns.get, ("parameters", "figures", "roles"))))
     )
     words = ["replay", str(path), *(word for name, column in columns.items() for word in (f"--{name}", column))]
     if plan.follow is not None:

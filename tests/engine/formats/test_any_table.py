@@ -37,10 +37,10 @@ def test_the_header_tells_parameters_from_figures_and_known_units_add_time_energ
     tmp_path: Path,
 ) -> None:
     read = table(tmp_path, CSV)
-    assert read.space().names == ("kernel_size", "clock_mhz", "variant")
+    assert read.space().names == ("kernel_size", "graphics_clock_mhz", "variant")
     assert read.device == "A100"
     (first, *_) = read.in_file_order()
-    assert first.configuration == {"kernel_size": 16, "clock_mhz": 1005.0, "variant": "plain"}
+    assert first.configuration == {"kernel_size": 16, "graphics_clock_mhz": 1005.0, "variant": "plain"}
     assert first.values["time_s"] == pytest.approx(0.0125)
     assert first.values["power_w"] == 200
     assert first.values["energy_j"] == pytest.approx(2.5)
@@ -55,7 +55,7 @@ def test_what_the_user_names_counts_and_may_be_renamed(tmp_path: Path) -> None:
     again = TableColumns.parse(**read.read_with)
     assert [m.values for m in table(tmp_path, CSV, again).measurements()] == [m.values for m in read.measurements()]
     only_figures = table(tmp_path, CSV, TableColumns.parse(None, "latency_ms"))
-    assert only_figures.space().names == ("kernel_size", "clock_mhz", "variant")
+    assert only_figures.space().names == ("kernel_size", "graphics_clock_mhz", "variant")
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_json_lines_and_a_folder_of_points_hold_the_same(tmp_path: Path) -> None
     for index, point in enumerate(points):
         (folder / f"point-{index}.json").write_text(json.dumps(point, indent=1))
     columns = TableColumns.parse("block,clock_mhz", None)
-    assert lines.space().names == ("block", "clock_mhz")
+    assert lines.space().names == ("block", "graphics_clock_mhz")
     assert [m.values for m in read_table(folder, columns).in_file_order()] == [m.values for m in lines.in_file_order()]
     assert lines.value_names == ("result.time_s", "result.energy_j", "time_s", "energy_j", "power_w")
 
@@ -150,7 +150,7 @@ def test_the_published_sweep_of_clocks_and_caps_has_its_front(shared_data: Path)
     assert listed["memory_clock_mhz"] == ("untouched",), "0 in the file: the memory clock was not set"
     assert {m.configuration["memory_clock_mhz"] for m in read.measurements()} == {"untouched"}
     assert 0 not in listed["power_limit_w"]
-    assert min(float(clock) for clock in listed["clock_mhz"]) > 0
+    assert min(float(clock) for clock in listed["graphics_clock_mhz"]) > 0
 
 
 def test_the_published_sweep_of_a_service_has_its_front_and_its_best(shared_data: Path) -> None:

@@ -1,0 +1,138 @@
+"""The rows of a table in a JSON document, however deep they lie: a list of objects, objects under keys, or columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+Plain = str | int | float | bool | None
+
+_DEEPEST: Final = 8
+_LONGEST_NAME: Final = 200
+_STATISTICS: Final = frozenset(("unit", "avg", "mean", "median", "p50"))
+_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
+def rows_in(document: object) -> list[dict[str, Any]]:
+    """Return the rows of a document.
+
+    Parameters
+    ----------
+    document : object
+        What a JSON file holds.
+
+    Returns
+    -------
+    list of dict
+        The longest list of objects in it, with the plain values above it; else the objects under keys of their own,
+        with these keys as 'key', 'key 2' and so on; else columns of one length; else the document as one row. Empty if
+        it holds nothing of the kind.
+    """
+    if isinstance(document, list):
+        return _of_list(document, _NOTHING, 0)
+    if not isinstance(document, dict):
+        return []
+    lists = _best_list(document, _NOTHING, 0)
+    if len(lists) > 1:
+        return lists
+    columns = {key: value for key, value in document.items() if isinstance(value, list) and all(map(_is_plain, value))}
+    lengths = {len(value) for value in columns.values()}
+    if len(columns) > 1 and len(lengths) == 1 and lengths != {0}:
+        beside = {key: value for key, value in document.items() if _is_plain(value)}
+        return [{**beside, **dict(zip(columns, row, strict=True))} for row in zip(*columns.values(), strict=True)]
+    under_keys = list(_under_keys(document, _NOTHING, 0))
+    return under_keys if len(under_keys) > 1 else lists or ([document] if document else [])
+
+
+def flattened(document: object, prefix: str = "") -> Iterator[tuple[str, Plain]]:
+    """Yield the plain values of an object, those within objects as 'outer.inner'.
+
+    Parameters
+    ----------
+    document : object
+        A row.
+    prefix : str, optional
+        What stands before each name.
+
+    Yields
+    ------
+    name : str
+        Where the value is.
+    value : str, int, float, bool or None
+        None for null and for numbers that are not finite. Lists are left out.
+    """
+    if not isinstance(document, dict) or prefix.count(".") > _DEEPEST:
+        return
+    for key, value in document.items():
+        name = f"{prefix}{key}"[:_LONGEST_NAME]
+        if isinstance(value, dict):
+            yield from flattened(value, f"{name}.")
+        elif value is None or (isinstance(value, float) and not math.isfinite(value)):
+            yield name, None
+        elif _is_plain(value):
+            yield name, value
+
+
+def _is_plain(value: object) -> bool:
+    return value is None or isinstance(value, str | int | float | bool)
+
+
+def _of_list(items: list[Any], above: Mapping[str, Any], depth: int) -> list[dict[str, Any]]:
+    """The objects of a list; where each holds a longer list of its own, the rows of those."""
+    if not items or not all(isinstance(item, dict) for item in items):
+        return []
+    inner = [_best_list(item, above, depth + 1) for item in items] if depth < _DEEPEST else []
+    if inner and all(len(rows) > 1 for rows in inner):
+        return [row for rows in inner for row in rows]
+    return [{**above, **item} for item in items]
+
+
+def _best_list(document: Mapping[str, Any], above: Mapping[str, Any], depth: int) -> list[dict[str, Any]]:
+    """The longest list of rows below an object, with what is said on the way to it."""
+    if depth > _DEEPEST:
+        return []
+    plain = {**above, **{key: value for key, value in document.items() if _is_plain(value)}}
+    for key, value in document.items():  # the settings of what follows
+        if isinstance(value, dict) and not _holds_rows(value):
+            plain[key] = value
+    found: list[list[dict[str, Any]]] = []
+    for value in document.values():
+        if isinstance(value, list):
+            found.append(_of_list(value, plain, depth))
+        elif isinstance(value, dict):
+            found.append(_best_list(value, plain, depth + 1))
+    return max(found, key=len, default=[])
+
+
+def _holds_rows(value: object) -> bool:
+    """Whether a list of objects lies anywhere below."""
+    if isinstance(value, list):
+        return any(isinstance(item, dict) for item in value)
+    return isinstance(value, dict) and any(map(_holds_rows, value.values()))
+
+
+def _under_keys(document: Mapping[str, Any], above: Mapping[str, Any], depth: int) -> Iterator[dict[str, Any]]:
+    """Objects without objects in them, with the keys on the way to them."""
+    inner = {
+        key: value for key, value in document.items() if isinstance(value, dict) and not _STATISTICS & value.keys()
+    }
+    plain = {**above, **{key: value for key, value in document.items() if not isinstance(value, dict)}}
+    if not inner or depth > _DEEPEST:
+        yield {**above, **document}
+    elif len(inner) == 1:
+        yield from _under_keys(next(iter(inner.values())), plain, depth + 1)
+    elif depth or _alike(inner):
+        used = sum(name.split(" ")[0] == "key" for name in above)
+        name = f"key {used + 1}" if used else "key"
+        for key, value in inner.items():
+            yield from _under_keys(value, {**plain, name: key}, depth + 1)
+    else:
+        yield {**above, **document}
+
+
+def _alike(objects: Mapping[str, Any]) -> bool:
+    """Whether objects have names in common, as the rows of a table do."""
+    names = [set(value) for value in objects.values()]
+    return bool(set.intersection(*names))
