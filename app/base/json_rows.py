@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final
@@ -12,6 +13,8 @@ Plain = str | int | float | bool | None
 _DEEPEST: Final = 8
 _LONGEST_NAME: Final = 200
 _STATISTICS: Final = frozenset(("unit", "avg", "mean", "median", "p50"))
+_SINGLE: Final = re.compile(r"request|sample|successful|errored|incomplete|token|histogram|bins|latenc|raw_data|times$")
+_FIGURE: Final = re.compile(r"power|watt|energy|joule|tok|throughput|latency|time|flops|_ms|_s$|/s$|rate")
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
@@ -83,10 +86,15 @@ def _of_list(items: list[Any], above: Mapping[str, Any], depth: int) -> list[dic
     """The objects of a list; where each holds a longer list of its own, the rows of those."""
     if not items or not all(isinstance(item, dict) for item in items):
         return []
-    inner = [_best_list(item, above, depth + 1) for item in items] if depth < _DEEPEST else []
+    inner = [_best_list(_without_single(item), above, depth + 1) for item in items] if depth < _DEEPEST else []
     if inner and all(len(rows) > 1 for rows in inner):
         return [row for rows in inner for row in rows]
     return [{**above, **item} for item in items]
+
+
+def _without_single(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Without the requests, samples and bins that one row was made of."""
+    return {key: value for key, value in item.items() if not (_SINGLE.search(key) and isinstance(value, list | dict))}
 
 
 def _best_list(document: Mapping[str, Any], above: Mapping[str, Any], depth: int) -> list[dict[str, Any]]:
@@ -103,7 +111,12 @@ def _best_list(document: Mapping[str, Any], above: Mapping[str, Any], depth: int
             found.append(_of_list(value, plain, depth))
         elif isinstance(value, dict):
             found.append(_best_list(value, plain, depth + 1))
-    return max(found, key=len, default=[])
+    return max(found, key=lambda rows: (_is_measured(rows), len(rows)), default=[])
+
+
+def _is_measured(rows: list[dict[str, Any]]) -> bool:
+    """Whether rows hold a figure of work, by its name."""
+    return bool(rows) and any(_FIGURE.search(name.lower()) for name, _ in flattened(rows[0]))
 
 
 def _holds_rows(value: object) -> bool:

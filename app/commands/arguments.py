@@ -8,10 +8,11 @@ from __future__ import annotations
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..base.errors import InputError
-from ..base.files import is_there
+from ..base.files import is_input, is_there
 from ..engine.results.objectives import Goal, parse_front, parse_limit
 
 if TYPE_CHECKING:
@@ -183,16 +184,32 @@ def add_table(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("a table of another tool: CSV, Parquet, JSON lines, a folder of JSON files")
     group.add_argument("--parameters", metavar="A,B", help="the columns that were chosen; NAME=HEADING renames one")
     group.add_argument("--figures", metavar="C,D", help="the columns that were measured; NAME=HEADING renames one")
-    group.add_argument(
-        "--roles", metavar="HEADING=ROLE,...", help="what a column is: power-limit, time, energy, kernel, ..."
-    )
+    roles = "what a column is: power-limit, graphics-clock, time, energy, throughput, kernel, not-used, ..."
+    group.add_argument("--roles", metavar="HEADING=ROLE,...", help=roles)
+    kept = "keep these options in wattridge-roles.json beside the table, for tables with the same headings"
+    group.add_argument("--remember", action="store_true", help=kept)
 
 
 def columns_of(arguments: Namespace) -> TableColumns | None:
     """What the options of `add_table` say. Raises InputError."""
     from ..engine.formats.any_table import TableColumns
 
-    return TableColumns.parse(arguments.parameters, arguments.figures, arguments.roles)
+    columns = TableColumns.parse(arguments.parameters, arguments.figures, arguments.roles)
+    if arguments.remember:
+        _remember(arguments, columns)
+    return columns
+
+
+def _remember(arguments: Namespace, columns: TableColumns | None) -> None:
+    from ..engine.formats.any_table import read_cells
+    from ..engine.formats.remembered_roles import remember
+
+    if columns is None:
+        raise InputError("nothing is said of any column", "--remember", "say it: --roles HEADING=ROLE,...")
+    named = [getattr(arguments, name, None) or () for name in ("source", "file", "sources")]
+    paths = [Path(text) for each in named for text in ([each] if isinstance(each, str) else each)]
+    for path in filter(is_input, paths):
+        remember(path, read_cells(path).columns, columns.options)
 
 
 def add_control(parser: ArgumentParser) -> None:

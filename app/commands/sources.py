@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +17,7 @@ from ..engine.space.repeats import fold
 from ..engine.specification.operator_kernels import kept_specification
 from ..engine.specification.operator_shapes import is_operator, parse_operator
 from .arguments import session_number
+from .terminal import print_listing
 
 SPECIFICATION: Final = (
     "the specification, TOML or T1 (JSON), an example's name, or an operator such as mm:1,512,512,512"
@@ -105,10 +107,14 @@ def _stored(number: int | None) -> Opened:
 
 def _recorded(path: Path, columns: TableColumns | None) -> Opened:
     from ..engine.formats.read import read_recording
+    from ..engine.formats.roles import listing_of
     from ..engine.results.objectives import Objective
     from ..engine.session.planning import plan_replay
 
     recording = read_recording(path, columns)
+    if recording.columns:
+        with redirect_stdout(sys.stderr):
+            print_listing(listing_of(recording.columns))
     plan = plan_replay(path, read=recording)
     return Opened.of(
         plan, recording.table(), Objective(plan.objective.goal, recording.objective.front, plan.objective.limits), None

@@ -153,7 +153,8 @@ def faults_of_table(facts: dict[str, Any], document: dict[str, Any]) -> Iterator
             first = {k: v for k, v in missing[0].items() if k not in ("how",)}
             yield f"false: {name}: {len(missing)} of {len(wanted)}, such as {first}, not {said[0]['configuration']}"
         if wrong_value:
-            yield f"false: {name}: {wrong_value[0].get('value')} {wrong_value[0].get('unit')} is not among {said[0]['values']}"
+            figure = f"{wrong_value[0].get('value')} {wrong_value[0].get('unit')}"
+            yield f"false: {name}: {figure} is not among {said[0]['values']}"
 
 
 def without(facts: Any, constant: set[str]) -> Any:
@@ -177,7 +178,11 @@ def verdict(entry: dict[str, Any], folder: Path) -> tuple[str, str]:
         value for key, value in as_table(entry["facts"]).items() if key in ("fastest", "least_energy", "per")
     ):
         return "right" if document else "silent", "nothing but that it is read is compared"
-    entry["facts"] = without(entry["facts"], set(entry.get("constant") or ()))
+    settings = entry["facts"].get("settings") or [{}]
+    entry.setdefault("constant", [])
+    if isinstance(settings, list) and len(settings) > 1:
+        entry["constant"] += [key for key in settings[0] if len({str(each.get(key)) for each in settings}) == 1]
+    entry["facts"] = without(entry["facts"], {each.rpartition(".")[2] for each in entry.get("constant") or ()})
     faults = list((faults_of_log if is_log else faults_of_table)(entry["facts"], document))
     if not faults:
         return "right", ""

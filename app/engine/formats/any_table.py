@@ -26,6 +26,7 @@ from .columns import Columns, parse_columns
 from .entries import NO_VALUE, as_number
 from .kinds import first_character, is_json_lines
 from .recording import MAXIMUM_ENTRIES, MAXIMUM_PARAMETERS, Facts, Recording, RecordingBuilder
+from .remembered_roles import remembered
 from .roles import MEASURED, SET, SETTING_OF, Cells, Column, Role, main_column, roles_of
 
 Cell = Value | None
@@ -44,6 +45,8 @@ _PER: Final = tuple(
     for unit, written in (("s(ec|econd)?", "/s"), ("j(oule)?", "/J"), ("w(att)?", "/W"))
 )
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NUMBER_IN_TEXT: Final = re.compile(r"\d+(?:\.\d+)?")
+_BOARD_NUMBER: Final = re.compile(r"(gpu|device|rank)[ _]?\d{1,2}(?![0-9])", re.IGNORECASE)
 _PIECES: Final = re.compile(r"([A-Za-z]*)[-_=.]?(\d+(?:\.\d+)?)")
 _OURS: Final = {  # our names of what a role measures
     Role.TIME: "time_s",
@@ -72,7 +75,9 @@ class TableColumns:
     roles: Mapping[str, Role] = field(default_factory=dict)
 
     @classmethod
-    def parse(cls, parameters: str | None, figures: str | None, roles: str | None = None) -> TableColumns | None:
+    def parse(
+        cls, parameters: str | None = None, figures: str | None = None, roles: str | None = None
+    ) -> TableColumns | None:
         """From 'a,b' or 'NAME=HEADING,...' as options have it; None if nothing is said. Raises InputError.
 
         `roles` is 'HEADING=ROLE,...'.
@@ -129,10 +134,45 @@ class Table:
 def read_table(path: Path, columns: TableColumns | None = None) -> Recording:
     """A table as a recording. Raises InputError if it is none, or where it is not clear which columns are what."""
     table = read_cells(path)
-    if columns is None or columns.parameters is None:
-        table = with_one_kernel(table)
+    if columns is None:
+        columns = TableColumns.parse(**remembered(path, table.columns))
+    table = prepared(table, columns)
     found = column_roles(table, columns)
     return recording_of(table, guess(table, columns, found), found)
+
+
+def prepared(table: Table, columns: TableColumns | None = None) -> Table:
+    """The table with what several columns say together in one: the energy of all boards, the name of what ran."""
+    table = with_totals(table)
+    chosen = None if columns is None or columns.parameters is None else set(columns.parameters.values())
+    joined = chosen is None or bool(chosen & KERNELS and not chosen & KERNELS & table.columns.keys())
+    return with_one_kernel(table) if joined else table
+
+
+def with_totals(table: Table) -> Table:
+    """The table with the sum of what several boards took together, and with settings that stand in names."""
+    cells: dict[str, Sequence[Cell]] = {}
+    for name, column in table.columns.items():
+        texts = [cell for cell in column if isinstance(cell, str)]
+        stems = {_NUMBER_IN_TEXT.sub("", text) for text in texts}
+        numbers = [_NUMBER_IN_TEXT.findall(text) for text in texts]
+        heading = f"{name} {'/'.join(stems).strip('_- ')}" if len(stems) == 1 and len(texts) == len(column) else ""
+        values = [float(found[0]) for found in numbers if len(found) == 1]
+        is_setting = (
+            heading and len(values) == len(column) and roles_of({heading: np.array(values)})[0].role in SETTING_OF
+        )
+        cells[heading if is_setting else name] = values if is_setting else column
+    boards: dict[str, list[str]] = {}
+    for name in cells:
+        if _BOARD_NUMBER.search(name):
+            boards.setdefault(_BOARD_NUMBER.sub(r"\1", name), []).append(name)
+    found = {c.heading: c.role for c in column_roles(Table(table.path, cells))} if boards else {}
+    for name, several in boards.items():
+        if len(several) > 1 and all(found[each] in (Role.ENERGY, Role.POWER) for each in several):
+            rows = zip(*(cells[each] for each in several), strict=True)
+            total = [None if None in row else sum(map(as_number, row)) for row in rows]
+            cells = {f"total {name}": total, **{each: column for each, column in cells.items() if each not in several}}
+    return Table(table.path, cells)
 
 
 def with_one_kernel(table: Table) -> Table:
@@ -200,12 +240,13 @@ def column_roles(table: Table, requested: TableColumns | None = None) -> tuple[C
     requested = requested or TableColumns()
     given: dict[str, Role] = {}
     names = {heading: heading for heading in table.columns}
-    of_roles = {heading: heading for heading in requested.roles}
+    of_roles = {names.get(heading, heading): heading for heading in requested.roles}
     for option, said in (("parameters", requested.parameters), ("figures", requested.figures), ("roles", of_roles)):
         for name, heading in (said or {}).items():
             if heading not in table.columns:
                 raise InputError(f"no column '{heading[:60]}'", f"{table.path}, --{option}", _there(table))
-            names[heading] = name
+            if option != "roles":
+                names[heading] = name
     cells = {names[heading]: table.cells(heading) for heading in table.columns}
     found = {column.heading: column.role for column in roles_of(cells)}
     for named, wanted, other in (
@@ -218,7 +259,7 @@ def column_roles(table: Table, requested: TableColumns | None = None) -> tuple[C
         if named is not None:  # what the user leaves out is none
             left = [name for name, role in found.items() if role in wanted and name not in (named or ())]
             given |= {name: Role.UNUSED for name in left if name not in given}
-    given |= requested.roles
+    given |= {names[heading]: role for heading, role in requested.roles.items()}
     return roles_of(cells, given)
 
 
@@ -243,6 +284,9 @@ def guess(table: Table, requested: TableColumns | None = None, found: Sequence[C
         for column in found
         if column.role in MEASURED and table.is_numeric(headings.get(column.heading, column.heading))
     }
+    if not parameters and requested.parameters is None and len(table) > 1:  # runs without a setting: by their names
+        named = [c.heading for c in found if c.role is Role.UNUSED and c.why == "another text in each row"]
+        parameters = {name: name for name in named[:1]}
     parameters = {name: parameters[name] for name in (*(requested.parameters or ()), *parameters) if name in parameters}
     known = any(column.role in MEASURED and column.role is not Role.FIGURE for column in found)
     if figures and not known and not requested.figures and not requested.roles:
@@ -326,7 +370,8 @@ def recording_of(table: Table, columns: TableColumns, found: Sequence[Column] | 
     notes += _remarks(table, columns, len(builder))
     recording = builder.finish(device=device, kernel=kernel, notes=notes)
     objective = _objective(recording, found)
-    return replace(recording, objective=objective, read_with=columns.options, is_named=bool(kernel or not device))
+    named = bool(kernel or not device)
+    return replace(recording, objective=objective, read_with=columns.options, is_named=named, columns=tuple(found))
 
 
 def _under_our_names(found: Sequence[Column]) -> dict[str, tuple[str, float]]:

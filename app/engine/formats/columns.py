@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,7 @@ from ...base.text import cell_text
 
 Floats = npt.NDArray[np.float64]
 
+_PREAMBLE = 20  # lines that may stand before a header
 _MAXIMUM_ROWS = 1_000_000
 _MAXIMUM_COLUMNS = 1_000
 _UNKNOWN = frozenset(("", "n/a", "[n/a]", "na", "nan", "none", "null", "-", "[not supported]", "[unknown error]"))
@@ -95,8 +97,9 @@ def parse_columns(text: str, where: str) -> Columns:
     start = next((i for i, line in enumerate(lines) if line.strip() and not line.startswith("#")), None)
     if start is None:
         raise InputError("the file is empty", where, "a header line and rows are needed")
+    start, end = _table_in(lines, start)
     delimiter = max(",;\t", key=lines[start].count)
-    body = io.StringIO("\n".join(line for line in lines[start:] if not line.startswith("#")))
+    body = io.StringIO("\n".join(line for line in lines[start:end] if not line.startswith("#")))
     try:
         reader = csv.reader(body, delimiter=delimiter, strict=True)
         header = _header(next(reader), where)
@@ -120,6 +123,19 @@ def parse_columns(text: str, where: str) -> Columns:
     if any("," in cell for column in columns for cell in column[:1000]):
         columns = _with_decimal_points(columns, delimiter, where)
     return Columns(where, dict(zip(header, columns, strict=True)), start + 2)
+
+
+def _table_in(lines: Sequence[str], start: int) -> tuple[int, int]:
+    """The lines of the table in what a program printed: behind a few lines without separators, up to an empty line."""
+    counts = [max(map(line.count, ",;\t")) for line in lines[start : start + _PREAMBLE + 2]]
+    if counts[0]:
+        return start, len(lines)
+    first = next((at for at, (one, other) in enumerate(itertools.pairwise(counts)) if one and one == other), 0)
+    if not first:
+        return start, len(lines)
+    start += first
+    empty = (at for at in range(start, len(lines)) if not lines[at].strip())
+    return start, next(empty, len(lines))
 
 
 def _without_units(name: str, cells: list[str]) -> list[str]:

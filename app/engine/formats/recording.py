@@ -24,6 +24,7 @@ from ..results.settings import UNTOUCHED
 from ..space.result_table import STATES, ResultTable
 from ..space.search_space import SearchSpace, space_and_order
 from .names import SETTING_NAMES, units_of
+from .roles import Column
 
 MAXIMUM_CELLS = 2**25  # entries x columns: 256 MiB
 MAXIMUM_COLUMNS = 2000
@@ -237,6 +238,7 @@ class Recording:
     _index: npt.NDArray[np.int64]  # of each row, into the columns
     read_with: Mapping[str, str] = field(default_factory=dict)  # of a table: the options that name its columns
     is_named: bool = True  # False: a table that names its board and no kernel; `kernel` is the file's name
+    columns: tuple[Column, ...] = ()  # of a table: what each is, and why
     still_open: bool = False  # its last bracket is not there: a tuner still writes it, or was ended
 
     def __len__(self) -> int:

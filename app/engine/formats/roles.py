@@ -17,6 +17,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from ..results.description import Listing
 from ..space.repeats import is_repeat
 
 Floats = npt.NDArray[np.float64]
@@ -130,7 +131,7 @@ _MEMORY: Final = frozenset(("mem", "memory", "mclk", "vram", "memfreq", "memclk"
 _PER: Final = re.compile(r"(?:\bper\b|/)")
 _RATE: Final = re.compile(
     r"(?:(?:^|[ _])(?:[kmgtpe]?flops|[kmgt]?ops|tps|fps|qps|rps|rpm|ips|hashrate|hash rate|speed|iops)$)"
-    r"|throughput|bandwidth|goodput|flop/s|flops|[gmt]i?b/s|perf(?:ormance)?\b"
+    r"|^(?:avg|mean|median) ts$|(?:^|[ _])t/s|throughput|bandwidth|goodput|flop/s|flops|[gmt]i?b/s|perf(?:ormance)?\b"
     r"|(?:^|hash|frame|token|data|bit|flop|processing)[ _]?rate$"
 )
 _PER_SECOND: Final = re.compile(
@@ -141,8 +142,11 @@ _PER_ENERGY: Final = re.compile(r"(?:per[ _]?|/ ?)(?:w|watts?|j|joules?|kwh|wh)$
 _ENERGY_PER: Final = re.compile(
     r"^(?:.*[ _])?(?:[munpk]?j|joules?|[mk]?wh|energy)(?:[ _]?(?:per|/)[ _]?)(?!s$|sec|second)\w+"
 )
+_SERVED_IN: Final = re.compile(r"time to \w+ (output )?token|inter token|time per output|to first token|token latency")
 _PRODUCT: Final = frozenset(("edp", "ed2p", "edyp", "eddp"))
-_STAMP: Final = re.compile(r"time ?stamp|date|^(ts|epoch|unix( time)?)$|created|_at$")
+_STAMP: Final = re.compile(
+    r"time ?stamp|date|^(ts|epoch|unix( time)?)$|created|_at$|^(start|end|begin|finish|stop) ?time$"
+)
 _BOARD: Final = frozenset(
     ("gpu", "gpu name", "gpuname", "device", "device name", "board", "card", "accelerator", "gpu model", "hardware")
 )
@@ -224,6 +228,13 @@ class Column:
     def words(self) -> frozenset[str]:
         """The words of the heading, in lower case."""
         return frozenset(words_of(self.heading))
+
+    @property
+    def reasons(self) -> str:
+        """Why it is taken for what it is, what contradicts it, and what it may be as well."""
+        doubts = [f"but it is {self.contradicted}"] if self.contradicted else []
+        doubts += [f"not certain: {' or '.join(self.candidates)}"] if self.candidates else []
+        return "; ".join([self.why or "none of the known quantities", *doubts])
 
 
 def words_of(heading: str) -> list[str]:
@@ -332,6 +343,28 @@ def numbers_of(column: Column, cells: Mapping[str, Cells]) -> Floats:
     """
     values = cells[column.heading]
     return np.asarray(values, dtype=np.float64) * column.scale
+
+
+def listing_of(columns: Sequence[Column]) -> Listing:
+    """List what each column of a table is taken for, and why, for the user to object.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        The table's.
+
+    Returns
+    -------
+    Listing
+        A row for each column that is used, and one that counts the others.
+    """
+    rows: list[Sequence[str]] = []
+    for column in columns:
+        if column.role is not Role.UNUSED:
+            rows.append((column.heading, column.role.value, column.unit, column.reasons))
+    unused = len(columns) - len(rows)
+    rows += [(f"{unused} others", Role.UNUSED.value, "", "--roles HEADING=ROLE uses one")] if unused else []
+    return Listing("", ("column", "is", "unit", "because"), rows)
 
 
 # --- a column by itself -----------------------------------------------------------------------------------------------
@@ -468,6 +501,8 @@ def _of_quantity(heading: str, kinds: frozenset[str], quantity: str, scale: floa
             return column(Role.FIGURE, f"an energy {known}, not the board's")
         return column(Role.ENERGY, f"an energy {known}")
     if quantity == "time":
+        if _SERVED_IN.search(" ".join(words_of(heading))):
+            return column(Role.LATENCY, "a latency of a service by its name")
         if kinds & _OVERHEAD:
             return column(Role.UNUSED, "time that the tuner spent")
         if kinds & _LATENCY:
@@ -477,6 +512,8 @@ def _of_quantity(heading: str, kinds: frozenset[str], quantity: str, scale: floa
         return column(Role.TIME, f"a time {known}")
     if quantity in ("temperature", "voltage"):
         return column(Role.TEMPERATURE if quantity == "temperature" else Role.VOLTAGE, f"a {quantity} {known}")
+    if quantity == "share" and kinds & _LIMIT:
+        return Column(heading, Role.PARAMETER, why="a limit as a share")
     if quantity == "share":
         return column(Role.UTILISATION, f"a share {known}")
     return Column(heading, Role.PARAMETER if _looks_chosen(finite) else Role.FIGURE)
@@ -649,9 +686,14 @@ def _parameters(columns: Sequence[Column], cells: Mapping[str, Cells], given: Ma
     for block in _side_by_side(behind, columns):  # what was chosen stands together
         if _distinct([*there, *block], cells) > _distinct(there, cells):
             there += block
+    repeats = any(column.role is Role.REPEAT for column in there)
     for column in columns:
         if column.heading in given or column.role is not Role.PARAMETER:
             yield column
+            continue
+        others = [*(each for each in there if each is not column), *(c for c in columns if c.role is Role.STATE)]
+        if repeats and not column.why and _distinct(others, cells) == _distinct([*others, column], cells):
+            yield replace(column, role=Role.FIGURE, why="differs from repeat to repeat")
             continue
         values = cells[column.heading]
         numeric = isinstance(values, np.ndarray)
@@ -775,7 +817,11 @@ def _fit(
     ratio = float(np.median(values[0][good] / (values[1][good] * values[2][good])))
     scales = [
         (column.scale,) if not math.isnan(column.scale) else tuned
-        for column, tuned in ((energy, (1.0, 1e-3, 1e3, 3600.0)), (power, (1.0, 1e-3)), (time, (1.0, 1e-3, 1e-6)))
+        for column, tuned in (
+            (energy, (1.0, 1e-3, 1e3, 3600.0, 3.6e6)),
+            (power, (1.0, 1e-3)),
+            (time, (1.0, 1e-3, 1e-6)),
+        )
     ]
     return min(
         ((abs(math.log(ratio * e / (p * t))), (e, p, t), time) for e, p, t in product(*scales)), key=lambda fit: fit[0]

@@ -11,28 +11,39 @@ from PySide6.QtWidgets import QComboBox, QDialog, QHeaderView, QTableWidget, QTa
 
 from ...base.errors import InputError
 from ...base.formatting import counted, number
-from ...engine.formats.any_table import Table, TableColumns, guess, read_cells, recording_of
+from ...engine.formats.any_table import (
+    Table,
+    TableColumns,
+    column_roles,
+    guess,
+    prepared,
+    read_cells,
+    recording_of,
+)
 from ...engine.formats.recording import Recording
+from ...engine.formats.remembered_roles import remember, remembered
+from ...engine.formats.roles import MEASURED, SET, Column, Role
 from ...engine.results import pareto
 from ...engine.space.search_space import MIXED_KERNELS
-from ..shared.label import PlainLabel
+from ..shared.label import PlainLabel, plain_tip
 from ..shared.panel import Ending
 from ..shared.tasks import LatestTask
 from ..shared.widgets import button, hbox, vbox
 
-_ROLES = ("not used", "parameter", "figure")
-_NOT_USED, _PARAMETER, _FIGURE = range(3)
 _SHOWN = 3  # values of a column
+_NAME, _ROLE, _UNIT, _CALLED, _VALUES, _WHY = range(6)
 _EXPLAINED = (
-    "Parameters are what was chosen, figures what was measured. Names may be changed: times, energies and powers whose"
-    " name ends in a unit (time_ms, energy_wh) are understood."
+    "What each column is taken for, and why. Another choice holds for tables with the same headings in this folder."
+    " Names may be changed: times, energies and powers whose name ends in a unit (time_ms, energy_wh) are understood."
 )
 
 
 class _Opened(NamedTuple):
     table: Table
-    guessed: TableColumns | None
-    unclear: str
+    found: tuple[Column, ...]
+    said: TableColumns
+    words: str
+    complete: bool
 
 
 class TableWindow(QDialog, Ending):
@@ -44,20 +55,22 @@ class TableWindow(QDialog, Ending):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setWindowTitle("Table of measurements")
-        self.resize(760, 520)
+        self.resize(980, 560)
         self._path = Path()
         self._table: Table | None = None
+        self._said = TableColumns()
+        self._found: tuple[Column, ...] = ()
         self._read = LatestTask(self, self._show, self._failed)
-        self._check = LatestTask(self, self._checked, self._failed)
+        self._keep = LatestTask(self, self._kept, self._failed)
         self.named, self.message = PlainLabel(), PlainLabel(wrap=True)
-        self.columns = QTableWidget(0, 4)
-        self.columns.setHorizontalHeaderLabels(["column", "is a", "called", "values"])
+        self.columns = QTableWidget(0, 6)
+        self.columns.setHorizontalHeaderLabels(["column", "is", "unit", "called", "values", "because"])
         self.columns.setAccessibleName("Columns of the table")
         self.columns.verticalHeader().hide()
         self.columns.setTabKeyNavigation(False)
         head = self.columns.horizontalHeader()
         head.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        head.setSectionResizeMode(3, QHeaderView.ResizeMode.Stretch)
+        head.setSectionResizeMode(_WHY, QHeaderView.ResizeMode.Stretch)
         self.keep = button("&Keep as a session", "Show its front, choices and analysis", self.accept_columns)
         self.keep.setDefault(True)
         self.fit = button("&Frequency model", "Fit its clocks and powers instead", self._ask_fit)
@@ -84,74 +97,95 @@ class TableWindow(QDialog, Ending):
 
     @property
     def chosen(self) -> TableColumns:
-        """The columns as they are set."""
-        by_role: dict[int, dict[str, str]] = {_NOT_USED: {}, _PARAMETER: {}, _FIGURE: {}}
+        """What the user says of the columns: other roles, and other names."""
+        roles = dict(self._said.roles)
+        named: dict[bool, dict[str, str]] = {False: {}, True: {}}  # figures, parameters
+        renamed = False
         for row in range(self.columns.rowCount()):
-            role = self.role_box(row).currentIndex()
-            column, name = self.columns.item(row, 0), self.columns.item(row, 2)
-            if column is not None and name is not None:
-                by_role[role][name.text().strip()] = column.text()
-        return TableColumns(by_role[_PARAMETER], by_role[_FIGURE])
+            column, name = self.columns.item(row, _NAME), self.columns.item(row, _CALLED)
+            assert column is not None
+            assert name is not None
+            role = Role(self.role_box(row).currentData())
+            if role is not self._found[row].role:
+                roles[column.text()] = role
+            if role in SET or role in MEASURED or role in (Role.KERNEL, Role.BOARD, Role.REPEAT):
+                named[role not in MEASURED][name.text().strip()] = column.text()
+                renamed |= name.text().strip() != column.text()
+        if not renamed:
+            return TableColumns(roles=roles)
+        return TableColumns(named[True], named[False], roles)
 
     def role_box(self, row: int) -> QComboBox:
         """What chooses the role of a column."""
-        box = self.columns.cellWidget(row, 1)
+        box = self.columns.cellWidget(row, _ROLE)
         assert isinstance(box, QComboBox)
         return box
 
     @Slot()
     def accept_columns(self) -> None:
-        """Keep the table as a session with these columns."""
-        if self._table is not None:
-            self.accepted_columns.emit(self._path, self.chosen)
-            self.close()
+        """Keep the table as a session with these columns, and what is said of them beside it."""
+        table, said = self._table, self._said
+        if table is not None:
+            self.keep.setEnabled(False)
+            self._keep.run(lambda _stop: _remembered(table, said))
+
+    @Slot(object)
+    def _kept(self, _: object) -> None:
+        self.accepted_columns.emit(self._path, self._said)
+        self.close()
 
     @Slot(object)
     def _show(self, opened: _Opened) -> None:
-        self._table = opened.table
-        guessed = opened.guessed or TableColumns({}, {})
-        names = {column: (_PARAMETER, name) for name, column in (guessed.parameters or {}).items()}
-        names |= {column: (_FIGURE, name) for name, column in (guessed.figures or {}).items()}
+        self._table, self._found, self._said = opened.table, opened.found, opened.said
+        names = {
+            heading: name
+            for given in (opened.said.parameters, opened.said.figures)
+            for name, heading in (given or {}).items()
+        }
+        headings = {name: heading for heading, name in names.items()}
         with QSignalBlocker(self.columns):
-            self.columns.setRowCount(len(opened.table.columns))
-            for row, (column, cells) in enumerate(opened.table.columns.items()):
-                role, name = names.get(column, (_NOT_USED, column))
-                box = QComboBox()
-                box.addItems(_ROLES)
-                box.setAccessibleName(f"Role of {column}")
-                if not opened.table.is_numeric(column):
-                    box.model().item(_FIGURE).setEnabled(False)  # type: ignore[attr-defined]
-                box.setCurrentIndex(role)
-                box.currentIndexChanged.connect(self._changed)
-                distinct = list(dict.fromkeys(cell for cell in cells if cell is not None))
-                shown = ", ".join(number(c) if isinstance(c, float) else str(c)[:30] for c in distinct[:_SHOWN])
-                more = f", … ({counted(len(distinct), 'value')})" if len(distinct) > _SHOWN else ""
-                for at, text in ((0, column), (2, name), (3, shown + more)):
-                    item = QTableWidgetItem(text)
-                    if at != 2:
-                        item.setFlags(item.flags() & ~Qt.ItemFlag.ItemIsEditable)
-                    self.columns.setItem(row, at, item)
-                self.columns.setCellWidget(row, 1, box)
-        if opened.unclear:
-            self.message.setText(opened.unclear)
-        else:
-            self._changed()
+            self.columns.setRowCount(len(opened.found))
+            for row, column in enumerate(opened.found):
+                self._show_column(row, column, headings.get(column.heading, column.heading))
+        self.message.setText(opened.words)
+        self.keep.setEnabled(opened.complete)
+
+    def _show_column(self, row: int, column: Column, heading: str) -> None:
+        """In place where the row is of this column: what chooses its role may have the focus."""
+        assert self._table is not None
+        there = self.columns.item(row, _NAME)
+        if there is None or there.text() != heading:
+            self.columns.setCellWidget(row, _ROLE, self._role_box_of(heading))
+        with QSignalBlocker(box := self.role_box(row)):
+            box.setCurrentText(column.role.value)
+        distinct = list(dict.fromkeys(cell for cell in self._table.columns[heading] if cell is not None))
+        shown = ", ".join(number(c) if isinstance(c, float) else str(c)[:30] for c in distinct[:_SHOWN])
+        more = f", … ({counted(len(distinct), 'value')})" if len(distinct) > _SHOWN else ""
+        texts = {_NAME: heading, _UNIT: column.unit, _CALLED: column.heading, _VALUES: shown + more}
+        for at, text in {**texts, _WHY: column.reasons}.items():
+            item = QTableWidgetItem(text)
+            item.setToolTip(plain_tip(text))
+            if at != _CALLED:
+                item.setFlags(item.flags() & ~Qt.ItemFlag.ItemIsEditable)
+            self.columns.setItem(row, at, item)
+
+    def _role_box_of(self, heading: str) -> QComboBox:
+        box = QComboBox()
+        numeric = self._table is not None and self._table.is_numeric(heading)
+        for role in Role:
+            box.addItem(role.value, role.value)
+            if role in MEASURED and not numeric:
+                box.model().item(box.count() - 1).setEnabled(False)  # type: ignore[attr-defined]
+        box.setAccessibleName(f"Role of {heading}")
+        box.currentIndexChanged.connect(self._changed)
+        return box
 
     @Slot()
     def _changed(self, *_: object) -> None:
         table, chosen = self._table, self.chosen
         self.keep.setEnabled(False)
-        if table is None:
-            return
-        if not chosen.parameters or not chosen.figures:
-            self.message.setText("Choose at least one parameter and one figure.")
-            return
-        self._check.run(lambda _stop: _words_of(recording_of(table, chosen), len(table)))
-
-    @Slot(object)
-    def _checked(self, words: str) -> None:
-        self.message.setText(words)
-        self.keep.setEnabled(True)
+        if table is not None:
+            self._read.run(lambda _stop: _judged(table, chosen))
 
     @Slot(str, str)
     def _failed(self, what: str, remedy: str) -> None:
@@ -166,15 +200,29 @@ class TableWindow(QDialog, Ending):
 
 def _opened(path: Path) -> _Opened:
     table = read_cells(path)
+    said = TableColumns.parse(**remembered(path, table.columns)) or TableColumns()
+    return _judged(prepared(table, said), said)
+
+
+def _judged(table: Table, said: TableColumns) -> _Opened:
+    """What the columns are, and what becomes of the table."""
+    found = column_roles(table, said)
     try:
-        return _Opened(table, guess(table), "")
+        read = recording_of(table, guess(table, said, found), found)
+        return _Opened(table, found, said, _words_of(read, len(table)), complete=True)
     except InputError as error:
-        return _Opened(table, None, f"{error.what}: choose them here.")
+        return _Opened(table, found, said, f"{error.what}: choose them here.", complete=False)
+
+
+def _remembered(table: Table, said: TableColumns) -> None:
+    if said.options:
+        remember(table.path, read_cells(table.path).columns, said.options)
 
 
 def _words_of(recording: Recording, rows: int) -> str:
     """How many configurations there are, how many of them are on the front, and what to know of the table."""
-    lines = [_front_words(recording, rows), *(note for note in recording.notes if note.startswith(MIXED_KERNELS))]
+    told = [note for note in recording.notes if note.startswith(MIXED_KERNELS) or "not certain" in note]
+    lines = [_front_words(recording, rows), *told]
     return "\n".join(lines)
 
 

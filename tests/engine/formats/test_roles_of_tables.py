@@ -113,10 +113,8 @@ def test_what_was_set_is_a_parameter(tmp_path: Path, heading: str, parameters: t
 
 
 LIMIT, CLOCK = "power_limit_w", "graphics_clock_mhz"
-NAMES = {
-    **{"cap_W": LIMIT, "power_limit_w": LIMIT, "limit [W]": LIMIT, "batch": "batch"},
-    **{"clock_mhz": CLOCK, "locked clock (MHz)": CLOCK},
-}
+NAMES = dict.fromkeys(("cap_W", "power_limit_w", "limit [W]"), LIMIT) | {"batch": "batch"}
+NAMES |= dict.fromkeys(("clock_mhz", "locked clock (MHz)"), CLOCK)
 NUMBERS = st.floats(0.01, 1e6).map(lambda value: float(f"{value:.6g}"))
 
 

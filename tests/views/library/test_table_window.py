@@ -9,6 +9,8 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from app.engine.formats.any_table import TableColumns
+from app.engine.formats.read import read_recording
+from app.engine.formats.remembered_roles import NAME
 from app.views.library.table_window import TableWindow
 
 CSV = "block,width,time_ms,energy (J)\n16,1,5.0,2.0\n32,1,4.0,2.5\n64,2,3.0,4.5\n"
@@ -27,26 +29,67 @@ def window(qtbot: QtBot, tmp_path: Path) -> Iterator[TableWindow]:
     made.shutdown()
 
 
-def test_the_guess_is_shown_with_its_front_and_kept_as_it_is(window: TableWindow) -> None:
-    assert "3 rows, 3 configurations; 3 on the front" in window.message.text()
-    kept: list[tuple[Path, TableColumns]] = []
-    window.accepted_columns.connect(lambda *each: kept.append(each))
-    window.keep.click()
-    ((path, columns),) = kept
+def rows(window: TableWindow) -> dict[str, tuple[str, str, str]]:
+    """What each column is, its unit, and why."""
+    table = window.columns
+    return {
+        table.item(row, 0).text(): (  # type: ignore[union-attr]
+            window.role_box(row).currentText(),
+            table.item(row, 2).text(),  # type: ignore[union-attr]
+            table.item(row, 5).text(),  # type: ignore[union-attr]
+        )
+        for row in range(table.rowCount())
+    }
+
+
+def kept(window: TableWindow, qtbot: QtBot) -> TableColumns:
+    with qtbot.waitSignal(window.accepted_columns, timeout=20_000) as caught:
+        window.keep.click()
+    path, columns = caught.args
     assert path.name == "table.csv"
-    assert columns.parameters == {"block": "block", "width": "width"}
-    assert columns.figures == {"time_ms": "time_ms", "energy (J)": "energy (J)"}
+    return columns  # type: ignore[no-any-return]
 
 
-def test_roles_and_names_are_changed_and_what_is_impossible_cannot_be_kept(window: TableWindow, qtbot: QtBot) -> None:
-    window.role_box(1).setCurrentIndex(0)
-    window.columns.item(2, 2).setText("runtime_s")
+def test_what_each_column_is_is_shown_with_its_reason_and_kept_as_it_is(window: TableWindow, qtbot: QtBot) -> None:
+    assert "3 rows, 3 configurations; 3 on the front" in window.message.text()
+    assert rows(window) == {
+        "block": ("parameter", "", "a choice by its name"),
+        "width": ("parameter", "", "numbers that someone chose"),
+        "time_ms": ("time", "s", "a time by its unit"),
+        "energy (J)": ("energy", "J", "an energy by its unit"),
+    }
+    assert kept(window, qtbot).options == {}
+    assert not (window._path.parent / NAME).exists(), "nothing was said"
+
+
+def test_another_role_is_one_choice_and_is_remembered_for_tables_of_that_shape(
+    window: TableWindow, qtbot: QtBot, tmp_path: Path
+) -> None:
+    box = window.role_box(1)
+    window.activateWindow()
+    box.setFocus()
+    box.setCurrentText("not used")
     qtbot.waitUntil(window.keep.isEnabled, timeout=20_000)
-    assert window.chosen.parameters == {"block": "block"}
+    assert rows(window)["width"] == ("not used", "", "as named")
+    assert window.role_box(1) is box, "what is chosen with keeps the focus"
+    assert kept(window, qtbot).options == {"roles": "width=not-used"}
+    assert (tmp_path / NAME).exists()
+    other = tmp_path / "other.csv"
+    other.write_text(CSV.replace("5.0", "5.5"))
+    assert read_recording(other).space().names == ("block",)
+    window.open(other)
+    qtbot.waitUntil(lambda: window.columns.rowCount() == 4 and window.keep.isEnabled(), timeout=20_000)
+    assert rows(window)["width"][0] == "not used"
+
+
+def test_names_are_changed_and_what_is_impossible_cannot_be_kept(window: TableWindow, qtbot: QtBot) -> None:
+    window.columns.item(2, 3).setText("runtime_s")  # type: ignore[union-attr]
+    qtbot.waitUntil(window.keep.isEnabled, timeout=20_000)
     assert dict(window.chosen.figures or {})["runtime_s"] == "time_ms"
-    window.role_box(0).setCurrentIndex(0)
+    for row in (0, 1):
+        window.role_box(row).setCurrentText("not used")
+    qtbot.waitUntil(lambda: "it is not clear which columns are parameters" in window.message.text(), timeout=20_000)
     assert not window.keep.isEnabled()
-    assert "at least one parameter" in window.message.text()
 
 
 def test_a_table_that_cannot_be_read_is_one_line(window: TableWindow, qtbot: QtBot, tmp_path: Path) -> None:

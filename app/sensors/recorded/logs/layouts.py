@@ -57,6 +57,9 @@ _CHANNELS: Final = [
         (r"txpci", "pcie_tx_mb_per_s"),
     )
 ]  # fmt: skip
+_OTHER_POWER: Final = re.compile(  # a power by its words or its unit, where no pattern above fits
+    r"(?!.*\b(limit|cap|cpu|mem|memory|ram|dram|max|min|peak|std|idle|soc|state)\b)(.*\bpower\b.*|(vdd|pom 5v) in)"
+)
 _BOARDS: Final = {  # what tells boards apart, the best first
     "gpu uuid": "uuid", "uuid": "uuid", "gpu bus id": "bus", "pci bus id": "bus", "index": "index", "gpu": "index",
     "gpu id": "index", "gpu index": "index", "device": "index", "device id": "index", "entity": "index", "idx": "index",
@@ -118,6 +121,8 @@ def heading(text: str, unit: str = "") -> Heading:
     for pattern, channel in _CHANNELS:
         if pattern.fullmatch(words):
             return Heading(text, "channel", channel, scale_of(unit), board)
+    if _OTHER_POWER.fullmatch(words) and unit not in ("%", "s", "ms"):
+        return Heading(text, "channel", "power_instant_w", scale_of(unit), board)
     return Heading(text, "")
 
 

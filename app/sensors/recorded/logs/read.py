@@ -17,13 +17,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ....base.errors import InputError
-from ....base.files import byte_chunks, title_of
+from ....base.files import byte_chunks, read_text, title_of
+from ....base.json_rows import flattened, rows_in
+from ....base.text import json_or_none
 from ...channel import CHANNELS
 from ...gpu import PowerLimit
 from ..header import Mark, recorded_info
 from ..recording import Recording
 from .cells import DAY_NS, Block, Floats, Nanoseconds, days, is_time, stamp_reader
-from .layouts import Heading, Layout, find_layout, scale_of
+from .layouts import Heading, Layout, find_layout, heading, scale_of
 
 _BEGINNING: Final = 65536  # bytes by which a log is known
 _LONGEST_LINE: Final = 2**16
@@ -34,6 +36,9 @@ _MOST_UNREADABLE: Final = 0.02  # of the lines
 _FEWEST_OF_LOG: Final = 20  # rows of rising times that are no durations
 _SINCE_EPOCH_NS: Final = 10**18  # September 2001: no duration
 _PLAUSIBLE_W: Final = 3000.0  # whole numbers beyond it, without a unit, are mW
+_LEAST_ROWS: Final = 20  # of JSON
+_LONGEST_STEP_S: Final = 30.0  # between readings in JSON: what comes more rarely are runs
+_RUNS: Final = re.compile(r"^.*\bemissions\b.*\n", re.IGNORECASE)  # CodeCarbon: a row for each finished run
 _UNKNOWN: Final = frozenset((b"", b"n/a", b"na", b"nan", b"none", b"null", b"-", b"not supported", b"unknown"))
 _TIMES_REMEDY: Final = (
     "log the time as well (--query-gpu=timestamp,power.draw; dmon -o DT), or name a step with --interval"
@@ -58,7 +63,7 @@ def is_log(path: Path) -> bool:
     """Whether the file looks like a log of power over time. Raises InputError if it cannot be read."""
     text = _beginning(path)
     layout = find_layout(text)
-    if layout is None:
+    if layout is None or _RUNS.match(text):
         return False
     if not layout.timed:
         return layout.step_s is not None
@@ -300,12 +305,16 @@ class _Reader:
         scale = named.scale if named.scale is not None else in_cells
         if in_cells is not None and named.scale is not None and in_cells != named.scale:
             scale = in_cells  # the cells say it themselves
+        finite = values[np.isfinite(values)]
+        beyond = named.channel.startswith("power") and len(finite) > 0 and float(np.median(finite)) > _PLAUSIBLE_W
         if scale is None:
-            scale = 1.0
-            finite = values[np.isfinite(values)]
-            if named.channel.startswith("power") and len(finite) and float(np.median(finite)) > _PLAUSIBLE_W:
-                scale = 1e-3
+            scale = 1e-3 if beyond else 1.0
+            if beyond:
                 notes.append(f"'{named.text}' names no unit; its numbers are read as mW")
+        elif scale == 1.0 and beyond and re.search("gpu|board|card", named.text, re.IGNORECASE):
+            scale = 1e-3
+            middle = float(np.median(finite))
+            notes.append(f"'{named.text}' says W, but no board draws {middle:.0f} W: its numbers are read as mW")
         if scale != 1.0:
             values *= scale
         return values
@@ -448,8 +457,50 @@ def _shown(cell: bytes) -> str:
 
 
 def _beginning(path: Path) -> str:
-    data = next(_utf8(byte_chunks(path)), b"")[:_BEGINNING]
+    data = next(_chunks(path), b"")[:_BEGINNING]
     return data.decode("utf-8", "replace")
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    """The bytes of a log as UTF-8; of JSON, its readings as CSV."""
+    chunks = _utf8(byte_chunks(path))
+    first = next(chunks, b"")
+    table = _csv_of_json(path, first[:_BEGINNING]) if first.lstrip()[:1] in (b"{", b"[") else None
+    if table is not None:
+        yield table
+        return
+    yield first
+    yield from chunks
+
+
+def _csv_of_json(path: Path, beginning: bytes) -> bytes | None:
+    """The readings in JSON or JSON lines; None where there are none: power at times that follow one another."""
+    lower = beginning.lower()
+    if not (b"power" in lower or b"watt" in lower) or not re.search(rb'"[^"]*(time|date|"ts")', lower):
+        return None
+    text = read_text(path)
+    document = json_or_none(text)
+    lines = text.splitlines() if document is None else ()
+    rows = rows_in(document) or [row for line in lines if isinstance(row := json_or_none(line), dict)]
+    if len(rows) < _LEAST_ROWS:
+        return None
+    flat = [dict(flattened(row)) for row in rows]
+    names = [name for name in flat[0] if heading(name.rpartition(".")[2]).role]
+    times = [name for name in names if heading(name.rpartition(".")[2]).role == "time"]
+    written = io.StringIO()
+    writer = csv.writer(written, lineterminator="\n")
+    shown = [name.rpartition(".")[2] for name in names]
+    writer.writerow(shown if len(set(shown)) == len(shown) else names)
+    writer.writerows(["" if row.get(name) is None else row.get(name) for name in names] for row in flat)
+    whole = written.getvalue().encode()
+    block = Block(whole.split(b"\n", 1)[1], ",", len(names)) if times else None
+    if block is None or not len(block):
+        return None
+    place = names.index(times[0])
+    reader = stamp_reader(block.text(0, place), None)
+    stamps = reader(block, place) if reader is not None else np.empty(0, np.int64)
+    step_s = float(np.median(np.diff(stamps))) / 1e9 if len(stamps) > 1 else math.inf
+    return whole if _rises(stamps) and 0.0 <= step_s < _LONGEST_STEP_S else None
 
 
 def _whole_lines(data: bytes) -> bytes:
@@ -459,7 +510,7 @@ def _whole_lines(data: bytes) -> bytes:
 def _blocks(path: Path, layout: Layout) -> Iterator[bytes]:
     """Whole lines of the file, some megabytes at a time, from the first that may hold a reading."""
     rest, skip = b"", layout.skipped
-    for chunk in _utf8(byte_chunks(path)):
+    for chunk in _chunks(path):
         rest += chunk
         end = rest.rfind(b"\n") + 1
         if not end:
