@@ -14,6 +14,7 @@ from ...base.errors import InputError
 from ...base.formatting import counted, number, percent
 from ..models.arrays import Floats
 from ..models.clock_fits import ClockFit, clock_fit
+from ..models.fit.caps import CapFit
 from ..models.roofline.operator_floor import known_sweeps
 from ..models.roofline.points import PlacedKernel, Sweep, kernel_of, precision_words
 from ..results.chart import Chart, Series
@@ -250,7 +251,9 @@ def _front(analysis: Analysis, table: ResultTable) -> Iterator[Answer]:
 
 def _clocks(models: Models) -> Answer:
     """Whether a model of the clocks could be fitted, and where the optimum lies."""
-    fit = models.clocks.fit if models.clocks is not None else None
+    fit, caps = (models.clocks.fit, models.clocks.caps) if models.clocks is not None else (None, None)
+    if caps is not None and (fit is None or not fit.identifiable):
+        return _limits(caps)
     if fit is None or not fit.identifiable or fit.recommended_clock_mhz is None:
         why_not = models.no_clocks or next(
             iter(fit.reasons if fit is not None else ()), "the points do not determine one"
@@ -265,6 +268,15 @@ def _clocks(models: Models) -> Answer:
     gain = f", {change_words(fit.energy_change, 'energy')} than {fit.baseline}" if fit.energy_change is not None else ""
     words = f"A model of the clocks could be fitted; the least energy per work is at {clock}{gain}."
     return Answer(words, f"optimum {low:.0f} to {high:.0f} MHz with 95 %; {confidence}", MODEL)
+
+
+def _limits(caps: CapFit) -> Answer:
+    """Which power limit gives the least energy, and where none binds."""
+    words = f"The least energy per work is under a power limit of {caps.best_limit_w:g} W"
+    words += f" ({percent_words(caps.saving)} less than at the highest, {percent_words(caps.slower)} slower)"
+    words += f", the least energy times time under {caps.least_product_limit_w:g} W"
+    words += "".join(f"; the limit has no effect from {each}" for each in caps.unbound)
+    return Answer(f"{words}.", f"{counted(caps.points, 'power limit')}, {caps.series}", MODEL)
 
 
 def _in_roofline(best: Measurement, plan: SessionPlan, sweep: Sweep | None) -> Answer:

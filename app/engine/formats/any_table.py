@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 import re
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -31,6 +33,7 @@ from .roles import MEASURED, SET, SETTING_OF, Cells, Column, Role, main_column, 
 
 Cell = Value | None
 
+DATABASES: Final = (".sqlite", ".sqlite3", ".db")
 REPEAT: Final = "repeat"  # the parameter that counts rows of one configuration
 _LARGEST_FILE: Final = 2**20  # bytes of one point of a folder
 _MOST_COLUMNS: Final = 1000
@@ -60,6 +63,7 @@ _BAD: Final = re.compile(r"fail|error|invalid|timeout|oom|false|crash|killed|out
 _WARM_UP: Final = re.compile(r"warm", re.IGNORECASE)
 _WARMING: Final = "warming up"  # rows that are left out
 _SAME_WORK: Final = 1.5  # ratio of the largest to the least work, within which a time is of the same work
+_OVER: Final = 1.25  # of the power limit, beyond what boards overshoot by
 _CONTRADICTED: Final = 0.1  # share by which energy may differ from power times time
 
 
@@ -210,6 +214,8 @@ def read_cells(path: Path) -> Table:
         return _of_folder(path)
     if path.suffix.lower() in (".parquet", ".pq"):
         return _of_parquet(path)
+    if path.suffix.lower() in DATABASES:
+        return _of_database(path)
     if is_json_lines(path):
         return _of_objects(path, _lines(path))
     if first_character(path) in ("[", "{"):
@@ -354,6 +360,8 @@ def recording_of(table: Table, columns: TableColumns, found: Sequence[Column] | 
         values = {name: column[row] for name, column in cells.items() if math.isfinite(column[row])}
         if (not values and not failures[row]) or failures[row] == _WARMING:
             continue
+        if values and not any(values.values()) and not failures[row]:
+            failures[row] = "all of its figures are 0: it was not measured"
         contradicted += _add_known(values, ours, checked)
         state = State.RUNTIME if failures[row] else State.OK
         facts = Facts(state, {} if failures[row] else values, intervals={}, error=failures[row], source="recorded")
@@ -366,6 +374,7 @@ def recording_of(table: Table, columns: TableColumns, found: Sequence[Column] | 
     notes += [f"{c.heading} names no unit: its numbers are read as {c.unit}" for c in _without_unit(found)]
     if contradicted:
         notes.append(f"the power of {contradicted} rows is not their energy over their time, and is not used")
+    notes += _over_the_limit(table, found)
     notes += [_question(column) for column in found if len(column.candidates) > 1]
     notes += _remarks(table, columns, len(builder))
     recording = builder.finish(device=device, kernel=kernel, notes=notes)
@@ -384,6 +393,20 @@ def _without_unit(found: Sequence[Column]) -> list[Column]:
     """The time, energy and power whose unit neither the heading nor another column tells."""
     chosen = (main_column(found, role) for role in (Role.TIME, Role.ENERGY, Role.POWER))
     return [c for c in chosen if c is not None and not c.confirmed and c.scale_is_guessed]
+
+
+def _over_the_limit(table: Table, found: Sequence[Column]) -> Iterator[str]:
+    """What is drawn beyond the power limit that is said to hold."""
+    limit, power = (main_column(found, role) for role in (Role.POWER_LIMIT, Role.POWER))
+    if limit is None or power is None or not {limit.heading, power.heading} <= table.columns.keys():
+        return
+    under, drawn = (
+        np.array([as_number(c) for c in table.columns[each.heading]]) * each.scale for each in (limit, power)
+    )
+    beyond = np.flatnonzero((under > 0) & (drawn > _OVER * under))
+    if len(beyond):
+        row = int(beyond[np.argmax(drawn[beyond] / under[beyond])])
+        yield f"{len(beyond)} rows draw more than their limit, row {row + 1} {drawn[row]:.0f} W under {under[row]:.0f} W"
 
 
 def _question(column: Column) -> str:
@@ -619,6 +642,26 @@ def _typed(column: list[Cell]) -> list[Cell]:
     if any(isinstance(cell, float) for cell in column):
         return [float(cell) if isinstance(cell, int) and not isinstance(cell, bool) else cell for cell in column]
     return column
+
+
+def _of_database(path: Path) -> Table:
+    """The table with the most rows of an SQLite database, opened to be read only."""
+    if not path.is_file():
+        raise InputError("no such file", str(path), "check the path")
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
+            names = [row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            quoted = ['"' + name.replace('"', '""') + '"' for name in names]
+            counts = {name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in quoted}  # noqa: S608
+            chosen = max(counts, key=lambda name: counts[name], default="")
+            if not chosen or counts[chosen] > MAXIMUM_ENTRIES:
+                raise InputError("the database holds no table that can be read", str(path), "save the table as CSV")
+            read = db.execute(f"SELECT * FROM {chosen}")  # noqa: S608
+            heads = [column[0] for column in read.description]
+            rows = [dict(zip(heads, row, strict=True)) for row in read]
+    except sqlite3.Error as error:
+        raise InputError(f"this is no SQLite database that can be read: {error}", str(path), "save it as CSV") from None
+    return _of_objects(path, ((f"row {place}", row) for place, row in enumerate(rows, 1)))
 
 
 def _of_parquet(path: Path) -> Table:

@@ -13,7 +13,7 @@ from ...base.files import read_text, text_chunks
 from ...base.json_rows import rows_in
 from ...base.text import json_or_none
 from ...sensors.recorded.logs.read import is_log
-from .any_table import TableColumns, is_clock_sweep, read_table
+from .any_table import DATABASES, TableColumns, is_clock_sweep, read_table
 from .csv_table import is_session, read_csv
 from .entries import BadEntry
 from .json_stream import JsonStream, Member
@@ -92,8 +92,8 @@ def is_recording(path: Path) -> bool:
 
 
 def is_table_by_name(path: Path) -> bool:
-    """Whether it is a folder of points or a Parquet file, which no text begins."""
-    return path.is_dir() or path.suffix.lower() in (".parquet", ".pq")
+    """Whether it is a folder of points, a Parquet file or a database, which no text begins."""
+    return path.is_dir() or path.suffix.lower() in (".parquet", ".pq", *DATABASES)
 
 
 class FileKind(Enum):

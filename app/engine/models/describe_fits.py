@@ -79,6 +79,8 @@ def describe_caps(caps: CapFit, series: Sequence[CapFit] = ()) -> Description:
         Figure("Best power limit", caps.best_limit_w, "W", meaning="least energy per work", important=True),
         Figure("Energy there", change(1 - caps.saving), meaning="against the highest limit"),
         Figure("Speed there", change(1 - caps.slower), meaning="against the highest limit"),
+        Figure("Least energy times time", caps.least_product_limit_w, "W"),
+        *(Figure("No effect of the limit", str(each)) for each in caps.unbound),
         Figure("Best limit within 5 % of full speed", caps.best_within_5_percent_w, "W"),
         Figure("Drawn at the highest limit", caps.free_power_w, "W"),
     ]

@@ -447,16 +447,16 @@ def caps_of_table(
     setting = next((name for name in LIMIT_SETTINGS if name in space.names), None)
     if setting is None:
         return []
-    limit, power, time_s = table.values(setting), table.values("power_w"), table.values("time_s")
+    limit, power, speed = table.values(setting), table.values("power_w"), _speed_of(table)
     clock = table.values("observed_clock_mhz")
-    length = min(len(limit), len(power), len(time_s))  # the engine may append while we look
+    length = min(len(limit), len(power), len(speed))  # the engine may append while we look
     good = (table.states()[:length] == STATES.index(State.OK)) & np.isfinite(power[:length] + limit[:length])
     others = [name for name in space.names if name != setting]
     fits = [
         fit_caps(
             limit[group.rows],
             power[group.rows],
-            1.0 / np.where(time_s[group.rows] > 0, time_s[group.rows], np.nan),
+            speed[group.rows],
             gpu=gpu,
             series=group.name,
             observed_clock_mhz=clock[group.rows],
@@ -466,6 +466,15 @@ def caps_of_table(
         for group in groups_of_table(table, good, others, wanted or {})
     ]
     return [fit for fit in fits if fit is not None]
+
+
+def _speed_of(table: ResultTable) -> Floats:
+    """Runs per second, else the speed of which the work per joule is known."""
+    time_s, names = table.values("time_s"), table.value_names
+    rates = (name for name in names if f"{name.removesuffix('/s')}/J" in names or f"{name}/W" in names)
+    if np.isfinite(time_s).any() or (rate := next(rates, None)) is None:
+        return np.asarray(1.0 / np.where(time_s > 0, time_s, np.nan))
+    return table.values(rate)
 
 
 def limit_effects(table: ResultTable, among: Rows | slice = slice(None)) -> tuple[LimitEffect, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -16,6 +16,8 @@ from ...results.measurement import FEWEST
 from ..arrays import Floats, Mask
 from .frequency import FrequencyFit
 
+_SAME_POWER = 0.005  # share by which powers under different limits may differ and be the same
+_BELOW = 0.97  # of the limit: what is drawn there does not follow it
 _LEAST_LIMITS = 3
 _BINDS = 0.97  # of the power without a limit: what is drawn below it was held down
 _MOST_BASE = 0.98  # of the least power drawn
@@ -49,10 +51,22 @@ class AllSeries:
 
 
 @dataclass(frozen=True, slots=True)
+class Unbound:
+    """Limits under which the same power is drawn, below the last of them."""
+
+    from_w: float
+    to_w: float
+    drawn_w: float
+
+    def __str__(self) -> str:
+        return f"{self.from_w:g} to {self.to_w:g} W ({self.drawn_w:.0f} W drawn whatever is set)"
+
+
+@dataclass(frozen=True, slots=True)
 class CapFit:
     """Power limits and what they did; arrays of shape (n,), ascending by limit."""
 
-    IN_JSON: ClassVar = ("energy", "points", "without_effect_from_w")
+    IN_JSON: ClassVar = ("energy", "points", "without_effect_from_w", "least_product_limit_w", "unbound")
 
     gpu: str
     series: str
@@ -83,6 +97,16 @@ class CapFit:
     def without_effect_from_w(self) -> float | None:
         """The lowest limit that the load cannot reach; None if there is none, or that is not known."""
         return min((effect.limit_w for effect in self.effects if effect.without_effect), default=None)
+
+    @property
+    def least_product_limit_w(self) -> float:
+        """The limit of the least energy per work times time per work."""
+        return float(self.limit_w[(self.power_w / self.rate**2).argmin()])
+
+    @property
+    def unbound(self) -> tuple[Unbound, ...]:
+        """Where another limit changes nothing: neighbouring limits under which the same power is drawn."""
+        return tuple(_unbound(self.limit_w, self.power_w))
 
     @property
     def energy(self) -> Floats:
@@ -121,6 +145,18 @@ class CapFit:
         """
         share = (self.power(limit_w) - self.speed_base_w) / (self.free_power_w - self.speed_base_w)
         return np.asarray(np.maximum(share, 0.0) ** (self.speed_exponent or 0.0))
+
+
+def _unbound(limit_w: Floats, power_w: Floats) -> Iterator[Unbound]:
+    first = 0
+    for place in range(1, len(limit_w) + 1):
+        here = power_w[first : place + 1]
+        if place < len(limit_w) and float(np.ptp(here)) <= _SAME_POWER * float(here.mean()):
+            continue
+        drawn, last = float(power_w[first:place].mean()), float(limit_w[place - 1])
+        if limit_w[first] < last and drawn < _BELOW * last:
+            yield Unbound(float(limit_w[first]), last, drawn)
+        first = place
 
 
 def fit_caps(
