@@ -111,12 +111,13 @@ def _best_list(document: Mapping[str, Any], above: Mapping[str, Any], depth: int
             found.append(_of_list(value, plain, depth))
         elif isinstance(value, dict):
             found.append(_best_list(value, plain, depth + 1))
-    return max(found, key=lambda rows: (_is_measured(rows), len(rows)), default=[])
+    return max(found, key=lambda rows: (_is_measured(rows, plain), len(rows)), default=[])
 
 
-def _is_measured(rows: list[dict[str, Any]]) -> bool:
-    """Whether rows hold a figure of work, by its name."""
-    return bool(rows) and any(_FIGURE.search(name.lower()) for name, _ in flattened(rows[0]))
+def _is_measured(rows: list[dict[str, Any]], above: Mapping[str, Any]) -> bool:
+    """Whether rows hold a figure of work of their own, by its name."""
+    own = {key: value for key, value in rows[0].items() if key not in above} if rows else {}
+    return any(_FIGURE.search(name.lower()) for name, _ in flattened(own))
 
 
 def _holds_rows(value: object) -> bool:

@@ -117,8 +117,11 @@ def as_table(facts: dict[str, Any]) -> dict[str, Any]:
     for name, (key, figure) in _SERVED.items():
         best = facts.get(key)
         if isinstance(best, dict) and best.get(figure) is not None:
-            figures = {"output_tokens_per_s", "joules_per_token"}
-            settings = {k: v for k, v in best.items() if k not in figures and not isinstance(v, dict | list)}
+            settings = {
+                key: value
+                for key, value in best.items()
+                if not key.endswith(("_per_s", "_per_token")) and not isinstance(value, dict | list)
+            }
             result.setdefault(name, {**settings, "value": best[figure], "unit": ""})
     return result
 

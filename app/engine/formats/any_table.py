@@ -376,7 +376,9 @@ def recording_of(table: Table, columns: TableColumns, found: Sequence[Column] | 
         notes.append(f"the power of {contradicted} rows is not their energy over their time, and is not used")
     notes += _over_the_limit(table, found)
     notes += [_question(column) for column in found if len(column.candidates) > 1]
-    notes += _remarks(table, columns, len(builder))
+    warm = failures.count(_WARMING)
+    notes += [f"{warm} rows are of warming up and are left out"] if warm else []
+    notes += _remarks(table, columns, len(builder) + warm)
     recording = builder.finish(device=device, kernel=kernel, notes=notes)
     objective = _objective(recording, found)
     named = bool(kernel or not device)
@@ -406,7 +408,8 @@ def _over_the_limit(table: Table, found: Sequence[Column]) -> Iterator[str]:
     beyond = np.flatnonzero((under > 0) & (drawn > _OVER * under))
     if len(beyond):
         row = int(beyond[np.argmax(drawn[beyond] / under[beyond])])
-        yield f"{len(beyond)} rows draw more than their limit, row {row + 1} {drawn[row]:.0f} W under {under[row]:.0f} W"
+        most = f"row {row + 1} {drawn[row]:.0f} W under {under[row]:.0f} W"
+        yield f"{len(beyond)} rows draw more than their limit, {most}"
 
 
 def _question(column: Column) -> str:
@@ -652,11 +655,11 @@ def _of_database(path: Path) -> Table:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
             names = [row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
             quoted = ['"' + name.replace('"', '""') + '"' for name in names]
-            counts = {name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in quoted}  # noqa: S608
+            counts = {name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in quoted}
             chosen = max(counts, key=lambda name: counts[name], default="")
             if not chosen or counts[chosen] > MAXIMUM_ENTRIES:
                 raise InputError("the database holds no table that can be read", str(path), "save the table as CSV")
-            read = db.execute(f"SELECT * FROM {chosen}")  # noqa: S608
+            read = db.execute(f"SELECT * FROM {chosen}")
             heads = [column[0] for column in read.description]
             rows = [dict(zip(heads, row, strict=True)) for row in read]
     except sqlite3.Error as error:
