@@ -62,7 +62,7 @@ _OURS: Final = {  # our names of what a role measures
 _BAD: Final = re.compile(r"fail|error|invalid|timeout|oom|false|crash|killed|out of memory", re.IGNORECASE)
 _WARM_UP: Final = re.compile(r"warm", re.IGNORECASE)
 _WARMING: Final = "warming up"  # rows that are left out
-_SAME_WORK: Final = 1.5  # ratio of the largest to the least work, within which a time is of the same work
+_SAME_WORK: Final = {Role.THROUGHPUT: 1.5, Role.ENERGY: 1.05}  # largest to least work, within which it is the same
 _OVER: Final = 1.25  # of the power limit, beyond what boards overshoot by
 _CONTRADICTED: Final = 0.1  # share by which energy may differ from power times time
 
@@ -351,6 +351,13 @@ def recording_of(table: Table, columns: TableColumns, found: Sequence[Column] | 
     cells = {name: [as_number(cell) for cell in table.columns[column]] for name, column in figures.items()}
     ours = _under_our_names(found)
     if not _same_work(found, table):  # a time of more work is no slower
+        if {"time_s", "energy_j", "energy_per_work_j"} <= ours.keys() and main_column(found, Role.THROUGHPUT) is None:
+            time, energy, one = (
+                np.array(cells[of]) * scale
+                for of, scale in map(ours.__getitem__, ("time_s", "energy_j", "energy_per_work_j"))
+            )
+            with np.errstate(divide="ignore", invalid="ignore"):
+                cells["work/s"] = (energy / one / time).tolist()
         ours = {name: of for name, of in ours.items() if name not in ("time_s", "energy_j")}
         cells = {f"{name} (of all)" if name in ("time_s", "energy_j") else name: c for name, c in cells.items()}
     failures = _failures(table, found)
@@ -471,15 +478,20 @@ def _objective(recording: Recording, found: Sequence[Column]) -> Objective:
 
 
 def _same_work(found: Sequence[Column], table: Table) -> bool:
-    """Whether speed times time is the same for each kernel, so that times may be compared."""
-    rate, time = (main_column(found, role) for role in (Role.THROUGHPUT, Role.TIME))
-    if rate is None or time is None or rate.heading not in table.columns or time.heading not in table.columns:
-        return True
-    speeds, times = (np.array([as_number(cell) for cell in table.columns[c.heading]]) for c in (rate, time))
-    work, kernels = speeds * times, np.array([str(cell) for cell in table.columns.get("kernel", [""] * len(table))])
-    known = np.isfinite(work) & (work > 0)
-    each = (work[known & (kernels == kernel)] for kernel in np.unique(kernels[known]))
-    return all(float(values.max() / values.min()) < _SAME_WORK for values in each)
+    """Whether speed times time, or energy over energy per work, is the same for each kernel: times may be compared."""
+    kernels = np.array([str(cell) for cell in table.columns.get("kernel", [""] * len(table))])
+    for one, other, power in ((Role.THROUGHPUT, Role.TIME, 1), (Role.ENERGY, Role.WORK_ENERGY, -1)):
+        columns = [main_column(found, role) for role in (one, other)]
+        cells = [table.columns[c.heading] for c in columns if c is not None and c.heading in table.columns]
+        if len(cells) == 2:
+            values, beside = (np.array([as_number(cell) for cell in column]) for column in cells)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                work = values * beside**power
+            known = np.isfinite(work) & (work > 0)
+            each = (work[known & (kernels == kernel)] for kernel in np.unique(kernels[known]))
+            if any(float(amounts.max() / amounts.min()) > _SAME_WORK[one] for amounts in each):
+                return False
+    return True
 
 
 def _there(table: Table) -> str:

@@ -18,6 +18,7 @@ from ...base.text import cell_text
 
 Floats = npt.NDArray[np.float64]
 
+_QUOTED_AND_PADDED = re.compile(r'"[ \t]+(?=[,;\n]|$)()')  # spaces behind a quoted cell
 _PREAMBLE = 20  # lines that may stand before a header
 _MAXIMUM_ROWS = 1_000_000
 _MAXIMUM_COLUMNS = 1_000
@@ -99,9 +100,9 @@ def parse_columns(text: str, where: str) -> Columns:
         raise InputError("the file is empty", where, "a header line and rows are needed")
     start, end = _table_in(lines, start)
     delimiter = max(",;\t", key=lines[start].count)
-    body = io.StringIO("\n".join(line for line in lines[start:end] if not line.startswith("#")))
+    body = "\n".join(line for line in lines[start:end] if not line.startswith("#"))
     try:
-        reader = csv.reader(body, delimiter=delimiter, strict=True)
+        reader = csv.reader(io.StringIO(_QUOTED_AND_PADDED.sub(r'"\1', body)), delimiter=delimiter, strict=True)
         header = _header(next(reader), where)
         rows: list[list[str]] = []
         for row in reader:

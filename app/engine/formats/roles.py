@@ -154,7 +154,19 @@ KERNEL_NAMES: Final = frozenset(
     (
         *("kernel", "kernel name", "kernel id", "kid", "benchmark", "bench", "app", "app name", "application"),
         *("application name", "workload", "program", "name", "exp", "experiment", "model", "model name", "network"),
-        *("dnn", "suite", "task", "dataset", "data set", "model id", "experiment name", "algorithm name"),
+        *(
+            "argno",
+            "arg no",
+            "arg",
+            "dnn",
+            "suite",
+            "task",
+            "dataset",
+            "data set",
+            "model id",
+            "experiment name",
+            "algorithm name",
+        ),
     )
 )
 _WORK: Final = frozenset(  # how much of it there is
@@ -184,7 +196,11 @@ _CHOSEN: Final = frozenset(
     )
 )
 _OF_SETTINGS: Final = re.compile(r"(.*\.)?(param(eter)?s?|config(uration)?|settings?|parallelization|args)\.")
-_CLOCK_NAMES: Final = re.compile(r"(gpu |sm |gr )?(core|dvfs|sm|graphics|gfx|mem|memory|core frequency)")
+_AMOUNTS: Final = re.compile(  # what was done is counted, and not chosen
+    r"(total |num |n )?(generated |output |prompt |input )*(tokens|docs|items|requests|samples|images|queries|problems)"
+    r"( total| ok| failed| prompt| generated| generados)?|completed|failed|errors|http code|status code"
+)
+_CLOCK_NAMES: Final = re.compile(r"(gpu |sm |gr )?(core ?f?|dvfs|sm|graphics|gfx|mem ?f?|memory|core frequency)")
 _PARTIAL: Final = frozenset(
     ("dyn", "dynamic", "core", "static", "norm", "cpu", "soc", "ram", "mem", "memory", "ddr", "net")
 )
@@ -197,6 +213,7 @@ _STATE: Final = frozenset(
 _COUNTED: Final = re.compile(r"(\b(uuid|sha)\b|^(hash|row|index|idx|id|no|unnamed.*|column 1|nr|timestamp.*)$)")
 _LETTERS: Final = {"f": "clock", "p": "power", "t": "time", "e": "energy"}
 _CLOCKS_MHZ: Final = (100.0, 12_000.0)  # of a clock of a board
+_LEAST_LIMIT_W: Final = 10.0
 _FITS: Final = 0.03  # relative: a product agrees with a column
 _OFF: Final = 0.10  # relative: it contradicts it
 _STATISTICS: Final = _OBSERVED | _EXTREME | _SPREAD
@@ -396,6 +413,8 @@ def _by_itself(heading: str, values: Cells) -> Column:
         return rated
     if kinds & _SPREAD or _SPREAD_PARTS.search(plain):
         return Column(heading, Role.UNUSED, why="how far another column scatters")
+    if _AMOUNTS.fullmatch(plain) and not quantity:
+        return Column(heading, Role.FIGURE, why="an amount that was counted")
     if kinds & _RELATIVE:
         return Column(heading, Role.FIGURE, why="relative to something by its name")
     chosen = kinds & _CHOSEN and (not kinds & (_EXTREME | {"best", "avg"}) or kinds & {"concurrency", "seqs"})
@@ -407,7 +426,7 @@ def _by_itself(heading: str, values: Cells) -> Column:
         return Column(heading, Role.PARAMETER, why="a choice by its name")
     if not quantity:
         quantity = _quantity_by_words(kinds, lower)
-        if not quantity and _CLOCK_NAMES.fullmatch(plain) and _are_clocks(finite):
+        if not quantity and _CLOCK_NAMES.fullmatch(lower) and (_are_clocks(finite) or finite.min(initial=0) < -1):
             quantity = "clock"
         scale = math.nan if quantity else 1.0  # to be found by physics, else 1
     return _of_quantity(heading, kinds, quantity, scale, values)
@@ -435,6 +454,9 @@ def _rated(heading: str, last: str, plain: str, kinds: frozenset[str]) -> Column
         return Column(heading, Role.PRODUCT, why="energy times time by its name")
     if kinds & _SPREAD:
         return None
+    unit = last.rpartition("/")[2].strip().lower()
+    if unit in _UNITS and _quantity_by_words(frozenset(words_of(last.rpartition("/")[0])), "") == _UNITS[unit][0]:
+        return None  # 'time/ms', 'power/W': a quantity over its unit
     for text in texts:
         if _PER_ENERGY.search(text) and not kinds & {"coefficient"}:
             return Column(heading, Role.EFFICIENCY, why="work per energy by its unit or name")
@@ -490,7 +512,8 @@ def _of_quantity(heading: str, kinds: frozenset[str], quantity: str, scale: floa
         if (elsewhere or kinds & (_IDLE | _MEMORY)) and "gpu" not in kinds:
             return column(Role.FIGURE, f"a power {known}, not the board's")
         if kinds & _LIMIT or (kinds & set(_REQUESTED) and not kinds & _OBSERVED):
-            return column(Role.POWER_LIMIT, "a limit by its name")
+            plausible = not math.isnan(scale) or (len(finite) > 0 and float(finite.max()) > _LEAST_LIMIT_W)
+            return column(Role.POWER_LIMIT, "a limit by its name") if plausible else Column(heading, Role.PARAMETER)
         if kinds & _EXTREME:
             return column(Role.FIGURE, "the extreme of a power, which is no mean")
         if _unit_is_of_a_width(kinds, finite):
@@ -530,7 +553,7 @@ def _of_clock(kinds: frozenset[str], finite: Floats, *, elsewhere: bool) -> tupl
     fractions = len(finite) > 0 and float(np.mean(finite != np.round(finite))) > 0.2
     seen = bool(kinds & _OBSERVED) or {"core", "freq"} <= kinds
     seen |= fractions and 2 * len(np.unique(finite)) > len(finite) and not kinds & {"ghz"}
-    if kinds & _MEMORY:
+    if kinds & (_MEMORY | {"memf"}):
         return Role.OBSERVED_MEMORY_CLOCK if seen else Role.MEMORY_CLOCK, "a clock of the memory by its name"
     if seen and not kinds & set(_REQUESTED):
         return Role.OBSERVED_CLOCK, "a clock that was observed, by its name"
@@ -544,7 +567,7 @@ def _of_text(heading: str, lower: str, values: Sequence[str]) -> Column:
         return Column(heading, Role.STAMP, why="a time stamp by its name")
     if plain in _BOARD:
         return Column(heading, Role.BOARD, why="names the board")
-    if plain in KERNEL_NAMES:
+    if plain in KERNEL_NAMES or lower in KERNEL_NAMES:
         return Column(heading, Role.KERNEL, why="names what ran")
     if plain in _WORK:
         return Column(heading, Role.WORK, why="how much was worked on, by its name")
@@ -621,11 +644,13 @@ def _set_or_observed(
 
 def _latencies(columns: Sequence[Column], given: Mapping[str, Role]) -> list[Column]:
     """Where nothing is served, a latency is the time of the work."""
-    served = any(column.words & _SERVICE for column in columns)
-    if served or any(column.role is Role.TIME for column in columns):
+    if any(column.role is Role.TIME for column in columns):
         return list(columns)
+    served = any(column.words & _SERVICE for column in columns)
     return [
-        replace(column, role=Role.TIME) if column.role is Role.LATENCY and column.heading not in given else column
+        replace(column, role=Role.TIME)
+        if column.role is Role.LATENCY and column.heading not in given and (not served or "total" in column.words)
+        else column
         for column in columns
     ]
 

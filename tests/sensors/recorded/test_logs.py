@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 
 import numpy as np
@@ -168,11 +169,72 @@ def test_line_ends_encodings_and_compression_change_nothing(kind: str, tmp_path:
         ("timestamp,power\n1,5\n2,lots\n3,7\n", "line 3, column 'power': 'lots' is not a number"),
         ("timestamp,power\n3,5\n2,6\n1,6\n0,6\n", "time does not go forward"),
         ("timestamp,power\n1,5\n2,5,6\n3\n4,5\n5,5\n", "line 3 is not laid out as the others"),
-        ("2026/04/19 17:05:55.470, 9.73 W, 525 MHz\n2026/04/19 17:05:55.570, 9.73 W, 525 MHz\n", "no log of power"),
+        ("2026/04/19 17:05:55.470, 9 %, 525 MHz\n2026/04/19 17:05:55.570, 9 %, 525 MHz\n", "no log of power"),
     ],
 )
 def test_what_is_not_understood_is_one_line_with_the_remedy(tmp_path: Path, text: str, what: str) -> None:
     assert what in refused(tmp_path, text).what
+
+
+def test_without_a_header_the_units_in_the_cells_say_what_they_are(tmp_path: Path) -> None:
+    rows = [f"2026/04/19 17:05:{n:02d}.470, {n} %, 1 %, {100 + n}.5 W, 525 MHz" for n in range(5)]
+    (board,) = read(tmp_path, "\n".join(rows) + "\n").boards
+    assert values(board, "power_average_w") == [100.5, 101.5, 102.5, 103.5, 104.5]
+    assert values(board, "utilisation_percent") == [0, 1, 2, 3, 4]
+    assert values(board, "sm_clock_mhz") == [525] * 5
+    assert seconds(board) == [0, 1, 2, 3, 4]
+
+
+def test_nanoseconds_since_1970_are_times(tmp_path: Path) -> None:
+    rows = [f"{1747583343809690966 + n * 100_000_000},{13 + n}" for n in range(5)]
+    (board,) = read(tmp_path, "Timestamp (ns),Power Draw (W)\n" + "\n".join(rows)).boards
+    assert seconds(board) == pytest.approx([0, 0.1, 0.2, 0.3, 0.4], abs=1e-6)
+
+
+READINGS = [{"timestamp": f"2026-01-02T03:04:{n:02d}", "gpu": {"power_draw": 50.0 + n}, "name": "x"} for n in range(30)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join(json.dumps(row) + "\n" for row in READINGS),
+        json.dumps(READINGS),
+        json.dumps({"statistics": {"mean": 3}, "raw": READINGS}, indent=1),
+    ],
+    ids=["lines", "list", "within"],
+)
+def test_readings_in_json_are_a_log(tmp_path: Path, text: str) -> None:
+    (board,) = read(tmp_path, text).boards
+    assert is_log(tmp_path / "log.csv")
+    assert values(board, "power_instant_w") == [50.0 + n for n in range(30)]
+    assert seconds(board) == list(range(30))
+
+
+def test_runs_in_json_that_come_rarely_are_no_log(tmp_path: Path) -> None:
+    runs = [{"timestamp": f"2026-01-02T{n % 24:02d}:04:00", "power_w": 50.0 + n, "time_s": 2.0} for n in range(24)]
+    path = tmp_path / "runs.json"
+    path.write_text(json.dumps(runs))
+    assert not is_log(path)
+
+
+def test_tegrastats_has_the_power_of_the_board_and_not_that_of_its_parts(tmp_path: Path) -> None:
+    line = "10-01-2025 20:05:{:02d} RAM 2274/6834MB (lfb 27x4MB) CPU [99%@1189,off] GR3D_FREQ 22% VDD_IN {}mW/5542mW"
+    rows = [line.format(n, 5000 + n) + " VDD_CPU_GPU_CV 1594mW/1594mW" for n in range(5)]
+    (board,) = read(tmp_path, "\n".join(rows) + "\n").boards
+    assert values(board, "power_instant_w") == pytest.approx([5 + n / 1000 for n in range(5)])
+
+
+def test_a_heading_that_says_w_where_no_board_draws_so_much_is_contradicted(tmp_path: Path) -> None:
+    log = read(tmp_path, "timestamp,gpu_power_w\n" + "".join(f"{n},{6600 + n}\n" for n in range(5)))
+    assert values(log.boards[0], "power_average_w") == pytest.approx([6.6 + n / 1000 for n in range(5)])
+    assert "'gpu_power_w' says W, but no board draws 6602 W: its numbers are read as mW" in log.notes
+
+
+def test_boards_are_named_in_the_order_in_which_they_come(tmp_path: Path) -> None:
+    names = ("zeta", "alpha", "mid")
+    rows = [f"{n},{name},{10 * place}" for n in range(5) for place, name in enumerate(names, 1)]
+    log = read(tmp_path, "time,sensor_name,watts\n" + "\n".join(rows) + "\n")
+    assert [values(board, "power_instant_w")[0] for board in log.boards] == [10, 20, 30]
 
 
 def test_logs_that_begin_alike_are_different_boards_and_open_again_from_any_folder(

@@ -435,7 +435,7 @@ def test_a_table_that_is_dropped_becomes_a_session_once_its_columns_are_chosen(
     with qtbot.waitSignal(window.bridge.signal(events.SessionChanged), timeout=20_000):
         shown.keep.click()
     assert window.result.table is not None
-    assert (len(window.result.table), window.result.table.space.names) == (4, ("clock_mhz", "cap"))
+    assert (len(window.result.table), window.result.table.space.names) == (4, ("graphics_clock_mhz", "cap"))
     assert not window.notices.problems
 
 

@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.float64]
 
 PADDING: Final = b"\n" + b" " * 63  # behind a block, so that no cell is read beyond it
 _NEWLINE, _SPACE, _RETURN, _POINT, _MINUS, _PLUS, _ZERO = (ord(item) for item in "\n \r.-+0")
-_LONGEST: Final = 18  # digits that 64 bits hold
+_LONGEST: Final = 19  # digits that 64 bits hold, but for the largest numbers: ns since 1970 have as many
 _LONGEST_TEXT: Final = 60  # characters by which texts are told apart
 _PRIME: Final = np.uint64(0x100000001B3)  # of the hash FNV-1a
 _TENS: Final = 10.0 ** np.arange(_LONGEST + 2)
@@ -140,7 +140,7 @@ class Block:
 def read_numbers(data: Bytes, starts: Rows) -> tuple[Floats, Rows, npt.NDArray[np.bool_]]:
     """The decimal numbers that begin at `starts`, where each ends, and which are any: digits with at most one point.
 
-    What is not digits ends a number. Numbers of more than 18 digits are not known.
+    What is not digits ends a number. Numbers of more than 63 bits are not known.
     """
     sign = data[starts]
     negative = sign == _MINUS
@@ -163,7 +163,7 @@ def read_numbers(data: Bytes, starts: Rows) -> tuple[Floats, Rows, npt.NDArray[n
         decimals += is_digit & pointed
         pointed |= is_point
         offsets = offsets + active
-    is_number = (digits > 0) & (digits <= _LONGEST) & ~active
+    is_number = (digits > 0) & (digits <= _LONGEST) & ~active & (mantissa >= 0)
     values = mantissa / _TENS[decimals]
     values[negative] *= -1.0
     values[~is_number] = np.nan

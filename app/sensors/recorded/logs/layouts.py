@@ -60,11 +60,13 @@ _CHANNELS: Final = [
 _OTHER_POWER: Final = re.compile(  # a power by its words or its unit, where no pattern above fits
     r"(?!.*\b(limit|cap|cpu|mem|memory|ram|dram|max|min|peak|std|idle|soc|state)\b)(.*\bpower\b.*|(vdd|pom 5v) in)"
 )
+_NODE: Final = re.compile(r"(n|node|host|server|psu|rack)[ _]?\d{1,3}")  # a power in W of one of several
 _BOARDS: Final = {  # what tells boards apart, the best first
     "gpu uuid": "uuid", "uuid": "uuid", "gpu bus id": "bus", "pci bus id": "bus", "index": "index", "gpu": "index",
     "gpu id": "index", "gpu index": "index", "device": "index", "device id": "index", "entity": "index", "idx": "index",
     **dict.fromkeys(("gpu idx", "gpu no", "gpu num", "gpu number", "card", "card id", "board", "board id"), "index"),
     **dict.fromkeys(("minor number", "rank", "local rank", "device index", "device idx", "host", "hostname"), "index"),
+    "sensor": "index", "sensor name": "index",
     "serial": "uuid", "gpu serial": "uuid", "bus id": "bus", "pci bus": "bus",
 }  # fmt: skip
 _NAMES: Final = frozenset(("name", "gpu name", "device name"))
@@ -123,6 +125,8 @@ def heading(text: str, unit: str = "") -> Heading:
             return Heading(text, "channel", channel, scale_of(unit), board)
     if _OTHER_POWER.fullmatch(words) and unit not in ("%", "s", "ms"):
         return Heading(text, "channel", "power_instant_w", scale_of(unit), board)
+    if unit in ("w", "watt", "watts") and _NODE.fullmatch(words):
+        return Heading(text, "channel", "power_instant_w", scale_of(unit), words)
     return Heading(text, "")
 
 
@@ -137,6 +141,12 @@ def _is_unit(text: str) -> bool:
     return lower in _SCALES or lower in _TIME_SCALES or lower in ("", "rpm", "% tdp", "℃")
 
 
+_BY_UNIT: Final = {  # the channels that cells of a unit hold, in the order in which nvidia-smi is usually asked
+    "W": ("power_average_w", "power_limit_w"),
+    "%": ("utilisation_percent", "memory_utilisation_percent"),
+    "MiB": ("memory_used_mib",),
+    "MHz": ("sm_clock_mhz", "memory_clock_mhz"),
+}
 _DELIMITERS: Final = ",;\t"
 _DCGM_WATTS: Final = ("POWER", "POWINST", "PMLMT", "EPLMT")
 _MLPERF: Final = re.compile(r"Time,[^,]+,Watts,[^,]*,")
@@ -177,7 +187,7 @@ class Layout:
 def find_layout(beginning: str) -> Layout | None:
     """The layout of a log that begins so; None if it is none that is known: no power in it, or no header."""
     lines = beginning.replace("\r", "").lstrip("\n\ufeff ").split("\n")
-    for find in (_mlperf, _zeus, _dmon, _dcgm, _with_header, _two_columns):
+    for find in (_mlperf, _zeus, _dmon, _dcgm, _with_header, _without_header, _two_columns):
         result = find(lines)
         if result is not None and result.powers:
             return result
@@ -271,6 +281,21 @@ def _with_header(lines: list[str]) -> Layout | None:
         translation=_AS_POINTS if commas else None,
         step_s=1.0 if any(name.startswith("power.draw") for name in names) else None,
     )
+
+
+def _without_header(lines: list[str]) -> Layout | None:
+    """A stamp and cells with units, as nvidia-smi writes them without a header: the units say what they are."""
+    cells = [cell.strip() for cell in lines[0].split(",")]
+    if len(cells) < 3 or stamp_reader(cells[0].encode(), None) is None or _is_number(cells[0]):
+        return None
+    columns, left = {0: Heading("timestamp", "time")}, dict(_BY_UNIT)
+    for place, cell in enumerate(cells[1:], 1):
+        unit = cell.rpartition(" ")[2]
+        if unit in left and _is_number(cell.rpartition(" ")[0]):
+            channel, *more = left.pop(unit)
+            columns[place] = Heading(unit, "channel", channel, scale_of(unit))
+            left |= {unit: tuple(more)} if more else {}
+    return Layout("nvidia-smi", ",", len(cells), columns)
 
 
 def _two_columns(lines: list[str]) -> Layout | None:

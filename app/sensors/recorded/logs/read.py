@@ -39,6 +39,9 @@ _PLAUSIBLE_W: Final = 3000.0  # whole numbers beyond it, without a unit, are mW
 _LEAST_ROWS: Final = 20  # of JSON
 _LONGEST_STEP_S: Final = 30.0  # between readings in JSON: what comes more rarely are runs
 _RUNS: Final = re.compile(r"^.*\bemissions\b.*\n", re.IGNORECASE)  # CodeCarbon: a row for each finished run
+_TEGRASTATS: Final = re.compile(  # of a Jetson
+    rb"^(\d\d-\d\d-\d{4} \d\d:\d\d:\d\d) RAM \d.*? (?:VDD_IN|POM_5V_IN) (\d+)(?:mW)?/\d+", re.MULTILINE
+)
 _UNKNOWN: Final = frozenset((b"", b"n/a", b"na", b"nan", b"none", b"null", b"-", b"not supported", b"unknown"))
 _TIMES_REMEDY: Final = (
     "log the time as well (--query-gpu=timestamp,power.draw; dmon -o DT), or name a step with --interval"
@@ -222,17 +225,17 @@ class _Reader:
         if place is None:
             return np.zeros(len(block), np.uint8)
         rows, which = block.distinct(place)
-        numbers = []
-        for row in rows:
-            cell = block.text(row, place)
+        numbers = dict.fromkeys(range(len(rows)), 0)
+        for at in sorted(numbers, key=rows.__getitem__):  # in the order in which they come
+            cell = block.text(row := rows[at], place)
             if cell not in self._keys:
                 self._keys[cell] = len(self._keys)
                 if len(self._keys) > _MOST_BOARDS:
                     self._refuse(f"more than {_MOST_BOARDS} boards", "log the boards into files of their own")
                 name = block.text(row, names[0]).decode("utf-8", "replace").strip('"') if names else ""
                 self._names[self._keys[cell]] = name
-            numbers.append(self._keys[cell])
-        return np.array(numbers, np.uint8)[which]
+            numbers[at] = self._keys[cell]
+        return np.array(list(numbers.values()), np.uint8)[which]
 
     def _phase_of(self, block: Block) -> npt.NDArray[np.int64]:
         """The number of the phase of each row."""
@@ -466,11 +469,19 @@ def _chunks(path: Path) -> Iterator[bytes]:
     chunks = _utf8(byte_chunks(path))
     first = next(chunks, b"")
     table = _csv_of_json(path, first[:_BEGINNING]) if first.lstrip()[:1] in (b"{", b"[") else None
+    if _TEGRASTATS.match(first):
+        table = _csv_of_tegrastats(b"".join((first, *chunks)))
     if table is not None:
         yield table
         return
     yield first
     yield from chunks
+
+
+def _csv_of_tegrastats(text: bytes) -> bytes:
+    """The stamps and the board's power, the present and not the average one, of `tegrastats`."""
+    rows = (b"%s,%s" % match.groups() for match in _TEGRASTATS.finditer(text))
+    return b"\n".join((b"timestamp,board power [mW]", *rows, b""))
 
 
 def _csv_of_json(path: Path, beginning: bytes) -> bytes | None:
