@@ -30,6 +30,7 @@ Reals = npt.NDArray[np.floating]
 Neighbourhood = Literal["hamming", "adjacent", "strictly_adjacent"]
 MIXED_KERNELS = "different kernels ("  # how the note on a table of several kernels begins
 _CANDIDATES = 2**20  # looked up at once
+_DRAWS = 30  # samples of which the most even is taken
 _JITTER = 1e-4  # of a code, so that ties are broken by chance
 _FIRST = 8  # blocks searched before others are ruled out
 _SORTED = 256  # blocks put in order at first
@@ -312,6 +313,35 @@ class SearchSpace:
             chosen |= dict.fromkeys(rng.integers(self.size, size=count - len(chosen)).tolist())
         return rng.permutation(np.fromiter(chosen, dtype=np.int64))
 
+    def sample_evenly(self, rng: np.random.Generator, count: int) -> Rows:
+        """`count` different rows (all where the space is smaller) that spread over the values as all rows do.
+
+        Where restrictions leave some values few rows, a Latin hypercube takes these too often, and a search may begin
+        worse than by chance (`tests/benchmarks/scores_elsewhere.txt`). Here any row is about equally likely: of some
+        uniform samples it is the one whose ranks along the axes are the nearest to equidistant ones, by the sum of
+        squares. Where all combinations of values are valid it is a Latin hypercube.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Draws the rows.
+        count : int
+            How many rows to draw.
+
+        Returns
+        -------
+        array of int, shape (min(count, size),)
+            In random order.
+        """
+        if count * 4 > self.size or self.size == math.prod(self.axis_sizes):
+            return self.sample_latin_hypercube(rng, count)
+        draws = np.stack([rng.choice(self.size, count, replace=False) for _ in range(_DRAWS)])
+        codes, uneven = self.codes[draws], np.zeros(_DRAWS)
+        equidistant = (np.arange(count) + 0.5) / count
+        for axis, ranks in enumerate(self._ranks):
+            uneven += ((np.sort(ranks[codes[:, :, axis]], axis=1) - equidistant) ** 2).sum(axis=1)
+        return draws[np.argmin(uneven)]
+
     def nearest_rows(self, points: npt.NDArray[np.floating], rng: np.random.Generator | None = None) -> Rows:
         """The valid rows nearest to points in code space, shape (m, parameters) -> (m,).
 
@@ -330,6 +360,15 @@ class SearchSpace:
     @cached_property
     def _index(self) -> KeyIndex:
         return KeyIndex(self.codes, self.axis_sizes)
+
+    @cached_property
+    def _ranks(self) -> list[npt.NDArray[np.float64]]:
+        """For each axis and code the mean rank of its rows in order of the codes, from 0 to 1."""
+        shares = [
+            np.bincount(column, minlength=n) / self.size
+            for column, n in zip(self.codes.T, self.axis_sizes, strict=True)
+        ]
+        return [np.cumsum(share) - share / 2 for share in shares]
 
     @cached_property
     def _columns_of_values(self) -> list[npt.NDArray[np.generic]]:

@@ -57,7 +57,7 @@ class Auto(Strategy, name="auto", label="Automatic (Bayesian, then local search)
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
         evaluations = Evaluations(space, rng)
         samples = max(LearningOptions().first_samples, self.background.boards())
-        drawn = space.sample_latin_hypercube(rng, min(samples, options.learn_for)).tolist()
+        drawn = space.sample_evenly(rng, min(samples, options.learn_for)).tolist()
         first = self.background.first(drawn, STARTS_SHARE)
         together = partial(self.at_once, batch, LearningOptions().together)
         enough = options.enough / 100

@@ -153,6 +153,53 @@ def test_a_latin_hypercube_may_ask_for_any_share_of_a_space(space: SearchSpace) 
         assert len(set(rows.tolist())) == len(rows) == min(count, space.size)
 
 
+TRIANGLE = build_space(
+    {"a": list(range(12)), "b": list(range(12)), "c": [0, 1]}, ["a + b <= 12"], {}, limits_of((8, 0))
+)
+
+
+def test_an_even_sample_takes_values_as_often_as_all_rows_do() -> None:
+    kinds = (TRIANGLE.sample_latin_hypercube, TRIANGLE.sample_evenly)
+    rows, own = [np.concatenate([k(np.random.default_rng(s), 10) for s in range(400)]) for k in kinds], TRIANGLE.codes
+    off = [
+        max(
+            float(
+                np.abs(
+                    np.bincount(own[some, axis], minlength=size) / len(some) - np.bincount(own[:, axis]) / len(own)
+                ).max()
+            )
+            for axis, size in enumerate(TRIANGLE.axis_sizes)
+        )
+        for some in rows
+    ]
+    assert off[1] < 0.02 < off[0], "a Latin hypercube takes values that few rows have as often as others"
+
+
+def test_an_even_sample_spreads_more_than_a_uniform_one() -> None:
+    def uneven(rows: np.ndarray) -> float:
+        levels = np.sort(TRIANGLE.codes[rows].astype(float), axis=0)
+        every = np.quantile(TRIANGLE.codes, (np.arange(10) + 0.5) / 10, axis=0)
+        return float(((levels - every) ** 2).sum())
+
+    drawn = [TRIANGLE.sample_evenly(np.random.default_rng(seed), 10) for seed in range(50)]
+    chance = [np.random.default_rng(seed).choice(TRIANGLE.size, 10, replace=False) for seed in range(50)]
+    assert np.mean([uneven(rows) for rows in drawn]) < 0.5 * np.mean([uneven(rows) for rows in chance])
+    assert np.array_equal(drawn[3], TRIANGLE.sample_evenly(np.random.default_rng(3), 10))
+
+
+def test_an_even_sample_of_a_free_space_is_a_latin_hypercube() -> None:
+    free = build_space({f"p{i}": list(range(40)) for i in range(4)}, [], {}, limits_of((8, 0)))
+    rows = free.sample_evenly(np.random.default_rng(1), 40)
+    assert all(sorted(free.codes[rows, axis].tolist()) == list(range(40)) for axis in range(4))
+
+
+def test_an_even_sample_may_ask_for_any_share_of_a_space(space: SearchSpace) -> None:
+    for of in (space, TRIANGLE):
+        for count in (0, 1, 4, 5, of.size // 4, of.size - 1, of.size, 10**6):
+            rows = of.sample_evenly(np.random.default_rng(count), count)
+            assert len(set(rows.tolist())) == len(rows) == min(count, of.size)
+
+
 def test_columns_hold_values_not_codes(space: SearchSpace) -> None:
     assert space.column("a").tolist() == [space.configuration(r)["a"] for r in range(space.size)]
     assert space.column("mode", np.array([0, 1])).tolist() == ["slow", "fast"]

@@ -50,6 +50,15 @@ def test_at_first_it_learns_the_objective_or_the_front_where_there_is_one(
     assert rows_of("auto", outcome, 24) == rows_of(learner, outcome, 24)
 
 
+@pytest.mark.parametrize("name", ["auto", "bayesian_optimisation"])
+def test_it_begins_with_rows_that_are_spread_as_all_are_where_restrictions_bind(name: str) -> None:
+    space = build_space({"x": list(range(40)), "y": list(range(40))}, ["x + y <= 40"], {}, limits_of((8, 0)))
+    chosen = base.get(name)
+    begun = [next(chosen.search(space, np.random.default_rng(seed), 1, chosen.Options())) for seed in range(40)]
+    above = space.codes > np.median(space.codes, axis=0)
+    assert np.allclose(above[np.concatenate(begun)].mean(axis=0), above.mean(axis=0), atol=0.03)
+
+
 @pytest.mark.parametrize("outcome", [one_goal, front])
 def test_afterwards_a_quicker_search_goes_on_with_what_is_known(outcome: Callable[[int], Outcome]) -> None:
     learnt, all_rows = rows_of("auto", outcome, 24), rows_of("auto", outcome, 150, learn_for=20)
