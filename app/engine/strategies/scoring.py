@@ -438,7 +438,7 @@ def difference(scores: Sequence[npt.ArrayLike], others: Sequence[npt.ArrayLike])
     sign = [1.0] * len(scores) + [-1.0] * len(others)
     columns = [np.asarray(column, dtype=np.float64) for column in paired]
     resampled = [s * _resampled(c[:, None], seed)[:, 0] for seed, (s, c) in enumerate(zip(sign, columns, strict=True))]
-    low, high = np.percentile(np.sum(resampled, axis=0) / len(scores), _CONFIDENCE)
+    low, high = np.percentile(np.sum(np.broadcast_arrays(*resampled), axis=0) / len(scores), _CONFIDENCE)
     mean = math.fsum(s * float(c.mean()) for s, c in zip(sign, columns, strict=True)) / len(scores)
     return Interval(mean, float(low), float(high))
 

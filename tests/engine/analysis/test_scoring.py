@@ -203,6 +203,13 @@ def test_the_command_prints_scores_budget_and_repeats_and_jobs_change_nothing(
     assert "greedy_ils" in capsys.readouterr().out
 
 
+def test_a_difference_from_fewer_than_five_repeats_has_no_interval() -> None:
+    many, few = np.linspace(0.0, 1.0, 20), [0.2, 0.3]
+    found = scoring.difference([many, many], [few, many])
+    assert found.mean == pytest.approx(0.125)
+    assert found.words == "too few"
+
+
 def test_fewer_than_five_repeats_have_no_interval(shared_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["score", str(shared_data / CONVOLUTION), "--strategy", "greedy_ils,random_sample", "--repeats", "1"]
     assert main([*words, "--json"]) == 0
