@@ -340,7 +340,8 @@ class SearchSpace:
         equidistant = (np.arange(count) + 0.5) / count
         for axis, ranks in enumerate(self._ranks):
             uneven += ((np.sort(ranks[codes[:, :, axis]], axis=1) - equidistant) ** 2).sum(axis=1)
-        return draws[np.argmin(uneven)]
+        most_even: Rows = draws[np.argmin(uneven)]
+        return most_even
 
     def nearest_rows(self, points: npt.NDArray[np.floating], rng: np.random.Generator | None = None) -> Rows:
         """The valid rows nearest to points in code space, shape (m, parameters) -> (m,).
