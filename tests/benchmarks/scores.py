@@ -1,12 +1,13 @@
 """`auto` against the strategies of Kernel Tuner on recorded spaces, scored by the same code, same budget. By hand:
 
-    python tests/benchmarks/scores.py FILE CACHE... [--theirs TRACES ...] [--repeats N] [--within3 TRACES]
+    python tests/benchmarks/scores.py FILE CACHE... [--theirs TRACES ...] [--repeats N] [--within3 TRACES] [--enough 0]
 
 FILE keeps the finished runs of `auto`, so that it can be broken off and gone on with; more CACHEs or repeats add to it.
 TRACES are what `kernel_tuner_traces.py` wrote, of runs to the same budget, and with `--within3` of runs until within
 3 % of the optimum; without any, `auto` is scored alone. Printed are all spaces that FILE and TRACES know: the score of
 each strategy (0 random search, 1 the optimum at once), and how far `auto` lies above it with its 95 % interval by
-bootstrap over the repeats.
+bootstrap over the repeats. Where rows are timed first, `auto` ends by itself long before the budget does, and keeps its
+best: `--enough 0`, with a FILE of its own, has it go on.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ class Allowance:
 class Space:
     """A recorded space and what its runs scored."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, enough: float | None = None) -> None:
+        self.options = {} if enough is None else {"enough": enough}
         self.on: Recorded = recorded(read_recording(path))
         self.chance = Baseline(self.on.costs)
         self.yardstick = Yardstick(self.chance)
@@ -77,7 +79,7 @@ class Space:
         rng = np.random.default_rng((1, zlib.crc32(f"{OURS} {self.on.name}".encode()), repeat))
         allowance = Allowance(self.chance, self.good if within else self.chance.optimum)
         begun = time.process_time()
-        looks = run(OURS, {}, self.on, allowance, rng, 1)
+        looks = run(OURS, self.options, self.on, allowance, rng, 1)
         seconds = time.process_time() - begun
         better: Trace = []
         count = 0.0
@@ -130,7 +132,8 @@ def scores_of(space: Space, of_space: Mapping[str, Sequence[dict[str, Any]]]) ->
 
 
 def words(interval: Interval) -> str:
-    return f"{interval.mean:+.3f} ({interval.low:+.3f} .. {interval.high:+.3f})"
+    ends = f"{interval.low:+.3f} .. {interval.high:+.3f}" if math.isfinite(interval.low) else "too few"
+    return f"{interval.mean:+.3f} ({ends})"
 
 
 def print_space(space: Space, ours: Floats, theirs: Mapping[str, Floats], runs: Sequence[dict[str, Any]]) -> None:
@@ -197,9 +200,10 @@ def main() -> None:
     parser.add_argument("--theirs", nargs="+", type=Path, default=[])
     parser.add_argument("--within3", type=Path)
     parser.add_argument("--repeats", type=int, default=25)
+    parser.add_argument("--enough", type=float, help="option of auto: per cent, 0: it goes on to the budget's end")
     parser.add_argument("--judged", type=int, default=2, help="so many of the caches, the first, are those of the aim")
     arguments = parser.parse_args()
-    spaces = {space.on.name: space for space in map(Space, arguments.caches)}
+    spaces = {space.on.name: space for space in (Space(path, arguments.enough) for path in arguments.caches)}
     kept = extend(arguments.file, spaces, arguments.repeats)
     told = traces(arguments.theirs)
     ours = {name: scores_of(space, kept[name])[OURS] for name, space in spaces.items()}
