@@ -230,14 +230,14 @@ def test_a_session_tells_feasible_from_infeasible(tmp_path: Path, bound: float, 
     assert document["limits"] == [f"latency_s <= {bound:g}"]
     assert document["infeasible"] == (3 if clock else 8)
     if clock:
-        assert document["best"]["configuration"] == {"clock_mhz": clock}
+        assert document["best"]["configuration"] == {"graphics_clock_mhz": clock}
         assert document["nearest"] is None
         assert min(each["values"]["latency_s"] for each in document["front"]) <= bound
         assert result.progress.best_value == 59
     else:
         assert document["best"] is None
         assert document["front"] == []
-        assert document["nearest"]["configuration"] == {"clock_mhz": 1600}
+        assert document["nearest"]["configuration"] == {"graphics_clock_mhz": 1600}
         assert document["nearest"]["excess"] == pytest.approx(0.3 / 0.05 - 1)
         assert "no configuration keeps the limits" in said
 
