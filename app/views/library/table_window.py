@@ -31,7 +31,7 @@ from ..shared.tasks import LatestTask
 from ..shared.widgets import button, hbox, vbox
 
 _SHOWN = 3  # values of a column
-_NAME, _ROLE, _UNIT, _CALLED, _VALUES, _WHY = range(6)
+_NAME, _ROLE, _UNIT, _WHY, _CALLED, _VALUES = range(6)
 _EXPLAINED = (
     "What each column is taken for, and why. Another choice holds for tables with the same headings in this folder."
     " Names may be changed: times, energies and powers whose name ends in a unit (time_ms, energy_wh) are understood."
@@ -64,13 +64,14 @@ class TableWindow(QDialog, Ending):
         self._keep = LatestTask(self, self._kept, self._failed)
         self.named, self.message = PlainLabel(), PlainLabel(wrap=True)
         self.columns = QTableWidget(0, 6)
-        self.columns.setHorizontalHeaderLabels(["column", "is", "unit", "called", "values", "because"])
+        self.columns.setHorizontalHeaderLabels(["column", "is", "unit", "because", "called", "values"])
         self.columns.setAccessibleName("Columns of the table")
         self.columns.verticalHeader().hide()
         self.columns.setTabKeyNavigation(False)
+        self.columns.setWordWrap(False)
         head = self.columns.horizontalHeader()
         head.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        head.setSectionResizeMode(_WHY, QHeaderView.ResizeMode.Stretch)
+        head.setSectionResizeMode(_VALUES, QHeaderView.ResizeMode.Stretch)
         self.keep = button("&Keep as a session", "Show its front, choices and analysis", self.accept_columns)
         self.keep.setDefault(True)
         self.fit = button("&Frequency model", "Fit its clocks and powers instead", self._ask_fit)

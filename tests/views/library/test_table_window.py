@@ -36,7 +36,7 @@ def rows(window: TableWindow) -> dict[str, tuple[str, str, str]]:
         table.item(row, 0).text(): (  # type: ignore[union-attr]
             window.role_box(row).currentText(),
             table.item(row, 2).text(),  # type: ignore[union-attr]
-            table.item(row, 5).text(),  # type: ignore[union-attr]
+            table.item(row, 3).text(),  # type: ignore[union-attr]
         )
         for row in range(table.rowCount())
     }
@@ -83,7 +83,7 @@ def test_another_role_is_one_choice_and_is_remembered_for_tables_of_that_shape(
 
 
 def test_names_are_changed_and_what_is_impossible_cannot_be_kept(window: TableWindow, qtbot: QtBot) -> None:
-    window.columns.item(2, 3).setText("runtime_s")  # type: ignore[union-attr]
+    window.columns.item(2, 4).setText("runtime_s")  # type: ignore[union-attr]
     qtbot.waitUntil(window.keep.isEnabled, timeout=20_000)
     assert dict(window.chosen.figures or {})["runtime_s"] == "time_ms"
     for row in (0, 1):
