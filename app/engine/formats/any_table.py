@@ -18,6 +18,7 @@ import numpy as np
 
 from ...base.errors import InputError
 from ...base.files import open_input, read_text, text_chunks, text_lines
+from ...base.formatting import number as figure
 from ...base.installation import how_to_add_package
 from ...base.json_rows import flattened, rows_in
 from ...base.text import json_or_none
@@ -29,7 +30,7 @@ from .entries import NO_VALUE, as_number
 from .kinds import first_character, is_json_lines
 from .recording import MAXIMUM_ENTRIES, MAXIMUM_PARAMETERS, Facts, Recording, RecordingBuilder
 from .remembered_roles import remembered
-from .roles import MEASURED, SET, SETTING_OF, Cells, Column, Role, main_column, roles_of
+from .roles import EACH_ITS_OWN, MEASURED, SET, SETTING_OF, Cells, Column, Role, main_column, roles_of
 
 Cell = Value | None
 
@@ -119,6 +120,7 @@ class Table:
 
     path: Path
     columns: Mapping[str, Sequence[Cell]]
+    _read: dict[str, Cells] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))
@@ -130,9 +132,15 @@ class Table:
 
     def cells(self, name: str) -> Cells:
         """A column as numbers, NaN where one is missing, or as texts."""
-        if self.is_numeric(name):
-            return np.array([as_number(cell) for cell in self.columns[name]])
-        return ["" if cell is None else str(cell) for cell in self.columns[name]]
+        if name not in self._read:
+            column = self.columns[name]
+            numeric = self.is_numeric(name)
+            self._read[name] = (
+                np.array([as_number(cell) for cell in column])
+                if numeric
+                else ["" if c is None else str(c) for c in column]
+            )
+        return self._read[name]
 
 
 def read_table(path: Path, columns: TableColumns | None = None) -> Recording:
@@ -291,7 +299,7 @@ def guess(table: Table, requested: TableColumns | None = None, found: Sequence[C
         if column.role in MEASURED and table.is_numeric(headings.get(column.heading, column.heading))
     }
     if not parameters and requested.parameters is None and len(table) > 1:  # runs without a setting: by their names
-        named = [c.heading for c in found if c.role is Role.UNUSED and c.why == "another text in each row"]
+        named = [c.heading for c in found if c.role is Role.UNUSED and c.why == EACH_ITS_OWN]
         parameters = {name: name for name in named[:1]}
     parameters = {name: parameters[name] for name in (*(requested.parameters or ()), *parameters) if name in parameters}
     known = any(column.role in MEASURED and column.role is not Role.FIGURE for column in found)
@@ -383,6 +391,7 @@ def recording_of(table: Table, columns: TableColumns, found: Sequence[Column] | 
         notes.append(f"the power of {contradicted} rows is not their energy over their time, and is not used")
     notes += _over_the_limit(table, found)
     notes += [_question(column) for column in found if len(column.candidates) > 1]
+    notes += _together(found, cells, ours)
     warm = failures.count(_WARMING)
     notes += [f"{warm} rows are of warming up and are left out"] if warm else []
     notes += _remarks(table, columns, len(builder) + warm)
@@ -417,6 +426,17 @@ def _over_the_limit(table: Table, found: Sequence[Column]) -> Iterator[str]:
         row = int(beyond[np.argmax(drawn[beyond] / under[beyond])])
         most = f"row {row + 1} {drawn[row]:.0f} W under {under[row]:.0f} W"
         yield f"{len(beyond)} rows draw more than their limit, {most}"
+
+
+def _together(
+    found: Sequence[Column], cells: Mapping[str, Sequence[float]], ours: Mapping[str, tuple[str, float]]
+) -> Iterator[str]:
+    """What runs without a setting took in all."""
+    if any(column.role in SET for column in found) or "energy_j" not in ours:
+        return
+    of, scale = ours["energy_j"]
+    energies = [cell for cell in cells[of] if math.isfinite(cell)]
+    yield f"all {len(energies)} rows together: {figure(math.fsum(energies) * scale)} J"
 
 
 def _question(column: Column) -> str:

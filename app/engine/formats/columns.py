@@ -103,8 +103,10 @@ def parse_columns(text: str, where: str) -> Columns:
     body = "\n".join(line for line in lines[start:end] if not line.startswith("#"))
     try:
         reader = csv.reader(io.StringIO(_QUOTED_AND_PADDED.sub(r'"\1', body)), delimiter=delimiter, strict=True)
-        header = _header(next(reader), where)
-        rows: list[list[str]] = []
+        first = next(reader)
+        headless = len(first) > 1 and not any(math.isnan(_number(cell)) for cell in first)
+        header = [f"column {place}" for place in range(1, len(first) + 1)] if headless else _header(first, where)
+        rows: list[list[str]] = [first] if headless else []
         for row in reader:
             if not any(map(str.strip, row)):
                 continue
@@ -123,7 +125,7 @@ def parse_columns(text: str, where: str) -> Columns:
     columns = [_without_units(name, cells) for name, cells in zip(header, stripped, strict=True)]
     if any("," in cell for column in columns for cell in column[:1000]):
         columns = _with_decimal_points(columns, delimiter, where)
-    return Columns(where, dict(zip(header, columns, strict=True)), start + 2)
+    return Columns(where, dict(zip(header, columns, strict=True)), start + 2 - headless)
 
 
 def _table_in(lines: Sequence[str], start: int) -> tuple[int, int]:

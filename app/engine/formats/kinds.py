@@ -46,6 +46,7 @@ def gpu_benches_columns(text: str, where: str) -> Mapping[str, list[str]]:
     return columns
 
 
+_OF_TUNERS = ("cache", "tune_params", "kernel_name", "configuration", "Configuration", "Results", "schema_version")
 _TRACE = '"wattridge-recording"'  # in the first line of a recording of a board's channels
 _BEGINNING = 65536  # characters
 
@@ -72,6 +73,12 @@ def is_json_lines(path: Path) -> bool:
     """Whether each line of a file is a JSON object of its own. Raises InputError if it cannot be read."""
     lines = [line for line in next(text_chunks(path), "").split("\n") if line.strip()]
     return len(lines) > 1 and lines[1].lstrip().startswith("{") and isinstance(json_or_none(lines[0]), dict)
+
+
+def is_of_a_tuner(path: Path) -> bool:
+    """Whether a recording, by its beginning, is of this program or a tuner, and no other JSON. Raises InputError."""
+    beginning = _beginning(path)
+    return beginning[:1] not in ("{", "[") or any(f'"{key}' in beginning for key in _OF_TUNERS)
 
 
 def refused_trace(path: Path) -> InputError:

@@ -18,7 +18,7 @@ from .csv_table import is_session, read_csv
 from .entries import BadEntry
 from .json_stream import JsonStream, Member
 from .kernel_tuner import CacheEntries
-from .kinds import first_character, is_json_lines, is_program_trace, is_trace, other_kind, refused_trace
+from .kinds import first_character, is_json_lines, is_of_a_tuner, is_program_trace, is_trace, other_kind, refused_trace
 from .recording import Recording
 from .t1 import is_specification
 from .t4 import KttEntries, ListEntries, T4Entries
@@ -115,7 +115,7 @@ def kind_of_file(path: Path) -> FileKind:
     if is_trace(path) or is_log(path):
         return FileKind.LOG
     if is_recording(path):
-        return FileKind.TABLE if is_json_lines(path) else FileKind.RECORDING
+        return FileKind.TABLE if is_json_lines(path) or not is_of_a_tuner(path) else FileKind.RECORDING
     other = other_kind(path)
     if other is not None:
         raise other

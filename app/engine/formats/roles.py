@@ -57,6 +57,7 @@ class Role(StrEnum):
     UNUSED = "not used"
 
 
+EACH_ITS_OWN: Final = "another text in each row"
 SET: Final = (Role.PARAMETER, Role.GRAPHICS_CLOCK, Role.MEMORY_CLOCK, Role.POWER_LIMIT, Role.CLOCK_OFFSET)
 MEASURED: Final = tuple(Role)[len(SET) : tuple(Role).index(Role.WORK)]
 SETTING_OF: Final = {
@@ -88,6 +89,14 @@ _UNITS: Final[Mapping[str, tuple[str, float]]] = {  # -> the quantity, and the f
     **dict.fromkeys(("mib", "mb", "gib", "gb", "bytes", "kib", "kb"), ("size", 1.0)),
 }  # fmt: skip
 BASE_UNIT: Final = {"time": "s", "energy": "J", "power": "W", "clock": "MHz", "voltage": "mV", "temperature": "°C"}
+_UNIT_OF: Final = {
+    **dict.fromkeys((Role.POWER, Role.POWER_LIMIT), "W"),
+    **dict.fromkeys((Role.TIME, Role.LATENCY), "s"),
+    **dict.fromkeys((Role.GRAPHICS_CLOCK, Role.MEMORY_CLOCK, Role.OBSERVED_CLOCK, Role.CLOCK_OFFSET), "MHz"),
+    Role.ENERGY: "J",
+    Role.TEMPERATURE: "°C",
+    Role.VOLTAGE: "mV",
+}
 _BRACKETED: Final = re.compile(r"\s*[\[(<{]([^\[\]()<>{}]{1,14})[\])>}]\s*$")
 _COMPOUND: Final = re.compile(  # 'totalpower', 'powercap', 'memfreq'
     r"(?<=[a-z])(power|energy|clock|freq(?:uency)?|limit|cap|temp(?:erature)?|throughput)(?=[^a-z]|$)"
@@ -330,36 +339,20 @@ def roles_of(cells: Mapping[str, Cells], given: Mapping[str, Role] | None = None
     tuple of Column
         In the table's order.
     """
-    given = given or {}
+    given, whole = given or {}, cells
+    cells = {heading: values[:_LOOKED_AT] for heading, values in whole.items()}
     columns = [_by_itself(heading, values) for heading, values in cells.items()]
-    columns = [
-        replace(column, role=given[column.heading], why="as named", candidates=())
-        if column.heading in given
-        else column
-        for column in columns
-    ]
+    columns = [_as_named(column, given[column.heading]) if column.heading in given else column for column in columns]
     columns = list(_set_or_observed(_latencies(columns, given), cells, given))
-    columns = list(_parameters(_of_the_work(columns, cells, given), cells, given))
+    columns = list(_parameters(_of_the_work(columns, cells, given), cells, given, whole))
     return tuple(_by_physics(columns, cells))
 
 
-def numbers_of(column: Column, cells: Mapping[str, Cells]) -> Floats:
-    """The numbers of a column in its unit.
-
-    Parameters
-    ----------
-    column : Column
-        A column of numbers.
-    cells : mapping
-        The table.
-
-    Returns
-    -------
-    array, shape (n,)
-        NaN where a number is missing.
-    """
-    values = cells[column.heading]
-    return np.asarray(values, dtype=np.float64) * column.scale
+def _as_named(column: Column, role: Role) -> Column:
+    """With the role that the user names; its unit is to be found where the heading has none of that quantity."""
+    unit = _UNIT_OF.get(role, "")
+    scale = column.scale if unit == column.unit else math.nan if unit else 1.0
+    return Column(column.heading, role, unit, scale, "as named")
 
 
 def listing_of(columns: Sequence[Column]) -> Listing:
@@ -574,7 +567,7 @@ def _of_text(heading: str, lower: str, values: Sequence[str]) -> Column:
     if plain in _STATE:
         return Column(heading, Role.STATE, why="says how it went")
     if _COUNTED.search(plain) or (len(present) > 2 and len(set(present)) == len(values)):
-        return Column(heading, Role.UNUSED, why="another text in each row")
+        return Column(heading, Role.UNUSED, why=EACH_ITS_OWN)
     if len(present) < len(values):
         return Column(heading, Role.UNUSED, why="empty in some rows")
     return Column(heading, Role.PARAMETER, why="texts that come again")
@@ -685,7 +678,9 @@ def _follows(column: Column, limits: Sequence[Column], cells: Mapping[str, Cells
     return distinct > 2 and 2 * levels > distinct and pairs < levels * distinct / 2
 
 
-def _parameters(columns: Sequence[Column], cells: Mapping[str, Cells], given: Mapping[str, Role]) -> Iterator[Column]:
+def _parameters(
+    columns: Sequence[Column], cells: Mapping[str, Cells], given: Mapping[str, Role], whole: Mapping[str, Cells]
+) -> Iterator[Column]:
     """Which of the columns without a known meaning were chosen: what tells rows apart, from the left.
 
     One that stands behind what was measured is chosen where those before it leave several rows the same.
@@ -699,7 +694,7 @@ def _parameters(columns: Sequence[Column], cells: Mapping[str, Cells], given: Ma
         for place, column in enumerate(columns)
         if column.role in telling and (place < first or column.role is not Role.PARAMETER or column.why)
     ]
-    varies = _distinct(there, cells) > 1
+    varies = _distinct(there, cells) > 1 or any(column.why == EACH_ITS_OWN for column in columns)
     behind = [
         column
         for column in columns
@@ -720,14 +715,14 @@ def _parameters(columns: Sequence[Column], cells: Mapping[str, Cells], given: Ma
         if repeats and not column.why and _distinct(others, cells) == _distinct([*others, column], cells):
             yield replace(column, role=Role.FIGURE, why="differs from repeat to repeat")
             continue
-        values = cells[column.heading]
+        values = whole[column.heading]
         numeric = isinstance(values, np.ndarray)
         complete = bool(np.isfinite(values).all()) if isinstance(values, np.ndarray) else all(values)
         if not complete:
             yield replace(column, role=Role.UNUSED, why="empty in some rows")
         elif column not in there:
             yield replace(column, role=Role.FIGURE if numeric else Role.UNUSED, why="stands behind what was measured")
-        elif varies and len(set(cells[column.heading][:_LOOKED_AT])) == 1:
+        elif varies and len(set(whole[column.heading])) == 1:
             yield replace(column, role=Role.UNUSED, why="the same in all rows")
         elif re.fullmatch(r"key( \d+)?", column.heading):  # of JSON: it has no name
             both = (Role.PARAMETER, Role.KERNEL)
@@ -750,8 +745,7 @@ def _side_by_side(chosen: Sequence[Column], columns: Sequence[Column]) -> Iterat
 
 def _distinct(columns: Sequence[Column], cells: Mapping[str, Cells]) -> int:
     """How many different rows these columns have."""
-    beginnings = [cells[column.heading][:_LOOKED_AT] for column in columns]
-    return len(set(zip(*beginnings, strict=True))) if columns else 1
+    return len(set(zip(*(cells[column.heading] for column in columns), strict=True))) if columns else 1
 
 
 # --- physics ----------------------------------------------------------------------------------------------------------
