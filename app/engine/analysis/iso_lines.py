@@ -13,7 +13,7 @@ from enum import Enum
 
 import numpy as np
 
-from ..formats.any_table import RATE_AS_WORD
+from ..formats.any_table import RATE_AS_WORD, RATES
 from ..models.arrays import Floats
 from ..workloads.hardware_counters import COUNTERS
 
@@ -46,7 +46,6 @@ class IsoLine:
 
 
 _SLACK = 1e-9  # of the logarithms: a line along the edge is within
-_RATES = ("tokens_per_s", "requests_per_s", "flop", "op/s", "ops", "b/s", "/s", "bandwidth", "throughput", "it/s")
 
 
 def role_of(name: str) -> Role | None:
@@ -73,7 +72,7 @@ def role_of(name: str) -> Role | None:
         return Role.ENERGY
     if "power" in lower or lower.endswith("_w") or lower in ("watt", "watts"):
         return None if "limit" in lower or "memory" in lower else Role.POWER
-    if any(word in lower for word in _RATES) or RATE_AS_WORD.fullmatch(lower):
+    if any(word in lower for word in RATES) or RATE_AS_WORD.fullmatch(lower):
         return Role.SPEED
     if "time" in lower or "duration" in lower or "latency" in lower:
         return Role.TIME

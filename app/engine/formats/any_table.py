@@ -44,6 +44,7 @@ RATE_AS_WORD: Final = re.compile(
     r"(.*[_ .])?(tps|fps|qps|rps|hash_?rate|goodput|(tok|token|req|request|img|image|sample|inf|iter|frame)s?_s(ec)?)",
     re.IGNORECASE,
 )
+RATES: Final = ("tokens_per_s", "requests_per_s", "flop", "op/s", "ops", "b/s", "/s", "bandwidth", "throughput", "it/s")
 _PER: Final = tuple(
     (re.compile(rf"_per_{unit}$", re.IGNORECASE), written)
     for unit, written in (("s(ec|econd)?", "/s"), ("j(oule)?", "/J"), ("w(att)?", "/W"))
@@ -60,6 +61,10 @@ _OURS: Final = {  # our names of what a role measures
     Role.TEMPERATURE: "temperature_c",
     Role.WORK_ENERGY: "energy_per_work_j",
 }
+_ANSWERING: Final = (  # without any of these there is nothing to choose by
+    *(Role.TIME, Role.LATENCY, Role.THROUGHPUT, Role.POWER, Role.ENERGY),
+    *(Role.WORK_ENERGY, Role.EFFICIENCY, Role.PRODUCT),
+)
 _BAD: Final = re.compile(r"fail|error|invalid|timeout|oom|false|crash|killed|out of memory", re.IGNORECASE)
 _WARM_UP: Final = re.compile(r"warm", re.IGNORECASE)
 _WARMING: Final = "warming up"  # rows that are left out
@@ -292,9 +297,7 @@ def guess(table: Table, requested: TableColumns | None = None, found: Sequence[C
         if column.role in (*SET, Role.REPEAT) or told:
             parameters[_parameter_name(column, parameters, requested)] = heading
     figures = {
-        column.heading if column.heading in headings else _figure_name(column.heading): headings.get(
-            column.heading, column.heading
-        )
+        column.heading if column.heading in headings else _called(column): headings.get(column.heading, column.heading)
         for column in found
         if column.role in MEASURED and table.is_numeric(headings.get(column.heading, column.heading))
     }
@@ -302,7 +305,7 @@ def guess(table: Table, requested: TableColumns | None = None, found: Sequence[C
         named = [c.heading for c in found if c.role is Role.UNUSED and c.why == EACH_ITS_OWN]
         parameters = {name: name for name in named[:1]}
     parameters = {name: parameters[name] for name in (*(requested.parameters or ()), *parameters) if name in parameters}
-    known = any(column.role in MEASURED and column.role is not Role.FIGURE for column in found)
+    known = any(column.role in _ANSWERING for column in found)
     if figures and not known and not requested.figures and not requested.roles:
         what = "no column is a time, an energy, a power or a speed that is known"
         raise InputError(what, str(table.path), f"name one: --figures time_s=COLUMN,energy_j=COLUMN. {_there(table)}")
@@ -447,7 +450,10 @@ def _question(column: Column) -> str:
 
 
 def _called(column: Column) -> str:
-    return _figure_name(column.heading)
+    """The name here of a figure: that of a speed says that it is one."""
+    name = _figure_name(column.heading)
+    known = RATE_AS_WORD.fullmatch(name) or any(word in name.lower() for word in RATES)
+    return f"{name} [1/s]" if column.role is Role.THROUGHPUT and not known else name
 
 
 def _failures(table: Table, found: Sequence[Column]) -> list[str]:

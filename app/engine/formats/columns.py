@@ -22,7 +22,9 @@ _QUOTED_AND_PADDED = re.compile(r'"[ \t]+(?=[,;\n]|$)()')  # spaces behind a quo
 _PREAMBLE = 20  # lines that may stand before a header
 _MAXIMUM_ROWS = 1_000_000
 _MAXIMUM_COLUMNS = 1_000
-_UNKNOWN = frozenset(("", "n/a", "[n/a]", "na", "nan", "none", "null", "-", "[not supported]", "[unknown error]"))
+_UNKNOWN = frozenset(
+    ("", "n/a", "[n/a]", "na", "nan", "-nan", "+nan", "none", "null", "-", "[not supported]", "[unknown error]")
+)
 _BRACKETED_UNIT = re.compile(r" \[([^\[\]]{1,8})\]$")
 _DECIMAL_COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+),\d+([eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+")

@@ -115,6 +115,12 @@ _REQUESTED_NAMES: Final = frozenset(("nvml_gr_clock", "nvml_mem_clock", "nvml_pw
 _OBSERVED: Final = frozenset(
     ("avg", "average", "mean", "median", "observed", "actual", "effective", "measured", "current", "drawn", "real")
 )
+_WHOLE_RUN: Final = frozenset(
+    ("real", "wall", "elapsed", "kernel", "runtime", "execution", "exec", "launch", "duration")
+)
+_PARTS_OF_A_RUN: Final = frozenset(
+    ("user", "system", "sys", "init", "initialization", "allocation", "deallocation", "copy", "load", "loading", "eval")
+)
 _ONE_OF_MANY: Final = frozenset(("launch", "iter", "iteration", "kernel", "call", "inf", "inference", "step"))
 _ALL_OF_IT: Final = frozenset(("output", "decode", "generation", "gen", "predicted", "agg", "aggregate", "total", "tg"))
 _PART_OF_IT: Final = frozenset(
@@ -541,6 +547,8 @@ def _of_clock(kinds: frozenset[str], finite: Floats, *, elsewhere: bool) -> tupl
         return Role.CLOCK_OFFSET, "a clock that is negative is an offset"
     if "offset" in kinds or "oc" in kinds:
         return Role.CLOCK_OFFSET, "an offset by its name"
+    if elsewhere and _looks_chosen(finite) and not kinds & (_EXTREME | _OBSERVED):
+        return Role.PARAMETER, "a clock beside the board's that was chosen"
     if elsewhere or kinds & (_EXTREME | {"idx", "index"}):
         return Role.UNUSED, "no clock that the board ran at"
     fractions = len(finite) > 0 and float(np.mean(finite != np.round(finite))) > 0.2
@@ -564,8 +572,14 @@ def _of_text(heading: str, lower: str, values: Sequence[str]) -> Column:
         return Column(heading, Role.KERNEL, why="names what ran")
     if plain in _WORK:
         return Column(heading, Role.WORK, why="how much was worked on, by its name")
+    if plain in ("phase", "stage") and not any("warm" in value.lower() for value in present):
+        return Column(heading, Role.KERNEL, why="names what ran")
     if plain in _STATE:
         return Column(heading, Role.STATE, why="says how it went")
+    if frozenset(words_of(heading)) & (_CHOSEN | {"config", "configuration", "setup", "method"}) and len(
+        present
+    ) == len(values):
+        return Column(heading, Role.PARAMETER, why="a choice by its name")
     if _COUNTED.search(plain) or (len(present) > 2 and len(set(present)) == len(values)):
         return Column(heading, Role.UNUSED, why=EACH_ITS_OWN)
     if len(present) < len(values):
@@ -577,7 +591,12 @@ def _unit_is_of_a_width(kinds: frozenset[str], finite: Floats) -> bool:
     """'tile_w' is a width: whole numbers that come again, and no word of a quantity beside the letter."""
     named = kinds & (_POWER | _TIME | _ENERGY | _OBSERVED | _LIMIT) - {"w", "s", "j"}
     whole = len(finite) > 0 and bool((finite == np.round(finite)).all())
-    return not named and whole and 2 * len(np.unique(finite)) <= len(finite)
+    return (
+        bool(kinds & {"w", "s", "j", "h", "v", "c"})
+        and not named
+        and whole
+        and 2 * len(np.unique(finite)) <= len(finite)
+    )
 
 
 def _looks_chosen(finite: Floats) -> bool:
@@ -880,7 +899,8 @@ def main_column(columns: Iterable[Column], role: Role) -> Column | None:
             named = "/" in column.heading or "per" in column.words
             return bool(column.words & (_EXTREME | _PART_OF_IT)), not column.words & _ALL_OF_IT, not named
         if column.role is Role.TIME:
-            return not column.confirmed, bool(column.words & (_EXTREME | _PARTIAL)), not column.words & _ONE_OF_MANY
+            partial = bool(column.words & (_EXTREME | _PARTIAL | _PARTS_OF_A_RUN))
+            return not column.confirmed, partial, not column.words & _WHOLE_RUN, not column.words & _ONE_OF_MANY
         return (
             not column.confirmed,
             bool(column.words & _EXTREME),

@@ -136,6 +136,7 @@ def test_nothing_is_said_that_the_table_contradicts(
     count = data.draw(st.integers(3, 12))
     columns = {name: data.draw(st.lists(NUMBERS, min_size=count, max_size=count)) for name in figures}
     assume(all(len(set(values)) > 1 for values in columns.values()))
+    assume(figures != ["avg_clock_mhz"])  # nothing to choose by: refused
     lines = [",".join([chosen, *figures])]
     lines += [
         ",".join([str(100 + 15 * index), *(repr(columns[name][index]) for name in figures)]) for index in range(count)

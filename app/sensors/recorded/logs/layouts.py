@@ -60,6 +60,7 @@ _CHANNELS: Final = [
 _OTHER_POWER: Final = re.compile(  # a power by its words or its unit, where no pattern above fits
     r"(?!.*\b(limit|cap|cpu|mem|memory|ram|dram|max|min|peak|std|idle|soc|state)\b)(.*\bpower\b.*|(vdd|pom 5v) in)"
 )
+_REASON: Final = re.compile(r"clocks (event|throttle) reasons (?!active)")
 _NODE: Final = re.compile(r"(n|node|host|server|psu|rack)[ _]?\d{1,3}")  # a power in W of one of several
 _BOARDS: Final = {  # what tells boards apart, the best first
     "gpu uuid": "uuid", "uuid": "uuid", "gpu bus id": "bus", "pci bus id": "bus", "index": "index", "gpu": "index",
@@ -106,6 +107,8 @@ def heading(text: str, unit: str = "") -> Heading:
         return Heading(text, "board", board=_BOARDS[words])
     if words in _NAMES:
         return Heading(text, "name")
+    if _REASON.match(words):
+        return Heading(text, "")  # active or not, one for each reason
     if words in _PHASES:
         return Heading(text, "phase")
     if words == "driver version":
@@ -169,8 +172,9 @@ class Layout:
     step_s: float | None = None  # between readings, as far as the tool's default says, where no column holds the time
 
     def places(self, role: str) -> list[int]:
-        """The places of the columns of a role."""
-        return [place for place, column in self.columns.items() if column.role == role]
+        """The places of the columns of a role; stamps before how long it has been."""
+        found = [place for place, column in self.columns.items() if column.role == role]
+        return sorted(found, key=lambda at: role == "time" and "stamp" not in self.columns[at].text.lower())
 
     @property
     def timed(self) -> bool:

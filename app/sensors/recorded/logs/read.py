@@ -80,7 +80,8 @@ def is_log(path: Path) -> bool:
         reader = stamp_reader(first, layout.columns[place].scale) if first else None
         return np.empty(0, np.int64) if reader is None else reader(beginning, place)
 
-    if others and not layout.tool and not all(_rises(stamps_of(other)) for other in others):
+    stamped = "stamp" in layout.columns[place].text.lower()
+    if others and not layout.tool and not stamped and not all(_rises(stamps_of(other)) for other in others):
         return False  # how long something took, beside when: a table of measurements
     if layout.places("day") or "stamp" in layout.columns[place].text.lower() or layout.tool:
         return True
@@ -347,7 +348,11 @@ class _Reader:
     ) -> Recording | None:
         """One board's, None if it has fewer than two readings of power; consumes nothing."""
         of_board = {name: values for (name, board), values in columns.items() if board in ("", wide)}
-        if not any(name in of_board for name in ("power_instant_w", "power_average_w", "energy_j")):
+        powers = [name for name in ("power_instant_w", "power_average_w", "energy_j") if name in of_board]
+        if not powers:
+            return None
+        if wide and not any(np.any(of_board[name][rows] != 0.0) for name in powers):
+            notes.append(f"'{wide}' reads 0 throughout, and is left out")
             return None
         count = len(next(iter(of_board.values()))[rows])
         if step_s is not None:
@@ -497,7 +502,7 @@ def _csv_of_json(path: Path, beginning: bytes) -> bytes | None:
         return None
     flat = [dict(flattened(row)) for row in rows]
     names = [name for name in flat[0] if heading(name.rpartition(".")[2]).role]
-    times = [name for name in names if heading(name.rpartition(".")[2]).role == "time"]
+    times = [name for role in ("time", "day") for name in names if heading(name.rpartition(".")[2]).role == role]
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\n")
     shown = [name.rpartition(".")[2] for name in names]
