@@ -36,6 +36,7 @@ _MOST_UNREADABLE: Final = 0.02  # of the lines
 _FEWEST_OF_LOG: Final = 20  # rows of rising times that are no durations
 _SINCE_EPOCH_NS: Final = 10**18  # September 2001: no duration
 _PLAUSIBLE_W: Final = 3000.0  # whole numbers beyond it, without a unit, are mW
+_MOSTLY: Final = 0.9  # of the times since a beginning: it begins again with each step of a job
 _LEAST_ROWS: Final = 20  # of JSON
 _LONGEST_STEP_S: Final = 30.0  # between readings in JSON: what comes more rarely are runs
 _RUNS: Final = re.compile(r"^.*\bemissions\b.*\n", re.IGNORECASE)  # CodeCarbon: a row for each finished run
@@ -80,8 +81,7 @@ def is_log(path: Path) -> bool:
         reader = stamp_reader(first, layout.columns[place].scale) if first else None
         return np.empty(0, np.int64) if reader is None else reader(beginning, place)
 
-    stamped = "stamp" in layout.columns[place].text.lower()
-    if others and not layout.tool and not stamped and not all(_rises(stamps_of(other)) for other in others):
+    if others and not layout.tool and not all(_rises(stamps_of(other), _MOSTLY) for other in others):
         return False  # how long something took, beside when: a table of measurements
     if layout.places("day") or "stamp" in layout.columns[place].text.lower() or layout.tool:
         return True
@@ -91,9 +91,10 @@ def is_log(path: Path) -> bool:
     return len(stamps) >= _FEWEST_OF_LOG and _rises(stamps) and bool(stamps[-1] > stamps[0])
 
 
-def _rises(stamps: Nanoseconds) -> bool:
-    """Whether there are times, none of which is earlier than the one before."""
-    return len(stamps) > 0 and bool(is_time(stamps).all() and (np.diff(stamps) >= 0).all())
+def _rises(stamps: Nanoseconds, share: float = 1.0) -> bool:
+    """Whether there are times, of which at least this share is no earlier than the one before."""
+    later = np.diff(stamps) >= 0
+    return len(stamps) > 0 and bool(is_time(stamps).all()) and later.sum() >= share * len(later)
 
 
 def is_dmon(path: Path) -> bool:
