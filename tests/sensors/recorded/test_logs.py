@@ -230,6 +230,19 @@ def test_a_heading_that_says_w_where_no_board_draws_so_much_is_contradicted(tmp_
     assert "'gpu_power_w' says W, but no board draws 6602 W: its numbers are read as mW" in log.notes
 
 
+def test_an_interval_and_a_total_that_the_readings_contradict_are_named_with_both_figures(tmp_path: Path) -> None:
+    rows = "".join(f"{n},100\n" for n in range(11))
+    true = read(tmp_path, "# interval: 1 s\n# total energy: 1000 J\ntime,power\n" + rows)
+    assert not any("says" in note for note in true.notes)
+    false = read(tmp_path, "# interval: 100 ms\n# total energy = 0.1 kJ\ntime,power\n" + rows)
+    assert "'interval' says 100 (ms), but there are 1 s between readings" in false.notes
+    assert "'total energy' says 0.1 (kJ), but there are 1000 J by the trapezoid" in false.notes
+    document = {"interval": 0.1, "statistics": {"total_energy": 300.0}, "raw": READINGS}
+    notes = read(tmp_path, json.dumps(document)).notes
+    assert "'interval' says 0.1 (no unit), but there are 1 s between readings" in notes
+    assert any("'total_energy' says 300 (no unit), but there are 1870 J" in note for note in notes)
+
+
 def test_boards_are_named_in_the_order_in_which_they_come(tmp_path: Path) -> None:
     names = ("zeta", "alpha", "mid")
     rows = [f"{n},{name},{10 * place}" for n in range(5) for place, name in enumerate(names, 1)]

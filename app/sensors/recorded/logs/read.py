@@ -8,7 +8,7 @@ import io
 import math
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NoReturn
@@ -36,6 +36,13 @@ _MOST_UNREADABLE: Final = 0.02  # of the lines
 _FEWEST_OF_LOG: Final = 20  # rows of rising times that are no durations
 _SINCE_EPOCH_NS: Final = 10**18  # September 2001: no duration
 _PLAUSIBLE_W: Final = 3000.0  # whole numbers beyond it, without a unit, are mW
+_CLAIM: Final = re.compile(
+    r'(?P<what>(?:sampling[_ ])?interval(?:[_ ]\w+)?|total[_ ]energy\w*|energy[_ ]total\w*)"?\s*[:=]\s*"?'
+    r"(?P<number>\d+(?:\.\d+)?(?:e-?\d+)?)\s*(?P<unit>ms|s|kj|j|kwh|wh)?\b",
+    re.IGNORECASE,
+)
+_CLAIMED_UNITS: Final = {"s": 1.0, "ms": 1e-3, "j": 1.0, "kj": 1e3, "wh": 3600.0, "kwh": 3.6e6}
+_DIFFERENT: Final = 0.2  # of the logarithm, beyond which a claim is contradicted
 _MOSTLY: Final = 0.9  # of the times since a beginning: it begins again with each step of a job
 _LEAST_ROWS: Final = 20  # of JSON
 _LONGEST_STEP_S: Final = 30.0  # between readings in JSON: what comes more rarely are runs
@@ -116,7 +123,32 @@ def read_log(path: Path, interval_s: float | None = None) -> Log:
     reader = _Reader(path, layout)
     for text in _blocks(path, layout):
         reader.take(text)
-    return reader.finish(interval_s)
+    log = reader.finish(interval_s)
+    claims = tuple(_contradicted(next(_utf8(byte_chunks(path)), b"")[:_BEGINNING].decode("utf-8", "replace"), log))
+    return replace(log, notes=(*log.notes, *claims)) if claims else log
+
+
+def _contradicted(text: str, log: Log) -> Iterator[str]:
+    """What the file says of its readings in words and numbers, and its stamps and readings contradict."""
+    steps = [float(np.median(np.diff(board.time_ns))) / 1e9 for board in log.boards if log.assumed_step_s is None]
+    joules = 0.0
+    for board in log.boards:
+        names = [name for name in ("power_instant_w", "power_average_w") if name in board.by_name]
+        power = board.by_name[names[0]] if names else np.full(len(board.time_ns), np.nan)
+        known = np.isfinite(power)
+        joules += float(np.trapezoid(power[known], board.time_ns[known] / 1e9))
+    for claim in _CLAIM.finditer(text):
+        said, scale = float(claim["number"]), _CLAIMED_UNITS.get((claim["unit"] or "").lower())
+        if "interval" in claim["what"].lower():
+            scales: tuple[float, ...] = (1.0, 1e-3)
+            there = steps[0] if steps else math.nan
+        else:
+            there, scales = joules, (1.0, 1e3, 3600.0, 3.6e6)
+        tried = (scale,) if scale is not None else scales
+        if there > 0 and said > 0 and all(abs(math.log(said * each / there)) > _DIFFERENT for each in tried):
+            unit = claim["unit"] or "no unit"
+            is_ = f"{there:.4g} s between readings" if there in steps else f"{there:.4g} J by the trapezoid"
+            yield f"'{claim['what'].strip()}' says {said:g} ({unit}), but there are {is_}"
 
 
 class _Reader:
