@@ -201,7 +201,7 @@ def columns_of(arguments: Namespace) -> TableColumns | None:
 
 
 def _remember(arguments: Namespace, columns: TableColumns | None) -> None:
-    from ..engine.formats.any_table import read_cells
+    from ..engine.formats.cells import read_cells
     from ..engine.formats.remembered_roles import remember
 
     if columns is None:

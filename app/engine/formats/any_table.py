@@ -7,37 +7,28 @@ from __future__ import annotations
 
 import math
 import re
-import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Final
 
 import numpy as np
 
 from ...base.errors import InputError
-from ...base.files import open_input, read_text, text_chunks, text_lines
+from ...base.files import text_chunks
 from ...base.formatting import number as figure
-from ...base.installation import how_to_add_package
-from ...base.json_rows import flattened, rows_in
-from ...base.text import json_or_none
 from ..results.measurement import State, Value
 from ..results.objectives import Goal, Objective, likely_goal
 from ..space.search_space import MIXED_KERNELS
-from .columns import Columns, parse_columns
+from .cells import Cell, Table, of_text, read_cells
+from .columns import parse_columns
 from .entries import NO_VALUE, as_number
-from .kinds import first_character, is_json_lines
-from .recording import MAXIMUM_ENTRIES, MAXIMUM_PARAMETERS, Facts, Recording, RecordingBuilder
+from .headings import EACH_ITS_OWN, MEASURED, SET, SETTING_OF, Column, Role
+from .recording import MAXIMUM_PARAMETERS, Facts, Recording, RecordingBuilder
 from .remembered_roles import remembered
-from .roles import EACH_ITS_OWN, MEASURED, SET, SETTING_OF, Cells, Column, Role, main_column, roles_of
+from .roles import main_column, roles_of
 
-Cell = Value | None
-
-DATABASES: Final = (".sqlite", ".sqlite3", ".db")
 REPEAT: Final = "repeat"  # the parameter that counts rows of one configuration
-_LARGEST_FILE: Final = 2**20  # bytes of one point of a folder
-_MOST_COLUMNS: Final = 1000
 KERNELS: Final = frozenset(("kernel", "kernel_name"))
 _RATE: Final = re.compile(r"(.+?)(?:_per_s(?:ec|econd)?|/s(?:ec)?)", re.IGNORECASE)
 RATE_AS_WORD: Final = re.compile(
@@ -49,10 +40,8 @@ _PER: Final = tuple(
     (re.compile(rf"_per_{unit}$", re.IGNORECASE), written)
     for unit, written in (("s(ec|econd)?", "/s"), ("j(oule)?", "/J"), ("w(att)?", "/W"))
 )
-_NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _NUMBER_IN_TEXT: Final = re.compile(r"\d+(?:\.\d+)?")
 _BOARD_NUMBER: Final = re.compile(r"(gpu|device|rank)[ _]?\d{1,2}(?![0-9])", re.IGNORECASE)
-_PIECES: Final = re.compile(r"([A-Za-z]*)[-_=.]?(\d+(?:\.\d+)?)")
 _OURS: Final = {  # our names of what a role measures
     Role.TIME: "time_s",
     Role.ENERGY: "energy_j",
@@ -103,6 +92,11 @@ class TableColumns:
         return cls(_named(parameters, "--parameters"), _named(figures, "--figures"), of_headings)
 
     @property
+    def headings(self) -> dict[str, str]:
+        """The heading of each column that the user names, by its name here."""
+        return {**(self.parameters or {}), **(self.figures or {})}
+
+    @property
     def options(self) -> dict[str, str]:
         """What `parse` reads these from, by the option's name; empty if a heading cannot be written so."""
         given = {
@@ -117,35 +111,6 @@ class TableColumns:
             for option, named in given.items()
             if named
         }
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Cells by column, all of the same length; None if a cell is empty."""
-
-    path: Path
-    columns: Mapping[str, Sequence[Cell]]
-    _read: dict[str, Cells] = field(default_factory=dict, repr=False, compare=False)
-
-    def __len__(self) -> int:
-        return len(next(iter(self.columns.values()), ()))
-
-    def is_numeric(self, name: str) -> bool:
-        """Whether a column holds numbers only, and at least one."""
-        present = [cell for cell in self.columns[name] if cell is not None]
-        return bool(present) and all(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in present)
-
-    def cells(self, name: str) -> Cells:
-        """A column as numbers, NaN where one is missing, or as texts."""
-        if name not in self._read:
-            column = self.columns[name]
-            numeric = self.is_numeric(name)
-            self._read[name] = (
-                np.array([as_number(cell) for cell in column])
-                if numeric
-                else ["" if c is None else str(c) for c in column]
-            )
-        return self._read[name]
 
 
 def read_table(path: Path, columns: TableColumns | None = None) -> Recording:
@@ -168,28 +133,29 @@ def prepared(table: Table, columns: TableColumns | None = None) -> Table:
 
 def with_totals(table: Table) -> Table:
     """The table with the sum of what several boards took together, and with settings that stand in names."""
-    cells: dict[str, Sequence[Cell]] = {}
-    for name, column in table.columns.items():
-        texts = [cell for cell in column if isinstance(cell, str)]
-        stems = {_NUMBER_IN_TEXT.sub("", text) for text in texts}
-        numbers = [_NUMBER_IN_TEXT.findall(text) for text in texts]
-        heading = f"{name} {'/'.join(stems).strip('_- ')}" if len(stems) == 1 and len(texts) == len(column) else ""
-        values = [float(found[0]) for found in numbers if len(found) == 1]
-        is_setting = (
-            heading and len(values) == len(column) and roles_of({heading: np.array(values)})[0].role in SETTING_OF
-        )
-        cells[heading if is_setting else name] = values if is_setting else column
+    cells = dict(_setting_in_name(name, column) or (name, column) for name, column in table.columns.items())
     boards: dict[str, list[str]] = {}
-    for name in cells:
-        if _BOARD_NUMBER.search(name):
-            boards.setdefault(_BOARD_NUMBER.sub(r"\1", name), []).append(name)
+    for name in filter(_BOARD_NUMBER.search, cells):
+        boards.setdefault(_BOARD_NUMBER.sub(r"\1", name), []).append(name)
     found = {c.heading: c.role for c in column_roles(Table(table.path, cells))} if boards else {}
     for name, several in boards.items():
         if len(several) > 1 and all(found[each] in (Role.ENERGY, Role.POWER) for each in several):
             rows = zip(*(cells[each] for each in several), strict=True)
-            total = [None if None in row else sum(map(as_number, row)) for row in rows]
+            total: list[Cell] = [None if None in row else sum(map(as_number, row)) for row in rows]
             cells = {f"total {name}": total, **{each: column for each, column in cells.items() if each not in several}}
     return Table(table.path, cells)
+
+
+def _setting_in_name(name: str, column: Sequence[Cell]) -> tuple[str, Sequence[Cell]] | None:
+    """Names that differ in a number alone, where their words say that it is a setting: 'limit_250'."""
+    texts = [cell for cell in column if isinstance(cell, str)]
+    stems = {_NUMBER_IN_TEXT.sub("", text) for text in texts}
+    numbers = [float(found[0]) for text in texts if len(found := _NUMBER_IN_TEXT.findall(text)) == 1]
+    if len(stems) != 1 or len(numbers) != len(column):
+        return None
+    heading = f"{name} {stems.pop().strip('_- ')}"
+    is_setting = roles_of({heading: np.array(numbers)})[0].role in SETTING_OF
+    return (heading, numbers) if is_setting else None
 
 
 def with_one_kernel(table: Table) -> Table:
@@ -211,7 +177,7 @@ def is_clock_sweep(path: Path) -> bool:
     """
     beginning = next(text_chunks(path), "")
     try:
-        table = _of_text(parse_columns(beginning[: beginning.rfind("\n") + 1], str(path)), path)
+        table = of_text(parse_columns(beginning[: beginning.rfind("\n") + 1], str(path)), path)
         found = column_roles(table)
     except InputError:
         return False
@@ -219,21 +185,6 @@ def is_clock_sweep(path: Path) -> bool:
     seen = main_column(found, Role.OBSERVED_CLOCK)
     clocks = chosen == [Role.GRAPHICS_CLOCK] or (not chosen and seen is not None)
     return clocks and main_column(found, Role.POWER) is not None
-
-
-def read_cells(path: Path) -> Table:
-    """The cells of a table, by its kind. Raises InputError."""
-    if path.is_dir():
-        return _of_folder(path)
-    if path.suffix.lower() in (".parquet", ".pq"):
-        return _of_parquet(path)
-    if path.suffix.lower() in DATABASES:
-        return _of_database(path)
-    if is_json_lines(path):
-        return _of_objects(path, _lines(path))
-    if first_character(path) in ("[", "{"):
-        return _of_objects(path, _members(path))
-    return _of_text(parse_columns(read_text(path), str(path)), path)
 
 
 def column_roles(table: Table, requested: TableColumns | None = None) -> tuple[Column, ...]:
@@ -286,37 +237,43 @@ def guess(table: Table, requested: TableColumns | None = None, found: Sequence[C
     """The columns of parameters and figures: as said, and the others by their roles. Raises InputError."""
     requested = requested or TableColumns()
     found = column_roles(table, requested) if found is None else found
-    headings = {
-        name: heading for named in (requested.parameters, requested.figures) for name, heading in (named or {}).items()
-    }
-    parameters: dict[str, str] = {}
-    for column in found:
-        heading = headings.get(column.heading, column.heading)
-        told = column.role in (Role.KERNEL, Role.BOARD, Role.WORK) and _varies(table, heading)
-        told &= requested.parameters is None
-        if column.role in (*SET, Role.REPEAT) or told:
-            parameters[_parameter_name(column, parameters, requested)] = heading
-    figures = {
-        column.heading if column.heading in headings else _called(column): headings.get(column.heading, column.heading)
-        for column in found
-        if column.role in MEASURED and table.is_numeric(headings.get(column.heading, column.heading))
-    }
-    if not parameters and requested.parameters is None and len(table) > 1:  # runs without a setting: by their names
-        named = [c.heading for c in found if c.role is Role.UNUSED and c.why == EACH_ITS_OWN]
-        parameters = {name: name for name in named[:1]}
-    parameters = {name: parameters[name] for name in (*(requested.parameters or ()), *parameters) if name in parameters}
-    known = any(column.role in _ANSWERING for column in found)
-    if figures and not known and not requested.figures and not requested.roles:
+    parameters, figures = _parameters_of(table, requested, found), _figures_of(table, requested, found)
+    known = requested.figures or requested.roles or any(column.role in _ANSWERING for column in found)
+    if figures and not known:
         what = "no column is a time, an energy, a power or a speed that is known"
         raise InputError(what, str(table.path), f"name one: --figures time_s=COLUMN,energy_j=COLUMN. {_there(table)}")
-    rate = main_column(found, Role.THROUGHPUT)
-    first = _called(rate) if rate is not None and requested.figures is None else ""
-    figures = {name: figures[name] for name in (first, *figures) if name in figures}
     if not parameters or not figures:
         what = "it is not clear which columns are " + ("parameters" if not parameters else "figures")
         remedy = f"name them: --parameters A,B --figures C,D. {_there(table)}"
         raise InputError(what, str(table.path), remedy)
     return TableColumns(parameters, figures, requested.roles)
+
+
+def _parameters_of(table: Table, requested: TableColumns, found: Sequence[Column]) -> dict[str, str]:
+    """Name here -> heading, in the order in which the user names them."""
+    headings, result = requested.headings, dict[str, str]()
+    for column in found:
+        heading = headings.get(column.heading, column.heading)
+        tells = column.role in (Role.KERNEL, Role.BOARD, Role.WORK) and requested.parameters is None
+        if column.role in (*SET, Role.REPEAT) or (tells and _varies(table, heading)):
+            result[_parameter_name(column, result, requested)] = heading
+    if not result and requested.parameters is None and len(table) > 1:  # runs without a setting: by their names
+        names = [column.heading for column in found if column.why == EACH_ITS_OWN]
+        return dict(zip(names[:1], names[:1], strict=True))
+    return {name: result[name] for name in (*(requested.parameters or ()), *result) if name in result}
+
+
+def _figures_of(table: Table, requested: TableColumns, found: Sequence[Column]) -> dict[str, str]:
+    """Name here -> heading; the speed that counts first, unless the user names them."""
+    headings = requested.headings
+    result = {
+        column.heading if column.heading in headings else _called(column): headings.get(column.heading, column.heading)
+        for column in found
+        if column.role in MEASURED and table.is_numeric(headings.get(column.heading, column.heading))
+    }
+    rate = main_column(found, Role.THROUGHPUT)
+    first = _called(rate) if rate is not None and requested.figures is None else ""
+    return {name: result[name] for name in (first, *result) if name in result}
 
 
 def _varies(table: Table, heading: str) -> bool:
@@ -350,50 +307,33 @@ def _remarks(table: Table, columns: TableColumns, kept: int) -> Iterator[str]:
 def recording_of(table: Table, columns: TableColumns, found: Sequence[Column] | None = None) -> Recording:
     """The recording of a table whose columns are known. Raises InputError naming the row that cannot be read."""
     found = column_roles(table, columns) if found is None else found
-    parameters, figures = columns.parameters or {}, columns.figures or {}
-    where = str(table.path)
+    parameters = columns.parameters or {}
     if len(parameters) > MAXIMUM_PARAMETERS:
+        where = str(table.path)
         raise InputError(f"{len(parameters)} parameters", where, f"at most {MAXIMUM_PARAMETERS} are read")
     configurations = _configurations(table, parameters)
     counts = _repeats(configurations)
     repeat = REPEAT if REPEAT not in parameters else f"{REPEAT} of a row"
-    names = (*parameters, *((repeat,) if counts is not None else ()))
-    builder = RecordingBuilder(table.path, names)
-    cells = {name: [as_number(cell) for cell in table.columns[column]] for name, column in figures.items()}
-    ours = _under_our_names(found)
-    if not _same_work(found, table):  # a time of more work is no slower
-        if {"time_s", "energy_j", "energy_per_work_j"} <= ours.keys() and main_column(found, Role.THROUGHPUT) is None:
-            time, energy, one = (
-                np.array(cells[of]) * scale
-                for of, scale in map(ours.__getitem__, ("time_s", "energy_j", "energy_per_work_j"))
-            )
-            with np.errstate(divide="ignore", invalid="ignore"):
-                cells["work/s"] = (energy / one / time).tolist()
-        ours = {name: of for name, of in ours.items() if name not in ("time_s", "energy_j")}
-        cells = {f"{name} (of all)" if name in ("time_s", "energy_j") else name: c for name, c in cells.items()}
+    builder = RecordingBuilder(table.path, (*parameters, *((repeat,) if counts is not None else ())))
+    cells, ours = _figures(table, columns, found)
     failures = _failures(table, found)
     checked = any(column.confirmed for column in found)
     contradicted = 0
     for row, configuration in enumerate(configurations):
         values = {name: column[row] for name, column in cells.items() if math.isfinite(column[row])}
-        if (not values and not failures[row]) or failures[row] == _WARMING:
+        if failures[row] == _WARMING or not (values or failures[row]):
             continue
-        if values and not any(values.values()) and not failures[row]:
-            failures[row] = "all of its figures are 0: it was not measured"
+        if not any(values.values()):
+            failures[row] = failures[row] or "all of its figures are 0: it was not measured"
         contradicted += _add_known(values, ours, checked)
         state = State.RUNTIME if failures[row] else State.OK
         facts = Facts(state, {} if failures[row] else values, intervals={}, error=failures[row], source="recorded")
         builder.add(configuration if counts is None else (*configuration, counts[row]), facts)
-    same = {name.lower(): str(cells[0]) for name, cells in table.columns.items() if len(set(cells)) == 1}
-    constant = {c.role: str(table.columns[c.heading][0]) for c in found if c.heading.lower() in same}
+    constant = {
+        c.role: str(table.columns[c.heading][0]) for c in found if len(set(table.columns.get(c.heading, ()))) == 1
+    }
     device, kernel = constant.get(Role.BOARD, ""), constant.get(Role.KERNEL, "")
-    notes = [f"a table of another tool, read with parameters: {', '.join(parameters)}; figures: {', '.join(figures)}"]
-    notes += [f"{column.heading} is {column.contradicted}" for column in found if column.contradicted]
-    notes += [f"{c.heading} names no unit: its numbers are read as {c.unit}" for c in _without_unit(found)]
-    if contradicted:
-        notes.append(f"the power of {contradicted} rows is not their energy over their time, and is not used")
-    notes += _over_the_limit(table, found)
-    notes += [_question(column) for column in found if len(column.candidates) > 1]
+    notes = list(_notes(table, columns, found, contradicted))
     notes += _together(found, cells, ours)
     warm = failures.count(_WARMING)
     notes += [f"{warm} rows are of warming up and are left out"] if warm else []
@@ -402,6 +342,35 @@ def recording_of(table: Table, columns: TableColumns, found: Sequence[Column] | 
     objective = _objective(recording, found)
     named = bool(kernel or not device)
     return replace(recording, objective=objective, read_with=columns.options, is_named=named, columns=tuple(found))
+
+
+def _figures(
+    table: Table, columns: TableColumns, found: Sequence[Column]
+) -> tuple[dict[str, list[float]], dict[str, tuple[str, float]]]:
+    """The figures by name, and ours among them; times and energies of different work are not ours."""
+    cells = {name: [as_number(cell) for cell in table.columns[of]] for name, of in (columns.figures or {}).items()}
+    ours = _under_our_names(found)
+    if _same_work(found, table):
+        return cells, ours
+    if {"time_s", "energy_j", "energy_per_work_j"} <= ours.keys() and main_column(found, Role.THROUGHPUT) is None:
+        named = map(ours.__getitem__, ("time_s", "energy_j", "energy_per_work_j"))
+        time, energy, one = (np.array(cells[of]) * scale for of, scale in named)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            cells["work/s"] = (energy / one / time).tolist()
+    cells = {f"{name} (of all)" if name in ("time_s", "energy_j") else name: c for name, c in cells.items()}
+    return cells, {name: of for name, of in ours.items() if name not in ("time_s", "energy_j")}
+
+
+def _notes(table: Table, columns: TableColumns, found: Sequence[Column], contradicted: int) -> Iterator[str]:
+    """How the table was read, what contradicts it, what is assumed and what is not certain."""
+    parameters, figures = (", ".join(named or ()) for named in (columns.parameters, columns.figures))
+    yield f"a table of another tool, read with parameters: {parameters}; figures: {figures}"
+    yield from (f"{column.heading} is {column.contradicted}" for column in found if column.contradicted)
+    yield from (f"{c.heading} names no unit: its numbers are read as {c.unit}" for c in _without_unit(found))
+    if contradicted:
+        yield f"the power of {contradicted} rows is not their energy over their time, and is not used"
+    yield from _over_the_limit(table, found)
+    yield from (_question(column) for column in found if len(column.candidates) > 1)
 
 
 def _under_our_names(found: Sequence[Column]) -> dict[str, tuple[str, float]]:
@@ -590,142 +559,3 @@ def _add_known(values: dict[str, float], ours: Mapping[str, tuple[str, float]], 
             elif RATE_AS_WORD.fullmatch(name):
                 values.setdefault(f"{name}/W", values[name] / power_w)
     return contradicted
-
-
-# --- kinds of files ---------------------------------------------------------------------------------------------------
-
-
-def _of_text(columns: Columns, path: Path) -> Table:
-    cells: dict[str, Sequence[Cell]] = {}
-    for name, texts in columns.cells.items():
-        if columns.is_numeric(name):
-            numbers = columns.numbers(name).tolist()
-            whole = all(re.fullmatch(r"[+-]?\d{1,18}|", text) for text in texts)
-            cells[name] = [None if math.isnan(n) else int(n) if whole else n for n in numbers]
-        else:
-            cells[name] = [_flag(text) if text else None for text in texts]
-    return Table(path, cells)
-
-
-def _flag(text: str) -> Value:
-    lower = text.lower()
-    return lower == "true" if lower in ("true", "false") else text
-
-
-def _lines(path: Path) -> Iterator[tuple[str, object]]:
-    for number, line in enumerate(text_lines(path), 1):
-        if line.strip():
-            point = json_or_none(line)
-            if not isinstance(point, dict):
-                _refuse(path, f"line {number} is no JSON object")
-            yield f"line {number}", point
-
-
-def _members(path: Path) -> Iterator[tuple[str, object]]:
-    """The rows in a JSON document: the longest list of objects in it, objects under keys, or columns of one length."""
-    rows = rows_in(json_or_none(read_text(path)))
-    if not rows:
-        _refuse(path, "no list of JSON objects is in it")
-    return ((f"object {number}", point) for number, point in enumerate(rows, 1))
-
-
-def _of_folder(path: Path) -> Table:
-    """One JSON file per point; the numbers in the files' names that differ are parameters too."""
-    files = sorted(path.glob("*.json"))
-    if not files:
-        raise InputError(
-            "this folder holds no JSON files", str(path), "name a folder with one .json per point, or a file"
-        )
-    if len(files) > MAXIMUM_ENTRIES:
-        raise InputError(f"more than {MAXIMUM_ENTRIES} files", str(path), "split the folder")
-    pieces = [_PIECES.findall(file.stem) for file in files]
-    alike = len({tuple(word for word, _ in value) for value in pieces}) == 1
-    objects: list[tuple[str, object]] = []
-    for file, piece in zip(files, pieces, strict=True):
-        document = json_or_none(read_text(file, _LARGEST_FILE))
-        if not isinstance(document, dict):
-            _refuse(file, "this is no JSON object: one file must hold one point")
-        named: dict[str, object] = {}
-        for index, (word, number) in enumerate(piece if alike else ()):
-            if len({item[index][1] for item in pieces}) > 1:
-                label = word if word and word not in named and word not in document else f"file_{index + 1}"
-                named[label] = float(number) if "." in number else int(number)
-        objects.append((file.name, {**named, **document}))
-    return _of_objects(path, iter(objects))
-
-
-def _of_objects(path: Path, objects: Iterator[tuple[str, object]]) -> Table:
-    """Objects of plain values, those within objects by 'outer.inner'; lists are left out."""
-    cells: dict[str, list[Cell]] = {}
-    count = 0
-    for where, document in objects:
-        if count >= MAXIMUM_ENTRIES:
-            raise InputError(f"more than {MAXIMUM_ENTRIES} rows", str(path), "split the file")
-        flat = dict(flattened(document))
-        if len(cells.keys() | flat.keys()) > _MOST_COLUMNS:
-            raise InputError(f"{where}: more than {_MOST_COLUMNS} columns", str(path), "leave out what is not needed")
-        for name in flat:
-            cells.setdefault(name, [None] * count)
-        for name, column in cells.items():
-            column.append(flat.get(name))
-        count += 1
-    if not count:
-        raise InputError("the file holds no row", str(path), "add measurements")
-    return Table(path, {name: _typed(column) for name, column in cells.items()})
-
-
-def _typed(column: list[Cell]) -> list[Cell]:
-    """Numbers that are written as texts are numbers, and whole numbers among fractions are fractions."""
-    texts = [cell for cell in column if isinstance(cell, str)]
-    if texts and all(cell is None or isinstance(cell, str) for cell in column) and all(map(_NUMBER.fullmatch, texts)):
-        whole = all(re.fullmatch(r"[+-]?\d{1,18}", text) for text in texts)
-        return [None if cell is None else int(cell) if whole else float(cell) for cell in column]
-    if any(isinstance(cell, float) for cell in column):
-        return [float(cell) if isinstance(cell, int) and not isinstance(cell, bool) else cell for cell in column]
-    return column
-
-
-def _of_database(path: Path) -> Table:
-    """The table with the most rows of an SQLite database, opened to be read only."""
-    if not path.is_file():
-        raise InputError("no such file", str(path), "check the path")
-    try:
-        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
-            names = [row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-            quoted = ['"' + name.replace('"', '""') + '"' for name in names]
-            counts = {name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in quoted}
-            chosen = max(counts, key=lambda name: counts[name], default="")
-            if not chosen or counts[chosen] > MAXIMUM_ENTRIES:
-                raise InputError("the database holds no table that can be read", str(path), "save the table as CSV")
-            read = db.execute(f"SELECT * FROM {chosen}")
-            heads = [column[0] for column in read.description]
-            rows = [dict(zip(heads, row, strict=True)) for row in read]
-    except sqlite3.Error as error:
-        raise InputError(f"this is no SQLite database that can be read: {error}", str(path), "save it as CSV") from None
-    return _of_objects(path, ((f"row {place}", row) for place, row in enumerate(rows, 1)))
-
-
-def _of_parquet(path: Path) -> Table:
-    try:
-        import pyarrow.parquet as parquet  # type: ignore[import-not-found, import-untyped, unused-ignore]
-    except ImportError:
-        what = "reading Parquet needs the package pyarrow, which is not installed"
-        raise InputError(what, str(path), f"{how_to_add_package('pyarrow')}; or save the table as CSV") from None
-    try:
-        file: Any = parquet.ParquetFile(open_input(path))
-        if file.metadata.num_rows > MAXIMUM_ENTRIES or file.metadata.num_columns > _MOST_COLUMNS:
-            raise InputError("the table is too large", str(path), f"at most {MAXIMUM_ENTRIES} rows are read")
-        read = file.read().to_pydict()
-    except InputError:
-        raise
-    except Exception as error:  # noqa: BLE001 - pyarrow has errors of its own; whatever it is, the file is not readable
-        first = (str(error) or type(error).__name__).splitlines()[0][:200]
-        raise InputError(f"this is no Parquet file that can be read: {first}", str(path), "save it as CSV") from None
-    rows = ({name: column[index] for name, column in read.items()} for index in range(file.metadata.num_rows))
-    return _of_objects(path, ((f"row {place}", row) for place, row in enumerate(rows, 1)))
-
-
-def _refuse(path: Path, what: str) -> NoReturn:
-    raise InputError(
-        what, str(path), "every line, file of a folder or member of a list must be one JSON object of plain values"
-    )

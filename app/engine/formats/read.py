@@ -13,7 +13,8 @@ from ...base.files import read_text, text_chunks
 from ...base.json_rows import rows_in
 from ...base.text import json_or_none
 from ...sensors.recorded.logs.read import is_log
-from .any_table import DATABASES, TableColumns, is_clock_sweep, read_table
+from .any_table import TableColumns, is_clock_sweep, read_table
+from .cells import DATABASES
 from .csv_table import is_session, read_csv
 from .entries import BadEntry
 from .json_stream import JsonStream, Member

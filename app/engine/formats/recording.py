@@ -23,8 +23,8 @@ from ..results.objectives import Goal, Objective, likely_goal
 from ..results.settings import UNTOUCHED
 from ..space.result_table import STATES, ResultTable
 from ..space.search_space import SearchSpace, space_and_order
+from .headings import Column
 from .names import SETTING_NAMES, units_of
-from .roles import Column
 
 MAXIMUM_CELLS = 2**25  # entries x columns: 256 MiB
 MAXIMUM_COLUMNS = 2000

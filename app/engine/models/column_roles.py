@@ -9,7 +9,8 @@ import numpy as np
 
 from ...base.errors import InputError
 from ..formats.columns import Columns
-from ..formats.roles import Column, Role, is_request, main_column, roles_of
+from ..formats.headings import Column, Role, is_request
+from ..formats.roles import main_column, roles_of
 from .arrays import Floats
 
 _NAMED = {"clock": Role.OBSERVED_CLOCK, "power": Role.POWER, "time": Role.TIME, "rate": Role.THROUGHPUT}

@@ -12,17 +12,16 @@ from PySide6.QtWidgets import QComboBox, QDialog, QHeaderView, QTableWidget, QTa
 from ...base.errors import InputError
 from ...base.formatting import counted, number
 from ...engine.formats.any_table import (
-    Table,
     TableColumns,
     column_roles,
     guess,
     prepared,
-    read_cells,
     recording_of,
 )
+from ...engine.formats.cells import Table, read_cells
+from ...engine.formats.headings import MEASURED, SET, Column, Role
 from ...engine.formats.recording import Recording
 from ...engine.formats.remembered_roles import remember, remembered
-from ...engine.formats.roles import MEASURED, SET, Column, Role
 from ...engine.results import pareto
 from ...engine.space.search_space import MIXED_KERNELS
 from ..shared.label import PlainLabel, plain_tip

@@ -17,9 +17,10 @@ from app.base.json_rows import flattened, rows_in
 from app.cli import main
 from app.engine.formats.any_table import TableColumns, read_table
 from app.engine.formats.columns import parse_columns
+from app.engine.formats.headings import Column, Role
 from app.engine.formats.recording import Recording
 from app.engine.formats.remembered_roles import NAME, remember, remembered
-from app.engine.formats.roles import Column, Role, roles_of
+from app.engine.formats.roles import roles_of
 
 
 def found(text: str) -> dict[str, Column]:

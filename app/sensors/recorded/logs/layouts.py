@@ -123,6 +123,11 @@ def heading(text: str, unit: str = "") -> Heading:
         words = " ".join(words.split()) or "power"
     if lower == "power.draw":  # of nvidia-smi; LACT's 'Power Draw' is another one
         return Heading(text, "channel", "power_average_w", scale_of(unit), board)
+    return _channel_of(text, words, unit, board)
+
+
+def _channel_of(text: str, words: str, unit: str, board: str) -> Heading:
+    """The channel that a heading names; '' where it names none."""
     for pattern, channel in _CHANNELS:
         if pattern.fullmatch(words):
             return Heading(text, "channel", channel, scale_of(unit), board)

@@ -7,7 +7,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -381,11 +381,7 @@ class _Reader:
     ) -> Recording | None:
         """One board's, None if it has fewer than two readings of power; consumes nothing."""
         of_board = {name: values for (name, board), values in columns.items() if board in ("", wide)}
-        powers = [name for name in ("power_instant_w", "power_average_w", "energy_j") if name in of_board]
-        if not powers:
-            return None
-        if wide and not any(np.any(of_board[name][rows] != 0.0) for name in powers):
-            notes.append(f"'{wide}' reads 0 throughout, and is left out")
+        if not _draws(of_board, wide, rows, notes):
             return None
         count = len(next(iter(of_board.values()))[rows])
         if step_s is not None:
@@ -441,6 +437,15 @@ class _Reader:
 
     def _refuse(self, what: str, remedy: str) -> NoReturn:
         raise InputError(what, str(self._path), remedy)
+
+
+def _draws(of_board: Mapping[str, Floats], wide: str, rows: npt.NDArray[np.int64] | slice, notes: list[str]) -> bool:
+    """Whether a board's power or energy was read, and not 0 throughout beside others."""
+    powers = [name for name in ("power_instant_w", "power_average_w", "energy_j") if name in of_board]
+    if powers and wide and not any(np.any(of_board[name][rows] != 0.0) for name in powers):
+        notes.append(f"'{wide}' reads 0 throughout, and is left out")
+        return False
+    return bool(powers)
 
 
 def _by_board(board: npt.NDArray[np.uint8]) -> Iterable[tuple[int, npt.NDArray[np.int64] | slice]]:
@@ -534,22 +539,27 @@ def _csv_of_json(path: Path, beginning: bytes) -> bytes | None:
     if len(rows) < _LEAST_ROWS:
         return None
     flat = [dict(flattened(row)) for row in rows]
-    names = [name for name in flat[0] if heading(name.rpartition(".")[2]).role]
-    times = [name for role in ("time", "day") for name in names if heading(name.rpartition(".")[2]).role == role]
+    roles = {name: heading(name.rpartition(".")[2]).role for name in flat[0]}
+    names = [name for name, role in roles.items() if role]
+    times = [name for role in ("time", "day") for name in names if roles[name] == role]
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\n")
     shown = [name.rpartition(".")[2] for name in names]
     writer.writerow(shown if len(set(shown)) == len(shown) else names)
     writer.writerows(["" if row.get(name) is None else row.get(name) for name in names] for row in flat)
     whole = written.getvalue().encode()
-    block = Block(whole.split(b"\n", 1)[1], ",", len(names)) if times else None
-    if block is None or not len(block):
-        return None
-    place = names.index(times[0])
-    reader = stamp_reader(block.text(0, place), None)
+    return (
+        whole
+        if times and _follow_soon(Block(whole.split(b"\n", 1)[1], ",", len(names)), names.index(times[0]))
+        else None
+    )
+
+
+def _follow_soon(block: Block, place: int) -> bool:
+    """Whether the times of a column rise, in steps of readings and not of runs."""
+    reader = stamp_reader(block.text(0, place), None) if len(block) else None
     stamps = reader(block, place) if reader is not None else np.empty(0, np.int64)
-    step_s = float(np.median(np.diff(stamps))) / 1e9 if len(stamps) > 1 else math.inf
-    return whole if _rises(stamps) and 0.0 <= step_s < _LONGEST_STEP_S else None
+    return len(stamps) > 1 and _rises(stamps) and float(np.median(np.diff(stamps))) / 1e9 < _LONGEST_STEP_S
 
 
 def _whole_lines(data: bytes) -> bytes:

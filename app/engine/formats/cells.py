@@ -1,0 +1,214 @@
+"""The cells of a table, whatever holds it: CSV, JSON, JSON lines, Parquet, SQLite, or a folder of files."""
+
+from __future__ import annotations
+
+import math
+import re
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+import numpy as np
+
+from ...base.errors import InputError
+from ...base.files import open_input, read_text, text_lines
+from ...base.installation import how_to_add_package
+from ...base.json_rows import flattened, rows_in
+from ...base.text import json_or_none
+from ..results.measurement import Value
+from .columns import Columns, parse_columns
+from .entries import as_number
+from .headings import Cells
+from .kinds import first_character, is_json_lines
+from .recording import MAXIMUM_ENTRIES
+
+Cell = Value | None
+
+DATABASES: Final = (".sqlite", ".sqlite3", ".db")
+_LARGEST_FILE: Final = 2**20  # bytes of one point of a folder
+_MOST_COLUMNS: Final = 1000
+_PIECES: Final = re.compile(r"([A-Za-z]*)[-_=.]?(\d+(?:\.\d+)?)")
+_NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Cells by column, all of the same length; None if a cell is empty."""
+
+    path: Path
+    columns: Mapping[str, Sequence[Cell]]
+    _read: dict[str, Cells] = field(default_factory=dict, repr=False, compare=False)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()), ()))
+
+    def is_numeric(self, name: str) -> bool:
+        """Whether a column holds numbers only, and at least one."""
+        present = [cell for cell in self.columns[name] if cell is not None]
+        return bool(present) and all(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in present)
+
+    def cells(self, name: str) -> Cells:
+        """A column as numbers, NaN where one is missing, or as texts."""
+        if name not in self._read:
+            column = self.columns[name]
+            numeric = self.is_numeric(name)
+            self._read[name] = (
+                np.array([as_number(cell) for cell in column])
+                if numeric
+                else ["" if c is None else str(c) for c in column]
+            )
+        return self._read[name]
+
+
+def read_cells(path: Path) -> Table:
+    """The cells of a table, by its kind. Raises InputError."""
+    if path.is_dir():
+        return _of_folder(path)
+    if path.suffix.lower() in (".parquet", ".pq"):
+        return _of_parquet(path)
+    if path.suffix.lower() in DATABASES:
+        return _of_database(path)
+    if is_json_lines(path):
+        return _of_objects(path, _lines(path))
+    if first_character(path) in ("[", "{"):
+        return _of_objects(path, _members(path))
+    return of_text(parse_columns(read_text(path), str(path)), path)
+
+
+def of_text(columns: Columns, path: Path) -> Table:
+    cells: dict[str, Sequence[Cell]] = {}
+    for name, texts in columns.cells.items():
+        if columns.is_numeric(name):
+            numbers = columns.numbers(name).tolist()
+            whole = all(re.fullmatch(r"[+-]?\d{1,18}|", text) for text in texts)
+            cells[name] = [None if math.isnan(n) else int(n) if whole else n for n in numbers]
+        else:
+            cells[name] = [_flag(text) if text else None for text in texts]
+    return Table(path, cells)
+
+
+def _flag(text: str) -> Value:
+    lower = text.lower()
+    return lower == "true" if lower in ("true", "false") else text
+
+
+def _lines(path: Path) -> Iterator[tuple[str, object]]:
+    for number, line in enumerate(text_lines(path), 1):
+        if line.strip():
+            point = json_or_none(line)
+            if not isinstance(point, dict):
+                _refuse(path, f"line {number} is no JSON object")
+            yield f"line {number}", point
+
+
+def _members(path: Path) -> Iterator[tuple[str, object]]:
+    """The rows in a JSON document: the longest list of objects in it, objects under keys, or columns of one length."""
+    rows = rows_in(json_or_none(read_text(path)))
+    if not rows:
+        _refuse(path, "no list of JSON objects is in it")
+    return ((f"object {number}", point) for number, point in enumerate(rows, 1))
+
+
+def _of_folder(path: Path) -> Table:
+    """One JSON file per point; the numbers in the files' names that differ are parameters too."""
+    files = sorted(path.glob("*.json"))
+    if not files:
+        raise InputError(
+            "this folder holds no JSON files", str(path), "name a folder with one .json per point, or a file"
+        )
+    if len(files) > MAXIMUM_ENTRIES:
+        raise InputError(f"more than {MAXIMUM_ENTRIES} files", str(path), "split the folder")
+    pieces = [_PIECES.findall(file.stem) for file in files]
+    alike = len({tuple(word for word, _ in value) for value in pieces}) == 1
+    objects: list[tuple[str, object]] = []
+    for file, piece in zip(files, pieces, strict=True):
+        document = json_or_none(read_text(file, _LARGEST_FILE))
+        if not isinstance(document, dict):
+            _refuse(file, "this is no JSON object: one file must hold one point")
+        named: dict[str, object] = {}
+        for index, (word, number) in enumerate(piece if alike else ()):
+            if len({item[index][1] for item in pieces}) > 1:
+                label = word if word and word not in named and word not in document else f"file_{index + 1}"
+                named[label] = float(number) if "." in number else int(number)
+        objects.append((file.name, {**named, **document}))
+    return _of_objects(path, iter(objects))
+
+
+def _of_objects(path: Path, objects: Iterator[tuple[str, object]]) -> Table:
+    """Objects of plain values, those within objects by 'outer.inner'; lists are left out."""
+    cells: dict[str, list[Cell]] = {}
+    count = 0
+    for where, document in objects:
+        if count >= MAXIMUM_ENTRIES:
+            raise InputError(f"more than {MAXIMUM_ENTRIES} rows", str(path), "split the file")
+        flat = dict(flattened(document))
+        if len(cells.keys() | flat.keys()) > _MOST_COLUMNS:
+            raise InputError(f"{where}: more than {_MOST_COLUMNS} columns", str(path), "leave out what is not needed")
+        for name in flat:
+            cells.setdefault(name, [None] * count)
+        for name, column in cells.items():
+            column.append(flat.get(name))
+        count += 1
+    if not count:
+        raise InputError("the file holds no row", str(path), "add measurements")
+    return Table(path, {name: _typed(column) for name, column in cells.items()})
+
+
+def _typed(column: list[Cell]) -> list[Cell]:
+    """Numbers that are written as texts are numbers, and whole numbers among fractions are fractions."""
+    texts = [cell for cell in column if isinstance(cell, str)]
+    if texts and all(cell is None or isinstance(cell, str) for cell in column) and all(map(_NUMBER.fullmatch, texts)):
+        whole = all(re.fullmatch(r"[+-]?\d{1,18}", text) for text in texts)
+        return [None if cell is None else int(cell) if whole else float(cell) for cell in column]
+    if any(isinstance(cell, float) for cell in column):
+        return [float(cell) if isinstance(cell, int) and not isinstance(cell, bool) else cell for cell in column]
+    return column
+
+
+def _of_database(path: Path) -> Table:
+    """The table with the most rows of an SQLite database, opened to be read only."""
+    if not path.is_file():
+        raise InputError("no such file", str(path), "check the path")
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
+            names = [row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            quoted = ['"' + name.replace('"', '""') + '"' for name in names]
+            counts = {name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in quoted}
+            chosen = max(counts, key=lambda name: counts[name], default="")
+            if not chosen or counts[chosen] > MAXIMUM_ENTRIES:
+                raise InputError("the database holds no table that can be read", str(path), "save the table as CSV")
+            read = db.execute(f"SELECT * FROM {chosen}")
+            heads = [column[0] for column in read.description]
+            rows = [dict(zip(heads, row, strict=True)) for row in read]
+    except sqlite3.Error as error:
+        raise InputError(f"this is no SQLite database that can be read: {error}", str(path), "save it as CSV") from None
+    return _of_objects(path, ((f"row {place}", row) for place, row in enumerate(rows, 1)))
+
+
+def _of_parquet(path: Path) -> Table:
+    try:
+        import pyarrow.parquet as parquet  # type: ignore[import-not-found, import-untyped, unused-ignore]
+    except ImportError:
+        what = "reading Parquet needs the package pyarrow, which is not installed"
+        raise InputError(what, str(path), f"{how_to_add_package('pyarrow')}; or save the table as CSV") from None
+    try:
+        file: Any = parquet.ParquetFile(open_input(path))
+        if file.metadata.num_rows > MAXIMUM_ENTRIES or file.metadata.num_columns > _MOST_COLUMNS:
+            raise InputError("the table is too large", str(path), f"at most {MAXIMUM_ENTRIES} rows are read")
+        read = file.read().to_pydict()
+    except InputError:
+        raise
+    except Exception as error:  # noqa: BLE001 - pyarrow has errors of its own; whatever it is, the file is not readable
+        first = (str(error) or type(error).__name__).splitlines()[0][:200]
+        raise InputError(f"this is no Parquet file that can be read: {first}", str(path), "save it as CSV") from None
+    rows = ({name: column[index] for name, column in read.items()} for index in range(file.metadata.num_rows))
+    return _of_objects(path, ((f"row {place}", row) for place, row in enumerate(rows, 1)))
+
+
+def _refuse(path: Path, what: str) -> NoReturn:
+    raise InputError(
+        what, str(path), "every line, file of a folder or member of a list must be one JSON object of plain values"
+    )

@@ -1,0 +1,557 @@
+"""What a column of a table is by itself: by its unit, what its name means, and its values.
+
+A heading is evidence, never proof: `roles` judges the columns beside each other.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..space.repeats import is_repeat
+
+Floats = npt.NDArray[np.float64]
+Cells = Floats | Sequence[str]  # NaN where a number is missing, '' where a text is
+
+
+class Role(StrEnum):
+    """What a column of a table is."""
+
+    PARAMETER = "parameter"
+    GRAPHICS_CLOCK = "graphics clock"
+    MEMORY_CLOCK = "memory clock"
+    POWER_LIMIT = "power limit"
+    CLOCK_OFFSET = "clock offset"
+
+    TIME = "time"
+    LATENCY = "latency"
+    THROUGHPUT = "throughput"
+    POWER = "power"
+    ENERGY = "energy"
+    WORK_ENERGY = "energy per work"
+    EFFICIENCY = "work per energy"
+    PRODUCT = "energy-delay product"
+    OBSERVED_CLOCK = "observed clock"
+    OBSERVED_MEMORY_CLOCK = "observed memory clock"
+    TEMPERATURE = "temperature"
+    VOLTAGE = "voltage"
+    UTILISATION = "utilisation"
+    FIGURE = "other figure"
+
+    WORK = "amount of work"
+    BOARD = "board"
+    KERNEL = "kernel"
+    REPEAT = "repeat"
+    STAMP = "time stamp"
+    STATE = "state"
+    UNUSED = "not used"
+
+
+EACH_ITS_OWN: Final = "another text in each row"
+SET: Final = (Role.PARAMETER, Role.GRAPHICS_CLOCK, Role.MEMORY_CLOCK, Role.POWER_LIMIT, Role.CLOCK_OFFSET)
+MEASURED: Final = tuple(Role)[len(SET) : tuple(Role).index(Role.WORK)]
+SETTING_OF: Final = {
+    Role.GRAPHICS_CLOCK: "graphics_clock_mhz",
+    Role.MEMORY_CLOCK: "memory_clock_mhz",
+    Role.POWER_LIMIT: "power_limit_w",
+}
+
+UNITS: Final[Mapping[str, tuple[str, float]]] = {  # -> the quantity, and the factor to s, J, W, MHz, mV or °C
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), ("time", 1.0)),
+    **dict.fromkeys(("ms", "msec", "millisecond", "milliseconds"), ("time", 0.001)),
+    **dict.fromkeys(("us", "µs", "usec", "microseconds"), ("time", 1e-06)),
+    **dict.fromkeys(("ns", "nsec", "nanoseconds"), ("time", 1e-09)),
+    **dict.fromkeys(("min", "minutes"), ("time", 60.0)),
+    **dict.fromkeys(("h", "hours"), ("time", 3600.0)),
+    **dict.fromkeys(("j", "joule", "joules"), ("energy", 1.0)),
+    **dict.fromkeys(("mj", "millijoules"), ("energy", 1e-3)),
+    **dict.fromkeys(("uj", "µj", "microjoules"), ("energy", 1e-6)),
+    **dict.fromkeys(("nj", "nanojoules"), ("energy", 1e-9)),
+    **dict.fromkeys(("pj", "picojoules"), ("energy", 1e-12)),
+    "kj": ("energy", 1e3), "wh": ("energy", 3600.0), "mwh": ("energy", 3.6), "kwh": ("energy", 3.6e6),
+    **dict.fromkeys(("w", "watt", "watts"), ("power", 1.0)),
+    **dict.fromkeys(("mw", "milliwatts"), ("power", 1e-3)),
+    "kw": ("power", 1e3),
+    "mhz": ("clock", 1.0), "ghz": ("clock", 1e3), "khz": ("clock", 1e-3), "hz": ("clock", 1e-6),
+    **dict.fromkeys(("v", "volt", "volts"), ("voltage", 1e3)), "mv": ("voltage", 1.0),
+    **dict.fromkeys(("c", "°c", "celsius", "degc"), ("temperature", 1.0)),
+    **dict.fromkeys(("%", "percent", "pct"), ("share", 1.0)),
+    **dict.fromkeys(("mib", "mb", "gib", "gb", "bytes", "kib", "kb"), ("size", 1.0)),
+}  # fmt: skip
+BASE_UNIT: Final = {"time": "s", "energy": "J", "power": "W", "clock": "MHz", "voltage": "mV", "temperature": "°C"}
+_BRACKETED: Final = re.compile(r"\s*[\[(<{]([^\[\]()<>{}]{1,14})[\])>}]\s*$")
+_COMPOUND: Final = re.compile(  # 'totalpower', 'powercap', 'memfreq'
+    r"(?<=[a-z])(power|energy|clock|freq(?:uency)?|limit|cap|temp(?:erature)?|throughput)(?=[^a-z]|$)"
+    r"|(?:(?<=^)|(?<=[^a-z]))(power|energy|gpu|core|mem|memory|clock|nvml)"
+    r"(?=(?:draw|cap|limit|usage|freq|clock|clk|power|temp|time|energy|util)(?:[^a-z]|$))",
+    re.IGNORECASE,
+)
+_WORD: Final = re.compile(r"[A-Z]+(?![a-zµ])|[A-Z]?[a-zµ]+|[0-9]+|%|°C")
+
+_LIMIT: Final = frozenset(("limit", "limits", "cap", "capped", "pl", "tdp", "budget", "ceiling", "powercap", "plimit"))
+REQUESTED: Final = (
+    *("applied", "locked", "lock", "set", "requested", "request", "target", "application", "applications"),
+    *("desired", "nominal", "forced", "fixed", "app", "setting", "config", "configured"),
+)
+_REQUESTED_NAMES: Final = frozenset(("nvml_gr_clock", "nvml_mem_clock", "nvml_pwr_limit"))
+_OBSERVED: Final = frozenset(
+    ("avg", "average", "mean", "median", "observed", "actual", "effective", "measured", "current", "drawn", "real")
+)
+EXTREME: Final = frozenset(("peak", "max", "maximum", "min", "minimum", "boost", "base", "p99", "p95", "p90", "p50"))
+_SPREAD: Final = frozenset(
+    ("std", "stdev", "stddev", "sd", "var", "variance", "ci", "sem", "err", "low", "high", "uncertainty", "cv", "delta")
+)
+_SPREAD_PARTS: Final = re.compile(r"std|error|dev(iation)?\b|confidence|interval")
+_ELSEWHERE: Final = frozenset(("cpu", "host", "video", "vid", "dram", "ram", "soc", "system", "pkg", "package", "node"))
+_OVERHEAD: Final = frozenset(("compile", "compilation", "verification", "benchmark", "framework", "strategy", "setup"))
+_IDLE: Final = frozenset(("idle", "static", "baseline"))
+_LATENCY: Final = frozenset(("latency", "ttft", "tpot", "itl", "e2e", "e2el", "ttfb", "ttst"))
+TIME_WORDS: Final = frozenset(
+    ("time", "times", "runtime", "duration", "elapsed", "walltime", "seconds", "makespan", "exectime")
+)
+_ENERGY: Final = frozenset(("energy", "joules", "joule", "energies"))
+_POWER: Final = frozenset(("power", "watt", "watts", "draw", "drawn", "pwr", "wattage"))
+_CLOCK: Final = re.compile(r"clo?c?k|freq|mhz|ghz")
+_MEMORY: Final = frozenset(("mem", "memory", "mclk", "vram", "memfreq", "memclk", "ram"))
+_PER: Final = re.compile(r"(?:\bper\b|/)")
+_RATE: Final = re.compile(
+    r"(?:(?:^|[ _])(?:[kmgtpe]?flops|[kmgt]?ops|tps|fps|qps|rps|rpm|ips|hashrate|hash rate|speed|iops)$)"
+    r"|^(?:avg|mean|median) ts$|(?:^|[ _])t/s|throughput|bandwidth|goodput|flop/s|flops|[gmt]i?b/s|perf(?:ormance)?\b"
+    r"|(?:^|hash|frame|token|data|bit|flop|processing)[ _]?rate$"
+)
+_PER_SECOND: Final = re.compile(
+    r"\b(?:tok|token|req|request|img|image|sample|inf|iter|it|frame|step|query)s?[ _](?:s|sec)$|"
+    r"(?:per[ _]?|/ ?)(?:s|sec|second|seconds|ms)$|per ?s(?:ec(?:ond)?)?\b"
+)
+_PER_ENERGY: Final = re.compile(r"(?:per[ _]?|/ ?)(?:w|watts?|j|joules?|kwh|wh)$|efficien|(?:^|[ _])eff(?:$|[ _])")
+_ENERGY_PER: Final = re.compile(
+    r"^(?:.*[ _])?(?:[munpk]?j|joules?|[mk]?wh|energy)(?:[ _]?(?:per|/)[ _]?)(?!s$|sec|second)\w+"
+)
+_SERVED_IN: Final = re.compile(r"time to \w+ (output )?token|inter token|time per output|to first token|token latency")
+_PRODUCT: Final = frozenset(("edp", "ed2p", "edyp", "eddp"))
+_STAMP: Final = re.compile(
+    r"time ?stamp|date|^(ts|epoch|unix( time)?)$|created|_at$|^(start|end|begin|finish|stop) ?time$"
+)
+_BOARD: Final = frozenset(
+    ("gpu", "gpu name", "gpuname", "device", "device name", "board", "card", "accelerator", "gpu model", "hardware")
+)
+KERNEL_NAMES: Final = frozenset(
+    (
+        *("kernel", "kernel name", "kernel id", "kid", "benchmark", "bench", "app", "app name", "application"),
+        *("application name", "workload", "program", "name", "exp", "experiment", "model", "model name", "network"),
+        *(
+            "argno",
+            "arg no",
+            "arg",
+            "dnn",
+            "suite",
+            "task",
+            "dataset",
+            "data set",
+            "model id",
+            "experiment name",
+            "algorithm name",
+        ),
+    )
+)
+_WORK: Final = frozenset(  # how much of it there is
+    (
+        *("problem size", "size", "n", "m", "k", "resolution", "input shape", "shape", "matrix size", "elements"),
+        *("shape m", "shape n", "shape k", "num elements", "array size", "input size", "length", "seq len", "context"),
+        *("seqlen", "sequence length", "context length", "size bytes", "parameter count", "num params"),
+    )
+)
+_CHOSEN: Final = frozenset(
+    (
+        *("batch", "bs", "concurrency", "block", "tile", "threads", "grid", "unroll", "precision", "dtype", "quant"),
+        *(
+            "streams",
+            "seqs",
+            "workers",
+            "tp",
+            "pp",
+            "dp",
+            "world",
+            "parallelism",
+            "variant",
+            "policy",
+            "mode",
+            "layers",
+        ),
+    )
+)
+_OF_SETTINGS: Final = re.compile(r"(.*\.)?(param(eter)?s?|config(uration)?|settings?|parallelization|args)\.")
+_AMOUNTS: Final = re.compile(  # what was done is counted, and not chosen
+    r"(total |num |n )?(generated |output |prompt |input )*(tokens|docs|items|requests|samples|images|queries|problems)"
+    r"( total| ok| failed| prompt| generated| generados)?|completed|failed|errors|http code|status code"
+)
+_CLOCK_NAMES: Final = re.compile(r"(gpu |sm |gr )?(core ?f?|dvfs|sm|graphics|gfx|mem ?f?|memory|core frequency)")
+_RELATIVE: Final = frozenset(
+    ("norm", "normalized", "normalised", "relative", "rel", "speedup", "ratio", "saving", "savings")
+)
+_STATE: Final = frozenset(
+    ("phase", "stage", "state", "status", "error", "valid", "ok", "success", "failed", "invalid", "correct", "result")
+)
+_COUNTED: Final = re.compile(r"(\b(uuid|sha)\b|^(hash|row|index|idx|id|no|unnamed.*|column 1|nr|timestamp.*)$)")
+_LETTERS: Final = {"f": "clock", "p": "power", "t": "time", "e": "energy"}
+_CLOCKS_MHZ: Final = (100.0, 12_000.0)  # of a clock of a board
+_LEAST_LIMIT_W: Final = 10.0
+STATISTICS: Final = _OBSERVED | EXTREME | _SPREAD
+_MOST_STEPS: Final = 12  # different whole numbers in steps of different sizes, beyond which they were counted
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table and its role.
+
+    `scale` is the factor from its numbers to `unit` (s, J, W, MHz, mV or °C, and '' where there is none of these).
+    `candidates` are the roles that it may have as well: without an answer, the first of them is a guess.
+    """
+
+    heading: str
+    role: Role
+    unit: str = ""
+    scale: float = 1.0
+    why: str = ""
+    contradicted: str = ""  # by what of the table
+    candidates: tuple[Role, ...] = ()
+    confirmed: bool = False  # by the physics between columns
+    scale_is_guessed: bool = False  # by the size of its numbers: nothing names a unit
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The words of the heading, in lower case."""
+        return frozenset(words_of(self.heading))
+
+    @property
+    def reasons(self) -> str:
+        """Why it is taken for what it is, what contradicts it, and what it may be as well."""
+        doubts = [f"but it is {self.contradicted}"] if self.contradicted else []
+        doubts += [f"not certain: {' or '.join(self.candidates)}"] if self.candidates else []
+        return "; ".join([self.why or "none of the known quantities", *doubts])
+
+
+def words_of(heading: str) -> list[str]:
+    """The words of a heading in lower case.
+
+    Parameters
+    ----------
+    heading : str
+        Such as 'clock_target_mhz', 'avgClock (MHz)' or 'result.power.mean'.
+
+    Returns
+    -------
+    list of str
+        In their order, units among them.
+    """
+    parted = _COMPOUND.sub(lambda found: f" {found[0]} ", heading.replace("Hz", "hz").replace("hz", "hz "))
+    return [word.lower() for word in _WORD.findall(parted)]
+
+
+def unit_of(heading: str) -> tuple[str, float]:
+    """The quantity that the unit in a heading measures, and the factor to its base unit.
+
+    Megajoule and millijoule, megawatt and milliwatt are often written alike; the small ones are meant.
+
+    Parameters
+    ----------
+    heading : str
+        Such as 'power (W)', 'time_ms' or 'clock_mhz_locked'.
+
+    Returns
+    -------
+    quantity : str
+        'time', 'energy', 'power', 'clock', 'voltage', 'temperature', 'share' or 'size'; '' without a unit.
+    scale : float
+        The factor to s, J, W, MHz, mV or degrees Celsius.
+    """
+    bracketed = _BRACKETED.search(heading)
+    if bracketed and bracketed[1].strip().lower() in UNITS:
+        return UNITS[bracketed[1].strip().lower()]
+    words = words_of(_BRACKETED.sub("", heading) if bracketed else heading)
+    if len(words) > 1 or (words and len(words[0]) > 1):
+        for word in reversed(words):
+            if word in UNITS and word not in ("min", "h"):  # 'min' is a minimum, and 'h' a height
+                return UNITS[word]
+    return "", 1.0
+
+
+def is_request(heading: str) -> bool:
+    """Whether a heading says that what it names was asked for: 'clock_target_mhz', 'nvml_gr_clock'.
+
+    Parameters
+    ----------
+    heading : str
+        The heading.
+
+    Returns
+    -------
+    bool
+        True for a request.
+    """
+    return heading.lower() in _REQUESTED_NAMES or bool(frozenset(words_of(heading)) & set(REQUESTED))
+
+
+def by_itself(heading: str, values: Cells) -> Column:
+    """Judge a column by its unit, name and values alone.
+
+    Parameters
+    ----------
+    heading : str
+        Its heading.
+    values : array, shape (n,), or sequence of str
+        Its numbers, or texts.
+
+    Returns
+    -------
+    Column
+        Its scale is NaN where a quantity has no unit.
+    """
+    last = heading.rpartition(".")[2] if re.search(r"[A-Za-z]", heading.rpartition(".")[2]) else heading
+    words = words_of(heading)
+    lower = " ".join(words)
+    plain = re.sub(r"[^a-z0-9%/µ]+", " ", _BRACKETED.sub("", heading).lower()).strip()
+    if not isinstance(values, np.ndarray):
+        return _of_text(heading, lower, values)
+    finite, kinds = values[np.isfinite(values)], frozenset(words)
+    quantity, scale = unit_of(heading)
+    known = _that_tells(heading, plain, kinds, finite) or _rated(heading, last, plain, kinds)
+    known = known or _beside_figures(heading, plain, kinds, finite, quantity)
+    if known is not None:
+        return known
+    if not quantity:
+        quantity = _quantity_by_words(kinds, lower)
+        if not quantity and _CLOCK_NAMES.fullmatch(lower) and (_are_clocks(finite) or finite.min(initial=0) < -1):
+            quantity = "clock"
+        scale = math.nan if quantity else 1.0  # to be found by physics, else 1
+    return _of_quantity(heading, kinds, quantity, scale, finite)
+
+
+def _that_tells(heading: str, plain: str, kinds: frozenset[str], finite: Floats) -> Column | None:
+    """A column of numbers that tells rows apart by its name: work, kernels, repeats, stamps and rows."""
+    if plain in _WORK and _are_whole(finite):
+        return Column(heading, Role.WORK, why="how much was worked on, by its name")
+    if plain in KERNEL_NAMES and plain != "name":
+        return Column(heading, Role.KERNEL, why="numbers what ran")
+    if is_repeat(heading, [int(value) if value.is_integer() else value for value in finite.tolist()]):
+        return Column(heading, Role.REPEAT, why="counts repeats")
+    if _STAMP.search(plain) and "per" not in kinds and _is_stamp(finite):
+        return Column(heading, Role.STAMP, why="a time stamp by its name")
+    return Column(heading, Role.UNUSED, why="a number of the row") if _COUNTED.search(plain) else None
+
+
+def _beside_figures(heading: str, plain: str, kinds: frozenset[str], finite: Floats, quantity: str) -> Column | None:
+    """A column that is no figure of the work by its name: scatter, amounts, ratios and choices."""
+    if kinds & _SPREAD or _SPREAD_PARTS.search(plain):
+        return Column(heading, Role.UNUSED, why="how far another column scatters")
+    if _AMOUNTS.fullmatch(plain) and not quantity:
+        return Column(heading, Role.FIGURE, why="an amount that was counted")
+    if kinds & _RELATIVE:
+        return Column(heading, Role.FIGURE, why="relative to something by its name")
+    chosen = kinds & _CHOSEN and (not kinds & (EXTREME | {"best", "avg"}) or kinds & {"concurrency", "seqs"})
+    settled = _OF_SETTINGS.match(heading) and not chosen
+    if not quantity and (settled or (chosen and _are_whole(finite))):
+        return Column(heading, Role.PARAMETER, why="a choice by its name")
+    return None
+
+
+def _are_whole(finite: Floats) -> bool:
+    return bool((finite == np.round(finite)).all())
+
+
+def _is_stamp(finite: Floats) -> bool:
+    """Whether numbers rise as times do, or are as large as seconds since 1970."""
+    return len(finite) > 0 and bool(finite.min() > 1e8 or (len(finite) > 1 and np.mean(np.diff(finite) >= 0) > 0.9))
+
+
+def _are_clocks(finite: Floats) -> bool:
+    """Whether numbers may be clocks in MHz that someone chose: whole, few, and of a board."""
+    low, high = _CLOCKS_MHZ
+    within = len(finite) > 0 and bool((finite >= low).all() and (finite <= high).all())
+    return within and _looks_chosen(finite) and len(np.unique(finite)) < len(finite)
+
+
+def _rated(heading: str, last: str, plain: str, kinds: frozenset[str]) -> Column | None:
+    """A column of work per time or energy, of energy per work, or of energy times time; None for any other."""
+    inner = (
+        re.sub(r"[_ ]+", " ", (_BRACKETED.search(heading) or ("", ""))[1].lower()) if _BRACKETED.search(heading) else ""
+    )
+    texts = [text for text in (inner, re.sub(r"[_ ]+", " ", last.lower()), plain) if text]
+    if kinds & _PRODUCT or "delay product" in plain:
+        return Column(heading, Role.PRODUCT, why="energy times time by its name")
+    if kinds & _SPREAD:
+        return None
+    unit = last.rpartition("/")[2].strip().lower()
+    if unit in UNITS and _quantity_by_words(frozenset(words_of(last.rpartition("/")[0])), "") == UNITS[unit][0]:
+        return None  # 'time/ms', 'power/W': a quantity over its unit
+    for text in texts:
+        if _PER_ENERGY.search(text) and not kinds & {"coefficient"}:
+            return Column(heading, Role.EFFICIENCY, why="work per energy by its unit or name")
+    for text in texts:
+        if _ENERGY_PER.search(text):
+            return Column(heading, Role.WORK_ENERGY, "", _scale_per(text), "energy per work by its unit")
+    if any(_PER_SECOND.search(text) or _RATE.search(text) for text in texts) and not kinds & (
+        _LIMIT | {"request"} - {"rate"}
+    ):
+        if kinds & {"request"} and kinds & {"rate"} and "throughput" not in kinds:
+            return Column(heading, Role.PARAMETER, why="a rate of requests that was asked for")
+        return Column(heading, Role.THROUGHPUT, why="work per time by its unit or name")
+    return None
+
+
+def _scale_per(text: str) -> float:
+    """The factor to J of what a heading gives per work."""
+    return next((UNITS[word][1] for word in words_of(text) if word in UNITS and UNITS[word][0] == "energy"), 1.0)
+
+
+def _quantity_by_words(kinds: frozenset[str], lower: str) -> str:
+    if kinds & _ENERGY:
+        return "energy"
+    if kinds & (_POWER | _LIMIT) and not kinds & TIME_WORDS:
+        return "power" if kinds & _POWER or len(kinds) <= 2 else ""
+    if kinds & _LATENCY or kinds & TIME_WORDS:
+        return "time"
+    if _CLOCK.search(lower):
+        return "clock"
+    if any(word.startswith("temp") for word in kinds):
+        return "temperature"
+    if any(word.startswith(("volt", "vcore")) for word in kinds):
+        return "voltage"
+    if any(word.startswith(("util", "occupancy", "usage", "busy")) for word in kinds):
+        return "share"
+    return _LETTERS.get(lower, "")
+
+
+def _of_quantity(heading: str, kinds: frozenset[str], quantity: str, scale: float, finite: Floats) -> Column:
+    """A column of numbers of a known quantity, or of none."""
+    known = "by its unit" if not math.isnan(scale) else "by its name"
+    elsewhere = bool(kinds & _ELSEWHERE) and "gpu" not in kinds
+    role, why = Role.FIGURE, ""
+    if quantity == "clock":
+        role, why = _of_clock(kinds, finite, elsewhere=elsewhere)
+        why = why or f"a clock {known}"
+    elif quantity in ("power", "time") and not kinds & (_LIMIT | EXTREME) and _unit_is_of_a_width(kinds, finite):
+        return Column(heading, Role.PARAMETER, why="whole numbers that come again: chosen")
+    elif quantity == "power":
+        role, why = _of_power(kinds, finite, known, elsewhere=elsewhere)
+    elif quantity == "energy":
+        other = elsewhere or kinds & _IDLE or kinds & _MEMORY
+        role, why = (
+            (Role.FIGURE, f"an energy {known}, not the board's") if other else (Role.ENERGY, f"an energy {known}")
+        )
+    elif quantity == "time":
+        role, why = _of_time(kinds, " ".join(words_of(heading)), known)
+    elif quantity in ("temperature", "voltage"):
+        role, why = Role(quantity), f"a {quantity} {known}"
+    elif quantity == "share":
+        limit = kinds & _LIMIT
+        role, why = (Role.PARAMETER, "a limit as a share") if limit else (Role.UTILISATION, f"a share {known}")
+    else:
+        role = Role.PARAMETER if _looks_chosen(finite) else Role.FIGURE
+    if role is Role.PARAMETER:
+        return Column(heading, role, why=why)
+    return Column(heading, role, BASE_UNIT.get(quantity, ""), scale, why)
+
+
+def _of_power(kinds: frozenset[str], finite: Floats, known: str, *, elsewhere: bool) -> tuple[Role, str]:
+    """The role of a power by itself, and why."""
+    if (elsewhere or kinds & (_IDLE | _MEMORY)) and "gpu" not in kinds:
+        return Role.FIGURE, f"a power {known}, not the board's"
+    if kinds & _LIMIT or (kinds & set(REQUESTED) and not kinds & _OBSERVED):
+        plausible = "unit" in known or (len(finite) > 0 and float(finite.max()) > _LEAST_LIMIT_W)
+        return (Role.POWER_LIMIT, "a limit by its name") if plausible else (Role.PARAMETER, "")
+    if kinds & EXTREME:
+        return Role.FIGURE, "the extreme of a power, which is no mean"
+    return Role.POWER, f"a power {known}"
+
+
+def _of_time(kinds: frozenset[str], words: str, known: str) -> tuple[Role, str]:
+    """The role of a time by itself, and why."""
+    if _SERVED_IN.search(words):
+        return Role.LATENCY, "a latency of a service by its name"
+    if kinds & _OVERHEAD:
+        return Role.UNUSED, "time that the tuner spent"
+    return (Role.LATENCY, "a latency by its name") if kinds & _LATENCY else (Role.TIME, f"a time {known}")
+
+
+def _of_clock(kinds: frozenset[str], finite: Floats, *, elsewhere: bool) -> tuple[Role, str]:
+    """The role of a clock by itself, and why where its unit does not say it."""
+    if len(finite) and finite.min() < -1:  # 0 or -1 stands for what was not set
+        return Role.CLOCK_OFFSET, "a clock that is negative is an offset"
+    if "offset" in kinds or "oc" in kinds:
+        return Role.CLOCK_OFFSET, "an offset by its name"
+    if elsewhere and _looks_chosen(finite) and not kinds & (EXTREME | _OBSERVED):
+        return Role.PARAMETER, "a clock beside the board's that was chosen"
+    if elsewhere or kinds & (EXTREME | {"idx", "index"}):
+        return Role.UNUSED, "no clock that the board ran at"
+    fractions = len(finite) > 0 and float(np.mean(finite != np.round(finite))) > 0.2
+    seen = bool(kinds & _OBSERVED) or {"core", "freq"} <= kinds
+    seen |= fractions and 2 * len(np.unique(finite)) > len(finite) and not kinds & {"ghz"}
+    if kinds & (_MEMORY | {"memf"}):
+        return Role.OBSERVED_MEMORY_CLOCK if seen else Role.MEMORY_CLOCK, "a clock of the memory by its name"
+    if seen and not kinds & set(REQUESTED):
+        return Role.OBSERVED_CLOCK, "a clock that was observed, by its name"
+    return Role.GRAPHICS_CLOCK, ""
+
+
+def _of_text(heading: str, lower: str, values: Sequence[str]) -> Column:
+    present = [value for value in values if value]
+    plain = re.sub(r"[^a-z0-9]+", " ", heading.lower()).strip()
+    if _STAMP.search(plain):
+        return Column(heading, Role.STAMP, why="a time stamp by its name")
+    if plain in _BOARD:
+        return Column(heading, Role.BOARD, why="names the board")
+    if plain in KERNEL_NAMES or lower in KERNEL_NAMES:
+        return Column(heading, Role.KERNEL, why="names what ran")
+    if plain in _WORK:
+        return Column(heading, Role.WORK, why="how much was worked on, by its name")
+    if plain in ("phase", "stage") and not any("warm" in value.lower() for value in present):
+        return Column(heading, Role.KERNEL, why="names what ran")
+    if plain in _STATE:
+        return Column(heading, Role.STATE, why="says how it went")
+    if frozenset(words_of(heading)) & (_CHOSEN | {"config", "configuration", "setup", "method"}) and len(
+        present
+    ) == len(values):
+        return Column(heading, Role.PARAMETER, why="a choice by its name")
+    if _COUNTED.search(plain) or (len(present) > 2 and len(set(present)) == len(values)):
+        return Column(heading, Role.UNUSED, why=EACH_ITS_OWN)
+    if len(present) < len(values):
+        return Column(heading, Role.UNUSED, why="empty in some rows")
+    return Column(heading, Role.PARAMETER, why="texts that come again")
+
+
+def _unit_is_of_a_width(kinds: frozenset[str], finite: Floats) -> bool:
+    """'tile_w' is a width: whole numbers that come again, and no word of a quantity beside the letter."""
+    named = kinds & (_POWER | TIME_WORDS | _ENERGY | _OBSERVED | _LIMIT) - {"w", "s", "j"}
+    whole = len(finite) > 0 and bool((finite == np.round(finite)).all())
+    return (
+        bool(kinds & {"w", "s", "j", "h", "v", "c"})
+        and not named
+        and whole
+        and 2 * len(np.unique(finite)) <= len(finite)
+    )
+
+
+def _looks_chosen(finite: Floats) -> bool:
+    """Whether numbers look like those that someone chose: whole ones, or few that come again."""
+    if not len(finite):
+        return False
+    distinct = np.unique(finite)
+    whole = bool((finite == np.round(finite)).all())
+    if 2 * len(distinct) <= len(finite):
+        return True
+    counted = len(distinct) > _MOST_STEPS and len(np.unique(np.diff(distinct))) > len(distinct) / 2
+    return whole and len(distinct) > 1 and not (counted and not _is_geometric(distinct))
+
+
+def _is_geometric(distinct: Floats) -> bool:
+    """Powers of something, as sizes are."""
+    ratios = distinct[1:] / np.where(distinct[:-1] == 0, np.nan, distinct[:-1])
+    return bool(np.nanmax(ratios) - np.nanmin(ratios) < 0.01)
