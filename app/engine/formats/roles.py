@@ -33,6 +33,7 @@ from .headings import (
     words_of,
 )
 
+NAMED: Final = "as named"
 _UNIT_OF: Final = {
     **dict.fromkeys((Role.POWER, Role.POWER_LIMIT), "W"),
     **dict.fromkeys((Role.TIME, Role.LATENCY), "s"),
@@ -91,7 +92,7 @@ def _as_named(column: Column, role: Role) -> Column:
     """With the role that the user names; its unit is to be found where the heading has none of that quantity."""
     unit = _UNIT_OF.get(role, "")
     scale = column.scale if unit == column.unit else math.nan if unit else 1.0
-    return Column(column.heading, role, unit, scale, "as named")
+    return Column(column.heading, role, unit, scale, NAMED)
 
 
 def listing_of(columns: Sequence[Column]) -> Listing:
@@ -302,13 +303,19 @@ def _by_physics(columns: Sequence[Column], cells: Mapping[str, Cells]) -> Iterat
         if best is not None and best[0] > _OFF and energy is whole:
             said = f"not '{power.heading}' times '{best[2].heading}': it differs by {100 * math.expm1(best[0]):.0f} %"
             columns[columns.index(energy)] = replace(energy, contradicted=said)
-    columns = _rivals(columns)
+    columns = _rivals([_as_measured(column, cells[column.heading]) for column in columns])
     columns = [_as_ratio(column, columns, cells) for column in columns]
     for column in columns:
         if math.isnan(column.scale):
             yield replace(column, scale=_usual_scale(column, cells), scale_is_guessed=True)
         else:
             yield column
+
+
+def _as_measured(column: Column, values: Cells) -> Column:
+    """A speed that is the same in each of several rows is what something can do, and was not measured."""
+    constant = column.role is Role.THROUGHPUT and len(values) >= _FEWEST and len(set(values)) == 1
+    return replace(column, role=Role.UNUSED, why="the same in all rows") if constant and column.why != NAMED else column
 
 
 def _rivals(columns: Sequence[Column]) -> list[Column]:

@@ -87,7 +87,7 @@ class TableWindow(QDialog, Ending):
 
     def open(self, path: Path) -> None:  # type: ignore[override]
         """Read a table, or a folder of points, and guess its columns."""
-        self._path, self._table = path, None
+        self._path, self._table, self._found = path, None, ()
         self.setWindowTitle(f"Table of measurements – {path.name}")
         self.named.setText(path.name)
         self.message.setText(f"Reading {path.name} …")
@@ -136,7 +136,10 @@ class TableWindow(QDialog, Ending):
 
     @Slot(object)
     def _show(self, opened: _Opened) -> None:
-        self._table, self._found, self._said = opened.table, opened.found, opened.said
+        self._table, self._said = opened.table, opened.said
+        places = {column.heading: place for place, column in enumerate(self._found)}  # none moves under the pointer
+        used_first = sorted(opened.found, key=lambda column: column.role is Role.UNUSED)
+        self._found = tuple(sorted(used_first, key=lambda column: places.get(column.heading, len(places))))
         names = {
             heading: name
             for given in (opened.said.parameters, opened.said.figures)
@@ -144,8 +147,8 @@ class TableWindow(QDialog, Ending):
         }
         headings = {name: heading for heading, name in names.items()}
         with QSignalBlocker(self.columns):
-            self.columns.setRowCount(len(opened.found))
-            for row, column in enumerate(opened.found):
+            self.columns.setRowCount(len(self._found))
+            for row, column in enumerate(self._found):
                 self._show_column(row, column, headings.get(column.heading, column.heading))
         self.message.setText(opened.words)
         self.keep.setEnabled(opened.complete)
