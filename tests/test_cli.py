@@ -152,7 +152,7 @@ def test_demo_without_a_window_prints_front_ridge_and_exports(
     status, document = run(capsys, "demo", "--max-evaluations", "40", "--out", str(tmp_path / "out"))
     assert status == 0
     assert document["source"] == "simulated"
-    assert document["evaluated"] == 40
+    assert 20 < document["evaluated"] <= 40, "it may end by itself"
     assert document["front"]
     assert document["fit"]["ridge_bracketed"]
     for file in document["files"]:

@@ -30,7 +30,6 @@ from .roles import main_column, roles_of
 
 REPEAT: Final = "repeat"  # the parameter that counts rows of one configuration
 KERNELS: Final = frozenset(("kernel", "kernel_name"))
-_RATE: Final = re.compile(r"(.+?)(?:_per_s(?:ec|econd)?|/s(?:ec)?)", re.IGNORECASE)
 RATE_AS_WORD: Final = re.compile(
     r"(.*[_ .])?(tps|fps|qps|rps|hash_?rate|goodput|(tok|token|req|request|img|image|sample|inf|iter|frame)s?_s(ec)?)",
     re.IGNORECASE,
@@ -318,6 +317,7 @@ def recording_of(table: Table, columns: TableColumns, found: Sequence[Column] | 
     cells, ours = _figures(table, columns, found)
     failures = _failures(table, found)
     checked = any(column.confirmed for column in found)
+    rates = {_called(column): _per_joule(_called(column)) for column in found if column.role is Role.THROUGHPUT}
     contradicted = 0
     for row, configuration in enumerate(configurations):
         values = {name: column[row] for name, column in cells.items() if math.isfinite(column[row])}
@@ -325,7 +325,7 @@ def recording_of(table: Table, columns: TableColumns, found: Sequence[Column] | 
             continue
         if not any(values.values()):
             failures[row] = failures[row] or "all of its figures are 0: it was not measured"
-        contradicted += _add_known(values, ours, checked)
+        contradicted += _add_known(values, ours, rates, checked)
         state = State.RUNTIME if failures[row] else State.OK
         facts = Facts(state, {} if failures[row] else values, intervals={}, error=failures[row], source="recorded")
         builder.add(configuration if counts is None else (*configuration, counts[row]), facts)
@@ -464,7 +464,7 @@ def _objective(recording: Recording, found: Sequence[Column]) -> Objective:
         if per_work is not None and _called(per_work) in names:
             least = Goal(_called(per_work), False)
             return Objective(least, (Goal(speed, True), least))
-        efficiency = f"{speed[:-2]}/J" if speed.endswith("/s") else f"{speed}/W"
+        efficiency = _per_joule(speed)
         if efficiency in names:
             return Objective(Goal(efficiency, True), (Goal(speed, True), Goal(efficiency, True)))
     if rates and _called(rates[0]) in names and "time_s" not in names:
@@ -532,7 +532,14 @@ def _repeats(configurations: Sequence[tuple[Value, ...]]) -> list[int] | None:
     return counts if max(counts, default=1) > 1 else None
 
 
-def _add_known(values: dict[str, float], ours: Mapping[str, tuple[str, float]], checked: bool) -> bool:
+def _per_joule(rate: str) -> str:
+    """The name of the work per joule of a speed."""
+    return f"{rate[:-2]}/J" if rate.endswith("/s") else f"{rate}/W"
+
+
+def _add_known(
+    values: dict[str, float], ours: Mapping[str, tuple[str, float]], rates: Mapping[str, str], checked: bool
+) -> bool:
     """Time, energy and power in s, J and W, and work per joule of each rate.
 
     Returns whether the row's power contradicts its own energy and time, which those of the table do not (`checked`).
@@ -552,10 +559,7 @@ def _add_known(values: dict[str, float], ours: Mapping[str, tuple[str, float]], 
     if per_work > 0:
         values["work/J"] = 1.0 / per_work
     if power_w > 0:
-        for name in tuple(values):
-            rate = _RATE.fullmatch(name)
-            if rate is not None:
-                values.setdefault(f"{rate[1]}/J", values[name] / power_w)
-            elif RATE_AS_WORD.fullmatch(name):
-                values.setdefault(f"{name}/W", values[name] / power_w)
+        for rate, efficiency in rates.items():
+            if rate in values:
+                values.setdefault(efficiency, values[rate] / power_w)
     return contradicted

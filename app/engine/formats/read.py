@@ -171,7 +171,8 @@ class _Scan:
         try:
             self._entries.add(member.value)
         except BadEntry as error:
-            if member.inside == "results" and self._count == 1 and not _is_of_a_tuner(member.value):
+            other = isinstance(member.value, dict) and "configuration" not in member.value
+            if member.inside in ("results", _LIST) and self._count == 1 and other:
                 raise _NoRecording("this is no list of a tuner's results", str(self._path), _REMEDY) from None
             name = repr(member.name[:80]) if member.name else str(self._count)
             what = f"line {self._stream.line}, {self._entries.kind} {name}: {error}"
@@ -190,7 +191,3 @@ def _refuse(document: Mapping[str, Any], where: str) -> NoReturn:
     raise _NoRecording(
         "this is no recording: neither a Kernel Tuner cache ('cache') nor T4 results ('results')", where, _REMEDY
     )
-
-
-def _is_of_a_tuner(entry: object) -> bool:
-    return isinstance(entry, dict) and "configuration" in entry

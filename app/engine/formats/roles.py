@@ -53,7 +53,9 @@ _PARTS_OF_A_RUN: Final = frozenset(
     ("user", "system", "sys", "init", "initialization", "allocation", "deallocation", "copy", "load", "loading", "eval")
 )
 _ONE_OF_MANY: Final = frozenset(("launch", "iter", "iteration", "kernel", "call", "inf", "inference", "step"))
-_ALL_OF_IT: Final = frozenset(("output", "decode", "generation", "gen", "predicted", "agg", "aggregate", "total", "tg"))
+_ALL_OF_IT: Final = frozenset(
+    ("output", "out", "decode", "generation", "gen", "predicted", "agg", "aggregate", "total", "tg")
+)
 _PART_OF_IT: Final = frozenset(
     ("input", "prompt", "prefill", "request", "requests", "session", "user", "peak", "pp", "req", "single")
 )
@@ -410,7 +412,8 @@ def main_column(columns: Iterable[Column], role: Role) -> Column | None:
     def rank(column: Column) -> tuple[bool, ...]:
         if column.role is Role.THROUGHPUT:
             named = "/" in column.heading or "per" in column.words
-            return bool(column.words & (EXTREME | _PART_OF_IT)), not column.words & _ALL_OF_IT, not named
+            part, whole = column.words & (EXTREME | _PART_OF_IT), column.words & _ALL_OF_IT
+            return bool(part), not whole, not whole - {"total"}, not named
         if column.role is Role.TIME:
             partial = bool(column.words & (EXTREME | _PARTIAL | _PARTS_OF_A_RUN))
             return not column.confirmed, partial, not column.words & _WHOLE_RUN, not column.words & _ONE_OF_MANY

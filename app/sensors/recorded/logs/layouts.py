@@ -58,7 +58,8 @@ _CHANNELS: Final = [
     )
 ]  # fmt: skip
 _OTHER_POWER: Final = re.compile(  # a power by its words or its unit, where no pattern above fits
-    r"(?!.*\b(limit|cap|cpu|mem|memory|ram|dram|max|min|peak|std|idle|soc|state)\b)(.*\bpower\b.*|(vdd|pom 5v) in)"
+    r"(?!.*\b(limit|cap|cpu|mem|memory|ram|dram|max|min|peak|std|idle|soc|state|management|mode|source|status)\b)"
+    r"(.*\bpower\b.*|(vdd|pom 5v) in)"
 )
 _REASON: Final = re.compile(r"clocks (event|throttle) reasons (?!active)")
 _NODE: Final = re.compile(r"(n|node|host|server|psu|rack)[ _]?\d{1,3}")  # a power in W of one of several
