@@ -83,6 +83,10 @@ def of_text(columns: Columns, path: Path) -> Table:
     for name, texts in columns.cells.items():
         if columns.is_numeric(name):
             numbers = columns.numbers(name).tolist()
+            finite = [number for number in numbers if math.isfinite(number)]
+            if math.inf in numbers and all(map(float.is_integer, finite)):  # a rate of requests without a bound
+                cells[name] = [text or None for text in texts]
+                continue
             whole = all(re.fullmatch(r"[+-]?\d{1,18}|", text) for text in texts)
             cells[name] = [None if math.isnan(n) else int(n) if whole else n for n in numbers]
         else:

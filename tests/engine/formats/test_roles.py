@@ -223,6 +223,11 @@ def test_a_database_and_json_of_any_depth_hold_the_same_as_a_table(tmp_path: Pat
         read_table(tmp_path / "bad.db")
 
 
+def test_a_rate_of_requests_without_a_bound_is_a_value(tmp_path: Path) -> None:
+    read = table(tmp_path, "rate,tok_s\n1,10.5\n2,20.25\ninf,30.75\n")
+    assert [m.configuration["rate"] for m in read.in_file_order()] == ["1", "2", "inf"]
+
+
 def test_a_table_within_what_a_program_printed_is_found(tmp_path: Path) -> None:
     text = "Device 0: X\n\nrunning 3 sizes\nblock,time_ms\n1,5\n2,4\n4,3\n\nNOTE: done, thanks\n"
     assert len(table(tmp_path, text)) == 3
