@@ -204,6 +204,7 @@ _LETTERS: Final = {"f": "clock", "p": "power", "t": "time", "e": "energy"}
 _CLOCKS_MHZ: Final = (100.0, 12_000.0)  # of a clock of a board
 _LEAST_LIMIT_W: Final = 10.0
 STATISTICS: Final = _OBSERVED | EXTREME | _SPREAD
+_MOST_VALUES: Final = 40  # different numbers in steps of different sizes, beyond which they were measured
 _MOST_STEPS: Final = 12  # different whole numbers in steps of different sizes, beyond which they were counted
 
 
@@ -544,14 +545,18 @@ def _looks_chosen(finite: Floats) -> bool:
     if not len(finite):
         return False
     distinct = np.unique(finite)
-    whole = bool((finite == np.round(finite)).all())
+    uneven = len(np.unique(np.diff(distinct))) > len(distinct) / 2 and not _is_geometric(distinct)
     if 2 * len(distinct) <= len(finite):
-        return True
-    counted = len(distinct) > _MOST_STEPS and len(np.unique(np.diff(distinct))) > len(distinct) / 2
-    return whole and len(distinct) > 1 and not (counted and not _is_geometric(distinct))
+        return len(distinct) <= _MOST_VALUES or not uneven
+    counted = len(distinct) > _MOST_STEPS and uneven
+    return _are_whole(finite) and len(distinct) > 1 and not counted
 
 
 def _is_geometric(distinct: Floats) -> bool:
     """Powers of something, as sizes are."""
-    ratios = distinct[1:] / np.where(distinct[:-1] == 0, np.nan, distinct[:-1])
-    return bool(np.nanmax(ratios) - np.nanmin(ratios) < 0.01)
+    if len(distinct) < 2:
+        return False
+    with np.errstate(over="ignore"):
+        ratios = (distinct[1:] / np.where(distinct[:-1] == 0, np.nan, distinct[:-1])).tolist()
+    known = [ratio for ratio in ratios if math.isfinite(ratio)]
+    return len(known) > 0 and max(known) - min(known) < 0.01

@@ -73,7 +73,8 @@ def read_recording(path: Path | str, columns: TableColumns | None = None) -> Rec
         if other is not None:
             raise other
         return read_table(path, columns)
-    if (begun == "{" and is_json_lines(path)) or (begun == "[" and columns is not None):
+    listed = begun == "[" and (columns is not None or (_holds_objects(path) and not is_of_a_tuner(path)))
+    if (begun == "{" and is_json_lines(path)) or listed:
         return read_table(path, columns)
     try:
         scan = _Scan(path, None, is_list=begun == "[")
@@ -121,6 +122,11 @@ def kind_of_file(path: Path) -> FileKind:
     if other is not None:
         raise other
     return FileKind.CLOCKS if is_clock_sweep(path) else FileKind.TABLE
+
+
+def _holds_objects(path: Path) -> bool:
+    """Whether a list begins with an object."""
+    return next(text_chunks(path), "").lstrip()[1:].lstrip()[:1] == "{"
 
 
 class _Scan:

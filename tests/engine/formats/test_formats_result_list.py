@@ -114,7 +114,7 @@ def test_a_clock_sweep_in_a_list_is_fitted(file: Path) -> None:
         ("[]", "no result"),
         ("[1]", "not an object"),
         ("[[]]", "no result"),
-        ('[{"a": 1}]', "nothing is a time"),
+        ('[{"a": 1}]', "no column is a time"),
         ('[{"time": 1.5}]', "without a parameter"),
         ('[{"a": [1], "time": 2}]', "without a parameter"),
         ('[{"a": 1, "time": 2},]', "not valid JSON"),
