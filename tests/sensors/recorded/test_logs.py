@@ -217,6 +217,20 @@ def test_runs_in_json_that_come_rarely_are_no_log(tmp_path: Path) -> None:
     assert not is_log(path)
 
 
+def test_results_of_a_tuner_and_runs_with_their_speed_are_no_log(tmp_path: Path) -> None:
+    """They have stamps and powers as well, seconds apart."""
+    stamps = [f"2026-01-02 03:04:{n:02d}.5" for n in range(30)]
+    entries = [
+        {"block": n, "time": 5.0 + n, "nvml_power": 90.0 + n, "compile_time": 3.0, "timestamp": stamp}
+        for n, stamp in enumerate(stamps)
+    ]
+    runs = [{"timestamp": stamp, "power_w": 90.0 + n, "tok_s": 5.0 + n} for n, stamp in enumerate(stamps)]
+    for document in (entries, {"cache": {str(n): entry for n, entry in enumerate(entries)}}, runs):
+        path = tmp_path / "results.json"
+        path.write_text(json.dumps(document))
+        assert not is_log(path)
+
+
 def test_tegrastats_has_the_power_of_the_board_and_not_that_of_its_parts(tmp_path: Path) -> None:
     line = "10-01-2025 20:05:{:02d} RAM 2274/6834MB (lfb 27x4MB) CPU [99%@1189,off] GR3D_FREQ 22% VDD_IN {}mW/5542mW"
     rows = [line.format(n, 5000 + n) + " VDD_CPU_GPU_CV 1594mW/1594mW" for n in range(5)]

@@ -44,6 +44,17 @@ _CLAIM: Final = re.compile(
 _CLAIMED_UNITS: Final = {"s": 1.0, "ms": 1e-3, "j": 1.0, "kj": 1e3, "wh": 3600.0, "kwh": 3.6e6}
 _DIFFERENT: Final = 0.2  # of the logarithm, beyond which a claim is contradicted
 _MOSTLY: Final = 0.9  # of the times since a beginning: it begins again with each step of a job
+_OF_TUNERS: Final = (
+    b'"tune_params',
+    b'"cache"',
+    b'"configuration"',
+    b'"compile_time"',
+    b'"benchmark_time"',
+    b'"kernel_name"',
+)
+_OF_WORK: Final = re.compile(
+    r"throughput|tok|latency|flop|runtime|duration|time_(ms|us|s)$|^times?$|per_(token|request|j)"
+)
 _LEAST_ROWS: Final = 20  # of JSON
 _LONGEST_STEP_S: Final = 30.0  # between readings in JSON: what comes more rarely are runs
 _RUNS: Final = re.compile(r"^.*\bemissions\b.*\n", re.IGNORECASE)  # CodeCarbon: a row for each finished run
@@ -530,7 +541,8 @@ def _csv_of_tegrastats(text: bytes) -> bytes:
 def _csv_of_json(path: Path, beginning: bytes) -> bytes | None:
     """The readings in JSON or JSON lines; None where there are none: power at times that follow one another."""
     lower = beginning.lower()
-    if not (b"power" in lower or b"watt" in lower) or not re.search(rb'"[^"]*(time|date|"ts")', lower):
+    tuned = any(key in lower for key in _OF_TUNERS)
+    if tuned or not (b"power" in lower or b"watt" in lower) or not re.search(rb'"[^"]*(time|date|"ts")', lower):
         return None
     text = read_text(path)
     document = json_or_none(text)
@@ -539,6 +551,10 @@ def _csv_of_json(path: Path, beginning: bytes) -> bytes | None:
     if len(rows) < _LEAST_ROWS:
         return None
     flat = [dict(flattened(row)) for row in rows]
+    if any(
+        _OF_WORK.search(name.lower()) and len({row.get(name) for row in flat[:_LEAST_ROWS]}) > 1 for name in flat[0]
+    ):
+        return None  # runs, and what each did
     roles = {name: heading(name.rpartition(".")[2]).role for name in flat[0]}
     names = [name for name, role in roles.items() if role]
     times = [name for role in ("time", "day") for name in names if roles[name] == role]
