@@ -538,23 +538,27 @@ def _csv_of_tegrastats(text: bytes) -> bytes:
     return b"\n".join((b"timestamp,board power [mW]", *rows, b""))
 
 
-def _csv_of_json(path: Path, beginning: bytes) -> bytes | None:
-    """The readings in JSON or JSON lines; None where there are none: power at times that follow one another."""
+def _readings_of_json(path: Path, beginning: bytes) -> list[dict[str, object]]:
+    """The rows of JSON or JSON lines that may be readings of power; none of a tuner's, or of runs."""
     lower = beginning.lower()
     tuned = any(key in lower for key in _OF_TUNERS)
     if tuned or not (b"power" in lower or b"watt" in lower) or not re.search(rb'"[^"]*(time|date|"ts")', lower):
-        return None
+        return []
     text = read_text(path)
     document = json_or_none(text)
     lines = text.splitlines() if document is None else ()
     rows = rows_in(document) or [row for line in lines if isinstance(row := json_or_none(line), dict)]
-    if len(rows) < _LEAST_ROWS:
+    flat: list[dict[str, object]] = [dict(flattened(row)) for row in rows]
+    works = filter(lambda name: _OF_WORK.search(name.lower()), flat[0] if len(flat) >= _LEAST_ROWS else ())
+    runs = any(len({row.get(name) for row in flat[:_LEAST_ROWS]}) > 1 for name in works)
+    return [] if runs or len(flat) < _LEAST_ROWS else flat
+
+
+def _csv_of_json(path: Path, beginning: bytes) -> bytes | None:
+    """The readings in JSON or JSON lines; None where there are none: power at times that follow one another."""
+    flat = _readings_of_json(path, beginning)
+    if not flat:
         return None
-    flat = [dict(flattened(row)) for row in rows]
-    if any(
-        _OF_WORK.search(name.lower()) and len({row.get(name) for row in flat[:_LEAST_ROWS]}) > 1 for name in flat[0]
-    ):
-        return None  # runs, and what each did
     roles = {name: heading(name.rpartition(".")[2]).role for name in flat[0]}
     names = [name for name, role in roles.items() if role]
     times = [name for role in ("time", "day") for name in names if roles[name] == role]
