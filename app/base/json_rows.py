@@ -115,13 +115,13 @@ def _best_list(document: Mapping[str, Any], above: Mapping[str, Any], depth: int
 
 
 def _is_measured(rows: list[dict[str, Any]], above: Mapping[str, Any]) -> bool:
-    """Whether rows hold a figure of work of their own, by its name."""
+    """Tell whether rows hold a figure of work that is not said above them, by its name."""
     own = {key: value for key, value in rows[0].items() if key not in above} if rows else {}
     return any(_FIGURE.search(name.lower()) for name, _ in flattened(own))
 
 
 def _holds_rows(value: object) -> bool:
-    """Whether a list of objects lies anywhere below."""
+    """Look for a list of objects anywhere below."""
     if isinstance(value, list):
         return any(isinstance(item, dict) for item in value)
     return isinstance(value, dict) and any(map(_holds_rows, value.values()))
@@ -147,6 +147,6 @@ def _under_keys(document: Mapping[str, Any], above: Mapping[str, Any], depth: in
 
 
 def _alike(objects: Mapping[str, Any]) -> bool:
-    """Whether objects have names in common, as the rows of a table do."""
+    """Tell whether objects have names in common, as the rows of a table do."""
     names = [set(value) for value in objects.values()]
     return bool(set.intersection(*names))

@@ -271,7 +271,7 @@ def _clocks(models: Models) -> Answer:
 
 
 def _limits(caps: CapFit) -> Answer:
-    """Which power limit gives the least energy, and where none binds."""
+    """State the power limit of the least energy, and the limits that have no effect."""
     words = f"The least energy per work is under a power limit of {caps.best_limit_w:g} W"
     words += f" ({percent_words(caps.saving)} less than at the highest, {percent_words(caps.slower)} slower)"
     words += f", the least energy times time under {caps.least_product_limit_w:g} W"

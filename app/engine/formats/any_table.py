@@ -53,6 +53,7 @@ _ANSWERING: Final = (  # without any of these there is nothing to choose by
     *(Role.TIME, Role.LATENCY, Role.THROUGHPUT, Role.POWER, Role.ENERGY),
     *(Role.WORK_ENERGY, Role.EFFICIENCY, Role.PRODUCT),
 )
+_APART: Final = (Role.KERNEL, Role.BOARD, Role.WORK)  # rows of different ones must not be compared
 _BAD: Final = re.compile(r"fail|error|invalid|timeout|oom|false|crash|killed|out of memory", re.IGNORECASE)
 _WARM_UP: Final = re.compile(r"warm", re.IGNORECASE)
 _WARMING: Final = "warming up"  # rows that are left out
@@ -63,7 +64,7 @@ _CONTRADICTED: Final = 0.1  # share by which energy may differ from power times 
 
 @dataclass(frozen=True, slots=True)
 class TableColumns:
-    """Which columns are parameters and which are figures: name here -> heading. None: to be found.
+    """The columns of parameters and of figures, heading by name here; None where they are to be found.
 
     `roles` are those that the user names, by heading.
     """
@@ -124,17 +125,24 @@ def read_table(path: Path, columns: TableColumns | None = None) -> Recording:
 
 def prepared(table: Table, columns: TableColumns | None = None) -> Table:
     """The table with what several columns say together in one: the energy of all boards, the name of what ran."""
-    table = with_totals(table)
+    roles = TableColumns() if columns is None else TableColumns(roles=columns.roles)
+    table = with_totals(table, roles)
     chosen = None if columns is None or columns.parameters is None else set(columns.parameters.values())
     joined = chosen is None or bool(chosen & KERNELS and not chosen & KERNELS & table.columns.keys())
-    return with_one_kernel(table) if joined else table
+    return with_one_kernel(table, roles) if joined else table
 
 
-def with_totals(table: Table) -> Table:
-    """The table with the sum of what several boards took together, and with settings that stand in names."""
-    cells = dict(_setting_in_name(name, column) or (name, column) for name, column in table.columns.items())
+def with_totals(table: Table, said: TableColumns) -> Table:
+    """The table with the sum of what several boards took together, and with settings that stand in names.
+
+    What the user says of a column leaves it as it is.
+    """
+    cells = dict(
+        (None if name in said.roles else _setting_in_name(name, column)) or (name, column)
+        for name, column in table.columns.items()
+    )
     boards: dict[str, list[str]] = {}
-    for name in filter(_BOARD_NUMBER.search, cells):
+    for name in filter(_BOARD_NUMBER.search, cells.keys() - said.roles.keys()):
         boards.setdefault(_BOARD_NUMBER.sub(r"\1", name), []).append(name)
     found = {c.heading: c.role for c in column_roles(Table(table.path, cells))} if boards else {}
     for name, several in boards.items():
@@ -157,10 +165,9 @@ def _setting_in_name(name: str, column: Sequence[Cell]) -> tuple[str, Sequence[C
     return (heading, numbers) if is_setting else None
 
 
-def with_one_kernel(table: Table) -> Table:
+def with_one_kernel(table: Table, said: TableColumns) -> Table:
     """The table with one column of what must not be compared: boards, kernels, and how much they worked on."""
-    wanted = (Role.KERNEL, Role.BOARD, Role.WORK)
-    found = [c.heading for c in column_roles(table) if c.role in wanted and _varies(table, c.heading)]
+    found = [c.heading for c in column_roles(table, said) if c.role in _APART and _varies(table, c.heading)]
     if not found or (len(found) == 1 and found[0].lower() in KERNELS):
         return table
     joined = [" ".join(map(str, cells)) for cells in zip(*(table.columns[name] for name in found), strict=True)]
@@ -208,14 +215,7 @@ def column_roles(table: Table, requested: TableColumns | None = None) -> tuple[C
     """
     requested = requested or TableColumns()
     given: dict[str, Role] = {}
-    names = {heading: heading for heading in table.columns}
-    of_roles = {names.get(heading, heading): heading for heading in requested.roles}
-    for option, said in (("parameters", requested.parameters), ("figures", requested.figures), ("roles", of_roles)):
-        for name, heading in (said or {}).items():
-            if heading not in table.columns:
-                raise InputError(f"no column '{heading[:60]}'", f"{table.path}, --{option}", _there(table))
-            if option != "roles":
-                names[heading] = name
+    names = _names(table, requested)
     cells = {names[heading]: table.cells(heading) for heading in table.columns}
     found = {column.heading: column.role for column in roles_of(cells)}
     for named, wanted, other in (
@@ -228,8 +228,22 @@ def column_roles(table: Table, requested: TableColumns | None = None) -> tuple[C
         if named is not None:  # what the user leaves out is none
             left = [name for name, role in found.items() if role in wanted and name not in (named or ())]
             given |= {name: Role.UNUSED for name in left if name not in given}
-    given |= {names[heading]: role for heading, role in requested.roles.items()}
+    given |= {names[heading]: role for heading, role in requested.roles.items() if heading in names}
     return roles_of(cells, given)
+
+
+def _names(table: Table, requested: TableColumns) -> dict[str, str]:
+    """The name here of each heading. Raises InputError for a column that the user names and that is not there."""
+    names = {heading: heading for heading in table.columns}
+    joined = {heading for heading, role in requested.roles.items() if role in _APART and "kernel" in names}
+    of_roles = {heading: heading for heading in requested.roles.keys() - joined}
+    for option, said in (("parameters", requested.parameters), ("figures", requested.figures), ("roles", of_roles)):
+        for name, heading in (said or {}).items():
+            if heading not in names:
+                raise InputError(f"no column '{heading[:60]}'", f"{table.path}, --{option}", _there(table))
+            if option != "roles":
+                names[heading] = name
+    return names
 
 
 def guess(table: Table, requested: TableColumns | None = None, found: Sequence[Column] | None = None) -> TableColumns:
@@ -253,7 +267,7 @@ def _parameters_of(table: Table, requested: TableColumns, found: Sequence[Column
     headings, result = requested.headings, dict[str, str]()
     for column in found:
         heading = headings.get(column.heading, column.heading)
-        tells = column.role in (Role.KERNEL, Role.BOARD, Role.WORK) and requested.parameters is None
+        tells = column.role in _APART and requested.parameters is None
         if column.role in (*SET, Role.REPEAT) or (tells and _varies(table, heading)):
             result[_parameter_name(column, result, requested)] = heading
     if not result and requested.parameters is None and len(table) > 1:  # runs without a setting: by their names
@@ -287,13 +301,13 @@ def _parameter_name(column: Column, taken: Mapping[str, str], requested: TableCo
     return ours
 
 
-def _remarks(table: Table, columns: TableColumns, kept: int) -> Iterator[str]:
+def _remarks(table: Table, columns: TableColumns, found: Sequence[Column], kept: int) -> Iterator[str]:
     """What of a table is left out or mixed, where `kept` of its rows are read."""
     parameters, figures = columns.parameters or {}, columns.figures or {}
     if kept < len(table):
         yield f"{len(table) - kept} of {len(table)} rows have no number in any figure and are left out"
     first = min(list(table.columns).index(column) for column in figures.values())
-    unused = [c.heading for c in column_roles(table) if c.role is Role.UNUSED and c.why == "empty in some rows"]
+    unused = [c.heading for c in found if c.role is Role.UNUSED and c.why == "empty in some rows"]
     for name, column in list(table.columns.items())[:first]:
         empty = list(column).count(None)
         if 0 < empty < len(table) and name in unused:
@@ -337,7 +351,7 @@ def recording_of(table: Table, columns: TableColumns, found: Sequence[Column] | 
     notes += _together(found, cells, ours)
     warm = failures.count(_WARMING)
     notes += [f"{warm} rows are of warming up and are left out"] if warm else []
-    notes += _remarks(table, columns, len(builder) + warm)
+    notes += _remarks(table, columns, found, len(builder) + warm)
     recording = builder.finish(device=device, kernel=kernel, notes=notes)
     objective = _objective(recording, found)
     named = bool(kernel or not device)
@@ -362,7 +376,7 @@ def _figures(
 
 
 def _notes(table: Table, columns: TableColumns, found: Sequence[Column], contradicted: int) -> Iterator[str]:
-    """How the table was read, what contradicts it, what is assumed and what is not certain."""
+    """Notes on how the table was read: contradictions, assumptions, and what is not certain."""
     parameters, figures = (", ".join(named or ()) for named in (columns.parameters, columns.figures))
     yield f"a table of another tool, read with parameters: {parameters}; figures: {figures}"
     yield from (f"{column.heading} is {column.contradicted}" for column in found if column.contradicted)

@@ -381,10 +381,9 @@ def _are_clocks(finite: Floats) -> bool:
 
 def _rated(heading: str, last: str, plain: str, kinds: frozenset[str]) -> Column | None:
     """A column of work per time or energy, of energy per work, or of energy times time; None for any other."""
-    inner = (
-        re.sub(r"[_ ]+", " ", (_BRACKETED.search(heading) or ("", ""))[1].lower()) if _BRACKETED.search(heading) else ""
-    )
-    texts = [text for text in (inner, re.sub(r"[_ ]+", " ", last.lower()), plain) if text]
+    bracketed = _BRACKETED.search(heading)
+    parts = (bracketed[1] if bracketed else "", last, plain)
+    texts = [re.sub(r"[_ ]+", " ", text.lower()) for text in parts if text]
     if kinds & _PRODUCT or "delay product" in plain:
         return Column(heading, Role.PRODUCT, why="energy times time by its name")
     if kinds & _SPREAD:
@@ -398,11 +397,7 @@ def _rated(heading: str, last: str, plain: str, kinds: frozenset[str]) -> Column
     for text in texts:
         if _ENERGY_PER.search(text):
             return Column(heading, Role.WORK_ENERGY, "", _scale_per(text), "energy per work by its unit")
-    if any(_PER_SECOND.search(text) or _RATE.search(text) for text in texts) and not kinds & (
-        _LIMIT | {"request"} - {"rate"}
-    ):
-        if kinds & {"request"} and kinds & {"rate"} and "throughput" not in kinds:
-            return Column(heading, Role.PARAMETER, why="a rate of requests that was asked for")
+    if any(_PER_SECOND.search(text) or _RATE.search(text) for text in texts) and not kinds & (_LIMIT | {"request"}):
         return Column(heading, Role.THROUGHPUT, why="work per time by its unit or name")
     return None
 

@@ -62,7 +62,7 @@ _PART_OF_IT: Final = frozenset(
 _FITS: Final = 0.03  # relative: a product agrees with a column
 _OFF: Final = 0.10  # relative: it contradicts it
 _MOST_TIMES: Final = 2  # of different names, beyond which it is asked which counts
-_LOOKED_AT: Final = 20_000  # rows by which columns are told apart
+_LOOKED_AT: Final = 20_000  # rows by which columns are judged
 _FEWEST: Final = 3  # rows in which a relation must hold
 
 

@@ -224,8 +224,8 @@ def _remembered(table: Table, said: TableColumns) -> None:
 
 def _words_of(recording: Recording, rows: int) -> str:
     """How many configurations there are, how many of them are on the front, and what to know of the table."""
-    told = [note for note in recording.notes if note.startswith(MIXED_KERNELS) or "not certain" in note]
-    lines = [_front_words(recording, rows), *told]
+    notes = [note for note in recording.notes if note.startswith(MIXED_KERNELS) or "not certain" in note]
+    lines = [_front_words(recording, rows), *notes]
     return "\n".join(lines)
 
 

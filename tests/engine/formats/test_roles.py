@@ -126,6 +126,24 @@ def test_boards_kernels_and_amounts_of_work_are_kept_apart(tmp_path: Path) -> No
     assert again.space().names == ("kernel", "block"), "as a stored session reads its file again"
 
 
+def test_what_the_user_says_of_a_column_that_would_be_joined_or_added_counts(tmp_path: Path) -> None:
+    lines = [f"{app},{n},{b},{n / b}" for app in ("x", "y") for n in (8, 16) for b in (1, 2, 4)]
+    text = "\n".join(["dataset,n,block,time_ms", *lines])
+    for roles, names in (
+        ("dataset=parameter", ("kernel", "dataset", "block")),
+        ("dataset=kernel", ("kernel", "block")),
+        ("block=kernel,n=parameter", ("kernel", "n")),
+    ):
+        read = table(tmp_path, text, TableColumns.parse(roles=roles))
+        assert read.space().names == names
+        assert table(tmp_path, text, TableColumns.parse(**read.read_with)).space().names == names
+    energies = "limit_w,time_s,gpu0_energy,gpu1_energy\n" + "".join(
+        f"{w},{9 - w / 50},{w},{w}\n" for w in (100, 150, 200)
+    )
+    read = table(tmp_path, energies, TableColumns.parse(roles="gpu1_energy=not-used"))
+    assert [m.values["energy_j"] for m in read.in_file_order()] == [100, 150, 200]
+
+
 def test_the_energies_of_several_boards_are_added_and_a_setting_in_a_name_is_read(tmp_path: Path) -> None:
     lines = [f"limit_{w},{300 / w},{w},{2 * w}" for w in (100, 150, 200)]
     read = table(tmp_path, "\n".join(["window,elapsed_s,gpu0_energy,gpu1_energy", *lines]))
