@@ -48,7 +48,7 @@ def look(gpu: SimulatedGpu, seed: int) -> tuple[float, int, int, float]:
     save_characterisation(found)
     sensors, best = gpu.twin.sensors, found.best
     if sensors.buffer is not None:
-        true_window_ms, true_lag_ms = sensors.buffer.sample_ms, 0.0
+        true_window_ms, true_lag_ms = sensors.buffer.averages_ms, 0.0
     else:
         assert sensors.instant is not None
         true_window_ms, true_lag_ms = sensors.instant.window_ms, sensors.instant.lag_ms

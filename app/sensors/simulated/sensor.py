@@ -172,11 +172,12 @@ class EnergyCounter:
 class BufferedPower:
     """The driver's buffer: a sample per period, published a few at a time.
 
-    A sample is the mean of its period, and follows the phase of the launch at its end, by `launch_swing`.
+    A sample is the mean of its window, and follows the phase of the launch at its end, by `launch_swing`.
     """
 
     def __init__(self, spec: PowerBuffer, sensors: Sensors, seed: int, channel: int) -> None:
         self._sample_ns = round(spec.sample_ms * 1e6)
+        self._window_ns = round(spec.averages_ms * 1e6)
         self._published_ns = round(spec.published_ms * 1e6)
         self._kept = spec.kept
         self._swing = spec.launch_swing
@@ -191,7 +192,7 @@ class BufferedPower:
         results = []
         for tick in range(first, last + 1):
             at_ns = tick * self._sample_ns + self._phase_ns
-            mean = history.means(at_ns - self._sample_ns, at_ns)[0]
+            mean = history.means(at_ns - self._window_ns, at_ns)[0]
             if self._swing:
                 mean *= 1.0 + self._swings(history, at_ns)
             results.append(PowerSample(at_ns, self._imperfect.reported(mean, tick)))

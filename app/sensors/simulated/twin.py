@@ -175,9 +175,15 @@ class PowerBuffer:
     """The driver's buffer of power samples."""
 
     sample_ms: float = figure(1, 1000)
+    window_ms: float = figure(0, 1000, 0.0)  # which a sample is the mean of; 0: its period
     published_ms: float = figure(1, 10_000)
     kept: int = figure(1, 10_000)
     launch_swing: float = figure(0, 0.5, 0.0)  # amplitude by which a sample follows the phase of the launch at its end
+
+    @property
+    def averages_ms(self) -> float:
+        """What a sample is the mean of."""
+        return self.window_ms or self.sample_ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

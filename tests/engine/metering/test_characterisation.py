@@ -61,7 +61,7 @@ def test_the_sensors_of_every_simulated_board_are_found_within_ten_per_cent(name
     assert (buffer is not None) == (sensors.buffer is not None)
     if buffer is not None and sensors.buffer is not None:
         assert buffer.refresh_ms == pytest.approx(sensors.buffer.sample_ms, rel=0.01)
-        assert buffer.window_ms == pytest.approx(sensors.buffer.sample_ms, rel=0.10)
+        assert buffer.window_ms == pytest.approx(sensors.buffer.averages_ms, rel=0.10)
         assert buffer.lag_ms == pytest.approx(0.0, abs=0.2)
         assert buffer.published_ms == pytest.approx(sensors.buffer.published_ms, rel=0.05)
     assert (counter is not None) == bool(sensors.counter_refresh_ms)

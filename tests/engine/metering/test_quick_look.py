@@ -73,7 +73,7 @@ def test_a_quick_look_takes_at_most_8_seconds_and_its_margins_hold_the_truth(nam
         sensors = gpu.twin.sensors
         assert found.chosen == ("buffer" if sensors.buffer else "instant")
         assert found.best.usable
-        true_ms = (0.0, sensors.buffer.sample_ms) if sensors.buffer else None
+        true_ms = (0.0, sensors.buffer.averages_ms) if sensors.buffer else None
         if true_ms is None:
             assert sensors.instant is not None
             true_ms = sensors.instant.lag_ms, sensors.instant.window_ms
