@@ -49,7 +49,7 @@ from ..profile.describe_profile import describe_profile
 from ..profile.program_profile import ProgramProfile
 from ..results.chart import Chart
 from ..results.measurement import Measurement, spreads
-from ..session.describe_session import describe_search, source_in_words
+from ..session.describe_session import describe_search, source_in_words, turns_of
 from ..session.references import references_of
 from ..space.within_limits import feasible
 from ..strategies.energy_log import EnergyLog
@@ -341,6 +341,8 @@ def _answer(content: ReportContent, letters: dict[int, str]) -> str:
             f"While it was measured a limit acted: {', '.join(limiting)}. Its figures belong to that clock."
         )
     body += table(("figure", "value", "95 % interval", "unit"), _figures(content, chosen), "Everything measured of it")
+    if (turns := turns_of(content.plan)).rows:
+        body += table(turns.header, turns.rows, turns.title)
     body += titled(describe_choices(content.analysis, letters))
     body += _chart(year_bars(content.analysis))
     return section("The answer", body)

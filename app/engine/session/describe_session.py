@@ -112,7 +112,7 @@ def describe_session(
         standing = describe_standing(plan, measurement)
         against = _own_state(compared, best)
         outcome = [*_best(plan, measurement), *against, *standing, *describe_energy_search(plan, compared)]
-        listings += [_repeats(plan, measurement), _in_turns(plan), _front(plan, compared)]
+        listings += [_repeats(plan, measurement), turns_of(plan), _front(plan, compared)]
     return Description(
         title=f"Session {session}: {plan.title}" if session is not None else plan.title,
         origin=f"{plan.gpu} ({plan.source})",
@@ -267,7 +267,7 @@ def _repeats(plan: SessionPlan, best: Measurement) -> Listing:
     return Listing(f"Over its {count} repeats", ("", "minimum", "mean", "maximum", "deviation", "unit"), rows)
 
 
-def _in_turns(plan: SessionPlan) -> Listing:
+def turns_of(plan: SessionPlan) -> Listing:
     """The configurations that contended for the best, against the winner."""
     finals = finals_of_session(plan)
     others = [] if finals is None else finals["others"]

@@ -17,7 +17,10 @@ from app.base.paths import resources
 from app.base.records import as_json
 from app.engine.analysis.finals import KEY, SAME, Beaten, Finals, Round, finals_of, in_proportion
 from app.engine.analysis.iso_lines import Role
+from app.engine.analysis.session_analysis import analyse
 from app.engine.analysis.standing import ratio
+from app.engine.report.content import gather
+from app.engine.report.page import report_html
 from app.engine.results.measurement import Measurement, State
 from app.engine.results.objectives import Goal
 from app.engine.session.describe_session import describe_session
@@ -162,6 +165,10 @@ def test_they_are_shown_and_are_in_the_document(played: tuple[SessionResult, Res
     assert document["winner"] == result.plan.space.configuration(finals.winner)
     assert document["others"][0]["energy"]["interval_95"] == pytest.approx(finals.others[0].of(Role.ENERGY).interval)
     assert document["seconds"] == finals.seconds > 0
+    with Store() as store:
+        page = report_html(gather(result.plan, analyse(table, result.plan.objective), store))
+    assert listing.title in page
+    assert all(str(row[0]) in page for row in listing.rows)
 
 
 def test_they_take_a_share_of_the_session_and_a_session_of_few_rows_has_none() -> None:
