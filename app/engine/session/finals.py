@@ -31,7 +31,7 @@ from .summary import by_goal
 MOST: Final = 4  # contend
 SECONDS: Final = 30.0  # at most, on the board
 LEAST_S: Final = 5.0  # that a session of MANY measurements may take at least
-MANY: Final = 24
+MANY: Final = 20  # measurements: `auto` never ends by itself with fewer
 SHARE: Final = 0.4  # of the seconds that the session has measured, at most
 ROUNDS: Final = 9  # that there has to be time for: the interval of two of them less is the first
 _BETWEEN_S: Final = 0.1  # two windows, where one row is asked for after the other: kernels on a board

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 import threading
 from collections.abc import Mapping
 from dataclasses import replace
@@ -34,6 +35,7 @@ from app.engine.session.summary import session_summary
 from app.engine.space.result_table import ResultTable
 from app.engine.specification.plan import SearchOptions, SessionPlan
 from app.engine.store.database import Store
+from app.engine.strategies.bayesian_optimisation import SURE_OF_END
 from app.engine.workloads.profiled import ProfiledKernel
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated import laws
@@ -187,6 +189,13 @@ def test_a_session_that_is_stopped_meanwhile_keeps_its_figures_as_they_were() ->
     assert said[-1].startswith("The turns were broken off")
     assert KEY not in table.origin
     assert result.progress.best_index is not None
+
+
+def test_as_few_as_the_default_search_ends_with_leave_time_for_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "MEASURED", SURE_OF_END[0])
+    _, table, _ = session()
+    assert np.isfinite(table.values("energy_j")).sum() == SURE_OF_END[0]
+    assert KEY in table.origin
 
 
 def test_a_session_that_is_resumed_is_open_again() -> None:
