@@ -167,13 +167,15 @@ def _setting_in_name(name: str, column: Sequence[Cell]) -> tuple[str, Sequence[C
 
 def with_one_kernel(table: Table, said: TableColumns) -> Table:
     """The table with one column of what must not be compared: boards, kernels, and how much they worked on."""
-    found = [c.heading for c in column_roles(table, said) if c.role in _APART and _varies(table, c.heading)]
+    apart = [c for c in column_roles(table, said) if c.role in _APART and _varies(table, c.heading)]
+    found = [column.heading for column in apart]
     if not found or (len(found) == 1 and found[0].lower() in KERNELS):
         return table
     joined = [" ".join(map(str, cells)) for cells in zip(*(table.columns[name] for name in found), strict=True)]
     if len(set(joined)) == len(table):  # each row is another: they can only be compared
         return table
-    return Table(table.path, {"kernel": joined, **{name: c for name, c in table.columns.items() if name not in found}})
+    left = {name: column for name, column in table.columns.items() if name not in found}
+    return Table(table.path, {"kernel": joined, **left}, tuple(_questions(apart)))
 
 
 def is_clock_sweep(path: Path) -> bool:
@@ -384,7 +386,7 @@ def _notes(table: Table, columns: TableColumns, found: Sequence[Column], contrad
     if contradicted:
         yield f"the power of {contradicted} rows is not their energy over their time, and is not used"
     yield from _over_the_limit(table, found)
-    yield from (_question(column) for column in found if len(column.candidates) > 1)
+    yield from (*table.doubts, *_questions(found))
 
 
 def _under_our_names(found: Sequence[Column]) -> dict[str, tuple[str, float]]:
@@ -425,11 +427,15 @@ def _together(
     yield f"all {len(energies)} rows together: {figure(math.fsum(energies) * scale)} J"
 
 
-def _question(column: Column) -> str:
-    """What is not certain of a column, and how it is answered."""
-    one, *others = (role.value for role in column.candidates)
-    answer = f"--roles {column.heading}={column.candidates[-1].value.replace(' ', '-')}"
-    return f"{column.heading} is read as {one}, but may be {' or '.join(others)}: it is not certain ({answer})"
+def _questions(columns: Sequence[Column]) -> Iterator[str]:
+    """What is not certain of columns, and how it is answered: one question about all that may be the same."""
+    for candidates in dict.fromkeys(column.candidates for column in columns if len(column.candidates) > 1):
+        one, *others = (role.value for role in candidates)
+        headings = [column.heading for column in columns if column.candidates == candidates]
+        answer = ",".join(f"{heading}={candidates[-1].value.replace(' ', '-')}" for heading in headings)
+        verb = "is" if len(headings) == 1 else "are each"
+        what = f"{', '.join(headings)} {verb} read as {one}, but may be {' or '.join(others)}"
+        yield f"{what}: it is not certain (--roles {answer})"
 
 
 def _called(column: Column) -> str:

@@ -40,6 +40,7 @@ class Table:
 
     path: Path
     columns: Mapping[str, Sequence[Cell]]
+    doubts: tuple[str, ...] = ()  # about columns that were joined
     _read: dict[str, Cells] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:

@@ -74,6 +74,8 @@ class Columns:
         if read is None:
             cells = self.cells[name]
             try:
+                if any("_" in cell for cell in cells):  # '2026_01' is a name, though Python reads a number
+                    raise ValueError
                 read = np.fromiter(map(float, cells), dtype=np.float64, count=len(cells))
             except ValueError:
                 read = np.fromiter(map(_number, cells), dtype=np.float64, count=len(cells))
@@ -194,6 +196,6 @@ def _is_number_with_comma(cell: str) -> bool:
 
 def _number(cell: str) -> float:
     try:
-        return float(cell)
+        return math.nan if "_" in cell else float(cell)
     except ValueError:
         return math.nan

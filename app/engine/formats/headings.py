@@ -55,6 +55,7 @@ class Role(StrEnum):
 
 
 EACH_ITS_OWN: Final = "another text in each row"
+COME_AGAIN: Final = "texts that come again"
 SET: Final = (Role.PARAMETER, Role.GRAPHICS_CLOCK, Role.MEMORY_CLOCK, Role.POWER_LIMIT, Role.CLOCK_OFFSET)
 MEASURED: Final = tuple(Role)[len(SET) : tuple(Role).index(Role.WORK)]
 SETTING_OF: Final = {
@@ -104,6 +105,7 @@ _REQUESTED_NAMES: Final = frozenset(("nvml_gr_clock", "nvml_mem_clock", "nvml_pw
 _OBSERVED: Final = frozenset(
     ("avg", "average", "mean", "median", "observed", "actual", "effective", "measured", "current", "drawn", "real")
 )
+_MEANS: Final = frozenset(("avg", "average", "mean", "median"))
 EXTREME: Final = frozenset(("peak", "max", "maximum", "min", "minimum", "boost", "base", "p99", "p95", "p90", "p50"))
 _SPREAD: Final = frozenset(
     ("std", "stdev", "stddev", "sd", "var", "variance", "ci", "sem", "err", "low", "high", "uncertainty", "cv", "delta")
@@ -111,6 +113,7 @@ _SPREAD: Final = frozenset(
 _SPREAD_PARTS: Final = re.compile(r"std|error|dev(iation)?\b|confidence|interval")
 _ELSEWHERE: Final = frozenset(("cpu", "host", "video", "vid", "dram", "ram", "soc", "system", "pkg", "package", "node"))
 _OVERHEAD: Final = frozenset(("compile", "compilation", "verification", "benchmark", "framework", "strategy", "setup"))
+_PAUSES: Final = frozenset(("cooldown", "warmup", "delay", "sleep", "pause", "interval", "timeout", "settle"))
 _IDLE: Final = frozenset(("idle", "static", "baseline"))
 _LATENCY: Final = frozenset(("latency", "ttft", "tpot", "itl", "e2e", "e2el", "ttfb", "ttst"))
 TIME_WORDS: Final = frozenset(
@@ -184,13 +187,16 @@ _CHOSEN: Final = frozenset(
             "policy",
             "mode",
             "layers",
+            *("framework", "engine", "backend", "library", "compiler", "runtime", "implementation", "impl", "version"),
+            *("quantization", "format", "layout", "governor", "scheduler", "schedule", "strategy", "language"),
+            *("cooling", "order", "rate", "tag", "flags"),
         ),
     )
 )
 _OF_SETTINGS: Final = re.compile(r"(.*\.)?(param(eter)?s?|config(uration)?|settings?|parallelization|args)\.")
 _AMOUNTS: Final = re.compile(  # what was done is counted, and not chosen
     r"(total |num |n )?(generated |output |prompt |input )*(tokens|docs|items|requests|samples|images|queries|problems)"
-    r"( total| ok| failed| prompt| generated| generados)?|completed|failed|errors|http code|status code"
+    r"( total| ok| failed| prompt| generated| generados| per \w+)?|completed|failed|errors|http code|status code"
 )
 _CLOCK_NAMES: Final = re.compile(r"(gpu |sm |gr )?(core ?f?|dvfs|sm|graphics|gfx|mem ?f?|memory|core frequency)")
 _RELATIVE: Final = frozenset(
@@ -199,12 +205,15 @@ _RELATIVE: Final = frozenset(
 _STATE: Final = frozenset(
     ("phase", "stage", "state", "status", "error", "valid", "ok", "success", "failed", "invalid", "correct", "result")
 )
+_JUDGED: Final = frozenset(("stable", "pareto", "throttled", "best", "optimal", "winner", "significant", "outlier"))
+_FILE: Final = re.compile(r"[^;,]+\.(csv|tsv|jsonl?|txt|log|out|parquet|xlsx)([;,][^;,]+\.\w+)*")
 _COUNTED: Final = re.compile(r"(\b(uuid|sha)\b|^(hash|row|index|idx|id|no|unnamed.*|column 1|nr|timestamp.*)$)")
 _LETTERS: Final = {"f": "clock", "p": "power", "t": "time", "e": "energy"}
 _CLOCKS_MHZ: Final = (100.0, 12_000.0)  # of a clock of a board
 _LEAST_LIMIT_W: Final = 10.0
 STATISTICS: Final = _OBSERVED | EXTREME | _SPREAD
 _MOST_VALUES: Final = 40  # different numbers in steps of different sizes, beyond which they were measured
+_MOST_EVEN: Final = 400  # different whole numbers in even steps
 _MOST_STEPS: Final = 12  # different whole numbers in steps of different sizes, beyond which they were counted
 
 
@@ -323,7 +332,7 @@ def by_itself(heading: str, values: Cells) -> Column:
         return _of_text(heading, lower, values)
     finite, kinds = values[np.isfinite(values)], frozenset(words)
     quantity, scale = unit_of(heading)
-    known = _that_tells(heading, plain, kinds, finite) or _rated(heading, last, plain, kinds)
+    known = _that_tells(heading, plain, kinds, finite) or _rated(heading, last, plain, kinds, finite)
     known = known or _beside_figures(heading, plain, kinds, finite, quantity)
     if known is not None:
         return known
@@ -356,7 +365,7 @@ def _beside_figures(heading: str, plain: str, kinds: frozenset[str], finite: Flo
         return Column(heading, Role.FIGURE, why="an amount that was counted")
     if kinds & _RELATIVE:
         return Column(heading, Role.FIGURE, why="relative to something by its name")
-    chosen = kinds & _CHOSEN and (not kinds & (EXTREME | {"best", "avg"}) or kinds & {"concurrency", "seqs"})
+    chosen = kinds & _CHOSEN and (not kinds & (EXTREME | _MEANS | {"best"}) or kinds & {"concurrency", "seqs"})
     settled = _OF_SETTINGS.match(heading) and not chosen
     if not quantity and (settled or (chosen and _are_whole(finite))):
         return Column(heading, Role.PARAMETER, why="a choice by its name")
@@ -379,7 +388,7 @@ def _are_clocks(finite: Floats) -> bool:
     return within and _looks_chosen(finite) and len(np.unique(finite)) < len(finite)
 
 
-def _rated(heading: str, last: str, plain: str, kinds: frozenset[str]) -> Column | None:
+def _rated(heading: str, last: str, plain: str, kinds: frozenset[str], finite: Floats) -> Column | None:
     """A column of work per time or energy, of energy per work, or of energy times time; None for any other."""
     bracketed = _BRACKETED.search(heading)
     parts = (bracketed[1] if bracketed else "", last, plain)
@@ -397,6 +406,11 @@ def _rated(heading: str, last: str, plain: str, kinds: frozenset[str]) -> Column
     for text in texts:
         if _ENERGY_PER.search(text):
             return Column(heading, Role.WORK_ENERGY, "", _scale_per(text), "energy per work by its unit")
+    if kinds & {"rps", "qps"} and len(finite) > 1 and _are_whole(finite) and not kinds & _OBSERVED:
+        return Column(heading, Role.PARAMETER, why="whole numbers of requests per second: asked for")
+    amount = kinds & {"total", "percentage", "percent", "pct"} or re.search(r"flops? per (?!s)", plain)
+    if "flops" in plain and amount and not re.search(r"flops? ?(/|per) ?s", plain):
+        return None  # what was done, or a share of the peak
     if any(_PER_SECOND.search(text) or _RATE.search(text) for text in texts) and not kinds & (_LIMIT | {"request"}):
         return Column(heading, Role.THROUGHPUT, why="work per time by its unit or name")
     return None
@@ -443,14 +457,14 @@ def _of_quantity(heading: str, kinds: frozenset[str], quantity: str, scale: floa
             (Role.FIGURE, f"an energy {known}, not the board's") if other else (Role.ENERGY, f"an energy {known}")
         )
     elif quantity == "time":
-        role, why = _of_time(kinds, " ".join(words_of(heading)), known)
+        role, why = _of_time(kinds, " ".join(words_of(heading)), known, finite)
     elif quantity in ("temperature", "voltage"):
         role, why = Role(quantity), f"a {quantity} {known}"
     elif quantity == "share":
         limit = kinds & _LIMIT
         role, why = (Role.PARAMETER, "a limit as a share") if limit else (Role.UTILISATION, f"a share {known}")
     else:
-        role = Role.PARAMETER if _looks_chosen(finite) else Role.FIGURE
+        role = Role.PARAMETER if _looks_chosen(finite) and not kinds & _MEANS else Role.FIGURE
     if role is Role.PARAMETER:
         return Column(heading, role, why=why)
     return Column(heading, role, BASE_UNIT.get(quantity, ""), scale, why)
@@ -468,12 +482,14 @@ def _of_power(kinds: frozenset[str], finite: Floats, known: str, *, elsewhere: b
     return Role.POWER, f"a power {known}"
 
 
-def _of_time(kinds: frozenset[str], words: str, known: str) -> tuple[Role, str]:
+def _of_time(kinds: frozenset[str], words: str, known: str, finite: Floats) -> tuple[Role, str]:
     """The role of a time by itself, and why."""
     if _SERVED_IN.search(words):
         return Role.LATENCY, "a latency of a service by its name"
     if kinds & _OVERHEAD:
         return Role.UNUSED, "time that the tuner spent"
+    if kinds & _PAUSES and _looks_chosen(finite):
+        return Role.PARAMETER, "a pause that was chosen"
     return (Role.LATENCY, "a latency by its name") if kinds & _LATENCY else (Role.TIME, f"a time {known}")
 
 
@@ -512,15 +528,19 @@ def _of_text(heading: str, lower: str, values: Sequence[str]) -> Column:
         return Column(heading, Role.KERNEL, why="names what ran")
     if plain in _STATE:
         return Column(heading, Role.STATE, why="says how it went")
-    if frozenset(words_of(heading)) & (_CHOSEN | {"config", "configuration", "setup", "method"}) and len(
-        present
-    ) == len(values):
+    kinds = frozenset(words_of(heading))
+    if present and all(map(_FILE.fullmatch, present)):
+        return Column(heading, Role.UNUSED, why="names files")
+    if kinds & _JUDGED and len(set(present)) <= 2:
+        return Column(heading, Role.UNUSED, why="says how it went")
+    names = _CHOSEN - {"variant"} if len(set(present)) < len(values) else _CHOSEN
+    if kinds & (names | {"config", "configuration", "setup", "method"}) and len(present) == len(values):
         return Column(heading, Role.PARAMETER, why="a choice by its name")
     if _COUNTED.search(plain) or (len(present) > 2 and len(set(present)) == len(values)):
         return Column(heading, Role.UNUSED, why=EACH_ITS_OWN)
     if len(present) < len(values):
         return Column(heading, Role.UNUSED, why="empty in some rows")
-    return Column(heading, Role.PARAMETER, why="texts that come again")
+    return Column(heading, Role.PARAMETER, why=COME_AGAIN)
 
 
 def _unit_is_of_a_width(kinds: frozenset[str], finite: Floats) -> bool:
@@ -542,8 +562,8 @@ def _looks_chosen(finite: Floats) -> bool:
     distinct = np.unique(finite)
     uneven = len(np.unique(np.diff(distinct))) > len(distinct) / 2 and not _is_geometric(distinct)
     if 2 * len(distinct) <= len(finite):
-        return len(distinct) <= _MOST_VALUES or not uneven
-    counted = len(distinct) > _MOST_STEPS and uneven
+        return len(distinct) <= _MOST_VALUES or (not uneven and _are_whole(finite) and len(distinct) <= _MOST_EVEN)
+    counted = (len(distinct) > _MOST_STEPS and uneven) or len(distinct) > _MOST_EVEN
     return _are_whole(finite) and len(distinct) > 1 and not counted
 
 

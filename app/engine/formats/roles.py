@@ -18,6 +18,7 @@ import numpy as np
 from ..results.description import Listing
 from .headings import (
     BASE_UNIT,
+    COME_AGAIN,
     EACH_ITS_OWN,
     EXTREME,
     MEASURED,
@@ -87,6 +88,7 @@ def roles_of(cells: Mapping[str, Cells], given: Mapping[str, Role] | None = None
     columns = [_as_named(column, given[column.heading]) if column.heading in given else column for column in columns]
     columns = _set_or_observed(_latencies(columns, given), cells, given)
     columns = list(_parameters(_of_the_work(columns, cells, given), cells, given, whole))
+    columns = _unknown_texts(columns, cells, given)
     return tuple(_by_physics(columns, cells))
 
 
@@ -241,6 +243,29 @@ def _parameters(
             yield column if column.why else replace(column, why="numbers that someone chose")
 
 
+def _unknown_texts(columns: Sequence[Column], cells: Mapping[str, Cells], given: Mapping[str, Role]) -> list[Column]:
+    """Texts of which no word says whether they were chosen or name what ran: rows of different ones are kept apart.
+
+    One that follows from another column tells nothing more, and the only one that varies is what is compared.
+    """
+    result = list(columns)
+    rows = max(map(len, cells.values()), default=0)
+    unknown = [c for c in columns if c.role is Role.PARAMETER and c.why == COME_AGAIN and c.heading not in given]
+    telling = [c for c in columns if c.role in (*SET, Role.KERNEL, Role.BOARD, Role.WORK) and c not in unknown]
+    varying = [c for c in telling if c.role in SET and _distinct([c], cells) > 1]
+    for column in unknown:
+        sources = (c for c in telling if 1 < _distinct([c], cells) < rows)
+        source = next((c for c in sources if _distinct([c, column], cells) == _distinct([c], cells)), None)
+        judged = column
+        if source is not None and not isinstance(cells[source.heading], np.ndarray):
+            judged = replace(column, role=Role.UNUSED, why=f"follows from '{source.heading}'")
+        elif varying and source is None:
+            judged = replace(column, role=Role.KERNEL, candidates=(Role.KERNEL, Role.PARAMETER))
+        telling.append(judged)
+        result[columns.index(column)] = judged
+    return result
+
+
 def _telling_apart(columns: Sequence[Column], cells: Mapping[str, Cells], given: Mapping[str, Role]) -> list[Column]:
     """The columns that tell rows apart: what is known to be set, then others as far as they are needed."""
     measured = (place for place, column in enumerate(columns) if column.role in MEASURED and column.why)
@@ -346,7 +371,7 @@ def _as_ratio(column: Column, columns: Sequence[Column], cells: Mapping[str, Cel
         return column
     values, watts = (np.asarray(cells[each.heading], np.float64) for each in (column, power))
     for rate in rates:
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             ratio = np.asarray(cells[rate.heading], np.float64) / watts
             both = np.isfinite(values) & np.isfinite(ratio) & (values > 0) & (ratio > 0)
             if both.sum() < _FEWEST or np.unique(values[both]).size < _FEWEST:
