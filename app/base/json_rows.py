@@ -15,6 +15,7 @@ _LONGEST_NAME: Final = 200
 _STATISTICS: Final = frozenset(("unit", "avg", "mean", "median", "p50"))
 _SINGLE: Final = re.compile(r"request|sample|successful|errored|incomplete|token|histogram|bins|latenc|raw_data|times$")
 _FIGURE: Final = re.compile(r"power|watt|energy|joule|tok|throughput|latency|time|flops|_ms|_s$|/s$|rate")
+_SUMMARY: Final = 3  # figures beside lists: these are what was summed up
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
@@ -44,6 +45,8 @@ def rows_in(document: object) -> list[dict[str, Any]]:
     lengths = {len(value) for value in columns.values()}
     if len(columns) > 1 and len(lengths) == 1 and lengths != {0}:
         beside = {key: value for key, value in document.items() if _is_plain(value)}
+        if sum(bool(_FIGURE.search(key.lower())) for key in beside) >= _SUMMARY:  # of requests that are listed
+            return [beside]
         return [{**beside, **dict(zip(columns, row, strict=True))} for row in zip(*columns.values(), strict=True)]
     under_keys = list(_under_keys(document, _NOTHING, 0))
     return under_keys if len(under_keys) > 1 else lists or ([document] if document else [])
@@ -146,7 +149,9 @@ def _under_keys(document: Mapping[str, Any], above: Mapping[str, Any], depth: in
         yield {**above, **document}
 
 
-def _alike(objects: Mapping[str, Any]) -> bool:
+def _alike(objects: Mapping[Any, Any]) -> bool:
     """Tell whether objects have names in common, as the rows of a table do."""
     names = [set(value) for value in objects.values()]
-    return bool(set.intersection(*names))
+    inner = [value for each in objects.values() for value in each.values()]
+    nested = len(inner) > 1 and all(isinstance(value, dict) for value in inner)
+    return bool(set.intersection(*names)) or (nested and _alike(dict(enumerate(inner))))

@@ -23,7 +23,7 @@ from ..space.search_space import MIXED_KERNELS
 from .cells import Cell, Table, of_text, read_cells
 from .columns import parse_columns
 from .entries import NO_VALUE, as_number
-from .headings import EACH_ITS_OWN, MEASURED, SET, SETTING_OF, Column, Role
+from .headings import COME_AGAIN, EACH_ITS_OWN, MEASURED, SET, SETTING_OF, Column, Role
 from .recording import MAXIMUM_PARAMETERS, Facts, Recording, RecordingBuilder
 from .remembered_roles import remembered
 from .roles import main_column, roles_of
@@ -129,7 +129,10 @@ def prepared(table: Table, columns: TableColumns | None = None) -> Table:
     table = with_totals(table, roles)
     chosen = None if columns is None or columns.parameters is None else set(columns.parameters.values())
     joined = chosen is None or bool(chosen & KERNELS and not chosen & KERNELS & table.columns.keys())
-    return with_one_kernel(table, roles) if joined else table
+    table = with_one_kernel(table, roles) if joined else table
+    if len(table) > 1 or chosen is not None or any(c.role in SET for c in column_roles(table, roles)):
+        return table
+    return Table(table.path, {"run": [table.path.stem], **table.columns}, table.doubts)  # it has no other name
 
 
 def with_totals(table: Table, said: TableColumns) -> Table:
@@ -275,6 +278,10 @@ def _parameters_of(table: Table, requested: TableColumns, found: Sequence[Column
     if not result and requested.parameters is None and len(table) > 1:  # runs without a setting: by their names
         names = [column.heading for column in found if column.why == EACH_ITS_OWN]
         return dict(zip(names[:1], names[:1], strict=True))
+    if len(result) > MAXIMUM_PARAMETERS and len(table) == 1:  # everything that a program was started with
+        plain = {"numbers that someone chose", COME_AGAIN}
+        known = {column.heading for column in found if column.why not in plain}
+        result = {name: heading for name, heading in result.items() if heading in known}
     return {name: result[name] for name in (*(requested.parameters or ()), *result) if name in result}
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import math
 import re
 import sqlite3
@@ -19,7 +22,7 @@ from ...base.installation import how_to_add_package
 from ...base.json_rows import flattened, rows_in
 from ...base.text import json_or_none
 from ..results.measurement import Value
-from .columns import Columns, parse_columns
+from .columns import UNKNOWN, Columns, parse_columns
 from .entries import as_number
 from .headings import Cells
 from .kinds import first_character, is_json_lines
@@ -31,7 +34,7 @@ DATABASES: Final = (".sqlite", ".sqlite3", ".db")
 _LARGEST_FILE: Final = 2**20  # bytes of one point of a folder
 _MOST_COLUMNS: Final = 1000
 _PIECES: Final = re.compile(r"([A-Za-z]*)[-_=.]?(\d+(?:\.\d+)?)")
-_NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +79,46 @@ def read_cells(path: Path) -> Table:
         return _of_objects(path, _lines(path))
     if first_character(path) in ("[", "{"):
         return _of_objects(path, _members(path))
-    return of_text(parse_columns(read_text(path), str(path)), path)
+    text = read_text(path)
+    return _of_metrics(text, path) or of_text(parse_columns(text, str(path)), path)
+
+
+def _of_metrics(text: str, path: Path) -> Table | None:
+    """A table with a row for each metric, as AIPerf writes it for a run and Nsight Compute for kernels; else None."""
+    first = text.partition(",")[0]
+    if first == "Metric":
+        return _of_objects(path, iter([("the run", dict(_metrics(text)))]))
+    start = text.find('"ID","Process ID"')
+    if start < 0 or '"Metric Value"' not in text:
+        return None
+    launches: dict[str, dict[str, object]] = {}
+    for row in csv.DictReader(io.StringIO(text[start:])):
+        named = {name: row[name] for name in ("Block Size", "Grid Size") if row.get(name)}
+        launch = launches.setdefault(row["ID"], {"kernel": row.get("Kernel Name"), **named})
+        heading = f"{row.get('Metric Name')} ({row.get('Metric Unit')})"
+        value = (row.get("Metric Value") or "").replace(",", "")
+        launch[heading] = float(value) if NUMBER.fullmatch(value) else value
+    return _of_objects(path, ((f"launch {name}", launch) for name, launch in launches.items()))
+
+
+def _metrics(text: str) -> Iterator[tuple[str, object]]:
+    """The value or mean of each metric of a run, and high percentiles of its latencies."""
+    header: list[str] = []
+    for row in csv.reader(io.StringIO(text)):
+        if row[:1] == ["Metric"]:
+            header = row
+        elif len(row) > 1 and header:
+            cells = dict(zip(header, row, strict=False))
+            late = "latency" in row[0].lower() or "time to" in row[0].lower()
+            for column in ("avg", "Value", *(("p50", "p99") if late else ())):
+                if NUMBER.fullmatch(value := cells.get(column, "").replace(",", "")):
+                    yield row[0] if column in ("avg", "Value") else f"{row[0]} {column}", float(value)
 
 
 def of_text(columns: Columns, path: Path) -> Table:
     cells: dict[str, Sequence[Cell]] = {}
     for name, texts in columns.cells.items():
-        if columns.is_numeric(name):
+        if columns.is_numeric(name) and not _has_words(texts):
             numbers = columns.numbers(name).tolist()
             finite = [number for number in numbers if math.isfinite(number)]
             if math.inf in numbers and all(map(float.is_integer, finite)):  # a rate of requests without a bound
@@ -93,6 +129,12 @@ def of_text(columns: Columns, path: Path) -> Table:
         else:
             cells[name] = [_flag(text) if text else None for text in texts]
     return Table(path, cells)
+
+
+def _has_words(texts: Sequence[str]) -> bool:
+    """Whether a word comes again among numbers, as 'all' does among counts: what was chosen, and no cell to correct."""
+    words = [text for text in texts if text.isalpha() and text.lower() not in UNKNOWN]
+    return len(words) > len(set(words))
 
 
 def _flag(text: str) -> Value:
@@ -106,7 +148,22 @@ def _lines(path: Path) -> Iterator[tuple[str, object]]:
             point = json_or_none(line)
             if not isinstance(point, dict):
                 _refuse(path, f"line {number} is no JSON object")
-            yield f"line {number}", point
+            yield f"line {number}", _of_autotvm(point) or point
+
+
+def _of_autotvm(point: dict[str, Any]) -> dict[str, Any] | None:
+    """A record of TVM's tuner: its workload, knobs and mean time, or how it failed; None for any other object."""
+    match point:
+        case {
+            "input": [target, workload, arguments, *_],
+            "config": {"entity": list(knobs)},
+            "result": [times, error, *_],
+        }:
+            named = {knob[0]: " ".join(map(str, knob[2:])).strip("[]") for knob in knobs if len(knob) > 2}
+            good = isinstance(times, list) and error == 0 and times
+            time_s = {"time_s": math.fsum(times) / len(times)} if good else {"error": f"error {error}"}
+            return {"kernel": f"{workload} {json.dumps(arguments)}", "target": target, **named, **time_s}
+    return None
 
 
 def _members(path: Path) -> Iterator[tuple[str, object]]:
@@ -165,7 +222,7 @@ def _of_objects(path: Path, objects: Iterator[tuple[str, object]]) -> Table:
 def _typed(column: list[Cell]) -> list[Cell]:
     """Numbers that are written as texts are numbers, and whole numbers among fractions are fractions."""
     texts = [cell for cell in column if isinstance(cell, str)]
-    if texts and all(cell is None or isinstance(cell, str) for cell in column) and all(map(_NUMBER.fullmatch, texts)):
+    if texts and all(cell is None or isinstance(cell, str) for cell in column) and all(map(NUMBER.fullmatch, texts)):
         whole = all(re.fullmatch(r"[+-]?\d{1,18}", text) for text in texts)
         return [None if cell is None else int(cell) if whole else float(cell) for cell in column]
     if any(isinstance(cell, float) for cell in column):

@@ -22,9 +22,10 @@ _QUOTED_AND_PADDED = re.compile(r'"[ \t]+(?=[,;\n]|$)()')  # spaces behind a quo
 _PREAMBLE = 20  # lines that may stand before a header
 _MAXIMUM_ROWS = 1_000_000
 _MAXIMUM_COLUMNS = 1_000
-_UNKNOWN = frozenset(
+UNKNOWN = frozenset(
     ("", "n/a", "[n/a]", "na", "nan", "-nan", "+nan", "none", "null", "-", "[not supported]", "[unknown error]")
 )
+_SEPARATOR_LINE = re.compile(r"sep=.?")
 _BRACKETED_UNIT = re.compile(r" \[([^\[\]]{1,8})\]$")
 _DECIMAL_COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+),\d+([eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+")
@@ -50,7 +51,7 @@ class Columns:
         values = self._values(name)
         cells = self.cells[name]
         for index in map(int, np.flatnonzero(np.isnan(values))):
-            if cells[index].lower() not in _UNKNOWN:
+            if cells[index].lower() not in UNKNOWN:
                 what = f"column '{name}', line {self.first_line + index}: '{cells[index][:40]}' is not a number"
                 raise InputError(what, self.where, "correct the cell, or name another column")
         return values.copy()
@@ -61,7 +62,7 @@ class Columns:
         numbers = int(np.isfinite(values).sum()) + int(np.isinf(values).sum())
         if numbers == len(cells):
             return numbers > 0
-        words = sum(cells[index].lower() not in _UNKNOWN for index in np.flatnonzero(np.isnan(values)).tolist())
+        words = sum(cells[index].lower() not in UNKNOWN for index in np.flatnonzero(np.isnan(values)).tolist())
         return numbers > words
 
     def by_kind(self) -> dict[str, Floats | Sequence[str]]:
@@ -86,6 +87,9 @@ class Columns:
 def _header(cells: Sequence[str], where: str) -> list[str]:
     """The names of the columns. Raises InputError if they are not different names."""
     header = [cell_text(name.strip()) for name in cells]
+    header = [
+        f"{name} {seen + 1}" if (seen := header[:at].count(name)) and name else name for at, name in enumerate(header)
+    ]
     if any(header):  # numbers of rows stand in a column without a name
         header = [name or f"column {place}" for place, name in enumerate(header, 1)]
     if len(header) < 2 or len(header) > _MAXIMUM_COLUMNS or len(set(header)) != len(header) or "" in header:
@@ -102,6 +106,7 @@ def parse_columns(text: str, where: str) -> Columns:
     start = next((i for i, line in enumerate(lines) if line.strip() and not line.startswith("#")), None)
     if start is None:
         raise InputError("the file is empty", where, "a header line and rows are needed")
+    start += bool(_SEPARATOR_LINE.fullmatch(lines[start].strip()))  # which spreadsheets write for themselves
     start, end = _table_in(lines, start)
     delimiter = max(",;\t", key=lines[start].count)
     body = "\n".join(line for line in lines[start:end] if not line.startswith("#"))
@@ -189,7 +194,7 @@ def _with_decimal_points(columns: list[list[str]], delimiter: str, where: str) -
 
 def _is_number_with_comma(cell: str) -> bool:
     """A cell that a column of numbers with decimal commas may hold."""
-    if _DECIMAL_COMMA.fullmatch(cell) or _THOUSANDS.fullmatch(cell) or cell.lower() in _UNKNOWN:
+    if _DECIMAL_COMMA.fullmatch(cell) or _THOUSANDS.fullmatch(cell) or cell.lower() in UNKNOWN:
         return True
     return not math.isnan(_number(cell))
 

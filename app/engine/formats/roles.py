@@ -390,9 +390,10 @@ def _fit(
     """How far the median of energy / (power x time) is from 1, with the scales that make it least; None: no numbers."""
     values = [np.asarray(cells[column.heading], np.float64) for column in (energy, power, time)]
     good = np.isfinite(values).all(axis=0) & (np.stack(values) > 0).all(axis=0)
-    if good.sum() < _FEWEST:
+    ratios = values[0][good] / (values[1][good] * values[2][good])
+    if len(ratios) < 2 or (len(ratios) < _FEWEST and np.ptp(np.log(ratios)) > _FITS):
         return None
-    ratio = float(np.median(values[0][good] / (values[1][good] * values[2][good])))
+    ratio = float(np.median(ratios))
     scales = [
         (column.scale,) if not math.isnan(column.scale) else tuned
         for column, tuned in (

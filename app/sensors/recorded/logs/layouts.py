@@ -74,7 +74,7 @@ _BOARDS: Final = {  # what tells boards apart, the best first
 _NAMES: Final = frozenset(("name", "gpu name", "device name"))
 _PHASES: Final = frozenset(("phase", "stage", "section", "region", "marker", "label"))
 _TIMES: Final = re.compile(
-    r"(time ?stamp|date ?time|ts|time|date|elapsed|elapsed time|seconds|t)( (s|sec|seconds|ms|us|ns|utc|local))?"
+    r"(time ?stamp|date ?time|ts|time|date|elapsed|elapsed time|sec(?:ond)?s?|t)( (s|sec|seconds|ms|us|ns|utc|local))?"
 )
 _UNIT_OF: Final = {"percent": "%"}
 
@@ -114,6 +114,8 @@ def heading(text: str, unit: str = "") -> Heading:
         return Heading(text, "phase")
     if words == "driver version":
         return Heading(text, "driver")
+    if not unit and words in ("w", "mw", "kw"):  # a unit alone
+        unit, words = words, "power"
     last_word = _LAST_WORD.search(words)
     if last_word and not unit:
         unit, words = _UNIT_OF.get(last_word[1], last_word[1]), words[: last_word.start()]
@@ -264,7 +266,9 @@ def _dcgm(lines: list[str]) -> Layout | None:
 
 def _with_header(lines: list[str]) -> Layout | None:
     """A line of names, separated by commas, semicolons, tabs or spaces."""
-    header_line = next((index for index, line in enumerate(lines) if line.strip() and not line.startswith("#")), None)
+    header_line = next(
+        (at for at, line in enumerate(lines) if line.strip() and not line.startswith(("#", "sep="))), None
+    )
     if header_line is None:
         return None
     if (

@@ -35,6 +35,7 @@ _MOST_MARKS: Final = 10_000  # changes of the phase
 _MOST_UNREADABLE: Final = 0.02  # of the lines
 _FEWEST_OF_LOG: Final = 20  # rows of rising times that are no durations
 _SINCE_EPOCH_NS: Final = 10**18  # September 2001: no duration
+_LEAST_W: Final = 0.5  # which no board draws less than while it works
 _PLAUSIBLE_W: Final = 3000.0  # whole numbers beyond it, without a unit, are mW
 _CLAIM: Final = re.compile(
     r'(?P<what>(?:sampling[_ ])?interval(?:[_ ]\w+)?|total[_ ]energy\w*|energy[_ ]total\w*)"?\s*[:=]\s*"?'
@@ -365,6 +366,9 @@ class _Reader:
             notes.append(f"'{named.text}' says W, but no board draws {middle:.0f} W: its numbers are read as mW")
         if scale != 1.0:
             values *= scale
+        most_w = float(finite.max(initial=0.0)) * scale
+        if named.channel.startswith("power") and scale < 1.0 and 0.0 < most_w < _LEAST_W:
+            notes.append(f"'{named.text}' says mW: {most_w:.2g} W at most is less than boards draw at rest")
         return values
 
     def _forward(self, time_ns: npt.NDArray[np.int64], notes: list[str]) -> npt.NDArray[np.bool_]:
