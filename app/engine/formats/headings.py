@@ -408,12 +408,17 @@ def _rated(heading: str, last: str, plain: str, kinds: frozenset[str], finite: F
             return Column(heading, Role.WORK_ENERGY, "", _scale_per(text), "energy per work by its unit")
     if kinds & {"rps", "qps"} and len(finite) > 1 and _are_whole(finite) and not kinds & _OBSERVED:
         return Column(heading, Role.PARAMETER, why="whole numbers of requests per second: asked for")
-    amount = kinds & {"total", "percentage", "percent", "pct"} or re.search(r"flops? per (?!s)", plain)
-    if "flops" in plain and amount and not re.search(r"flops? ?(/|per) ?s", plain):
-        return None  # what was done, or a share of the peak
+    if _counts_operations(kinds, plain):
+        return None
     if any(_PER_SECOND.search(text) or _RATE.search(text) for text in texts) and not kinds & (_LIMIT | {"request"}):
         return Column(heading, Role.THROUGHPUT, why="work per time by its unit or name")
     return None
+
+
+def _counts_operations(kinds: frozenset[str], plain: str) -> bool:
+    """Whether 'flops' are what was done, or a share of the peak, and no speed."""
+    amount = kinds & {"total", "percentage", "percent", "pct"} or re.search(r"flops? per (?!s)", plain)
+    return "flops" in plain and bool(amount) and not re.search(r"flops? ?(/|per) ?s", plain)
 
 
 def _scale_per(text: str) -> float:
