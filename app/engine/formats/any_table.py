@@ -26,7 +26,7 @@ from .entries import NO_VALUE, as_number
 from .headings import COME_AGAIN, EACH_ITS_OWN, MEASURED, SET, SETTING_OF, Column, Role
 from .recording import MAXIMUM_PARAMETERS, Facts, Recording, RecordingBuilder
 from .remembered_roles import remembered
-from .roles import main_column, roles_of
+from .roles import NAMED, main_column, roles_of
 
 REPEAT: Final = "repeat"  # the parameter that counts rows of one configuration
 KERNELS: Final = frozenset(("kernel", "kernel_name"))
@@ -172,7 +172,7 @@ def with_one_kernel(table: Table, said: TableColumns) -> Table:
     """The table with one column of what must not be compared: boards, kernels, and how much they worked on."""
     apart = [c for c in column_roles(table, said) if c.role in _APART and _varies(table, c.heading)]
     found = [column.heading for column in apart]
-    if not found or (len(found) == 1 and found[0].lower() in KERNELS):
+    if not found or (len(found) == 1 and (found[0].lower() in KERNELS or apart[0].candidates)):
         return table
     joined = [" ".join(map(str, cells)) for cells in zip(*(table.columns[name] for name in found), strict=True)]
     if len(set(joined)) == len(table):  # each row is another: they can only be compared
@@ -304,6 +304,8 @@ def _varies(table: Table, heading: str) -> bool:
 
 def _parameter_name(column: Column, taken: Mapping[str, str], requested: TableColumns) -> str:
     """Our name of a setting of the board and of a kernel, where the user gives the column none."""
+    if column.heading in KERNELS and requested.roles.get(column.heading) is Role.PARAMETER:
+        return f"{column.heading} (chosen)"  # the user says that its rows can be compared
     ours = "kernel" if column.role is Role.KERNEL else SETTING_OF.get(column.role, "")
     if not ours or column.scale != 1.0 or ours in taken or column.heading in (requested.parameters or {}):
         return column.heading
@@ -393,7 +395,8 @@ def _notes(table: Table, columns: TableColumns, found: Sequence[Column], contrad
     if contradicted:
         yield f"the power of {contradicted} rows is not their energy over their time, and is not used"
     yield from _over_the_limit(table, found)
-    yield from (*table.doubts, *_questions(found))
+    answered = any(column.heading in KERNELS and column.why == NAMED for column in found)
+    yield from (*(() if answered else table.doubts), *_questions(found))
 
 
 def _under_our_names(found: Sequence[Column]) -> dict[str, tuple[str, float]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtWidgets import QComboBox, QDialog, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
@@ -22,7 +21,7 @@ from ...engine.formats.cells import Table, read_cells
 from ...engine.formats.headings import MEASURED, SET, Column, Role
 from ...engine.formats.recording import Recording
 from ...engine.formats.remembered_roles import remember, remembered
-from ...engine.results import pareto
+from ...engine.session.summary import by_goal, front_indices
 from ...engine.space.search_space import MIXED_KERNELS
 from ..shared.label import PlainLabel, plain_tip
 from ..shared.panel import Ending
@@ -223,19 +222,17 @@ def _remembered(table: Table, said: TableColumns) -> None:
 
 
 def _words_of(recording: Recording, rows: int) -> str:
-    """How many configurations there are, how many of them are on the front, and what to know of the table."""
-    notes = [note for note in recording.notes if note.startswith(MIXED_KERNELS) or "not certain" in note]
-    lines = [_front_words(recording, rows), *notes]
-    return "\n".join(lines)
-
-
-def _front_words(recording: Recording, rows: int) -> str:
+    """The answer of the table: its best by each goal, how many are on the front, and what to know of it."""
+    mixed = [note for note in recording.notes if note.startswith(MIXED_KERNELS)]
+    asked = [note.partition(" (--roles")[0] for note in recording.notes if "not certain" in note]
+    table, front = recording.table(), recording.objective.front
     words = f"{counted(rows, 'row')}, {counted(len(recording), 'configuration')}"
-    goals = recording.objective.front
-    if not goals:
-        return f"{words}; the goal is {recording.objective.goal}."
-    table = recording.table()
-    values = np.column_stack([table.values(goal.name) for goal in goals])
-    finite = values[np.isfinite(values).all(axis=1)]
-    on_front = len(pareto.front(finite, [goal.maximise for goal in goals])) if len(finite) else 0
-    return f"{words}; {on_front} on the front over {' and '.join(map(str, goals))}."
+    if front:
+        words += f"; {len(front_indices(table, front))} on the front over {' and '.join(map(str, front))}"
+    lines = [f"{words}."]
+    for goal in () if mixed else front or (recording.objective.goal,):
+        best = table.measurement(by_goal(table, goal)[0]) if by_goal(table, goal) else None
+        if best is not None:
+            setting = ", ".join(f"{name} {value}" for name, value in best.configuration.items())
+            lines.append(f"Best for {goal}: {setting} ({number(best.values[goal.name])}).")
+    return "\n".join([*lines, *mixed, *(f"{question}: choose what it is above." for question in asked)])

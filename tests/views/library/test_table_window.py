@@ -98,3 +98,22 @@ def test_a_table_that_cannot_be_read_is_one_line(window: TableWindow, qtbot: QtB
     window.open(path)
     qtbot.waitUntil(lambda: "name every column once" in window.message.text(), timeout=20_000)
     assert not window.keep.isEnabled()
+
+
+def test_the_answer_stands_below_the_columns_and_a_doubt_is_one_choice_away(
+    window: TableWindow, qtbot: QtBot, tmp_path: Path
+) -> None:
+    path = tmp_path / "limits.csv"
+    path.write_text("cap_w,tok/s,power_w\n200,50.5,180.5\n250,60.5,230.5\n300,61.5,280.5\n")
+    window.open(path)
+    qtbot.waitUntil(lambda: "cap" in window.message.text() or "power_limit" in window.message.text(), timeout=20_000)
+    assert "Best for max:tok/s: power_limit_w 300 (61.5)." in window.message.text()
+    topics = tmp_path / "topics.csv"
+    topics.write_text("topic,tile,time_ms\na,8,1.5\na,16,1.25\nb,8,14.5\nb,16,19.5\n")
+    window.open(topics)
+    qtbot.waitUntil(lambda: "not certain: choose what it is above" in window.message.text(), timeout=20_000)
+    assert "--roles" not in window.message.text()
+    assert "Best for" not in window.message.text(), "what may be different work is not compared"
+    window.role_box(0).setCurrentText("parameter")
+    qtbot.waitUntil(lambda: "Best for min:time_s" in window.message.text(), timeout=20_000)
+    assert "not certain" not in window.message.text()
