@@ -156,6 +156,8 @@ KERNEL_NAMES: Final = frozenset(
             "dnn",
             "suite",
             "task",
+            "tarea",
+            "modelo",
             "dataset",
             "data set",
             "model id",

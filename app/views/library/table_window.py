@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QComboBox, QDialog, QHeaderView, QTableWidget, QTa
 from ...base.errors import InputError
 from ...base.formatting import counted, number
 from ...engine.formats.any_table import (
+    KERNELS,
     TableColumns,
     column_roles,
     guess,
@@ -223,7 +224,11 @@ def _remembered(table: Table, said: TableColumns) -> None:
 
 def _words_of(recording: Recording, rows: int) -> str:
     """The answer of the table: its best by each goal, how many are on the front, and what to know of it."""
-    mixed = [note for note in recording.notes if note.startswith(MIXED_KERNELS)]
+    mixed: list[str] = []
+    if any(note.startswith(MIXED_KERNELS) for note in recording.notes):
+        name = next(filter(KERNELS.__contains__, recording.space().names))
+        kernels = {measurement.configuration[name] for measurement in recording.measurements()}
+        mixed = [f"{counted(len(kernels), 'kernel')}, each with a best of its own."]
     asked = [note.partition(" (--roles")[0] for note in recording.notes if "not certain" in note]
     table, front = recording.table(), recording.objective.front
     words = f"{counted(rows, 'row')}, {counted(len(recording), 'configuration')}"
