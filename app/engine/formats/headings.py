@@ -157,7 +157,6 @@ KERNEL_NAMES: Final = frozenset(
             "suite",
             "task",
             "tarea",
-            "modelo",
             "dataset",
             "data set",
             "model id",
