@@ -55,6 +55,8 @@ _ANSWERING: Final = (  # without any of these there is nothing to choose by
 )
 _APART: Final = (Role.KERNEL, Role.BOARD, Role.WORK)  # rows of different ones must not be compared
 _BAD: Final = re.compile(r"fail|error|invalid|timeout|oom|false|crash|killed|out of memory", re.IGNORECASE)
+_UNCERTAIN: Final = "it is not certain"
+_WARMED: Final = re.compile(r"warm(ing)?[-_ ]?up\w*", re.IGNORECASE)
 _WARM_UP: Final = re.compile(r"warm", re.IGNORECASE)
 _WARMING: Final = "warming up"  # rows that are left out
 _SAME_WORK: Final = {Role.THROUGHPUT: 1.5, Role.ENERGY: 1.05}  # largest to least work, within which it is the same
@@ -126,13 +128,13 @@ def read_table(path: Path, columns: TableColumns | None = None) -> Recording:
 def prepared(table: Table, columns: TableColumns | None = None) -> Table:
     """The table with what several columns say together in one: the energy of all boards, the name of what ran."""
     roles = TableColumns() if columns is None else TableColumns(roles=columns.roles)
-    table = with_totals(table, roles)
+    table = with_totals(without_warm_up(table), roles)
     chosen = None if columns is None or columns.parameters is None else set(columns.parameters.values())
     joined = chosen is None or bool(chosen & KERNELS and not chosen & KERNELS & table.columns.keys())
     table = with_one_kernel(table, roles) if joined else table
     if len(table) > 1 or chosen is not None or any(c.role in SET for c in column_roles(table, roles)):
         return table
-    return Table(table.path, {"run": [table.path.stem], **table.columns}, table.doubts)  # it has no other name
+    return Table(table.path, {"run": [table.path.stem], **table.columns}, table.notes)  # it has no other name
 
 
 def with_totals(table: Table, said: TableColumns) -> Table:
@@ -153,7 +155,17 @@ def with_totals(table: Table, said: TableColumns) -> Table:
             rows = zip(*(cells[each] for each in several), strict=True)
             total: list[Cell] = [None if None in row else sum(map(as_number, row)) for row in rows]
             cells = {f"total {name}": total, **{each: column for each, column in cells.items() if each not in several}}
-    return Table(table.path, cells)
+    return Table(table.path, cells, table.notes)
+
+
+def without_warm_up(table: Table) -> Table:
+    """The table without rows that some column calls 'warmup'."""
+    texts = [column for column in table.columns.values() if any(isinstance(cell, str) for cell in column)]
+    warm = {row for column in texts for row, cell in enumerate(column) if _WARMED.fullmatch(str(cell))}
+    if not 0 < len(warm) < len(table):
+        return table
+    left = {name: [c for row, c in enumerate(cells) if row not in warm] for name, cells in table.columns.items()}
+    return Table(table.path, left, (f"{len(warm)} rows are of warming up and are left out",))
 
 
 def _setting_in_name(name: str, column: Sequence[Cell]) -> tuple[str, Sequence[Cell]] | None:
@@ -178,7 +190,7 @@ def with_one_kernel(table: Table, said: TableColumns) -> Table:
     if len(set(joined)) == len(table):  # each row is another: they can only be compared
         return table
     left = {name: column for name, column in table.columns.items() if name not in found}
-    return Table(table.path, {"kernel": joined, **left}, tuple(_questions(apart)))
+    return Table(table.path, {"kernel": joined, **left}, (*table.notes, *_questions(apart)))
 
 
 def is_clock_sweep(path: Path) -> bool:
@@ -396,7 +408,8 @@ def _notes(table: Table, columns: TableColumns, found: Sequence[Column], contrad
         yield f"the power of {contradicted} rows is not their energy over their time, and is not used"
     yield from _over_the_limit(table, found)
     answered = any(column.heading in KERNELS and column.why == NAMED for column in found)
-    yield from (*(() if answered else table.doubts), *_questions(found))
+    yield from (note for note in table.notes if not answered or _UNCERTAIN not in note)
+    yield from _questions(found)
 
 
 def _under_our_names(found: Sequence[Column]) -> dict[str, tuple[str, float]]:
@@ -445,7 +458,7 @@ def _questions(columns: Sequence[Column]) -> Iterator[str]:
         answer = ",".join(f"{heading}={candidates[-1].value.replace(' ', '-')}" for heading in headings)
         verb = "is" if len(headings) == 1 else "are each"
         what = f"{', '.join(headings)} {verb} read as {one}, but may be {' or '.join(others)}"
-        yield f"{what}: it is not certain (--roles {answer})"
+        yield f"{what}: {_UNCERTAIN} (--roles {answer})"
 
 
 def _called(column: Column) -> str:

@@ -43,7 +43,7 @@ class Table:
 
     path: Path
     columns: Mapping[str, Sequence[Cell]]
-    doubts: tuple[str, ...] = ()  # about columns that were joined
+    notes: tuple[str, ...] = ()  # on what was left out or joined
     _read: dict[str, Cells] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
@@ -85,8 +85,7 @@ def read_cells(path: Path) -> Table:
 
 def _of_metrics(text: str, path: Path) -> Table | None:
     """A table with a row for each metric, as AIPerf writes it for a run and Nsight Compute for kernels; else None."""
-    first = text.partition(",")[0]
-    if first == "Metric":
+    if re.match(r"metric,(avg|value)\b", text, re.IGNORECASE):
         return _of_objects(path, iter([("the run", dict(_metrics(text)))]))
     start = text.find('"ID","Process ID"')
     if start < 0 or '"Metric Value"' not in text:
@@ -105,14 +104,17 @@ def _metrics(text: str) -> Iterator[tuple[str, object]]:
     """The value or mean of each metric of a run, and high percentiles of its latencies."""
     header: list[str] = []
     for row in csv.reader(io.StringIO(text)):
-        if row[:1] == ["Metric"]:
-            header = row
+        if row and row[0].lower() == "metric":
+            header = [name.lower() for name in row]
         elif len(row) > 1 and header:
             cells = dict(zip(header, row, strict=False))
+            name = f"{row[0]} ({unit})" if (unit := cells.get("unit")) else row[0]
             late = "latency" in row[0].lower() or "time to" in row[0].lower()
-            for column in ("avg", "Value", *(("p50", "p99") if late else ())):
+            for column in ("avg", "value", *(("p50", "p99") if late else ())):
                 if NUMBER.fullmatch(value := cells.get(column, "").replace(",", "")):
-                    yield row[0] if column in ("avg", "Value") else f"{row[0]} {column}", float(value)
+                    yield name if column in ("avg", "value") else f"{name} {column}", float(value)
+                elif column == "value" and value:
+                    yield name, value
 
 
 def of_text(columns: Columns, path: Path) -> Table:

@@ -226,7 +226,9 @@ def _parameters(
         values = whole[column.heading]
         others = [*(each for each in there if each is not column), *states]
         complete = bool(np.isfinite(values).all()) if isinstance(values, np.ndarray) else all(values)
-        if column.heading in given or column.role is not Role.PARAMETER:
+        if column.role is Role.REPEAT and column.heading not in given and not complete:
+            yield replace(column, role=Role.UNUSED, why="empty in some rows")
+        elif column.heading in given or column.role is not Role.PARAMETER:
             yield column
         elif repeats and not column.why and _distinct(others, cells) == _distinct([*others, column], cells):
             yield replace(column, role=Role.FIGURE, why="differs from repeat to repeat")
