@@ -339,7 +339,11 @@ def by_itself(heading: str, values: Cells) -> Column:
         return known
     if not quantity:
         quantity = _quantity_by_words(kinds, lower)
-        if not quantity and _CLOCK_NAMES.fullmatch(lower) and (_are_clocks(finite) or finite.min(initial=0) < -1):
+        if (
+            not quantity
+            and _CLOCK_NAMES.fullmatch(lower)
+            and (_are_clocks(finite) or (finite.min(initial=0) < -1 and _are_whole(finite)))
+        ):
             quantity = "clock"
         scale = math.nan if quantity else 1.0  # to be found by physics, else 1
     return _of_quantity(heading, kinds, quantity, scale, finite)
