@@ -6,6 +6,7 @@ Kernels of known work and traffic are placed on it (`PlacedKernel`).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -45,6 +46,10 @@ _COLUMNS: Final = {  # of a CSV: each figure and its headings
     "power": ("power_w", "power"),
     "clock": ("mhz", "clock_mhz", "observed_clock_mhz"),
 }
+_CACHES: Final = {  # on-chip memories whose traffic is known, where a file or a metric of a session has it
+    "L2": ("l2 gb/s", "l2_gb_s", "l2_gbs"),
+    "shared memory": ("shared gb/s", "shared_gb_s", "shared_gbs"),
+}
 _DEVICE: Final = ("gpu", "device", "device_name", "dev")
 
 
@@ -54,14 +59,14 @@ def precision_of(kernel: str) -> str:
     Parameters
     ----------
     kernel : str
-        Name of the kernel, such as 'roofline_fp64'.
+        Name of the kernel, such as 'roofline_fp64', or title of a sweep, such as 'roofline_fp64 at 1290 MHz'.
 
     Returns
     -------
     str
         'fp32' where the name holds no precision.
     """
-    return kernel.removeprefix(KERNEL) if kernel.startswith(KERNEL) else "fp32"
+    return kernel.removeprefix(KERNEL).partition(" ")[0] if kernel.startswith(KERNEL) else "fp32"
 
 
 def word_byte(precision: str) -> int:
@@ -137,9 +142,24 @@ def points_of_table(table: ResultTable, gpu: str, precision: str) -> RooflinePoi
         power_w=table.values("power_w")[ok],
         limited=np.array([bool(m.event_reasons & LIMITING) for m in measured], dtype=bool),
         clock_mhz=np.array([m.observed_clock_mhz for m in measured]),
+        set_mhz=np.array([_set_mhz(m) for m in measured]),
+        caches=_caches(table.value_names, lambda name: table.values(name)[ok] * 1e9),
         threads=table.values("threads_per_multiprocessor")[ok],
         power_error_w=(high - low) / 2,
     )
+
+
+def _caches(headings: Iterable[str], read: Callable[[str], Floats]) -> dict[str, Floats]:
+    """B/s of each on-chip memory that moved any, by the headings that are there."""
+    found = {
+        cache: read(name) for name in headings for cache, names in _CACHES.items() if name.strip().lower() in names
+    }
+    return {cache: traffic for cache, traffic in found.items() if np.isfinite(traffic).all() and traffic.any()}
+
+
+def _set_mhz(measured: Measurement) -> float:
+    clock = measured.configuration.get("graphics_clock_mhz")
+    return float(clock) if isinstance(clock, (int, float)) else math.nan
 
 
 def read_points(path: Path) -> list[RooflinePoints]:
@@ -238,7 +258,9 @@ def _of_rows(name: str, columns: Columns, rows: Rows, column: dict[str, str | No
     rate, traffic, power_w = numbers("rate"), numbers("traffic"), numbers("power")
     if not (np.isfinite(rate).all() and np.isfinite(traffic).all() and (power_w > 0).all()):
         raise InputError(f"{name} has a point without speed, traffic or power", columns.where, "leave it out")
-    return RooflinePoints.of(name, "fp32", rate * 1e9, traffic * 1e9, power_w, clock_mhz=numbers("clock"))
+    caches = _caches(columns.cells, lambda heading: columns.numbers(heading)[rows] * 1e9)
+    speeds = rate * 1e9, traffic * 1e9
+    return RooflinePoints.of(name, "fp32", *speeds, power_w, caches=caches, clock_mhz=numbers("clock"))
 
 
 _TRAFFIC = {"GB/s": 1e9, "TB/s": 1e12}  # -> B/s
