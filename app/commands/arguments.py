@@ -251,6 +251,10 @@ def positive_float(text: str) -> float:
     return value
 
 
+def clock_list(text: str) -> tuple[float, ...]:
+    return tuple(map(positive_float, text.split(",")))
+
+
 def key_value(text: str) -> tuple[str, str]:
     key, separator, value = text.partition("=")
     if not separator or not key:

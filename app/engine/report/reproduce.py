@@ -154,7 +154,11 @@ def run_command(plan: SessionPlan, store: Store | None = None) -> CommandLine:
     about = f"Search of {plan.title} on {plan.board}"
     if plan.purpose is Purpose.ROOFLINE:
         precision = plan.origin.get("precision", "")
-        return CommandLine(("roofline", *_board(plan.origin), *_option("--precision", precision)), about)
+        locked = [value for each in plan.space.parameters if each.device_setting for value in each.values]
+        clocks = ",".join(f"{value:g}" for value in locked if not isinstance(value, str))
+        set_here = [*_option("--clock", clocks), *(["--allow-control"] if plan.source in LIVE else [])]
+        words_of = [*_board(plan.origin), *_option("--precision", precision), *(set_here if clocks else ())]
+        return CommandLine(("roofline", *words_of), about)
     if plan.resume is not None:
         return CommandLine(_resumed(plan, store), f"Session {plan.resume}, continued")
     path = Path(plan.origin.get("file", ""))

@@ -45,7 +45,7 @@ class RooflinePoints:
     limited: Mask  # a power or thermal limit acted
     threads: Floats  # resident per multiprocessor, NaN if unknown
     power_error_w: Floats  # half of the 95 % interval, NaN if unknown
-    set_mhz: Floats  # the clock that was locked, NaN if none was
+    set_mhz: Floats = field(default_factory=lambda: np.array(math.nan))  # the clock that was locked, NaN if none was
     caches: Mapping[str, Floats] = field(default_factory=dict)  # B/s of each on-chip memory whose traffic is known
 
     @classmethod
@@ -139,7 +139,7 @@ class RooflinePoints:
         return self.limited | (self.clock() < PEAK_SHARE * np.minimum(1.0, wanted))
 
     def common_error(self, some: Mask) -> float:
-        """Standard error of power that the points share and their scatter does not show, relative: half of their intervals'.
+        """Standard error of power that points share and their scatter does not show, relative: of half their intervals.
 
         Parameters
         ----------
@@ -201,6 +201,7 @@ class RooflineFit:
     points: int  # that were fitted: those at the peak clock, or of all clocks
     throttled: int  # below the peak clock or at a limit
     held: int  # of the fitted ones, that a limit held
+    over_clocks: bool  # points of all clocks were fitted, since those at the peak clock do not suffice
     clock_mhz: float  # the peak clock, at which the energies are stated; NaN if unknown
     law: ClockLaw  # what a lower clock takes off them; `FIXED` where that is not known
     relative: Estimate
@@ -300,6 +301,7 @@ def _fit(points: RooflinePoints) -> RooflineFit:
         points=int(rows.sum()),
         throttled=throttled,
         held=held,
+        over_clocks=over_clocks,
         clock_mhz=float(np.fmax.reduce(points.clock_mhz)),
         law=law,
         relative=estimate,

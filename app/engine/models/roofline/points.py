@@ -239,7 +239,8 @@ def fit_points(points: RooflinePoints) -> RooflineFit:
         remedy = "measure more intensities"
         if not points.at_peak().all():
             remedy = (
-                "a limit holds the board below its peak clock: measure at a lower, locked clock, or raise the limit"
+                "a limit holds the board below its peak clock: measure at a lower, locked clock (--clock), or raise "
+                "the limit"
             )
         raise InputError(str(error), f"{points.gpu}, {points.precision}", remedy) from None
 
@@ -323,6 +324,11 @@ class Sweep:
             return None
         return self.model.predict(kernel.work_flop, kernel.traffic_byte, self.limit_w)
 
+    def held(self) -> Rows:
+        """The points of full occupancy that a limit held, by intensity."""
+        held = np.flatnonzero(self.points.held() & self.points.full())
+        return held[np.argsort(self.intensity()[held])]
+
     def intensity(self) -> Floats:
         """flop/B of each point: infinite for the flop kernel, 0 for the copy, NaN for the baseline."""
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -359,17 +365,19 @@ def sweep_of_points(points: RooflinePoints, source: str, origin: str, limit_w: f
     origin : str
         Where the points are from, in words.
     limit_w : float or None, optional
-        The board's power limit, W; None if unknown.
+        The board's power limit, W; None if unknown: it is then the median power of the limited points.
 
     Returns
     -------
     Sweep
         Without a fit, and with `why_not`, if the points cannot be fitted.
     """
+    seen = limit_w is None and bool(points.limited.any())
+    limit_w = float(np.median(points.power_w[points.limited])) if seen else limit_w
     try:
-        return Sweep(points, fit_points(points), "", source, origin, limit_w)
+        return Sweep(points, fit_points(points), "", source, origin, limit_w, seen)
     except InputError as few:
-        return Sweep(points, None, f"{few.what}: {few.remedy}", source, origin, limit_w)
+        return Sweep(points, None, f"{few.what}: {few.remedy}", source, origin, limit_w, seen)
 
 
 def sweep_of_session(
@@ -413,8 +421,6 @@ def sweep_of_session(
 def sweeps_of_file(path: Path) -> list[Sweep]:
     """The sweeps of a recording, a CSV of points, or the text that gpu-benches prints.
 
-    The power limit, where points were limited, is the median power of these.
-
     Parameters
     ----------
     path : Path
@@ -431,12 +437,8 @@ def sweeps_of_file(path: Path) -> list[Sweep]:
         As `read_points`.
     """
     source = "simulated" if _simulated(path) else "recorded"
-    results = []
-    for points in read_points(path):
-        limit_w = float(np.median(points.power_w[points.limited])) if points.limited.any() else None
-        sweep = sweep_of_points(points, source, path.name, limit_w)
-        results.append(replace(sweep, limit_seen=True, opened_as=str(path.resolve())))
-    return results
+    sweeps = [sweep_of_points(points, source, path.name) for points in read_points(path)]
+    return [replace(sweep, opened_as=str(path.resolve())) for sweep in sweeps]
 
 
 def _simulated(path: Path) -> bool:
