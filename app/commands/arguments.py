@@ -252,7 +252,10 @@ def positive_float(text: str) -> float:
 
 
 def clock_list(text: str) -> tuple[float, ...]:
-    return tuple(map(positive_float, text.split(",")))
+    try:
+        return tuple(map(positive_float, text.split(",")))
+    except ValueError:
+        raise ArgumentTypeError(f"'{text}' is no list of clocks in MHz, such as 1290,1560") from None
 
 
 def key_value(text: str) -> tuple[str, str]:

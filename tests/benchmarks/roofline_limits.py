@@ -1,8 +1,9 @@
-"""Energy rooflines of simulated boards whose limit holds them: python tests/benchmarks/roofline_limits.py [SEEDS]
+"""Energy rooflines of boards whose limit holds them: python tests/benchmarks/roofline_limits.py [SEEDS]
 
-The energies of the twin's laws at the peak clock and at the session's thermal condition, against the fit: the error, the
-standard error, and how often two of these hold the truth. Beside them the plain capped model, with energies that no clock
-changes [Choi2014]. Limits other than a board's own are set in a copy of its file. Needs no board.
+Of simulated boards, the energies of the twin's laws at the peak clock and at the session's thermal condition against
+the fit: the error, the standard error, and how often two of these hold the truth. Beside them the plain capped model,
+with energies that no clock changes [Choi2014]. Limits other than a board's own are set in a copy of its file. Of the
+recorded H200, the speed at its limit against what both models predict. Needs no board.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ sys.path.insert(0, str(ROOT))
 os.environ["WATTRIDGE_DATA"] = tempfile.mkdtemp()
 
 from app.base.paths import resources  # noqa: E402
+from app.engine.models.roofline.energy_roofline import FIXED  # noqa: E402
 from app.engine.models.roofline.fit import RooflineFit, RooflinePoints, fit_roofline  # noqa: E402
-from app.engine.models.roofline.points import points_of_table  # noqa: E402
+from app.engine.models.roofline.points import points_of_table, recorded_sweeps  # noqa: E402
 from app.engine.session.planning import plan_roofline  # noqa: E402
 from app.engine.store.database import Store  # noqa: E402
 from app.scripting.session_progress import watch_session  # noqa: E402
@@ -95,22 +97,33 @@ def plain(points: RooflinePoints) -> RooflineFit:
     return fit_roofline(replace(points, clock_mhz=same, limited=np.zeros(len(points), dtype=bool)))
 
 
+HEAD = (
+    f"{'':37}free of  fitted   truth: pJ/flop, pJ/B, W  error, %              2 errors, %\n"
+    f"board       W precision   locked MHz the limit     over  eps_flop eps_mem pi_0"
+    "    flop    mem   pi_0   flop   mem   pi_0"
+)
+
+
+def row(case: str, free: int, over: str, true: np.ndarray, found: list[list[np.ndarray]]) -> str:
+    errors, widths = 100 * np.mean(found, axis=0)
+    figures = " ".join(f"{each:7.2f}" for each in true)
+    off = " ".join(f"{each:+6.1f}" for each in errors)
+    return (
+        f"{case} {free:4}  {over:>11} {figures}  {off}  {' '.join(f'{each:5.1f}' for each in widths)}  of {len(found)}"
+    )
+
+
 def main(seeds: int) -> None:
-    print(
-        "                                  free of   fitted  truth: pJ/flop, pJ/B, W   error %               two standard"
-    )
-    print(
-        "board      W  precision  at MHz   the limit  over   eps_flop eps_mem  pi_0    flop   mem   pi_0      errors, %"
-    )
-    held_by_all, answered, refused = [], 0, 0
+    print(HEAD)
+    held_by_all, refused = [], 0
     for name, limit_w, precision, clocks in CASES:
-        rows, whys, plains, forms, free = [], [], [], set(), 0
+        found, whys, plains, over, free = [], [], [], set(), 0
         for seed in range(seeds):
             points, temperature_c = sweep(name, limit_w, precision, clocks, seed)
             true = truth(name, precision, float(np.nanmax(points.clock_mhz)), temperature_c)
+            free = int((points.full() & ~points.held() & ~points.of_kind("flop")).sum())
             of_plain = plain(points)
             plains.append([*(of_plain.relative.figures / true - 1), of_plain.max_relative_error])
-            free = int((points.full() & ~points.held() & ~points.of_kind("flop")).sum())
             try:
                 fit = fit_roofline(points)
             except ValueError as error:
@@ -119,27 +132,33 @@ def main(seeds: int) -> None:
             if not fit.identifiable:
                 whys.append("; ".join(fit.reasons))
                 continue
-            forms.add("clocks" if fit.points > (points.at_peak() & points.full()).sum() else "peak")
-            estimate = fit.relative
-            errors = np.array(estimate.standard_errors)
-            rows.append([estimate.figures / true - 1, 2 * errors / estimate.figures])
-            held_by_all.append(np.abs(estimate.figures - true) <= 2 * errors)
-        case = f"{name:9} {limit_w:3} {precision:10} {'+'.join(map(str, clocks)) or 'peak':>14}"
-        answered, refused = answered + len(rows), refused + len(whys)
-        if rows:
-            means = 100 * np.mean(rows, axis=0)
-            figures = "".join(f"{each:7.2f}" for each in true)
-            print(f"{case} {free:4}  {'/'.join(sorted(forms)):8}{figures}  {' '.join(f'{e:+6.1f}' for e in means[0])}  "
-                  f"{' '.join(f'{e:6.1f}' for e in means[1])}   of {len(rows)}")  # fmt: skip
-        for why in dict.fromkeys(re.sub(r"\d+ %|\d+%", "..%", why) for why in whys):
-            print(f"{case} {free:4}  refused: {why}")
-        off = 100 * np.mean(plains, axis=0)
-        print(
-            f"{'':40} plain capped model: {off[0]:+.0f}, {off[1]:+.0f}, {off[2]:+.0f} %, power by {off[3]:.0f} % at most"
-        )
+            over.add("all clocks" if fit.over_clocks else "peak clock")
+            figures, errors = fit.relative.figures, np.array(fit.relative.standard_errors)
+            found.append([figures / true - 1, 2 * errors / figures])
+            held_by_all.append(np.abs(figures - true) <= 2 * errors)
+        case = f"{name:9} {limit_w:3} {precision:9} {'+'.join(map(str, clocks)) or 'none':>14}"
+        refused += len(whys)
+        if found:
+            print(row(case, free, "/".join(sorted(over)), true, found))
+        for why in dict.fromkeys(whys):
+            print(f"{case} {free:4}  refused {whys.count(why)} of {seeds}: {why}")
+        if not clocks:
+            flop, mem, constant, power = 100 * np.mean(plains, axis=0)
+            off = f"{flop:+.0f}, {mem:+.0f}, {constant:+.0f} %"
+            print(f"{'':45}plain capped model: off by {off}; misses power by {power:.0f} % at most")
     held = np.array(held_by_all)
-    print(f"\n{answered} sweeps answered, {refused} refused; two standard errors hold the truth in: "
-          + ", ".join(f"{name} {share:.0%}" for name, share in zip(NAMES, held.mean(axis=0), strict=True)))  # fmt: skip
+    shares = ", ".join(f"{name} {share:.0%}" for name, share in zip(NAMES, held.mean(axis=0), strict=True))
+    print(f"\n{len(held)} sweeps answered, {refused} refused; two standard errors hold the truth in: {shares}")
+    print("\nSpeed at the limit of the recorded H200, predicted over measured: median and largest error")
+    for each in recorded_sweeps():
+        some = each.points.limited & each.points.of_kind("roofline") & each.points.full()
+        assert each.model is not None
+        assert each.limit_w is not None
+        words = []
+        for what, model in (("no clock", replace(each.model, law=FIXED)), ("law of the clock", each.model)):
+            off = np.abs(model.capped(each.intensity()[some], each.limit_w)[0] / each.points.flops[some] - 1)
+            words.append(f"{what} {np.median(off):.1%}, {off.max():.1%}")
+        print(f"  {each.points.precision:12} {int(some.sum()):2} points: {'; '.join(words)}")
 
 
 if __name__ == "__main__":

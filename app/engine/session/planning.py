@@ -39,7 +39,7 @@ from ..space.result_table import DECIDED_ON
 from ..space.search_space import SearchSpace
 from ..specification.check import returned_value
 from ..specification.model import DEFAULT_STRATEGY, PATIENCE, Specification, programs_of
-from ..specification.plan import SearchOptions
+from ..specification.plan import SearchOptions, SessionPlan
 from ..specification.toml_section import PLACE
 from ..store.database import Store
 from ..store.record import LoadedSession, SessionRecord
@@ -277,11 +277,19 @@ def plan_roofline(
     specification = load_specification(resources() / "rooflines" / f"{precision}.toml")
     options = SearchOptions(device_settings={"graphics_clock_mhz": tuple(clocks_mhz)} if clocks_mhz else {})
     plan = plan_specification(replace(specification, device_settings={}), gpu, options, guard=guard)
-    if not set(options.device_settings) <= set(plan.space.names):
-        raise InputError(plan.space.notes[0], "--clock", "allow it with --allow-control, or leave --clock out")
-    at = f" at {', '.join(f'{clock:.0f}' for clock in clocks_mhz)} MHz" if clocks_mhz else ""
+    locked = locked_clocks(plan)
+    if clocks_mhz and not locked:
+        what = next(note for note in plan.space.notes if "graphics_clock_mhz" in note)
+        raise InputError(what, "--clock", "leave it out, or where the right is lacking allow it with --allow-control")
+    at = f" at {', '.join(locked)} MHz" if locked else ""
     title = plan.title + at  # so that it never stands for the board's roofline at its own clock
     return replace(plan, title=title, origin={**plan.origin, "purpose": Purpose.ROOFLINE.value})
+
+
+def locked_clocks(plan: SessionPlan) -> list[str]:
+    """The clocks, MHz, to which a session locks its board."""
+    values = [value for each in plan.space.parameters if each.name == "graphics_clock_mhz" for value in each.values]
+    return [f"{value:g}" for value in values if not isinstance(value, str)]
 
 
 def space_of(spec: Specification, gpu: Gpu | None = None, stop: Event | None = None) -> SearchSpace:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from app.engine.models.roofline.energy_roofline import PJ, EnergyRoofline
+from app.engine.models.roofline.energy_roofline import FIXED, PJ, ClockLaw, EnergyRoofline
 from app.engine.models.roofline.fit import RooflinePoints, fit_roofline
 
 # [Holtmann2024]: tables 6, 8 (eps_flop pJ, eps_mem pJ/B, pi_0 W), 1, 2 (peak, bandwidth), 7, 9 (pi_flop, pi_mem, eta)
@@ -145,6 +146,65 @@ def test_points_at_a_limit_or_a_lower_clock_are_left_out_and_counted() -> None:
     assert fit.relative.pi_0_w == pytest.approx(model.pi_0_w, rel=1e-6)
     assert fit.max_relative_error < 1e-6 < 0.3 < fit.max_relative_error_all
     assert "3 points below the peak clock" in fit.reasons[-1]
+
+
+def held_at(model: EnergyRoofline, limit_w: float) -> RooflinePoints:
+    """Points within a limit at one clock, an empty kernel last."""
+    intensity = np.geomspace(0.7, 40, 16)
+    speed, _, power_w = model.capped(intensity, limit_w)
+    free, rng = model.powerline(intensity) <= limit_w, np.random.default_rng(1)
+    flops, traffic = np.append(speed, 0.0), np.append(speed / intensity, 0.0)
+    power_w = np.append(power_w, model.pi_0_w) * (1 + 0.003 * rng.standard_normal(17))
+    limited, clock_mhz = np.append(~free, False), np.full(17, 1410.0)
+    return RooflinePoints.of("made up", "fp32", flops, traffic, power_w, limited=limited, clock_mhz=clock_mhz)
+
+
+def test_a_board_that_keeps_its_clock_at_the_limit_has_the_plain_capped_model() -> None:
+    """[Choi2014]: T = max(W tau_flop, Q tau_mem, (W eps_flop + Q eps_mem) / (limit - pi_0))."""
+    model = EnergyRoofline(*PUBLISHED["A100-40 FP32"][0])
+    time_s, energy_j, power_w = model.predict(12e12, 1e12, 260)
+    assert time_s == pytest.approx((12e12 * 6.21e-12 + 1e12 * 93.48e-12) / (260 - 98.4))
+    assert energy_j == pytest.approx(12e12 * 6.21e-12 + 1e12 * 93.48e-12 + 98.4 * time_s)
+    assert power_w == pytest.approx(260)
+    fit = fit_roofline(held_at(model, 260.0))
+    assert fit.over_clocks
+    assert (fit.points, fit.held) == (17, 13)
+    for figure, error, true in zip(
+        fit.relative.figures, fit.relative.standard_errors, PUBLISHED["A100-40 FP32"][0], strict=False
+    ):
+        assert abs(figure - true) < 2 * error < 0.15 * true
+
+
+def test_without_their_clocks_the_points_at_a_limit_are_no_evidence() -> None:
+    points = held_at(EnergyRoofline(*PUBLISHED["A100-40 FP32"][0]), 260.0)
+    with pytest.raises(ValueError, match="clocks of the points at the limit are not known"):
+        fit_roofline(replace(points, clock_mhz=np.full(len(points), np.nan)))
+
+
+def test_a_clock_that_explains_no_power_is_refused() -> None:
+    """As a thermal limit, a moved sensor or a driver that states another clock would look."""
+    points = held_at(EnergyRoofline(*PUBLISHED["A100-40 FP32"][0]), 260.0)
+    points.power_w[points.limited] *= np.where(np.arange(13) % 2, 0.8, 1.25)
+    with pytest.raises(ValueError, match=r"misses power by|known only to|comes out as zero|no voltage"):
+        fit_roofline(points)
+
+
+laws = st.builds(ClockLaw, st.floats(0, 1.2), st.floats(0.5, 1), st.floats(0, 1), st.floats(0.5, 1))
+
+
+@given(figures, laws, st.floats(0.3, 1.2), st.floats(0.05, 500))
+def test_under_a_limit_the_clock_is_the_highest_whose_power_is_within_it(
+    parts: tuple[float, ...], law: ClockLaw, share: float, intensity: float
+) -> None:
+    model = EnergyRoofline(*parts, law=law)
+    peak_w = float(model.powerline(intensity))
+    limit_w = model.pi_0_w + share * (peak_w - model.pi_0_w)
+    speed, efficiency, power_w = (float(each) for each in model.capped(intensity, limit_w))
+    assert power_w <= limit_w * (1 + 1e-9) or power_w == pytest.approx(peak_w)
+    assert speed <= float(model.roofline(intensity)) * (1 + 1e-9)
+    assert efficiency == pytest.approx(speed / power_w)
+    plain = float(replace(model, law=FIXED).capped(intensity, limit_w)[0])
+    assert speed >= plain * (1 - 1e-6), "a voltage that falls leaves more for the work"
 
 
 def test_too_few_points_are_refused() -> None:

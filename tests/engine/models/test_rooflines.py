@@ -157,17 +157,27 @@ def test_several_clocks_in_one_session_are_one_fit_at_the_highest(capsys: pytest
         assert " ".join(run_command(plan_of(store.load(session["session"]))).words).endswith("--clock 1290,1560")
 
 
-def test_a_clock_is_locked_on_a_board_that_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_clock_that_is_not_there_or_cannot_be_locked_is_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     status, document = run(capsys, "roofline", "h200-roofline-fp32", "--clock", "900")
     assert status == 2
     assert document["error"]["where"] == "--clock"  # type: ignore[index]
     status, document = run(capsys, "roofline", "--gpu", "simulated:a4000", "--clock", "9000")
     assert status == 2
     assert "2100" in document["error"]["remedy"]  # type: ignore[index]
+    status, document = run(capsys, "roofline", "--gpu", "simulated:a4000", "--clock", "fast")
+    assert status == 2
+    assert "'fast' is no list of clocks" in document["error"]["what"]  # type: ignore[index]
+    text = (resources() / "twins" / "a4000.toml").read_text("utf-8")
+    (tmp_path / "old.toml").write_text(text.replace("\nlockable = true", "\nlockable = false"), encoding="utf-8")
+    status, document = run(capsys, "roofline", "--gpu", f"simulated:{tmp_path / 'old.toml'}", "--clock", "1290")
+    assert status == 2
+    assert "locked clocks need" in document["error"]["what"]  # type: ignore[index]
 
 
 def test_on_a_real_board_the_law_of_the_clock_predicts_the_speed_at_its_limit() -> None:
-    """An H200 at 700 W, recorded: with energies that no clock changes speeds come out 14 % too low in the median."""
+    """An H200 at 700 W, recorded: with energies that no clock changes speeds come out 10 and 16 % off in the median."""
     for precision in ("fp32", "fp64"):
         [sweep] = sweeps_of_file(resources() / "recordings" / f"h200-roofline-{precision}.json.gz")
         held = sweep.points.limited & sweep.points.of_kind("roofline") & sweep.points.full()
@@ -176,7 +186,7 @@ def test_on_a_real_board_the_law_of_the_clock_predicts_the_speed_at_its_limit() 
         measured, intensity = sweep.points.flops[held], sweep.intensity()[held]
         off = abs(sweep.model.capped(intensity, sweep.limit_w)[0] / measured - 1)
         plain = abs(replace(sweep.model, law=FIXED).capped(intensity, sweep.limit_w)[0] / measured - 1)
-        assert np.median(off) < 0.03 < 0.1 < np.median(plain)
+        assert np.median(off) < 0.03 < 0.09 < np.median(plain)
 
 
 def cached(folder: Path, l2_per_flop: Callable[[float], float]) -> Path:

@@ -2,9 +2,9 @@
 
 At a limit, time is the energy above idle over the power that the limit leaves [Choi2014], so that the points there
 obey P = W/T eps_flop + Q/T eps_mem + pi_0 as all others do. With energies that no clock changes this fails: a GPU gives
-in by its clock, with which the voltage falls. On simulated boards at a limit that plain model is wrong by a third to
-four fifths of eps_flop, and misses power by 5 to 13 % (`tests/benchmarks/roofline.txt`). So the energies follow the
-observed clock here, as `ClockLaw` has it:
+in by its clock, with which the voltage falls. On simulated boards at a limit that plain model is off by 13 to 83 % of
+eps_flop, and misses power by 5 to 12 % (`tests/benchmarks/roofline.txt`). So the energies follow the observed clock
+here, as `ClockLaw` has it:
 
 P = u W/T eps_flop + Q/T eps_mem + pi_0 (1 - clocked + clocked g u)
 
