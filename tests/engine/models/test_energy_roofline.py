@@ -245,5 +245,6 @@ def test_real_boards_the_a100_is_identified_and_a_throttled_l40_is_not(shared_da
         else:
             assert fit.condition_number > 2000
             assert not fit.identifiable
+            assert any("eps_mem and pi_0 are not told apart" in reason for reason in fit.reasons), "one traffic in all"
             assert fit.throttled > 0
             assert fit.max_relative_error_all > fit.max_relative_error

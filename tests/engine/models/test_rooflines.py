@@ -117,6 +117,29 @@ def test_points_that_a_limit_held_are_evidence(
         assert point["clock_mhz"] <= document["clock_mhz"]
 
 
+def test_the_limit_and_what_it_held_stand_in_terminal_and_report(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main(["roofline", "--gpu", "simulated:a4000", "--precision", "fp32"]) == 0
+    text = capsys.readouterr().out
+    for words in (
+        "Δπ (W)",
+        "Peak clock (MHz)",
+        "Held by a limit, NVIDIA RTX A4000 · FP32 (simulated)",
+        "a limit held 16",
+    ):
+        assert words in text
+    gemm = str(resources() / "examples" / "gemm.toml")
+    session = run(capsys, "tune", gemm, "--gpu", "simulated:a4000", "--speed", "inf", "--max-evaluations", "3")[1][
+        "session"
+    ]
+    page = tmp_path / "report.html"
+    assert main(["report", str(session), "--out", str(page)]) == 0
+    report = page.read_text(encoding="utf-8")
+    assert "within 140 W" in report
+    assert "Held by a limit" in report
+
+
 def test_what_a_limit_lets_through_is_predicted_at_the_clock_that_it_leaves(capsys: pytest.CaptureFixture[str]) -> None:
     _, printed = run(capsys, "roofline", "--gpu", "simulated:a4000", "--precision", "fp32", "--predict", "12e12,1e12")
     document = printed["precisions"]["fp32"]  # type: ignore[index]

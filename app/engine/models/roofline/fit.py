@@ -344,9 +344,7 @@ def _over_clocks(points: RooflinePoints, design: Floats, fitted: Mask) -> tuple[
     power_w, clock = points.power_w, points.clock()
     apart = _condition((design[free] / power_w[free, None])[:, [MEM, CONSTANT]]) if free.sum() > 1 else math.inf
     if apart > MOST_CONDITION:  # else they would hang on the voltage, of which little is known
-        return (
-            "eps_mem and pi_0 are not told apart by the points that no limit held: their traffic is the same, or none"
-        )
+        return "eps_mem and pi_0 are not told apart by the points that no limit held, whose traffic is the same or none"
     found = fit_clocks(design[fitted], power_w[fitted], clock[fitted], points.held()[fitted])
     if found is None:
         return "no voltage that falls with the clock explains the powers below the peak clock"
