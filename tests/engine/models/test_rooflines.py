@@ -16,7 +16,7 @@ from app.base.errors import InputError
 from app.base.paths import resources
 from app.cli import main
 from app.engine.models.roofline.energy_roofline import FIXED
-from app.engine.models.roofline.points import fit_points, read_points, sweeps_of_file
+from app.engine.models.roofline.points import fit_points, past_sweeps, read_points, sweeps_of_file, sweeps_of_store
 from app.engine.models.roofline.roofline_document import to_json
 from app.engine.report.reproduce import run_command
 from app.engine.session.load import load_specification
@@ -178,6 +178,18 @@ def test_several_clocks_in_one_session_are_one_fit_at_the_highest(capsys: pytest
     assert session["title"] == "roofline_fp32 at 1290, 1560 MHz", "it never stands for the board at its own clock"
     with Store() as store:
         assert " ".join(run_command(plan_of(store.load(session["session"]))).words).endswith("--clock 1290,1560")
+
+
+def test_a_sweep_at_a_locked_clock_never_stands_for_the_board(capsys: pytest.CaptureFixture[str]) -> None:
+    run(capsys, "roofline", "--gpu", "simulated:a4000", "--precision", "fp32")
+    run(capsys, "roofline", "--gpu", "simulated:a4000", "--precision", "fp32", "--clock", "1290")
+    _, documents = run(capsys, "roofline")
+    [own] = [document["precisions"] for document in documents if document["source"] == "simulated"]  # type: ignore[index]
+    assert own["fp32"]["clock_mhz"] == 2100
+    with Store() as store:
+        newest, label = past_sweeps(store)[0]
+        assert "FP32 at 1290 MHz" in label
+        assert sweeps_of_store(store, newest)[0].origin == f"session {newest} at 1290 MHz"
 
 
 def test_a_clock_that_is_not_there_or_cannot_be_locked_is_refused(

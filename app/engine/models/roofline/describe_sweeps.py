@@ -10,7 +10,7 @@ import numpy as np
 from ....base.formatting import change, duration, number, percent
 from ...results.description import NOT_IDENTIFIABLE, Cell, Description, Figure, Listing
 from ..compare_methods import Methods
-from .fit import RooflineFit, shares_of_peak
+from .fit import PEAK_SHARE, RooflineFit, shares_of_peak
 from .points import PlacedKernel, Sweep, word_byte
 
 _ENERGIES: Final = (  # of an estimate: attribute, label, unit, meaning
@@ -188,6 +188,12 @@ def _of_limit(sweep: Sweep) -> Iterator[Figure]:
         yield Figure(f"ε_{name}", value, "pJ/B", error=error, meaning=f"energy of a byte of {name}")
     if fit is not None and np.isfinite(fit.clock_mhz):
         yield Figure("Peak clock", fit.clock_mhz, "MHz", meaning="highest observed: the energies are those at it")
+    if fit is not None and fit.over_clocks and (lowest := fit.law.lowest) < PEAK_SHARE:
+        at = f"{lowest * fit.clock_mhz:.0f} MHz"
+        value = fit.relative.eps_flop_pj * float(fit.law.switching(lowest))
+        yield Figure("ε_flop, lowest clock", value, "pJ/flop", meaning=f"at {at}, with the voltage that falls to there")
+        value = fit.relative.pi_0_w * float(fit.law.constant(lowest))
+        yield Figure("π_0, lowest clock", value, "W", meaning=f"at {at}, likewise")
 
 
 def _of_fit(fit: RooflineFit) -> Iterator[Figure]:

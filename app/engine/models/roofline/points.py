@@ -69,6 +69,11 @@ def precision_of(kernel: str) -> str:
     return kernel.removeprefix(KERNEL).partition(" ")[0] if kernel.startswith(KERNEL) else "fp32"
 
 
+def _clocks(title: str) -> str:
+    """' at 1290 MHz' where a sweep locked the clock; it is not the board's roofline at its own clock."""
+    return title[len(KERNEL + precision_of(title)) :] if title.startswith(KERNEL) else ""
+
+
 def word_byte(precision: str) -> int:
     """Bytes of one number of a precision.
 
@@ -413,7 +418,7 @@ def sweep_of_session(
     points = points_of_table(table, gpu, precision_of(title))
     if not len(points):
         raise InputError("no configuration in it succeeded", f"session {session}", "measure first")
-    origin = f"session {session}" if session else f"recording of {title}"
+    origin = f"session {session}{_clocks(title)}" if session else f"recording of {title}"
     limit_w = limit_of(board) if board is not None and board.name == gpu else None
     return replace(sweep_of_points(points, source, origin, limit_w), opened_as=str(session or ""))
 
@@ -494,7 +499,7 @@ def past_sweeps(store: Store) -> list[tuple[int, str]]:
     results = []
     for record in _sessions(store)[:_SESSIONS]:
         marked = "" if record.source in LIVE else f" ({record.source})"
-        swept = precision_words(precision_of(record.title))
+        swept = precision_words(precision_of(record.title)) + _clocks(record.title)
         results.append((record.id, f"Session {record.id} · {swept} · {record.gpu}{marked}"))
     return results
 
@@ -519,7 +524,7 @@ def sweeps_on_file(store: Store, board: GpuInfo | None = None) -> list[Sweep]:
     newest: dict[tuple[str, str, str], Sweep] = {}
     for record in _sessions(store):
         of = record.gpu, record.source, record.title
-        if of in newest:
+        if of in newest or _clocks(record.title):
             continue
         try:
             [sweep] = sweeps_of_store(store, record.id, board)
