@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -205,6 +206,39 @@ def test_under_a_limit_the_clock_is_the_highest_whose_power_is_within_it(
     assert efficiency == pytest.approx(speed / power_w)
     plain = float(replace(model, law=FIXED).capped(intensity, limit_w)[0])
     assert speed >= plain * (1 - 1e-6), "a voltage that falls leaves more for the work"
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 30), st.booleans())
+@settings(max_examples=60)
+def test_any_points_give_figures_or_reasons(seed: int, count: int, cached: bool) -> None:
+    rng = np.random.default_rng(seed)
+
+    def some(scale: float) -> np.ndarray:
+        return np.where(rng.random(count) < 0.2, 0.0, scale * rng.random(count))
+
+    points = RooflinePoints.of(
+        "made up",
+        "fp32",
+        some(1e13),
+        some(1e12),
+        50 + some(300),
+        limited=rng.random(count) < 0.6,
+        caches={"L2": some(1e12), "shared memory": np.where(some(1) > 0.9, 1e12, 0)} if cached else {},
+        clock_mhz=some(2000),
+        power_error_w=some(3),
+    )
+    fit, why = None, ""
+    try:
+        fit = fit_roofline(points)
+    except ValueError as error:
+        why = str(error)
+    if fit is None:
+        assert re.search(r"points at the peak clock|points with work", why)
+        return
+    assert fit.reasons or fit.identifiable
+    if fit.identifiable:
+        assert (fit.relative.figures > 0).all()
+        assert np.isfinite([*fit.relative.figures, *fit.relative.standard_errors, fit.peak_flops]).all()
 
 
 def test_too_few_points_are_refused() -> None:

@@ -126,17 +126,14 @@ class RooflinePoints:
 
     def clock(self) -> Floats:
         """Observed clock over the highest; 1 where none is known."""
-        known = np.isfinite(self.clock_mhz)
-        return (
-            np.where(known, self.clock_mhz / self.clock_mhz[known].max(initial=0.0), 1.0)
-            if known.any()
-            else known + 1.0
-        )
+        known = self.clock_mhz > 0
+        highest = self.clock_mhz[known].max(initial=0.0) or 1.0
+        return np.where(known, self.clock_mhz / highest, 1.0)
 
     def held(self) -> Mask:
         """Points that a limit held back, or whose clock was below the one that was set, else below the highest."""
-        wanted = np.where(np.isnan(self.set_mhz), np.inf, self.set_mhz / np.fmax.reduce(self.clock_mhz, initial=0.0))
-        return self.limited | (self.clock() < PEAK_SHARE * np.minimum(1.0, wanted))
+        wanted = np.fmin(self.set_mhz, np.fmax.reduce(self.clock_mhz, initial=0.0))
+        return self.limited | (self.clock_mhz < PEAK_SHARE * wanted)
 
     def common_error(self, some: Mask) -> float:
         """Standard error of power that points share and their scatter does not show, relative: of half their intervals.
@@ -249,7 +246,16 @@ def fit_roofline(points: RooflinePoints) -> RooflineFit:
         Where fewer than six points at the peak clock are left, or none has work or traffic, and those at lower clocks
         do not help; it says why.
     """
-    fit = _fit(points)
+    fitted = points.full() & ~points.of_kind("flop")
+    points = replace(points, caches={name: of for name, of in points.caches.items() if of[fitted].any()})
+    try:
+        fit = _fit(points)
+    except ValueError:
+        if not points.caches:
+            raise
+        without = fit_roofline(replace(points, caches={}))
+        why = f"the energies of {' and '.join(points.caches)} are not identifiable: they count with the others"
+        return replace(without, reasons=(*without.reasons, why))
     errors = {name: error / figure if figure > 0 else math.inf for name, (figure, error) in fit.caches.items()}
     if errors and (max(errors.values()) > MOST_STANDARD_ERROR or not fit.identifiable):
         worst = max(errors, key=errors.__getitem__)
@@ -337,7 +343,7 @@ def _over_clocks(points: RooflinePoints, design: Floats, fitted: Mask) -> tuple[
     lower, free = fitted & ~points.at_peak(), fitted & ~points.held()
     if not lower.any():
         return ""
-    if np.isnan(points.clock_mhz[fitted]).any():
+    if not (points.clock_mhz[fitted] > 0).all():
         return "the clocks of the points at the limit are not known"
     if fitted.sum() < LEAST_POINTS + 2 or not (design[fitted, :2].max(axis=0) > 0).all():
         return f"{int(fitted.sum())} points of all clocks, some with work and some with traffic; 8 are needed"
