@@ -63,7 +63,7 @@ def point_words(sweep: Sweep, index: int) -> str:
     over_clocks = sweep.fit is not None and sweep.fit.over_clocks
     if not points.full()[index]:
         lines.append("fewer threads than the most: not fitted")
-    elif points.held()[index]:
+    elif points.limited[index]:
         lines.append("held by a limit" + (": fitted with its clock" if over_clocks else ": not fitted"))
     elif not points.at_peak()[index]:
         lines.append("below the peak clock" + ("" if over_clocks else ": not fitted"))

@@ -282,3 +282,11 @@ def test_real_boards_the_a100_is_identified_and_a_throttled_l40_is_not(shared_da
             assert any("eps_mem and pi_0 are not told apart" in reason for reason in fit.reasons), "one traffic in all"
             assert fit.throttled > 0
             assert fit.max_relative_error_all > fit.max_relative_error
+
+
+def test_a_file_without_limits_is_said_to_have_points_below_the_peak_clock() -> None:
+    points = held_at(EnergyRoofline(*PUBLISHED["A100-40 FP32"][0]), 260.0)
+    lower = np.where(points.limited, 0.9 * points.clock_mhz, points.clock_mhz)
+    fit = fit_roofline(replace(points, limited=np.zeros(17, dtype=bool), clock_mhz=lower))
+    assert fit.over_clocks
+    assert "below it are 13 of them" in fit.reasons[0]

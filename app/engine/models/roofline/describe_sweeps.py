@@ -77,7 +77,8 @@ def describe_held(sweep: Sweep) -> Listing:
         for at in sweep.held()
     ]
     header = ("Kernel", "flop/B", "TFLOP/s", "GB/s", "W", "MHz")
-    return Listing(f"Held by a limit, {sweep.label}", header, rows)
+    title = "Held by a limit" if points.limited.any() else "Below the peak clock"  # a file may not state limits
+    return Listing(f"{title}, {sweep.label}", header, rows)
 
 
 def verdict(sweep: Sweep) -> str:

@@ -297,9 +297,10 @@ def _fit(points: RooflinePoints) -> RooflineFit:
     notes = [f"{throttled} points below the peak clock or at a limit are left out"] if throttled else []
     if over_clocks:
         low, high = points.clock_mhz[rows].min(), points.clock_mhz[rows].max()
+        below = "a limit held" if points.limited.any() else "below it are"  # a file may not state limits
         notes = [
             f"the energies are those of {high:.0f} MHz, by {int(rows.sum())} points from {low:.0f} MHz on and the "
-            f"voltage that falls with the clock; a limit held {held} of them"
+            f"voltage that falls with the clock; {below} {held} of them"
         ]
     return RooflineFit(
         gpu=points.gpu,
