@@ -251,6 +251,13 @@ def positive_float(text: str) -> float:
     return value
 
 
+def clock_list(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(map(positive_float, text.split(",")))
+    except ValueError:
+        raise ArgumentTypeError(f"'{text}' is no list of clocks in MHz, such as 1290,1560") from None
+
+
 def key_value(text: str) -> tuple[str, str]:
     key, separator, value = text.partition("=")
     if not separator or not key:

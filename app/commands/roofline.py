@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.errors import InputError
 from ..sensors.gpu import LIVE
-from .arguments import add_board, board_of, session_number
+from .arguments import add_board, add_control, clock_list, session_number
 from .sources import recording_path
 from .terminal import print_json, print_listing, say, show
 
@@ -29,6 +29,10 @@ def roofline_arguments(parser: ArgumentParser) -> None:
     )
     add_board(parser, speed=float("inf"))
     parser.add_argument("--precision", metavar="P,...", help="fp32,fp64 (default), fp16_tensor, bf16_tensor")
+    parser.add_argument(
+        "--clock", type=clock_list, default=(), metavar="MHZ,...", help="lock the graphics clock to these, one by one"
+    )
+    add_control(parser)
     parser.add_argument("--predict", metavar="FLOP,BYTE|SESSION", help="time, power and energy of a kernel")
 
 
@@ -36,6 +40,8 @@ def roofline(arguments: Namespace) -> int:
     """Measure the microbenchmarks on a board, read a sweep, or take what is on file; one document per board."""
     if arguments.file is not None and arguments.gpu is not None:
         raise InputError("one source is enough", "roofline", "name a file or session number, or a board with --gpu")
+    if arguments.clock and arguments.gpu is None:
+        raise InputError("no board is named whose clock could be locked", "--clock", "name one with --gpu")
     kernel = _kernel(arguments.predict) if arguments.predict is not None else None
     if arguments.gpu is not None:
         sweeps = _of_board(arguments)
@@ -46,7 +52,7 @@ def roofline(arguments: Namespace) -> int:
         on_file = arguments.file is None and arguments.gpu is None
         print_json(documents if on_file or len(documents) > 1 else documents[0])
     else:
-        _print(sweeps, kernel)
+        _print(sweeps, kernel, rows=arguments.file is not None or arguments.gpu is not None)
     return 0
 
 
@@ -58,12 +64,13 @@ def _of_board(arguments: Namespace) -> list[Sweep]:
     from ..engine.session.planning import plan_roofline
     from ..engine.store.database import Store
     from ..scripting.session_progress import watch_session
+    from .control import guarded_board
 
     wanted = arguments.precision.split(",") if arguments.precision else list(PRECISIONS)
     sweeps = []
-    with board_of(arguments) as gpu, Store() as store:
+    with guarded_board(arguments, by="roofline") as (gpu, guard), Store() as store:
         for precision in wanted:
-            plan = plan_roofline(gpu, precision)
+            plan = plan_roofline(gpu, precision, guard, arguments.clock)
             result = watch_session(plan, store, quiet=arguments.json)
             say(f"{precision}: session {result.session}, {len(result.table)} points")
             sweeps.append(
@@ -104,7 +111,7 @@ def _on_file() -> list[Sweep]:
 
 def _documents(sweeps: list[Sweep], kernel: PlacedKernel | None) -> list[dict[str, Any]]:
     """One per board and source. Raises InputError if no sweep gives a fit."""
-    from ..engine.models.roofline.roofline_document import published_to_json, to_json
+    from ..engine.models.roofline.roofline_document import limit_to_json, published_to_json, to_json
 
     boards: dict[tuple[str, str], dict[str, Any]] = {}
     for sweep in sweeps:
@@ -117,6 +124,7 @@ def _documents(sweeps: list[Sweep], kernel: PlacedKernel | None) -> list[dict[st
         else:
             say(f"{sweep.label}: {sweep.why_not}")
             continue
+        document["limit"] = limit_to_json(sweep)
         if kernel is not None:
             expected = sweep.predict(kernel)
             names = ("time_s", "energy_j", "power_w")
@@ -167,9 +175,9 @@ def _kernel_of_session(session: int) -> PlacedKernel:
     return kernel
 
 
-def _print(sweeps: Sequence[Sweep], kernel: PlacedKernel | None) -> None:
-    """The figures of each board in a table, then what --predict expects on all of them, then remarks."""
-    from ..engine.models.roofline.describe_sweeps import describe_kernel, describe_sweep
+def _print(sweeps: Sequence[Sweep], kernel: PlacedKernel | None, rows: bool) -> None:
+    """The figures of each board in a table, what a limit held, what --predict expects on all of them, then remarks."""
+    from ..engine.models.roofline.describe_sweeps import describe_held, describe_kernel, describe_sweep
     from ..engine.models.roofline.points import precision_words
     from ..engine.results.description import side_by_side
 
@@ -183,6 +191,7 @@ def _print(sweeps: Sequence[Sweep], kernel: PlacedKernel | None) -> None:
             title = board if sweep.source in LIVE else f"{board} ({sweep.source})"
         tables.setdefault(title, []).append(replace(describe_sweep(sweep), title=column))
     listings = [side_by_side(columns, title) for title, columns in tables.items()]
+    listings += [held for held in map(describe_held, fitted if rows else ()) if held.rows]
     if kernel is not None:
         listings.append(describe_kernel(kernel, fitted))
     for listing in listings:

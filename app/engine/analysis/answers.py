@@ -290,7 +290,7 @@ def _in_roofline(best: Measurement, plan: SessionPlan, sweep: Sweep | None) -> A
         lacks = f"no roofline of {plan.gpu} in {precision_words(precision)} was measured"
         return Answer(f"{unknown}: {lacks if precision else 'the precision of its work is not stated'}.", "", ROOFLINE)
     if kernel is None:
-        reached = f"{number(speed / model.peak_flops, 3)} times the highest speed of the roofline's kernels"
+        reached = f"{number(speed / model.peak_flops, 3)} times the peak of the roofline"
         words = f"The best runs at {reached}, {number(model.peak_flops / 1e12, 3)} TFLOP/s; what binds it takes a "
         words += "metric of its traffic, GB/s"
     else:

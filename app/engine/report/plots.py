@@ -146,6 +146,9 @@ def roofline_chart(sweep: Sweep, kernel: PlacedKernel | None) -> str:
     )
     drawing.dots(intensity[shown], efficiency[shown], "c1", "microbenchmarks", size=6)
     drawing.line(grid, model.archline(grid) / 1e9, "b0", "archline")
+    if sweep.limit_w is not None and (model.powerline(grid) > sweep.limit_w).any():
+        words = f"within {sweep.limit_w:.0f} W"
+        drawing.line(grid, model.capped(grid, sweep.limit_w)[1] / 1e9, "front", words)
     drawing.rule(x=model.effective_energy_balance, words=f"energy balance, {model.effective_energy_balance:.3g} flop/B")
     if kernel is not None and kernel.energy_j:
         drawing.mark(kernel.intensity, kernel.work_flop / kernel.energy_j / 1e9, "K")

@@ -27,7 +27,7 @@ from ..results.state import Purpose
 from ..runner.base import setting_names
 from ..runner.pool.pool import SELECTOR
 from ..session.load import load_specification
-from ..session.planning import own_goals, plan_replay
+from ..session.planning import locked_clocks, own_goals, plan_replay
 from ..session.stored import best_of
 from ..strategies import base as strategies
 
@@ -154,7 +154,10 @@ def run_command(plan: SessionPlan, store: Store | None = None) -> CommandLine:
     about = f"Search of {plan.title} on {plan.board}"
     if plan.purpose is Purpose.ROOFLINE:
         precision = plan.origin.get("precision", "")
-        return CommandLine(("roofline", *_board(plan.origin), *_option("--precision", precision)), about)
+        clocks = ",".join(locked_clocks(plan))
+        set_here = [*_option("--clock", clocks), *(["--allow-control"] if plan.source in LIVE else [])]
+        words_of = [*_board(plan.origin), *_option("--precision", precision), *(set_here if clocks else ())]
+        return CommandLine(("roofline", *words_of), about)
     if plan.resume is not None:
         return CommandLine(_resumed(plan, store), f"Session {plan.resume}, continued")
     path = Path(plan.origin.get("file", ""))

@@ -39,7 +39,7 @@ from ..space.result_table import DECIDED_ON
 from ..space.search_space import SearchSpace
 from ..specification.check import returned_value
 from ..specification.model import DEFAULT_STRATEGY, PATIENCE, Specification, programs_of
-from ..specification.plan import SearchOptions
+from ..specification.plan import SearchOptions, SessionPlan
 from ..specification.toml_section import PLACE
 from ..store.database import Store
 from ..store.record import LoadedSession, SessionRecord
@@ -260,8 +260,13 @@ def own_goals(spec: Specification) -> tuple[Goal | None, tuple[Goal, ...]]:
     return objective.goal if objective else None, front or _default_front(_figures(spec))
 
 
-def plan_roofline(gpu: Gpu, precision: str, guard: DeviceGuard | None = None) -> ReadyPlan:
-    """The session that sweeps intensity and occupancy on a board. Raises InputError for an unknown precision."""
+def plan_roofline(
+    gpu: Gpu, precision: str, guard: DeviceGuard | None = None, clocks_mhz: Sequence[float] = ()
+) -> ReadyPlan:
+    """The session that sweeps intensity and occupancy on a board, at its own clock or at each of some locked ones.
+
+    Raises InputError for an unknown precision, and where clocks are not to be set.
+    """
     if precision not in PRECISIONS + TENSOR:
         raise InputError(f"no roofline in '{precision}'", "roofline", f"one of {', '.join(PRECISIONS + TENSOR)}")
     capability = gpu.info.compute_capability
@@ -270,8 +275,21 @@ def plan_roofline(gpu: Gpu, precision: str, guard: DeviceGuard | None = None) ->
         remedy = f"choose {' or '.join(PRECISIONS)}; tensor cores are swept from compute capability 8.0 on"
         raise InputError(what, gpu.info.name, remedy)
     specification = load_specification(resources() / "rooflines" / f"{precision}.toml")
-    plan = plan_specification(replace(specification, device_settings={}), gpu, guard=guard)
-    return replace(plan, origin={**plan.origin, "purpose": Purpose.ROOFLINE.value})
+    options = SearchOptions(device_settings={"graphics_clock_mhz": tuple(clocks_mhz)} if clocks_mhz else {})
+    plan = plan_specification(replace(specification, device_settings={}), gpu, options, guard=guard)
+    locked = locked_clocks(plan)
+    if clocks_mhz and not locked:
+        what = next(note for note in plan.space.notes if "graphics_clock_mhz" in note)
+        raise InputError(what, "--clock", "leave it out, or where the right is lacking allow it with --allow-control")
+    at = f" at {', '.join(locked)} MHz" if locked else ""
+    title = plan.title + at  # so that it never stands for the board's roofline at its own clock
+    return replace(plan, title=title, origin={**plan.origin, "purpose": Purpose.ROOFLINE.value})
+
+
+def locked_clocks(plan: SessionPlan) -> list[str]:
+    """The clocks, MHz, to which a session locks its board."""
+    values = [value for each in plan.space.parameters if each.name == "graphics_clock_mhz" for value in each.values]
+    return [f"{value:g}" for value in values if not isinstance(value, str)]
 
 
 def space_of(spec: Specification, gpu: Gpu | None = None, stop: Event | None = None) -> SearchSpace:

@@ -28,7 +28,7 @@ from PySide6.QtWidgets import (
 
 from ...base.formatting import number
 from ...engine.analysis.quantities import Quantity
-from ...engine.models.roofline.describe_sweeps import describe_kernel, describe_sweep, verdict
+from ...engine.models.roofline.describe_sweeps import describe_held, describe_kernel, describe_sweep, verdict
 from ...engine.models.roofline.operator_floor import known_sweeps
 from ...engine.models.roofline.points import (
     PRECISIONS,
@@ -345,7 +345,7 @@ _FILES = "Sweeps (*.csv *.csv.gz *.json *.json.gz);;All files (*)"
 _EMPTY = "No roofline of this board is known: it takes microbenchmarks from copying to arithmetic, some minutes."
 _LEGEND = (
     "━ fitted at full occupancy \u2003 ╍ within the power limit \u2003 ● measured \u2003 "
-    "○ at a limit or below the peak clock: not fitted \u2003 ╌·╌ published by others"
+    "○ at a limit or below the peak clock \u2003 ╌·╌ published by others"
 )
 _LEGEND_TIP = (
     "Kernels with only traffic (copy) or only work (flop) have no place on the axis of intensity: they stand in the "
@@ -386,6 +386,7 @@ class RooflinePanel(PanelInParts):
             "Tick what is shown. The points of the chosen one are coloured by occupancy, and its balances are marked",
         )
         self.table, self.placer = QTableWidget(), KernelPlacer()
+        self.held = ListingTable("Points that a limit held")
         self.table.setTabKeyNavigation(False)
         self._fill_controls()
         yield
@@ -454,6 +455,7 @@ class RooflinePanel(PanelInParts):
         self.tabs.setAccessibleName("Pages of the roofline")
         self.tabs.setDocumentMode(True)
         self.tabs.addTab(self.table, "Fit")
+        self.tabs.addTab(self.held, "At the limit")
         self.tabs.addTab(self.placer, "Place a kernel")
         self._side = QWidget()
         vbox(self.list, self.reasons, (self.tabs, 1), of=self._side, margins=0)
@@ -667,6 +669,10 @@ class RooflinePanel(PanelInParts):
 
     def _show_words(self) -> None:
         focus, words = self.list.focus, ""
+        held = describe_held(focus) if focus is not None else None
+        self.tabs.setTabVisible(self.tabs.indexOf(self.held), held is not None and bool(held.rows))
+        if held is not None:
+            self.held.show_listing(held)
         if focus is not None and focus.reasons:
             unknown = f" — {verdict(focus)}" if verdict(focus) else ""
             words = f"{focus.label}{unknown}: {'; '.join(focus.reasons)}"

@@ -20,6 +20,7 @@ from PySide6.QtWidgets import QWidget
 
 from ...base.formatting import number
 from ...engine.models.roofline.describe_sweeps import describe_sweep
+from ...engine.models.roofline.energy_roofline import FIXED
 from ...engine.models.roofline.points import PlacedKernel, Sweep
 from ...engine.results.description import label_as_html
 from ..plots.markers import COLOURS, SHAPES, Coding, colour_scale
@@ -59,10 +60,13 @@ def point_words(sweep: Sweep, index: int) -> str:
     lines.append(f"{points.power_w[index]:.1f}{spread} W" + (f" at {clock:.0f} MHz" if math.isfinite(clock) else ""))
     if math.isfinite(points.threads[index]):
         lines.append(f"{points.threads[index]:.0f} threads per multiprocessor")
-    if not points.at_peak()[index]:
-        lines.append("below the peak clock or at a limit: not fitted")
-    elif not points.full()[index]:
+    over_clocks = sweep.fit is not None and sweep.fit.over_clocks
+    if not points.full()[index]:
         lines.append("fewer threads than the most: not fitted")
+    elif points.limited[index]:
+        lines.append("held by a limit" + (": fitted with its clock" if over_clocks else ": not fitted"))
+    elif not points.at_peak()[index]:
+        lines.append("below the peak clock" + ("" if over_clocks else ": not fitted"))
     return "\n".join(lines)
 
 
@@ -284,7 +288,8 @@ class RooflinePlot(pg.GraphicsLayoutWidget, InParts):  # type: ignore[misc]  # p
         for plot, line in zip(self.plots, model.capped(along, sweep.limit_w), strict=True):
             capped = np.where(beyond & (line > 0), line, np.nan)
             curve = pg.PlotCurveItem(np.log10(along), np.log10(capped), pen=dashed, connect="finite", antialias=True)
-            curve.setToolTip("What the board reaches at least under its power limit")
+            how = "at least" if model.law == FIXED else "at the clock at which power meets it"
+            curve.setToolTip(f"What the board reaches under its power limit, {how}")
             plot.addItem(curve)
 
     def _draw_points(self, position: int, low: float, high: float) -> None:

@@ -204,7 +204,7 @@ def test_a_recorded_session_answers_every_question_or_says_what_is_missing() -> 
     assert "of 204 measurements" in items[0].confidence
     assert "204 measurements" in items[2].confidence
     assert "at least 5" in items[3].sentence, "no clock was varied"
-    assert "times the highest speed of the roofline's kernels" in items[4].sentence
+    assert "times the peak of the roofline" in items[4].sentence
     figures = {chart.name for chart in CHARTS} | {FRONT, MODEL, ROOFLINE}
     assert {item.figure for item in items} <= figures
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +12,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from app.engine.models.roofline.energy_roofline import PJ, EnergyRoofline
+from app.engine.models.roofline.energy_roofline import FIXED, PJ, ClockLaw, EnergyRoofline
 from app.engine.models.roofline.fit import RooflinePoints, fit_roofline
 
 # [Holtmann2024]: tables 6, 8 (eps_flop pJ, eps_mem pJ/B, pi_0 W), 1, 2 (peak, bandwidth), 7, 9 (pi_flop, pi_mem, eta)
@@ -147,6 +149,98 @@ def test_points_at_a_limit_or_a_lower_clock_are_left_out_and_counted() -> None:
     assert "3 points below the peak clock" in fit.reasons[-1]
 
 
+def held_at(model: EnergyRoofline, limit_w: float) -> RooflinePoints:
+    """Points within a limit at one clock, an empty kernel last."""
+    intensity = np.geomspace(0.7, 40, 16)
+    speed, _, power_w = model.capped(intensity, limit_w)
+    free, rng = model.powerline(intensity) <= limit_w, np.random.default_rng(1)
+    flops, traffic = np.append(speed, 0.0), np.append(speed / intensity, 0.0)
+    power_w = np.append(power_w, model.pi_0_w) * (1 + 0.003 * rng.standard_normal(17))
+    limited, clock_mhz = np.append(~free, False), np.full(17, 1410.0)
+    return RooflinePoints.of("made up", "fp32", flops, traffic, power_w, limited=limited, clock_mhz=clock_mhz)
+
+
+def test_a_board_that_keeps_its_clock_at_the_limit_has_the_plain_capped_model() -> None:
+    """[Choi2014]: T = max(W tau_flop, Q tau_mem, (W eps_flop + Q eps_mem) / (limit - pi_0))."""
+    model = EnergyRoofline(*PUBLISHED["A100-40 FP32"][0])
+    time_s, energy_j, power_w = model.predict(12e12, 1e12, 260)
+    assert time_s == pytest.approx((12e12 * 6.21e-12 + 1e12 * 93.48e-12) / (260 - 98.4))
+    assert energy_j == pytest.approx(12e12 * 6.21e-12 + 1e12 * 93.48e-12 + 98.4 * time_s)
+    assert power_w == pytest.approx(260)
+    fit = fit_roofline(held_at(model, 260.0))
+    assert fit.over_clocks
+    assert (fit.points, fit.held) == (17, 13)
+    for figure, error, true in zip(
+        fit.relative.figures, fit.relative.standard_errors, PUBLISHED["A100-40 FP32"][0], strict=False
+    ):
+        assert abs(figure - true) < 2 * error < 0.15 * true
+
+
+def test_without_their_clocks_the_points_at_a_limit_are_no_evidence() -> None:
+    points = held_at(EnergyRoofline(*PUBLISHED["A100-40 FP32"][0]), 260.0)
+    with pytest.raises(ValueError, match="clocks of the points at the limit are not known"):
+        fit_roofline(replace(points, clock_mhz=np.full(len(points), np.nan)))
+
+
+def test_a_clock_that_explains_no_power_is_refused() -> None:
+    """As a thermal limit, a moved sensor or a driver that states another clock would look."""
+    points = held_at(EnergyRoofline(*PUBLISHED["A100-40 FP32"][0]), 260.0)
+    points.power_w[points.limited] *= np.where(np.arange(13) % 2, 0.8, 1.25)
+    with pytest.raises(ValueError, match=r"misses power by|known only to|comes out as zero|no voltage"):
+        fit_roofline(points)
+
+
+laws = st.builds(ClockLaw, st.floats(0, 1.2), st.floats(0.5, 1), st.floats(0, 1), st.floats(0.5, 1))
+
+
+@given(figures, laws, st.floats(0.3, 1.2), st.floats(0.05, 500))
+def test_under_a_limit_the_clock_is_the_highest_whose_power_is_within_it(
+    parts: tuple[float, ...], law: ClockLaw, share: float, intensity: float
+) -> None:
+    model = EnergyRoofline(*parts, law=law)
+    peak_w = float(model.powerline(intensity))
+    limit_w = model.pi_0_w + share * (peak_w - model.pi_0_w)
+    speed, efficiency, power_w = (float(each) for each in model.capped(intensity, limit_w))
+    assert power_w <= limit_w * (1 + 1e-9) or power_w == pytest.approx(peak_w)
+    assert speed <= float(model.roofline(intensity)) * (1 + 1e-9)
+    assert efficiency == pytest.approx(speed / power_w)
+    plain = float(replace(model, law=FIXED).capped(intensity, limit_w)[0])
+    assert speed >= plain * (1 - 1e-6), "a voltage that falls leaves more for the work"
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 30), st.booleans())
+@settings(max_examples=60)
+def test_any_points_give_figures_or_reasons(seed: int, count: int, cached: bool) -> None:
+    rng = np.random.default_rng(seed)
+
+    def some(scale: float) -> np.ndarray:
+        return np.where(rng.random(count) < 0.2, 0.0, scale * rng.random(count))
+
+    points = RooflinePoints.of(
+        "made up",
+        "fp32",
+        some(1e13),
+        some(1e12),
+        50 + some(300),
+        limited=rng.random(count) < 0.6,
+        caches={"L2": some(1e12), "shared memory": np.where(some(1) > 0.9, 1e12, 0)} if cached else {},
+        clock_mhz=some(2000),
+        power_error_w=some(3),
+    )
+    fit, why = None, ""
+    try:
+        fit = fit_roofline(points)
+    except ValueError as error:
+        why = str(error)
+    if fit is None:
+        assert re.search(r"points at the peak clock|points with work", why)
+        return
+    assert fit.reasons or fit.identifiable
+    if fit.identifiable:
+        assert (fit.relative.figures > 0).all()
+        assert np.isfinite([*fit.relative.figures, *fit.relative.standard_errors, fit.peak_flops]).all()
+
+
 def test_too_few_points_are_refused() -> None:
     with pytest.raises(ValueError, match="at the peak clock"):
         fit_roofline(sweep(EnergyRoofline(*PUBLISHED["A100-40 FP32"][0]), np.geomspace(1, 100, 5)))
@@ -185,5 +279,14 @@ def test_real_boards_the_a100_is_identified_and_a_throttled_l40_is_not(shared_da
         else:
             assert fit.condition_number > 2000
             assert not fit.identifiable
+            assert any("eps_mem and pi_0 are not told apart" in reason for reason in fit.reasons), "one traffic in all"
             assert fit.throttled > 0
             assert fit.max_relative_error_all > fit.max_relative_error
+
+
+def test_a_file_without_limits_is_said_to_have_points_below_the_peak_clock() -> None:
+    points = held_at(EnergyRoofline(*PUBLISHED["A100-40 FP32"][0]), 260.0)
+    lower = np.where(points.limited, 0.9 * points.clock_mhz, points.clock_mhz)
+    fit = fit_roofline(replace(points, limited=np.zeros(17, dtype=bool), clock_mhz=lower))
+    assert fit.over_clocks
+    assert "below it are 13 of them" in fit.reasons[0]

@@ -11,9 +11,11 @@ import pytest
 
 from app.base.errors import InputError
 from app.base.paths import resources
+from app.cli import main
 from app.engine.analysis.session_analysis import analyse
 from app.engine.formats.read import read_recording
 from app.engine.models.roofline.operator_floor import OperatorFloor, floor_of
+from app.engine.models.roofline.points import sweeps_on_file
 from app.engine.report.content import gather
 from app.engine.report.page import report_html
 from app.engine.results.measurement import Depth, Measurement, State
@@ -106,6 +108,18 @@ def test_no_configuration_of_a_simulated_board_goes_below_the_floor_by_its_own_e
             point, power_w, _ = laws.settled_under_limits(twin, load, clock, twin.clocks.memory_mhz[-1], 700.0)
             assert point.launch_s >= floor.values["time_s"]
             assert power_w * point.launch_s >= floor.values["energy_j"]
+
+
+def test_the_floor_of_a_board_that_its_limit_holds_is_within_the_limit(tmp_path: Path) -> None:
+    """At the peak clock, which no kernel reaches there, a flop takes more energy than at the limit."""
+    assert main(["roofline", "--gpu", "simulated:a4000", "--precision", "fp32", "--json"]) == 0
+    with Store() as store:
+        floor = OperatorFloor.of_origin(with_floor(plan_on("a4000", "mm:1,4096,4096,4096"), store).origin)
+        [sweep] = sweeps_on_file(store)
+    assert floor is not None
+    assert sweep.model is not None
+    assert floor.values["power_w"] == pytest.approx(140, rel=0.01)
+    assert floor.values["energy_j"] < 0.9 * sweep.model.predict(2 * 4096**3, 3 * 4 * 4096**2)[1]
 
 
 def test_the_best_is_compared_with_both_in_words(tmp_path: Path) -> None:

@@ -387,6 +387,25 @@ def test_a_session_without_work_or_traffic_and_a_bad_file_are_one_clear_line(
     assert "name one of" in panel.message.text()
 
 
+def test_a_board_that_its_limit_holds_has_the_limit_under_its_roofs_and_lists_what_it_held(qtbot: QtBot) -> None:
+    made = Window(qtbot, SimulatedGpu(load_twin("a4000"), seed=1, clock=VirtualClock()))
+    try:
+        made.measure("fp32")
+        panel, sweep = made.panel, made.panel.list.entries[0]
+        held = [int(at) for at in sweep.held() if sweep.points.bytes_per_s[at] > 0]
+        assert len(held) > 10
+        roof, limit = curves(panel, 0)
+        x, speed = np.log10(sweep.intensity()[held]), np.log10(sweep.points.flops[held])
+        assert np.interp(x, *limit) == pytest.approx(speed, abs=0.04), "within 10 % of what was measured"
+        assert (np.interp(x, *roof) >= np.interp(x, *limit) - 1e-9).all()
+        assert panel.tabs.isTabVisible(panel.tabs.indexOf(panel.held))
+        assert panel.held.rowCount() == len(sweep.held())
+        assert "a limit held" in panel.reasons.text()
+        assert "held by a limit: fitted with its clock" in point_words(sweep, held[0])
+    finally:
+        made.close()
+
+
 def test_nothing_is_measured_while_another_session_runs(lab: Lab, panel: RooflinePanel) -> None:
     table = filled(grid_space())
     lab.session(table, plan_for(table.space, OBJECTIVE))

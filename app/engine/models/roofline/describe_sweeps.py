@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+import numpy as np
+
 from ....base.formatting import change, duration, number, percent
 from ...results.description import NOT_IDENTIFIABLE, Cell, Description, Figure, Listing
 from ..compare_methods import Methods
-from .fit import RooflineFit, shares_of_peak
+from .fit import PEAK_SHARE, RooflineFit, shares_of_peak
 from .points import PlacedKernel, Sweep, word_byte
 
 _ENERGIES: Final = (  # of an estimate: attribute, label, unit, meaning
@@ -24,7 +26,7 @@ _FROM_ENERGIES: Final = (  # attribute, factor, label, unit, meaning
     ("effective_energy_balance", 1.0, "Effective B_ε", "flop/B", "above it most energy is the work's, π_0 included"),
 )
 _SPEEDS: Final = (
-    ("peak_flops", 1e-12, "Peak", "TFLOP/s", "highest measured speed; of a published line the board's"),
+    ("peak_flops", 1e-12, "Peak", "TFLOP/s", "highest speed, by all clocks that of the peak clock; or as published"),
     ("bandwidth", 1e-9, "Bandwidth", "GB/s", "highest measured traffic; of a published line the board's"),
     ("time_balance", 1.0, "B_τ", "flop/B", "time balance: above it the work takes longer than the traffic"),
 )
@@ -50,8 +52,33 @@ def describe_sweep(sweep: Sweep) -> Description:
     Description
         Titled with the board, the precision and the source, with the figures in the units of their labels.
     """
-    figures = [*_of_model(sweep), *(_of_fit(sweep.fit) if sweep.fit is not None else ())]
-    return Description(sweep.label, sweep.origin, figures, remarks=sweep.reasons)
+    figures = [*_of_model(sweep), *_of_limit(sweep), *(_of_fit(sweep.fit) if sweep.fit is not None else ())]
+    held = describe_held(sweep)
+    return Description(sweep.label, sweep.origin, figures, [held] if held.rows else [], remarks=sweep.reasons)
+
+
+def describe_held(sweep: Sweep) -> Listing:
+    """Tabulate the points of full occupancy that a limit held, by intensity.
+
+    Parameters
+    ----------
+    sweep : Sweep
+        The roofline.
+
+    Returns
+    -------
+    Listing
+        A row for each point; without rows if none was held.
+    """
+    points = sweep.points
+    speeds = (sweep.intensity(), points.flops / 1e12, points.bytes_per_s / 1e9)
+    rows: list[list[Cell]] = [
+        [points.kind[at], *(float(each[at]) for each in (*speeds, points.power_w, points.clock_mhz))]
+        for at in sweep.held()
+    ]
+    header = ("Kernel", "flop/B", "TFLOP/s", "GB/s", "W", "MHz")
+    title = "Held by a limit" if points.limited.any() else "Below the peak clock"  # a file may not state limits
+    return Listing(f"{title}, {sweep.label}", header, rows)
 
 
 def verdict(sweep: Sweep) -> str:
@@ -152,6 +179,24 @@ def _of_model(sweep: Sweep) -> Iterator[Figure]:
             yield Figure(label, value, unit, meaning=meaning, unknown=unknown)
 
 
+def _of_limit(sweep: Sweep) -> Iterator[Figure]:
+    """What the limit leaves [Choi2014], and the memories on the chip whose traffic is known."""
+    fit = sweep.fit
+    if sweep.limit_w is not None and sweep.model is not None:
+        headroom_w = sweep.limit_w - sweep.model.pi_0_w
+        yield Figure("Δπ", headroom_w, "W", meaning="what the limit leaves above π_0 for work and traffic")
+    for name, (value, error) in (fit.caches if fit is not None and fit.identifiable else {}).items():
+        yield Figure(f"ε_{name}", value, "pJ/B", error=error, meaning=f"energy of a byte of {name}")
+    if fit is not None and np.isfinite(fit.clock_mhz):
+        yield Figure("Peak clock", fit.clock_mhz, "MHz", meaning="highest observed: the energies are those at it")
+    if fit is not None and fit.over_clocks and (lowest := fit.law.lowest) < PEAK_SHARE:
+        at = f"{lowest * fit.clock_mhz:.0f} MHz"
+        value = fit.relative.eps_flop_pj * float(fit.law.switching(lowest))
+        yield Figure("ε_flop, lowest clock", value, "pJ/flop", meaning=f"at {at}, with the voltage that falls to there")
+        value = fit.relative.pi_0_w * float(fit.law.constant(lowest))
+        yield Figure("π_0, lowest clock", value, "W", meaning=f"at {at}, likewise")
+
+
 def _of_fit(fit: RooflineFit) -> Iterator[Figure]:
     """How well the model explains the measured power, and other ways to the same figures."""
     shares = shares_of_peak(fit)
@@ -169,8 +214,12 @@ def _of_fit(fit: RooflineFit) -> Iterator[Figure]:
         yield Figure(label, 100 * share, "%", digits=3, meaning=meaning)
     meaning = "of the weighted design; above 100 the three energies cannot be separated"
     yield Figure("Condition number", fit.condition_number, meaning=meaning)
-    yield Figure("Points fitted", fit.points, meaning="at the peak clock, of full occupancy, held back by no limit")
-    yield Figure("Points left out", fit.throttled, meaning="below the peak clock or at a limit")
+    yield Figure(
+        "Points fitted", fit.points, meaning="of full occupancy, at the peak clock and at no limit, or of all clocks"
+    )
+    left_out = 0 if fit.over_clocks else fit.throttled
+    yield Figure("Points left out", left_out, meaning="below the peak clock or at a limit")
+    yield Figure("Points at a limit, fitted", fit.held, meaning="with the voltage that falls with their clocks")
     for name, label, unit, _ in _ENERGIES:
         kernel = _OWN_KERNELS[name]
         meaning = f"from the {kernel} kernel alone: a check of the fit"

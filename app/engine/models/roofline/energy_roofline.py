@@ -9,6 +9,7 @@ Methods take an intensity or an array of them, greater than zero, and return an 
 from __future__ import annotations
 
 import functools
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,6 +22,55 @@ from ....base.paths import resources
 from ..arrays import Floats
 
 PJ = 1e-12
+_HALVINGS: Final = 40  # of an interval of clocks
+
+
+@dataclass(frozen=True, slots=True)
+class ClockLaw:
+    """What a lower clock takes off the energies; clocks g are shares of the clock at which the energies are stated.
+
+    eps_flop becomes u eps_flop, pi_0 becomes pi_0 (1 - clocked + clocked g u), and eps_mem stays, with
+    u = (v(g) / v(1))^2, v(g) / v(1) = 1 - slope (1 - max(g, ridge)): a voltage that falls down to the ridge
+    [Schoonhoven2024, eqs. 6.1, 6.3].
+    """
+
+    slope: float
+    ridge: float
+    clocked: float  # share of pi_0 that switches with the clock
+    lowest: float  # clock that was measured: below it nothing is known
+
+    def switching(self, clock: npt.ArrayLike) -> Floats:
+        """Energy of a switching over that at the stated clock.
+
+        Parameters
+        ----------
+        clock : array_like, any shape
+            Clocks g, of the stated one.
+
+        Returns
+        -------
+        array, same shape
+            u, no unit.
+        """
+        return np.asarray((1 - self.slope * (1 - np.maximum(clock, self.ridge))) ** 2)
+
+    def constant(self, clock: npt.ArrayLike) -> Floats:
+        """Constant power over pi_0.
+
+        Parameters
+        ----------
+        clock : array_like, any shape
+            Clocks g, of the stated one.
+
+        Returns
+        -------
+        array, same shape
+            1 - clocked + clocked g u, no unit.
+        """
+        return np.asarray(1 - self.clocked + self.clocked * np.asarray(clock) * self.switching(clock))
+
+
+FIXED: Final = ClockLaw(0.0, 1.0, 0.0, 1.0)  # energies that no clock changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +82,7 @@ class EnergyRoofline:
     pi_0_w: float
     peak_flops: float
     bandwidth: float
+    law: ClockLaw = FIXED
 
     # --- what follows from the five -------------------------------------------------------------------------------
 
@@ -169,11 +220,7 @@ class EnergyRoofline:
         return np.asarray(self.pi_flop_w / self.eta_flop * share)
 
     def capped(self, intensity: npt.ArrayLike, limit_w: float) -> tuple[Floats, Floats, Floats]:
-        """Speed, work per energy and power under a power limit.
-
-        Where the powerline crosses the limit, everything is slowed until power meets it; [Holtmann2024] has no limit.
-        The energies of a flop and of a byte are those at the peak clock: a lower clock, and with it a lower voltage,
-        makes them smaller, so this is what a board reaches at least.
+        """Speed, work per energy and power under a power limit, as in `predict`.
 
         Parameters
         ----------
@@ -186,19 +233,40 @@ class EnergyRoofline:
         -------
         speed, efficiency, power_w : array, same shape
             Speed in flop/s, work per energy in flop/J and power in W. NaN at intensities where the powerline exceeds
-            the limit, if pi_0 alone is not below it.
+            the limit, if constant power alone is not below it.
         """
         intensities = np.asarray(intensity, dtype=np.float64)
-        speed, power_w = self.roofline(intensities), self.powerline(intensities)
-        headroom_w = limit_w - self.pi_0_w
-        slow = np.where(power_w > limit_w, headroom_w / (power_w - self.pi_0_w) if headroom_w > 0 else np.nan, 1.0)
-        capped_w = self.pi_0_w + slow * (power_w - self.pi_0_w)
-        return speed * slow, speed * slow / capped_w, capped_w
+        time_s, power_w = self._within(intensities, np.ones_like(intensities), limit_w)
+        return intensities / time_s, intensities / time_s / power_w, power_w
+
+    def _within(self, work: Floats, traffic: Floats, limit_w: float) -> tuple[Floats, Floats]:
+        """Time and power of work and traffic within a limit: the highest clock there, slowed where none is enough."""
+
+        def at(clock: Floats) -> tuple[Floats, Floats, Floats]:
+            time_s = np.maximum(work / (self.peak_flops * clock), traffic / self.bandwidth)
+            active_j = (work * self.eps_flop_pj * self.law.switching(clock) + traffic * self.eps_mem_pj_per_b) * PJ
+            return time_s, active_j / time_s, self.pi_0_w * self.law.constant(clock)
+
+        low, high = np.full_like(work, self.law.lowest), np.ones_like(work)
+        free = sum(at(high)[1:]) <= limit_w
+        for _ in range(_HALVINGS if self.law.lowest < 1 else 0):
+            middle = (low + high) / 2
+            within = sum(at(middle)[1:]) <= limit_w
+            low, high = np.where(within, middle, low), np.where(within, high, middle)
+        time_s, active_w, constant_w = at(np.where(free, 1.0, low))
+        headroom_w = np.where(limit_w > constant_w, limit_w - constant_w, np.nan)
+        slow = np.where(free, 1.0, np.maximum(1.0, active_w / headroom_w))
+        return time_s * slow, constant_w + active_w / slow
 
     def predict(
         self, work_flop: float, traffic_byte: float, limit_w: float | None = None
     ) -> tuple[float, float, float]:
         """Predict time, energy and power of a kernel at full overlap of work and traffic, within a power limit.
+
+        T = max(W tau_flop, Q tau_mem, (W eps_flop + Q eps_mem) / (limit - pi_0)) [Choi2014], at the highest clock whose
+        power is within the limit by the clock law, or at the lowest clock that was measured. Where no clock law is
+        known, the energies are those of the peak clock; a lower voltage makes them smaller, so this is what a board
+        reaches at least.
 
         Parameters
         ----------
@@ -207,19 +275,18 @@ class EnergyRoofline:
         traffic_byte : float
             Its traffic with device memory, bytes. One of the two must be greater than zero.
         limit_w : float or None, optional
-            Power limit, W; None for no limit. One that pi_0 alone reaches is not applied.
+            Power limit, W; None for no limit. One that constant power alone reaches is not applied.
 
         Returns
         -------
         time_s, energy_j, power_w : float
             Time in seconds, energy in joules and mean power in W.
         """
-        time_s = max(work_flop / self.peak_flops, traffic_byte / self.bandwidth)
-        active_j = work_flop * self.eps_flop_pj * PJ + traffic_byte * self.eps_mem_pj_per_b * PJ
-        if limit_w is not None and active_j / time_s + self.pi_0_w > limit_w > self.pi_0_w:
-            time_s = active_j / (limit_w - self.pi_0_w)
-        energy_j = active_j + self.pi_0_w * time_s
-        return time_s, energy_j, energy_j / time_s
+        work, traffic = np.array([work_flop]), np.array([traffic_byte])
+        time_s, power_w = self._within(work, traffic, math.inf if limit_w is None else limit_w)
+        if np.isnan(time_s).any():
+            time_s, power_w = self._within(work, traffic, math.inf)
+        return float(time_s[0]), float((time_s * power_w)[0]), float(power_w[0])
 
 
 _FILE: Final = "boards.toml"
@@ -280,9 +347,11 @@ def _board(table: Mapping[str, Any]) -> PublishedBoard:
         citation=table.get("citation", ""),
         rooflines={
             precision: EnergyRoofline(
+                float(energies["eps_flop_pj"]),
+                float(energies["eps_mem_pj_per_b"]),
+                float(energies["pi_0_w"]),
                 peak_flops=gflops[precision] * 1e9,
                 bandwidth=bandwidth_gb_s * 1e9,
-                **{key: float(value) for key, value in energies.items()},
             )
             for precision, energies in table.get("roofline", {}).items()
         },

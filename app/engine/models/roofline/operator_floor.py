@@ -17,7 +17,7 @@ from ...specification.operator_kernels import metrics_of
 from ...specification.operator_shapes import Operator
 from ...specification.plan import SessionFacts
 from ...store.database import Store
-from .energy_roofline import EnergyRoofline, board_named
+from .energy_roofline import FIXED, EnergyRoofline, board_named
 from .points import KERNEL, Sweep, precision_words, published_sweeps, recorded_sweeps, sweeps_of_store
 
 _KEY: Final = "roofline_floor"  # of a session's origin
@@ -89,10 +89,13 @@ def floor_on(operator: Operator, facts: SessionFacts, store: Store) -> OperatorF
     if model is None or sweep is None:
         what = f"no energy roofline of {facts.gpu} in {precision_words(precision)} is known"
         return OperatorFloor(why_not=f"{what}: wattridge roofline --gpu ... --precision {precision}")
-    return floor_of(operator, model, facts.gpu, f"{sweep.label}, {sweep.origin}")
+    limit_w = sweep.limit_w if model.law != FIXED else None  # without a law a limit makes energies too high
+    return floor_of(operator, model, facts.gpu, f"{sweep.label}, {sweep.origin}", limit_w)
 
 
-def floor_of(operator: Operator, model: EnergyRoofline, gpu: str, roofline: str = "") -> OperatorFloor:
+def floor_of(
+    operator: Operator, model: EnergyRoofline, gpu: str, roofline: str = "", limit_w: float | None = None
+) -> OperatorFloor:
     """The floor of an operator by a roofline's energies.
 
     The roofline's speeds are those that microbenchmarks reached, which a kernel may exceed: where the data sheet's are
@@ -108,6 +111,8 @@ def floor_of(operator: Operator, model: EnergyRoofline, gpu: str, roofline: str 
         Name of the board, for its data sheet.
     roofline : str, optional
         Where the energies are from, in words.
+    limit_w : float or None, optional
+        The power limit, W, within which the least is taken; None for none.
 
     Returns
     -------
@@ -119,7 +124,7 @@ def floor_of(operator: Operator, model: EnergyRoofline, gpu: str, roofline: str 
         peak_flops = max(model.peak_flops, 1e9 * board.gflops.get(operator.arithmetic, 0.0))
         model = replace(model, peak_flops=peak_flops, bandwidth=max(model.bandwidth, 1e9 * board.bandwidth_gb_s))
     work, traffic = float(operator.work_flop), float(operator.least_byte)
-    time_s, energy_j, power_w = model.predict(work, traffic)
+    time_s, energy_j, power_w = model.predict(work, traffic, limit_w)
     bound_by = "work" if work / model.peak_flops >= traffic / model.bandwidth else "traffic"
     values = {"time_s": time_s, "energy_j": energy_j, "power_w": power_w, **metrics_of(operator, time_s, energy_j)}
     return OperatorFloor(values, bound_by, roofline)

@@ -6,6 +6,7 @@ Kernels of known work and traffic are placed on it (`PlacedKernel`).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -45,6 +46,10 @@ _COLUMNS: Final = {  # of a CSV: each figure and its headings
     "power": ("power_w", "power"),
     "clock": ("mhz", "clock_mhz", "observed_clock_mhz"),
 }
+_CACHES: Final = {  # on-chip memories whose traffic is known, where a file or a metric of a session has it
+    "L2": ("l2 gb/s", "l2_gb_s", "l2_gbs"),
+    "shared memory": ("shared gb/s", "shared_gb_s", "shared_gbs"),
+}
 _DEVICE: Final = ("gpu", "device", "device_name", "dev")
 
 
@@ -54,14 +59,19 @@ def precision_of(kernel: str) -> str:
     Parameters
     ----------
     kernel : str
-        Name of the kernel, such as 'roofline_fp64'.
+        Name of the kernel, such as 'roofline_fp64', or title of a sweep, such as 'roofline_fp64 at 1290 MHz'.
 
     Returns
     -------
     str
         'fp32' where the name holds no precision.
     """
-    return kernel.removeprefix(KERNEL) if kernel.startswith(KERNEL) else "fp32"
+    return kernel.removeprefix(KERNEL).partition(" ")[0] if kernel.startswith(KERNEL) else "fp32"
+
+
+def _clocks(title: str) -> str:
+    """' at 1290 MHz' where a sweep locked the clock; it is not the board's roofline at its own clock."""
+    return title[len(KERNEL + precision_of(title)) :] if title.startswith(KERNEL) else ""
 
 
 def word_byte(precision: str) -> int:
@@ -137,9 +147,24 @@ def points_of_table(table: ResultTable, gpu: str, precision: str) -> RooflinePoi
         power_w=table.values("power_w")[ok],
         limited=np.array([bool(m.event_reasons & LIMITING) for m in measured], dtype=bool),
         clock_mhz=np.array([m.observed_clock_mhz for m in measured]),
+        set_mhz=np.array([_set_mhz(m) for m in measured]),
+        caches=_caches(table.value_names, lambda name: table.values(name)[ok] * 1e9),
         threads=table.values("threads_per_multiprocessor")[ok],
         power_error_w=(high - low) / 2,
     )
+
+
+def _caches(headings: Iterable[str], read: Callable[[str], Floats]) -> dict[str, Floats]:
+    """B/s of each on-chip memory that moved any, by the headings that are there."""
+    found = {
+        cache: read(name) for name in headings for cache, names in _CACHES.items() if name.strip().lower() in names
+    }
+    return {cache: traffic for cache, traffic in found.items() if np.isfinite(traffic).all() and traffic.any()}
+
+
+def _set_mhz(measured: Measurement) -> float:
+    clock = measured.configuration.get("graphics_clock_mhz")
+    return float(clock) if isinstance(clock, (int, float)) else math.nan
 
 
 def read_points(path: Path) -> list[RooflinePoints]:
@@ -219,7 +244,8 @@ def fit_points(points: RooflinePoints) -> RooflineFit:
         remedy = "measure more intensities"
         if not points.at_peak().all():
             remedy = (
-                "a limit holds the board below its peak clock: measure at a lower, locked clock, or raise the limit"
+                "a limit holds the board below its peak clock: measure at a lower, locked clock (--clock), or raise "
+                "the limit"
             )
         raise InputError(str(error), f"{points.gpu}, {points.precision}", remedy) from None
 
@@ -238,7 +264,9 @@ def _of_rows(name: str, columns: Columns, rows: Rows, column: dict[str, str | No
     rate, traffic, power_w = numbers("rate"), numbers("traffic"), numbers("power")
     if not (np.isfinite(rate).all() and np.isfinite(traffic).all() and (power_w > 0).all()):
         raise InputError(f"{name} has a point without speed, traffic or power", columns.where, "leave it out")
-    return RooflinePoints.of(name, "fp32", rate * 1e9, traffic * 1e9, power_w, clock_mhz=numbers("clock"))
+    caches = _caches(columns.cells, lambda heading: columns.numbers(heading)[rows] * 1e9)
+    speeds = rate * 1e9, traffic * 1e9
+    return RooflinePoints.of(name, "fp32", *speeds, power_w, caches=caches, clock_mhz=numbers("clock"))
 
 
 _TRAFFIC = {"GB/s": 1e9, "TB/s": 1e12}  # -> B/s
@@ -301,6 +329,11 @@ class Sweep:
             return None
         return self.model.predict(kernel.work_flop, kernel.traffic_byte, self.limit_w)
 
+    def held(self) -> Rows:
+        """The points of full occupancy that a limit held, by intensity."""
+        held = np.flatnonzero(self.points.held() & self.points.full())
+        return held[np.argsort(self.intensity()[held])]
+
     def intensity(self) -> Floats:
         """flop/B of each point: infinite for the flop kernel, 0 for the copy, NaN for the baseline."""
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -337,17 +370,19 @@ def sweep_of_points(points: RooflinePoints, source: str, origin: str, limit_w: f
     origin : str
         Where the points are from, in words.
     limit_w : float or None, optional
-        The board's power limit, W; None if unknown.
+        The board's power limit, W; None if unknown: it is then the median power of the limited points.
 
     Returns
     -------
     Sweep
         Without a fit, and with `why_not`, if the points cannot be fitted.
     """
+    seen = limit_w is None and bool(points.limited.any())
+    limit_w = float(np.median(points.power_w[points.limited])) if seen else limit_w
     try:
-        return Sweep(points, fit_points(points), "", source, origin, limit_w)
+        return Sweep(points, fit_points(points), "", source, origin, limit_w, seen)
     except InputError as few:
-        return Sweep(points, None, f"{few.what}: {few.remedy}", source, origin, limit_w)
+        return Sweep(points, None, f"{few.what}: {few.remedy}", source, origin, limit_w, seen)
 
 
 def sweep_of_session(
@@ -383,15 +418,13 @@ def sweep_of_session(
     points = points_of_table(table, gpu, precision_of(title))
     if not len(points):
         raise InputError("no configuration in it succeeded", f"session {session}", "measure first")
-    origin = f"session {session}" if session else f"recording of {title}"
+    origin = f"session {session}{_clocks(title)}" if session else f"recording of {title}"
     limit_w = limit_of(board) if board is not None and board.name == gpu else None
     return replace(sweep_of_points(points, source, origin, limit_w), opened_as=str(session or ""))
 
 
 def sweeps_of_file(path: Path) -> list[Sweep]:
     """The sweeps of a recording, a CSV of points, or the text that gpu-benches prints.
-
-    The power limit, where points were limited, is the median power of these.
 
     Parameters
     ----------
@@ -409,12 +442,8 @@ def sweeps_of_file(path: Path) -> list[Sweep]:
         As `read_points`.
     """
     source = "simulated" if _simulated(path) else "recorded"
-    results = []
-    for points in read_points(path):
-        limit_w = float(np.median(points.power_w[points.limited])) if points.limited.any() else None
-        sweep = sweep_of_points(points, source, path.name, limit_w)
-        results.append(replace(sweep, limit_seen=True, opened_as=str(path.resolve())))
-    return results
+    sweeps = [sweep_of_points(points, source, path.name) for points in read_points(path)]
+    return [replace(sweep, opened_as=str(path.resolve())) for sweep in sweeps]
 
 
 def _simulated(path: Path) -> bool:
@@ -470,7 +499,7 @@ def past_sweeps(store: Store) -> list[tuple[int, str]]:
     results = []
     for record in _sessions(store)[:_SESSIONS]:
         marked = "" if record.source in LIVE else f" ({record.source})"
-        swept = precision_words(precision_of(record.title))
+        swept = precision_words(precision_of(record.title)) + _clocks(record.title)
         results.append((record.id, f"Session {record.id} · {swept} · {record.gpu}{marked}"))
     return results
 
@@ -495,7 +524,7 @@ def sweeps_on_file(store: Store, board: GpuInfo | None = None) -> list[Sweep]:
     newest: dict[tuple[str, str, str], Sweep] = {}
     for record in _sessions(store):
         of = record.gpu, record.source, record.title
-        if of in newest:
+        if of in newest or _clocks(record.title):
             continue
         try:
             [sweep] = sweeps_of_store(store, record.id, board)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, Final, NotRequired, TypedDict
 
 from ....base.formatting import finite_or_none
 from ....base.records import Count, Source
-from .energy_roofline import EnergyRoofline, board_named
+from .energy_roofline import FIXED, EnergyRoofline, board_named
 from .fit import Estimate, RooflineFit, shares_of_peak
-from .points import word_byte
+from .points import Sweep, word_byte
 
 _ENERGIES: Final = (  # figures of a model that are in its document, where they are known
     *("eps_flop_pj", "eps_mem_pj_per_b", "pi_0_w", "pi_flop_w", "pi_mem_w"),
@@ -17,7 +18,7 @@ _ENERGIES: Final = (  # figures of a model that are in its document, where they 
 )
 _OF_FIT: Final = (  # figures of a fit, likewise
     *("r2", "r2_with_throttled", "mean_relative_error", "max_relative_error", "condition_number"),
-    *("identifiable", "points", "throttled"),
+    *("identifiable", "points", "throttled", "held", "over_clocks"),
 )
 
 
@@ -27,6 +28,15 @@ class Expected(TypedDict):
     time_s: float
     energy_j: float
     power_w: float
+
+
+class OfLimit(TypedDict):
+    """What the limit leaves, and the points that it held."""
+
+    limit_w: float | None
+    limit_seen: bool
+    headroom_w: float | None
+    points: list[dict[str, Any]]
 
 
 class OfPrecision(TypedDict):
@@ -48,6 +58,12 @@ class OfPrecision(TypedDict):
     points: Count
     throttled: Count
     reasons: list[str]
+    held: NotRequired[Count]
+    over_clocks: NotRequired[bool]
+    clock_mhz: NotRequired[float | None]
+    clock_law: NotRequired[Mapping[str, float] | None]
+    caches_pj_per_b: NotRequired[Mapping[str, float]]
+    limit: NotRequired[OfLimit]
     predicted: NotRequired[Expected | None]
     measured: NotRequired[Mapping[str, Any]]
     citation: NotRequired[str]
@@ -87,7 +103,42 @@ def to_json(fit: RooflineFit) -> dict[str, Any]:
         "least_squares_per_flop": _estimate(fit.per_flop),
         "least_squares_per_byte": _estimate(fit.per_byte),
         "alone": dict(fit.alone),
+        "clock_mhz": finite_or_none(fit.clock_mhz),
+        "clock_law": None if fit.law == FIXED else asdict(fit.law),
+        "caches_pj_per_b": {name: value for name, (value, _) in fit.caches.items()} if fit.identifiable else {},
         "reasons": list(fit.reasons),
+    }
+
+
+def limit_to_json(sweep: Sweep) -> OfLimit:
+    """The limit of a sweep and the points that it held.
+
+    Parameters
+    ----------
+    sweep : Sweep
+        The sweep.
+
+    Returns
+    -------
+    OfLimit
+        Points of full occupancy by intensity, their figures by name with units in the names.
+    """
+    points, model = sweep.points, sweep.model
+    columns = {
+        "intensity_flop_per_b": sweep.intensity(),
+        "gflops": points.flops / 1e9,
+        "bandwidth_gb_s": points.bytes_per_s / 1e9,
+        "power_w": points.power_w,
+        "clock_mhz": points.clock_mhz,
+    }
+    return {
+        "limit_w": sweep.limit_w,
+        "limit_seen": sweep.limit_seen,
+        "headroom_w": sweep.limit_w - model.pi_0_w if sweep.limit_w is not None and model is not None else None,
+        "points": [
+            {"kernel": points.kind[at], **{name: finite_or_none(float(of[at])) for name, of in columns.items()}}
+            for at in sweep.held()
+        ],
     }
 
 
@@ -116,6 +167,11 @@ def published_to_json(model: EnergyRoofline, precision: str) -> dict[str, Any]:
         "identifiable": True,
         "points": 0,
         "throttled": 0,
+        "held": 0,
+        "over_clocks": False,
+        "clock_mhz": None,
+        "clock_law": None,
+        "caches_pj_per_b": {},
         "alone": {},
     }
 
