@@ -176,7 +176,7 @@ def energy_of(meter: SampledMeter, start_ns: int, end_ns: int, *, steady: bool) 
         return Energy(np.empty(0), np.empty(0), unknown=f"no power of this window, {lost}")
     time_ns, power_w, each_s = values
     time_s = (end_ns - start_ns) / 1e9
-    lasted_s = np.diff(time_ns, prepend=start_ns) / 1e9
+    lasted_s = np.diff(time_ns, prepend=start_ns, append=[end_ns] if came else []) / 1e9
     covered = float(lasted_s[lasted_s <= SILENCE * each_s].sum()) / time_s
     if covered < COVERED and time_s > 4 * each_s:
         return Energy(np.empty(0), np.empty(0), unknown=f"it reported power for {covered:.0%} of the time only")

@@ -33,6 +33,7 @@ from .channels import (
     power_usage_query,
     watts,
 )
+from .devfreq import SYSFS, integrated_gpu
 from .fields import LIMITS, answered_fields, read_fields, throttle_fields
 from .library import LIBRARY, NvmlLibrary
 
@@ -190,6 +191,7 @@ class NvmlGpu:
         library: NvmlLibrary = LIBRARY,
         clock: Clock | None = None,
         voltage: Callable[[str], VoltageReader] | None = VoltageReader,
+        sysfs: Path = SYSFS,
     ) -> None:
         self.clock: Clock = clock or HostClock()
         self._library = library
@@ -213,6 +215,11 @@ class NvmlGpu:
             self._probe_fields()
             for query in QUERIES:
                 self._probe(query)
+            self._devfreq = integrated_gpu(sysfs) if "graphics_clock_mhz" in self._missing else None
+            if self._devfreq is not None:
+                self._missing.pop("graphics_clock_mhz")
+                if not math.isnan(self._devfreq.load_percent()):
+                    self._missing.pop("utilisation_percent", None)
             self._probe_power_usage(capability)
             self._buffer = PowerBuffer(self._ask)
             self._probe_voltage()
@@ -249,6 +256,9 @@ class NvmlGpu:
             self._lost = True
             raise GpuLost(f"{self.info.name}: {error.what}", remedy="it is tried again every few seconds") from error
         values.update(self._locked)
+        if self._devfreq is not None:
+            values["graphics_clock_mhz"] = self._devfreq.clock_mhz()
+            values.setdefault("utilisation_percent", self._devfreq.load_percent())
         return Reading(time_ns, tuple(values.get(name, math.nan) for name in CHANNELS))
 
     def held(self, channel: str) -> Held | None:
@@ -284,6 +294,8 @@ class NvmlGpu:
 
     def graphics_clocks_mhz(self) -> Sequence[int]:
         """Supported graphics clocks at the present memory clock (the nearest supported one), ascending."""
+        if self._devfreq is not None:
+            return self._devfreq.clocks_mhz()
         memory = self.memory_clocks_mhz()
         present = self._ask_or_none("nvmlDeviceGetClockInfo", _MEMORY_CLOCK)
         if not memory or present is None:
@@ -522,6 +534,9 @@ class NvmlGpu:
             power_source = SLICE
         elif self._buffer.unavailable is None:
             power_source = "the driver's buffer of power samples"
+        elif {"power_instant_w", "power_average_w"} <= self._missing.keys():
+            rails = "; for the rails of a Jetson: --meter ina" if self._devfreq is not None else ""
+            power_source = f"none: NVML reports no power of this board: {self._missing['power_instant_w']}{rails}"
         else:
             polled = "average" if "power_instant_w" in self._missing else "instant"
             power_source = f"{polled} power, polled: {self._buffer.unavailable}"

@@ -27,23 +27,29 @@ PERIOD_NS = 50_000
 class FakeMeter:
     """A meter at 20 kHz that reports what `power` gives for seconds of the host's clock, or is pulled."""
 
-    def __init__(self, power: Callable[[np.ndarray], np.ndarray], *, least_s: float = 0.0) -> None:
-        self.power = power
+    def __init__(
+        self, power: Callable[[np.ndarray], np.ndarray], *, least_s: float = 0.0, period_ns: int = PERIOD_NS
+    ) -> None:
+        self.power, self.period_ns = power, period_ns
         self.pulled = self.closed = False
         self.missed = 0
         self.channels = meter_channels("fake", "Fake", ())
-        self.info = MeterInfo("fake", "a fake meter", "board", PERIOD_NS / 1e9, PERIOD_NS / 1e9, 0.005, least_s=least_s)
-        self._last_ns = time.monotonic_ns() // PERIOD_NS * PERIOD_NS - 2_000_000_000  # as if it had run before
+        self.info = MeterInfo(
+            "fake", "a fake meter", "board", self.period_ns / 1e9, self.period_ns / 1e9, 0.005, least_s=least_s
+        )
+        self._last_ns = (
+            time.monotonic_ns() // self.period_ns * self.period_ns - 2_000_000_000
+        )  # as if it had run before
 
     def read(self) -> Samples:
         if self.pulled:
             raise MeterLost("the meter is gone", "fake")
-        due = (time.monotonic_ns() - self._last_ns) // PERIOD_NS
+        due = (time.monotonic_ns() - self._last_ns) // self.period_ns
         if due < 1:
             return nothing(1)
-        stamps = self._last_ns + PERIOD_NS * np.arange(1, due + 1, dtype=np.int64)
+        stamps = self._last_ns + self.period_ns * np.arange(1, due + 1, dtype=np.int64)
         self._last_ns = int(stamps[-1])
-        return Samples(stamps, self.power(stamps / 1e9 - PERIOD_NS / 2e9)[:, None])
+        return Samples(stamps, self.power(stamps / 1e9 - self.period_ns / 2e9)[:, None])
 
     def reopen(self) -> None:
         if self.pulled:
@@ -100,6 +106,21 @@ def test_a_steady_window_has_a_mean_with_an_interval() -> None:
         assert found.power_interval_w is not None
         low, high = found.power_interval_w
         assert low < 150.0 < high or high - low < 0.5
+    finally:
+        meter.close()
+
+
+@pytest.mark.parametrize("steady", [True, False])
+def test_a_window_may_end_between_two_values_of_a_slow_meter(steady: bool) -> None:
+    """As RAPL's, every 50 ms: the value after the window's end is of its last part."""
+    period_ns = 50_000_000
+    meter = SampledMeter(FakeMeter(lambda t: np.full(len(t), 100.0), period_ns=period_ns))
+    try:
+        assert meter.wait_until(time.monotonic_ns(), 5.0)
+        start_ns = (time.monotonic_ns() // period_ns - 20) * period_ns
+        found = energy_of(meter, start_ns, start_ns + 11 * period_ns - 1_000_000, steady=steady)
+        assert not found.unknown
+        assert found.mean_power_w == pytest.approx(100.0)
     finally:
         meter.close()
 
