@@ -141,7 +141,8 @@ def _first_answer(ask: Callable[..., Any], functions: Sequence[str]) -> Any:
     raise problem
 
 
-_MEMORY_CLOCK = 2  # NVML_CLOCK_MEM
+_GRAPHICS_CLOCK, _MEMORY_CLOCK = 0, 2  # NVML_CLOCK_GRAPHICS, NVML_CLOCK_MEM
+_DEFAULT_APPLICATION = 2  # NVML_CLOCK_ID_APP_CLOCK_DEFAULT
 SLICE = "a MIG slice has no power of its own: the driver reports the whole board's, under its GPU- UUID"
 _TOO_SLOW_S = 0.25e-3  # a call that takes longer is not made at every read
 _CLOCKS_TIMEOUT_S = 5.0
@@ -310,6 +311,12 @@ class NvmlGpu:
         if self._memory_clocks is None:
             self._memory_clocks = self._clock_list("nvmlDeviceGetSupportedMemoryClocks")
         return self._memory_clocks
+
+    def base_clock_mhz(self) -> float | None:
+        """The default application clock, which is a boost clock where no other lies above it: None then."""
+        clock = self._ask_or_none("nvmlDeviceGetDefaultApplicationsClock", _GRAPHICS_CLOCK)
+        clock = clock or self._ask_or_none("nvmlDeviceGetClock", _GRAPHICS_CLOCK, _DEFAULT_APPLICATION)
+        return float(clock) if clock and clock < max(self.graphics_clocks_mhz(), default=0) else None
 
     def processes(self) -> Sequence[GpuProcess]:
         """What runs on the board now (about 1 ms). Raises NotSupported, GpuLost."""

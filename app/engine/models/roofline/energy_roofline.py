@@ -9,16 +9,15 @@ Methods take an intensity or an array of them, greater than zero, and return an 
 from __future__ import annotations
 
 import functools
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ....base.paths import resources
 from ..arrays import Floats
+from ..boards_file import board_tables, folded
 
 PJ = 1e-12
 
@@ -222,10 +221,6 @@ class EnergyRoofline:
         return time_s, energy_j, energy_j / time_s
 
 
-_FILE: Final = "boards.toml"
-_MAKERS: Final = ("nvidia", "amd", "tesla")  # some drivers put them before a name, some do not
-
-
 @dataclass(frozen=True, slots=True)
 class PublishedBoard:
     """A board by its data sheet and by published fits."""
@@ -258,14 +253,13 @@ def board_named(name: str) -> PublishedBoard | None:
     PublishedBoard or None
         None if no figures of it are on file.
     """
-    wanted = _folded(name)
+    wanted = folded(name)
     return next((board for board, names in _read() if wanted in names), None)
 
 
 @functools.cache
 def _read() -> tuple[tuple[PublishedBoard, frozenset[str]], ...]:
-    document = tomllib.loads((resources() / _FILE).read_text("utf-8"))
-    return tuple((_board(table), frozenset(map(_folded, table["names"]))) for table in document["board"])
+    return tuple((_board(table), names) for table, names in board_tables())
 
 
 def _board(table: Mapping[str, Any]) -> PublishedBoard:
@@ -287,10 +281,3 @@ def _board(table: Mapping[str, Any]) -> PublishedBoard:
             for precision, energies in table.get("roofline", {}).items()
         },
     )
-
-
-def _folded(name: str) -> str:
-    words = "".join(letter if letter.isalnum() else " " for letter in name.lower()).split()
-    while words and words[0] in _MAKERS:
-        words.pop(0)
-    return "".join(words)
