@@ -192,6 +192,7 @@ def _print(opened: Opened, analysis: Analysis, found: Sequence[Answer]) -> None:
     """The answers, then every finding."""
     from ..engine.analysis.describe_analysis import MOST_POINTS, describe_analysis, describe_models_over_load
     from ..engine.analysis.peak_share import peak_share
+    from ..engine.metering.external_meters import MEDIAN
     from ..engine.results.description import Description, Figure
     from ..engine.session.gains import gains_by_meter
 
@@ -207,7 +208,8 @@ def _print(opened: Opened, analysis: Analysis, found: Sequence[Answer]) -> None:
     if share is not None:
         figures.append(Figure(f"the best by {analysis.objective.goal} reaches", share.words))
     for meter, gain in gains_by_meter(opened.table).items():
-        said = gain if isinstance(gain, str) else gain.sentence("the board's sensor", "W")
+        of = "the mean of the board's readings" if meter == MEDIAN else "the board's sensor"
+        said = gain if isinstance(gain, str) else gain.sentence(of, "W")
         figures.append(Figure(f"beside {meter}", said))
     board = f"{plan.gpu} ({plan.source})"
     show(f"{opened.name}, {plan.title}: {board}")

@@ -148,7 +148,10 @@ def add_meters(parser: ArgumentParser) -> None:
         " watts; see `wattridge meters`",
     )
     parser.add_argument(
-        "--energy-from", metavar="NAME", help="the source that energy_j comes from: board (default), or a meter's name"
+        "--energy-from",
+        metavar="NAME",
+        help="the source that energy_j comes from: board (default), a meter's name,"
+        " or median, that of the board's readings in place of their mean, which is biased",
     )
     parser.add_argument(
         "--correct-gain",

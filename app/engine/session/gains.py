@@ -9,7 +9,7 @@ from typing import Final
 from ...base.errors import WattridgeError
 from ...base.records import as_json
 from ...sensors.gpu import GpuInfo
-from ..metering.external_meters import BOARD, MeterChoice
+from ..metering.external_meters import BOARD, MEDIAN, MeterChoice
 from ..metering.gain import Gain, fit_gain, keep_gain, known_gain, read_gain
 from ..results.description import Figure
 from ..results.measurement import Measurement, State, of_sources, source_figures
@@ -104,4 +104,6 @@ def describe_gain(origin: Mapping[str, str]) -> Iterator[Figure]:
     if taken_out is not None:
         yield Figure("Corrected by", taken_out.words, note=f"the sensor's gain against {taken_out.meter}, taken out")
     if _FROM in origin:
-        yield Figure("Energy comes from", origin[_FROM], note="the other sources are kept by their names")
+        biased = "of the power readings: biased where these are skewed, see energy_board_j, by their mean"
+        note = biased if origin[_FROM] == MEDIAN else "the other sources are kept by their names"
+        yield Figure("Energy comes from", origin[_FROM], note=note)
