@@ -156,7 +156,7 @@ def test_a_specification_may_name_its_meters_and_is_written_with_them(tmp_path: 
     ("choice", "said"),
     [
         (MeterChoice(("powersensor9:/dev/null",)), "lives|real time|names no meter"),
-        (MeterChoice(("simulated",), energy_from="nvml"), "choose one of board, simulated"),
+        (MeterChoice(("simulated",), energy_from="nvml"), "choose one of board, median, simulated"),
         (MeterChoice(("simulated",), energy_from="simulated", corrected=True), "needs no correction"),
     ],
 )
