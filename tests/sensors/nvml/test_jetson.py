@@ -24,6 +24,7 @@ from app.engine.metering.power_source import find_sensor
 from app.sensors import select
 from app.sensors.meters import ina
 from app.sensors.nvml import gpu as nvml_gpu
+from app.sensors.nvml.devfreq import integrated_gpu
 from app.sensors.nvml.gpu import NvmlGpu
 from app.sensors.nvml.library import NvmlLibrary
 
@@ -115,3 +116,40 @@ def test_a_program_has_the_energy_of_the_module_and_none_of_the_board(
     assert found["energy_j"] is None
     assert found["meters"]["ina"]["mean_power_w"] == pytest.approx(10.0)
     assert "all of the module" in str(found["meters"]["ina"])
+
+
+def test_a_program_is_tuned_for_the_energy_of_the_module(
+    on_a_jetson: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    spec = tmp_path / "rest.toml"
+    spec.write_text(
+        f"""
+[command]
+run = "{sys.executable} -c 'import time; time.sleep({{seconds}})'"
+[parameters]
+seconds = [0.3, 0.6]
+[objective]
+minimise = "energy_j"
+[search]
+strategy = "brute_force"
+"""
+    )
+    status, found = run(capsys, "tune", str(spec), "--gpu", UUID, "--meter", "ina", "--energy-from", "ina")
+    assert status == 0
+    best = found["best"]
+    assert best["configuration"]["seconds"] == 0.3
+    assert best["values"]["energy_j"] == pytest.approx(10.0 * best["values"]["time_s"])
+    assert "power_board_w" not in best["values"]
+
+
+def test_before_jetpack_6_the_board_is_named_though_no_library_reports_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = integrated_gpu(lay(tmp_path, XAVIER_CLOCKS))
+    monkeypatch.setattr("app.commands.watch.integrated_gpu", lambda: found)
+    monkeypatch.setattr(select, "real_boards", list)
+    monkeypatch.setattr(select, "amd_boards", list)
+    assert main(["gpus"]) == 0
+    said = capsys.readouterr()
+    assert "This is a Jetson" in said.out + said.err
+    assert "905 MHz" in said.out + said.err
