@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ..base.errors import InputError
+from ..base.errors import InputError, WattridgeError
 from ..base.paths import resources
 from .terminal import say, show, stop_on_interrupt
 
@@ -98,10 +98,12 @@ def _answer_all(listener: socket.socket, watched: Watch, stop: threading.Event) 
     places = threading.Semaphore(_MOST_AT_ONCE)
 
     def answer(client: socket.socket) -> None:
-        with client, suppress(OSError):
-            client.settimeout(_PATIENCE_S)
-            client.sendall(f"{_joules(watched, _asked(client), began_ns)}\n".encode())
-        places.release()
+        try:
+            with client, suppress(OSError):
+                client.settimeout(_PATIENCE_S)
+                client.sendall(f"{_joules(watched, _asked(client), began_ns)}\n".encode())
+        finally:
+            places.release()
 
     while not stop.is_set():
         with suppress(TimeoutError):
@@ -136,7 +138,11 @@ def _joules(watched: Watch, question: bytes, began_ns: int) -> str:
     if start_ns < began_ns:
         return "it began before this did"
     ahead_ns = watched.gpu.clock.now_ns() - now_ns  # a simulated board's clock begins at a time of its own
-    span = read_span(watched, start_ns + ahead_ns, end_ns + ahead_ns)
+    try:
+        span = read_span(watched, start_ns + ahead_ns, end_ns + ahead_ns)
+    except WattridgeError as error:  # the board is gone
+        say(str(error))
+        return error.what.replace("\n", " ")
     if span.unknown:
         say(f"energy is not known of {(end_ns - start_ns) / 1e9:.3g} s: {span.unknown}")
         return span.unknown.replace("\n", " ")

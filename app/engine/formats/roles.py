@@ -410,11 +410,11 @@ def beside_main(columns: Sequence[Column], role: Role) -> list[Column]:
     """
     main = main_column(columns, role)
     whole = [c for c in columns if c.role is role and not c.words & (EXTREME | _PARTIAL)]
-    first = {
-        column.words - STATISTICS: column for column in (main, *reversed(whole), main) if column in whole and column
-    }
-    others = [column for column in whole if column in first.values() and column is not main]
-    return [main, *others] if main in whole and main and others else []
+    if main is None or main not in whole:
+        return []
+    readings = {column.words - STATISTICS: column for column in (*reversed(whole), main)}
+    others = [column for column in readings.values() if column is not main]
+    return [main, *others] if others else []
 
 
 def main_column(columns: Iterable[Column], role: Role) -> Column | None:

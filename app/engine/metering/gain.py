@@ -97,6 +97,7 @@ class Gain:
         return f", and {self.offset_w:+.3g} {unit} ({low:.3g} to {high:.3g})"
 
 
+@np.errstate(all="ignore")  # a table may hold any number: what no line fits is found not finite
 def fit_gain(meter: str, board_w: Sequence[float] | Floats, meter_w: Sequence[float] | Floats) -> Gain:
     """Fit the gain to the mean powers of windows.
 
@@ -131,11 +132,12 @@ def fit_gain(meter: str, board_w: Sequence[float] | Floats, meter_w: Sequence[fl
     if count >= LEAST_FOR_OFFSET and other.max() >= LEAST_RANGE * other.min():
         line = straight_line(other, board, other, board)
         half_w = student_t(count - 2) * line.intercept_error
-        offset_interval_w = (line.intercept - half_w, line.intercept + half_w)
+        if all(map(math.isfinite, (*line, half_w))):
+            offset_interval_w = (line.intercept - half_w, line.intercept + half_w)
         if abs(line.intercept) > half_w:
             gain, half, offset_w = line.slope, student_t(count - 2) * line.slope_error, line.intercept
             scatter = float(np.sqrt(np.sum((ratios - gain - offset_w / other) ** 2) / (count - 2)))
-    if not PLAUSIBLE[0] <= gain <= PLAUSIBLE[1]:
+    if not (PLAUSIBLE[0] <= gain <= PLAUSIBLE[1] and math.isfinite(half)):
         what = f"it reports {gain:.2f} times what {meter} does"
         raise WattridgeError(what, meter, "see whether the meter is on all of this board's supplies, and on no other's")
     return Gain(

@@ -95,6 +95,22 @@ def test_powers_that_span_too_little_tell_a_gain_and_no_offset() -> None:
     assert "tell no offset" in found.sentence("gpu_w", "W")
 
 
+@settings(max_examples=60)
+@given(st.lists(st.tuples(st.floats(), st.floats()), min_size=5, max_size=12))
+def test_any_numbers_give_a_gain_that_is_finite_or_a_reason(pairs: list[tuple[float, float]]) -> None:
+    try:
+        found = fit_gain("meter", *zip(*pairs, strict=True))
+    except WattridgeError:
+        return
+    assert read_gain(json.loads(json.dumps(as_json(found)))) == found
+
+
+def test_readings_that_rise_and_fall_against_each_other_are_no_gain() -> None:
+    one_w = np.linspace(100.0, 200.0, 20)
+    with pytest.raises(WattridgeError, match="it reports -"):
+        fit_gain("meter", one_w[::-1], one_w)
+
+
 @pytest.mark.parametrize(
     ("board_w", "meter_w", "said"),
     [
