@@ -229,6 +229,10 @@ _GROUPS: Final = {
             "serve_board",
             "send what a board reports to a Wattridge on another machine, which starts this",
         ),
+        "serve-energy": (
+            "serve_energy",
+            "joules of any stretch of time, for programs in C, C++ and Fortran (wattridge.h)",
+        ),
         "pool": ("pool", "certificates and scheduler of a pool of boards, and which boards it has"),
         "worker": ("pool", "offer this machine's boards to a pool"),
         "mcp": (

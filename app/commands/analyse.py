@@ -119,6 +119,7 @@ def analyse(arguments: Namespace) -> int:
     from ..engine.analysis.health import health_of
     from ..engine.analysis.peak_share import peak_share
     from ..engine.analysis.session_analysis import analyse as analyse_table
+    from ..engine.session.gains import gains_by_meter
     from ..engine.store.database import Store
 
     if arguments.evidence:
@@ -153,6 +154,7 @@ def analyse(arguments: Namespace) -> int:
                 {
                     **_heading(part),
                     "health": health_of(part.table, objective.goal.name, part.plan.origin),
+                    "sensor_gains": [gain for gain in gains_by_meter(part.table).values() if not isinstance(gain, str)],
                     "answers": found,
                     **document_of(analysis),
                     "models_over_load": models,
@@ -190,7 +192,9 @@ def _print(opened: Opened, analysis: Analysis, found: Sequence[Answer]) -> None:
     """The answers, then every finding."""
     from ..engine.analysis.describe_analysis import MOST_POINTS, describe_analysis, describe_models_over_load
     from ..engine.analysis.peak_share import peak_share
+    from ..engine.metering.external_meters import MEDIAN
     from ..engine.results.description import Description, Figure
+    from ..engine.session.gains import gains_by_meter
 
     plan, table, plane = opened.plan, analysis.table, analysis.plane
     failed = ", ".join(f"{count} {state}" for state, count in table.failures().items()) or "none"
@@ -203,6 +207,10 @@ def _print(opened: Opened, analysis: Analysis, found: Sequence[Answer]) -> None:
     share = peak_share(plan, table.measurement(analysis.best)) if analysis.best is not None else None
     if share is not None:
         figures.append(Figure(f"the best by {analysis.objective.goal} reaches", share.words))
+    for meter, gain in gains_by_meter(opened.table).items():
+        of = "the mean of the board's readings" if meter == MEDIAN else "the board's sensor"
+        said = gain if isinstance(gain, str) else gain.sentence(of, "W")
+        figures.append(Figure(f"beside {meter}", said))
     board = f"{plan.gpu} ({plan.source})"
     show(f"{opened.name}, {plan.title}: {board}")
     for answer in found:

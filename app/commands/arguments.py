@@ -144,11 +144,14 @@ def add_meters(parser: ArgumentParser) -> None:
         default=[],
         metavar="METER",
         help="a meter beside the board, may be given several times: powersensor3:PORT, powersensor2:PORT,"
-        " pm_counters[:PART], rapl, pmt:NAME, command:PROGRAM or file:PATH, which print time stamps and watts;"
-        " see `wattridge meters`",
+        " pm_counters[:PART], rapl, ina[:RAIL], pmt:NAME, command:PROGRAM or file:PATH, which print time stamps and"
+        " watts; see `wattridge meters`",
     )
     parser.add_argument(
-        "--energy-from", metavar="NAME", help="the source that energy_j comes from: board (default), or a meter's name"
+        "--energy-from",
+        metavar="NAME",
+        help="the source that energy_j comes from: board (default), a meter's name,"
+        " or median, that of the board's readings in place of their mean, which is biased",
     )
     parser.add_argument(
         "--correct-gain",

@@ -63,6 +63,7 @@ def _wanted(text: str | None) -> tuple[str, ...]:
 def _of_board(path: Path, arguments: Namespace, wanted: tuple[str, ...]) -> Methods:
     from ..engine.models.compare_methods import compare_methods as compare
     from ..engine.models.compare_methods import measured_rows, steer_by_sweep
+    from ..engine.models.tuning_methods import base_clock_of
     from ..engine.session.load import load_specification
     from ..engine.session.planning import plan_specification
     from ..engine.specification.plan import SearchOptions
@@ -98,7 +99,7 @@ def _of_board(path: Path, arguments: Namespace, wanted: tuple[str, ...]) -> Meth
             title=plan.title,
             source=plan.source,
             steering=steering,
-            base_mhz=arguments.base_clock,
+            base_mhz=base_clock_of(gpu) if arguments.base_clock is None else arguments.base_clock,
             methods=wanted,
         )
 

@@ -14,6 +14,7 @@ WITHOUT: Final = {
     "mcp": "speaks the Model Context Protocol",
     "kernel-tuner": "prints what the script prints",
     "worker": "runs until it is stopped",
+    "serve-energy": "runs until it is stopped",
     "serve-board": "speaks to a Wattridge on another machine",
 }
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"

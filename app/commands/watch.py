@@ -23,6 +23,7 @@ from ..sensors import throttling
 from ..sensors.channel import POWER_SAMPLES
 from ..sensors.event_reasons import names as reason_names
 from ..sensors.gpu import LIVE, Gpu, StreamsReadings
+from ..sensors.nvml.devfreq import integrated_gpu
 from ..sensors.pci import PciBoard, asleep
 from ..sensors.recorded.gpu import RecordedGpu
 from .arguments import add_board, add_force
@@ -111,6 +112,11 @@ def _print_languages(described: Sequence[Board], cuda: dict[str, Any] | None, *,
 def _print_boards(described: Sequence[Board], sleeping: Sequence[PciBoard]) -> None:
     if described and described[0]["source"] not in LIVE:
         say("No NVIDIA driver answers here; these are the simulated boards.")
+        if (integrated := integrated_gpu()) is not None:
+            say(
+                f"This is a Jetson, whose GPU no library reports before JetPack 6; its clock is"
+                f" {integrated.clock_mhz():.0f} MHz. Programs: wattridge measure --gpu host --meter ina -- PROGRAM"
+            )
     rows = []
     for board in described:
         clocks = board["graphics_clocks_mhz"]

@@ -147,6 +147,15 @@ class HoldsValues(Protocol):
         ...
 
 
+@runtime_checkable
+class ReportsBaseClock(Protocol):
+    """A board whose driver names a clock that it defaults to."""
+
+    def base_clock_mhz(self) -> float | None:
+        """The default application clock; None where there is none, or where it is the highest clock of all."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class GpuProcess:
     """A process that uses a board. NaN where memory or share are unknown."""

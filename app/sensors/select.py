@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +21,7 @@ _SIMULATED, _RECORDED = "simulated:", "recorded:"
 OPENCL = "opencl"  # the first device of OpenCL; with ":NAME" or ":NUMBER" another one
 AMD = "amd"  # the first AMD board; with ":INDEX" another one; by UUID too
 HOST = "host"  # the processor of this computer, for functions in C, C++ and Fortran
+_BARE = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")  # a Jetson's UUID has no "GPU-" before it
 _AMD_REMEDY = "install ROCm's amd-smi-lib, whose libamd_smi.so is asked"
 _SPEED_REMEDY = "only simulated and recorded GPUs run faster than the wall clock; leave the speed at 1"
 
@@ -159,7 +161,7 @@ def _open_real(text: str, voltage: bool) -> Gpu:
     """An index or a UUID (or the start of one that names one board)."""
     from .nvml.gpu import NvmlGpu
 
-    if not text.isascii() or not (text.isdigit() or text.upper().startswith(("GPU-", "MIG-"))):
+    if not text.isascii() or not (text.isdigit() or text.upper().startswith(("GPU-", "MIG-")) or _BARE.fullmatch(text)):
         raise InputError(f"'{text}' names no GPU", "--gpu", f"an index, a UUID, or one of {', '.join(_alternatives())}")
     known = _listed(real_boards, "nvml", text)
     if known and text.upper().startswith("MIG-"):

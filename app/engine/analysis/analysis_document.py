@@ -8,6 +8,7 @@ from typing import NotRequired, TypedDict
 import numpy as np
 
 from ...base.records import Count, Source, Values
+from ..metering.gain import Gain
 from ..models.arrays import Floats
 from ..results.health import Health
 from ..results.measurement import Configuration
@@ -153,6 +154,7 @@ class AnalysisOfSession(AnalysisDocument):
     notes: list[str]
     repeats: RepeatsOfConfigurations | None
     health: Health
+    sensor_gains: Sequence[Gain]  # of the board's sensor, against each meter beside it that shows one
     answers: Sequence[Answer]  # what the session says, with what each sentence rests on
     models_over_load: Sequence[ModelAtLoad]
     share_of_peak: PeakShare | None

@@ -14,9 +14,10 @@ from typing import Final
 
 import numpy as np
 
-from ...base.errors import InputError
+from ...base.errors import InputError, WattridgeError
 from ...base.files import text_chunks
 from ...base.formatting import number as figure
+from ..metering.gain import fit_gain
 from ..results.measurement import State, Value
 from ..results.objectives import Goal, Objective, likely_goal
 from ..space.search_space import MIXED_KERNELS
@@ -26,7 +27,7 @@ from .entries import NO_VALUE, as_number
 from .headings import COME_AGAIN, EACH_ITS_OWN, MEASURED, SET, SETTING_OF, Column, Role
 from .recording import MAXIMUM_PARAMETERS, Facts, Recording, RecordingBuilder
 from .remembered_roles import remembered
-from .roles import NAMED, main_column, roles_of
+from .roles import NAMED, beside_main, main_column, roles_of
 
 REPEAT: Final = "repeat"  # the parameter that counts rows of one configuration
 KERNELS: Final = frozenset(("kernel", "kernel_name"))
@@ -372,6 +373,7 @@ def recording_of(table: Table, columns: TableColumns, found: Sequence[Column] | 
     device, kernel = constant.get(Role.BOARD, ""), constant.get(Role.KERNEL, "")
     notes = list(_notes(table, columns, found, contradicted))
     notes += _together(found, cells, ours)
+    notes += _meters_beside(table, found)
     warm = failures.count(_WARMING)
     notes += [f"{warm} rows are of warming up and are left out"] if warm else []
     notes += _remarks(table, columns, found, len(builder) + warm)
@@ -448,6 +450,18 @@ def _together(
     of, scale = ours["energy_j"]
     energies = [cell for cell in cells[of] if math.isfinite(cell)]
     yield f"all {len(energies)} rows together: {figure(math.fsum(energies) * scale)} J"
+
+
+def _meters_beside(table: Table, found: Sequence[Column]) -> Iterator[str]:
+    """Gain and offset of the power or energy that counts against every other one, or why they are not known."""
+    for role, unit in ((Role.POWER, "W"), (Role.ENERGY, "J")):
+        columns = [column for column in beside_main(found, role) if column.heading in table.columns]
+        cells = [np.array([as_number(c) for c in table.columns[each.heading]]) * each.scale for each in columns]
+        for column, meter in zip(columns[1:], cells[1:], strict=True):
+            try:
+                yield fit_gain(column.heading, cells[0], meter).sentence(columns[0].heading, unit)
+            except WattridgeError as error:
+                yield f"{columns[0].heading} against {column.heading}: {error.what}"
 
 
 def _questions(columns: Sequence[Column]) -> Iterator[str]:

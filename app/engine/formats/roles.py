@@ -421,6 +421,30 @@ def _usual_scale(column: Column, cells: Mapping[str, Cells]) -> float:
     return 1.0
 
 
+def beside_main(columns: Sequence[Column], role: Role) -> list[Column]:
+    """The columns that may be those of several meters: of one role, of the whole, and no extremes.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        The table's.
+    role : Role
+        The role, such as power.
+
+    Returns
+    -------
+    list of Column
+        The main column first; empty where none stands beside it. Of several statistics of one reading the first.
+    """
+    main = main_column(columns, role)
+    whole = [c for c in columns if c.role is role and not c.words & (EXTREME | _PARTIAL)]
+    if main is None or main not in whole:
+        return []
+    readings = {column.words - STATISTICS: column for column in (*reversed(whole), main)}
+    others = [column for column in readings.values() if column is not main]
+    return [main, *others] if others else []
+
+
 def main_column(columns: Iterable[Column], role: Role) -> Column | None:
     """The column that counts, of those of a role.
 

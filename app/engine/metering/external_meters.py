@@ -26,6 +26,8 @@ from .power_source import COVERED, Energy, PowerSensor, PowerSource, Stretch
 from .window import SourcePower, Window
 
 BOARD: Final = "board"  # the board's own sensor, as a source of power
+MEDIAN: Final = "median"  # of that sensor's readings in place of their mean, as other tools take it: it is biased
+OF_A_MEDIAN: Final = math.sqrt(math.pi / 2)  # its standard error over that of the mean, where noise is normal
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class Beside:
     @property
     def least_s(self) -> float:
         """The least length of a window for the source that counts, s."""
-        return 0.0 if self.energy_from == BOARD else self.meters[self.energy_from].info.least_s
+        return 0.0 if self.energy_from in (BOARD, MEDIAN) else self.meters[self.energy_from].info.least_s
 
     def seen(self, start_ns: int, end_ns: int, *, steady: bool) -> dict[str, SourcePower]:
         """Return the power of a window that has ended by each meter, once its samples have come.
@@ -115,8 +117,14 @@ class Beside:
         """
         board_w = window.power_w + window.aftereffect_w
         sources: dict[str, SourcePower] = {}
-        if self.meters and not math.isnan(board_w):
+        if (self.meters or self.energy_from == MEDIAN) and not math.isnan(board_w):
             sources[BOARD] = SourcePower(board_w, window.power_interval_w, window.power_source)
+        if self.energy_from == MEDIAN:
+            low_w, high_w = window.power_interval_w or (math.nan, math.nan)
+            half_w, median_w = OF_A_MEDIAN * (high_w - low_w) / 2, window.median_w
+            words = f"of the readings, {100 * (median_w / board_w - 1):+.2f} % off their mean: {window.power_source}"
+            interval = None if math.isnan(half_w) else (median_w - half_w, median_w + half_w)
+            sources[MEDIAN] = SourcePower(median_w, interval, words)
         sources |= self.seen(*window.window_ns, steady=steady)
         cautions = tuple(source.said for source in sources.values() if source.said)
         if self.energy_from != BOARD:
@@ -176,7 +184,7 @@ def energy_of(meter: SampledMeter, start_ns: int, end_ns: int, *, steady: bool) 
         return Energy(np.empty(0), np.empty(0), unknown=f"no power of this window, {lost}")
     time_ns, power_w, each_s = values
     time_s = (end_ns - start_ns) / 1e9
-    lasted_s = np.diff(time_ns, prepend=start_ns) / 1e9
+    lasted_s = np.diff(time_ns, prepend=start_ns, append=[end_ns] if came else []) / 1e9
     covered = float(lasted_s[lasted_s <= SILENCE * each_s].sum()) / time_s
     if covered < COVERED and time_s > 4 * each_s:
         return Energy(np.empty(0), np.empty(0), unknown=f"it reported power for {covered:.0%} of the time only")
@@ -303,8 +311,9 @@ def put_beside(gpu: Gpu, choice: MeterChoice) -> Iterator[Beside | None]:
         meters = dict(before.meters) if before is not None and not choice.selectors else {}
         meters |= named([stack.enter_context(shared_meter(selector, gpu)) for selector in choice.selectors])
         beside = Beside(meters, choice.energy_from, _gain_of(gpu, choice), choice, gpu.clock)
-        if choice.energy_from != BOARD and choice.energy_from not in meters:
-            there = ", ".join((BOARD, *meters))
+        own = (BOARD,) if gpu.info.source == "unmetered" else (BOARD, MEDIAN)
+        if choice.energy_from not in (*own, *meters):
+            there = ", ".join((*own, *meters))
             raise InputError(f"there is no source '{choice.energy_from}'", "--energy-from", f"choose one of {there}")
         with _lock:
             _beside.setdefault(gpu.info.uuid, []).append(beside)

@@ -2,7 +2,8 @@
 
 NVML's error is proportional to the power, up to 5 % either way [Yang2024]: P_board = g P_meter. Where the windows show
 it, an offset as well: P_board = g P_meter + c, which a meter on other rails than the board's sensor would show. Both
-are fitted to relative residuals, P_board / P_meter = g + c / P_meter, by least squares, with Student's t for the 95 %.
+sensors err, alike in relative terms as far as is known: the line is fitted with errors in both variables [York2004],
+which scale by the scatter about it, with Student's t for the 95 %.
 
 The gain of a board is kept for its next session.
 """
@@ -14,7 +15,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,7 @@ Floats = npt.NDArray[np.float64]
 LEAST: Final = 5  # windows
 LEAST_FOR_OFFSET: Final = 8
 LEAST_RANGE: Final = 1.3  # largest over smallest power, to tell an offset from a gain
+MOST_STEPS: Final = 50  # it takes about five
 PLAUSIBLE: Final = (0.5, 2.0)  # a gain outside means that the two do not measure the same
 _FILES: Final = BoardFiles("gains", (1,))
 
@@ -64,20 +66,48 @@ class Gain:
     @property
     def words(self) -> str:
         """`1.031 (1.029 to 1.033)`, with the offset where there is one."""
+        return f"{self.gain:.4f} ({self.interval[0]:.4f} to {self.interval[1]:.4f}){self._offset_words('W')}"
+
+    def sentence(self, of: str, unit: str) -> str:
+        """Say what was compared, with the errors of gain and offset.
+
+        Parameters
+        ----------
+        of : str
+            The name of the reading that takes the place of the board's sensor.
+        unit : str
+            The unit of both readings.
+
+        Returns
+        -------
+        str
+            One sentence.
+        """
         low, high = self.interval
-        offset = f", and {self.offset_w:+.1f} W" if self.offset_w else ""
-        return f"{self.gain:.4f} ({low:.4f} to {high:.4f}){offset}"
+        offset = self._offset_words(unit)
+        if self.offset_interval_w is None:
+            offset = f"; {self.windows} rows of this range tell no offset"
+        spans = f"{self.windows} rows of {self.range_w[0]:.4g} to {self.range_w[1]:.4g} {unit}"
+        return f"{of} is {self.gain:.4f} ({low:.4f} to {high:.4f}) times {self.meter}{offset} (95 %, {spans})"
+
+    def _offset_words(self, unit: str) -> str:
+        if not self.offset_w or self.offset_interval_w is None:
+            return ""
+        low, high = self.offset_interval_w
+        return f", and {self.offset_w:+.3g} {unit} ({low:.3g} to {high:.3g})"
 
 
-def fit_gain(meter: str, board_w: Sequence[float], meter_w: Sequence[float]) -> Gain:
+@np.errstate(all="ignore")  # a table may hold any number: what no line fits is found not finite
+def fit_gain(meter: str, board_w: Sequence[float] | Floats, meter_w: Sequence[float] | Floats) -> Gain:
     """Fit the gain to the mean powers of windows.
 
     Parameters
     ----------
     meter : str
         The name of the meter in figures.
-    board_w, meter_w : sequence of float
-        The power of each window by the board's sensor and by the meter, W; windows that one of them lacks are NaN.
+    board_w, meter_w : sequence of float, length n
+        The power of each window by the board's sensor and by the meter, W, or their energies, J; windows that one of
+        them lacks are NaN.
 
     Returns
     -------
@@ -96,35 +126,73 @@ def fit_gain(meter: str, board_w: Sequence[float], meter_w: Sequence[float]) -> 
         what = f"a gain needs {LEAST} windows that both report, and there are {len(board)}"
         raise WattridgeError(what, meter, "measure more configurations with the meter beside the board")
     ratios: Floats = board / other
-    spans = len(board) >= LEAST_FOR_OFFSET and other.max() >= LEAST_RANGE * other.min()
-    (gain, offset_w), halves, scatter = _least_squares(ratios, other, offset=spans)
-    offset_interval_w = (offset_w - halves[1], offset_w + halves[1]) if spans else None
-    if not spans or abs(offset_w) <= halves[1]:
-        (gain, offset_w), halves, scatter = _least_squares(ratios, other, offset=False)
-    if not PLAUSIBLE[0] <= gain <= PLAUSIBLE[1]:
-        what = f"the board reports {gain:.2f} times what the meter does"
+    count, gain, offset_w = len(board), float(ratios.mean()), 0.0
+    half, scatter = student_t(count - 1) * float(ratios.std(ddof=1)) / math.sqrt(count), float(ratios.std(ddof=1))
+    offset_interval_w = None
+    if count >= LEAST_FOR_OFFSET and other.max() >= LEAST_RANGE * other.min():
+        line = straight_line(other, board, other, board)
+        half_w = student_t(count - 2) * line.intercept_error
+        if all(map(math.isfinite, (*line, half_w))):
+            offset_interval_w = (line.intercept - half_w, line.intercept + half_w)
+        if abs(line.intercept) > half_w:
+            gain, half, offset_w = line.slope, student_t(count - 2) * line.slope_error, line.intercept
+            scatter = float(np.sqrt(np.sum((ratios - gain - offset_w / other) ** 2) / (count - 2)))
+    if not (PLAUSIBLE[0] <= gain <= PLAUSIBLE[1] and math.isfinite(half)):
+        what = f"it reports {gain:.2f} times what {meter} does"
         raise WattridgeError(what, meter, "see whether the meter is on all of this board's supplies, and on no other's")
     return Gain(
         meter=meter,
         gain=gain,
-        interval=(gain - halves[0], gain + halves[0]),
+        interval=(gain - half, gain + half),
         offset_w=offset_w,
         offset_interval_w=offset_interval_w,
         scatter=scatter,
-        windows=len(board),
+        windows=count,
         range_w=(float(other.min()), float(other.max())),
     )
 
 
-def _least_squares(ratios: Floats, meter_w: Floats, *, offset: bool) -> tuple[list[float], list[float], float]:
-    """Return gain and offset, the half-widths of their 95 % intervals, and the scatter of the residuals."""
-    columns = np.column_stack([np.ones(len(ratios)), 1.0 / meter_w][: 1 + offset])
-    coefficients = np.linalg.lstsq(columns, ratios, rcond=None)[0]
-    degrees = len(ratios) - columns.shape[1]
-    scatter = math.sqrt(float(np.sum((ratios - columns @ coefficients) ** 2)) / degrees)
-    errors = scatter * np.sqrt(np.diag(np.linalg.inv(columns.T @ columns)))
-    halves = (student_t(degrees) * errors).tolist()
-    return [*coefficients.tolist(), 0.0][:2], [*halves, 0.0][:2], scatter
+class Line(NamedTuple):
+    """A straight line and the standard errors of its two parameters."""
+
+    slope: float
+    intercept: float
+    slope_error: float
+    intercept_error: float
+
+
+def straight_line(x: Floats, y: Floats, x_error: Floats, y_error: Floats) -> Line:
+    """Fit a straight line to points that have errors in both variables, uncorrelated [York2004, eqs 13a to 13d].
+
+    Parameters
+    ----------
+    x, y : array, shape (n,)
+        The points, three of them at least.
+    x_error, y_error : array, shape (n,)
+        Their errors, one sigma; one factor common to all of them does not matter.
+
+    Returns
+    -------
+    Line
+        The line. Its errors are those that the scatter about it shows: they are scaled by the square root of the sum of
+        weighted squares over n - 2.
+    """
+    slope = float(np.polyfit(x, y, 1)[0])
+    weight_x, weight_y = x_error**-2.0, y_error**-2.0
+    for _ in range(MOST_STEPS):
+        weight = weight_x * weight_y / (weight_x + slope**2 * weight_y)
+        mean_x, mean_y = np.average(x, weights=weight), np.average(y, weights=weight)
+        beta = weight * ((x - mean_x) / weight_y + slope * (y - mean_y) / weight_x)
+        before, slope = slope, float(np.sum(weight * beta * (y - mean_y)) / np.sum(weight * beta * (x - mean_x)))
+        if abs(slope - before) <= 1e-12 * abs(slope):
+            break
+    intercept = float(mean_y - slope * mean_x)
+    adjusted = mean_x + beta
+    middle = np.average(adjusted, weights=weight)
+    variance = 1.0 / np.sum(weight * (adjusted - middle) ** 2)
+    scale = np.sum(weight * (y - slope * x - intercept) ** 2) / (len(x) - 2)
+    errors = np.sqrt(scale * np.array([variance, 1.0 / np.sum(weight) + middle**2 * variance]))
+    return Line(slope, intercept, *errors.tolist())
 
 
 def known_gain(info: GpuInfo) -> Gain | None:

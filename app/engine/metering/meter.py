@@ -18,7 +18,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import or_
-from statistics import fmean
+from statistics import fmean, median
 from typing import Final
 
 from ...base.errors import WattridgeError
@@ -548,6 +548,7 @@ class Meter:
             time_s=execution.time_s,
             power_w=power_w,
             power_interval_w=interval,
+            median_w=median(powers),
             observed_clock_mhz=self._mean(run.readings, "graphics_clock_mhz"),
             memory_power_w=self._value(run.readings[-1], "memory_power_w") if self._wants_memory_power else math.nan,
             temperature_c=temperature_c,

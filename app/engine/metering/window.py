@@ -40,6 +40,7 @@ class Window:
     power_source: str
     power_w: float = math.nan
     power_interval_w: tuple[float, float] | None = None  # 95 % confidence of the mean
+    median_w: float = math.nan  # of the readings, with what the load before left behind
     observed_clock_mhz: float = math.nan
     memory_power_w: float = math.nan  # not reported, or the window is shorter than its average
     temperature_c: float = math.nan

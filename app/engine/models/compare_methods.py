@@ -24,12 +24,24 @@ from ..results.measurement import Configuration, Measurement, State
 from ..results.settings import HIGHEST_CLOCK, OWN_STATE, UNTOUCHED
 from ..space.result_table import ResultTable
 from ..space.search_space import SearchSpace
+from .boards_file import base_clock_named
 from .clock_fits import running_board
 from .fit.design import next_clock
 from .fit.frequency import MINIMUM_CLOCKS, FrequencyFit, fit_frequency_model, fit_points
 from .fit.points import Points
 from .sweep import FIRST_CLOCKS, spread_clocks, sweep_clocks
-from .tuning_methods import METHODS, RACE_TO_IDLE, Clocks, Recipe, Seen, base_clock_mhz, energy_of, recipe, seen_of
+from .tuning_methods import (
+    AT_BASE_CLOCK,
+    METHODS,
+    RACE_TO_IDLE,
+    Clocks,
+    Recipe,
+    Seen,
+    energy_of,
+    needs_base_clock,
+    recipe,
+    seen_of,
+)
 
 if TYPE_CHECKING:
     from ..store.database import Store
@@ -101,7 +113,7 @@ class Methods:
     title: str
     source: Source
     clocks_mhz: tuple[float, ...]
-    base_mhz: float
+    base_mhz: float | None  # None where it is not known
     size: Count  # of the whole space
     efficiency_name: str
     speed_name: str
@@ -142,8 +154,8 @@ def compare_methods(
     steering : Steering or None
         The model of the clocks. Without one the model-steered method is left out, with a note.
     base_mhz : float or None, optional
-        The base clock, MHz; the nearest clock of the space counts. None for the one that is known of the board, as in
-        `base_clock_mhz`.
+        The base clock, MHz; the nearest clock of the space counts. None for that of the
+        board's data sheet; the method that begins there is left out, with a note, where none is known.
     methods : sequence of str, optional
         Which of `METHODS` to show. Race to idle is followed in any case, for the changes over it.
 
@@ -159,10 +171,14 @@ def compare_methods(
         measured, or nothing worked.
     """
     clocks = Clocks(space)
-    base = base_clock_mhz(gpu, clocks) if base_mhz is None else clocks.nearest(base_mhz)
+    known_mhz = base_clock_named(gpu) if base_mhz is None else base_mhz
+    base = None if known_mhz is None else clocks.nearest(known_mhz)
     near = clocks.near(steering.fit) if steering is not None else None
     names = _figures(measured)
-    notes = [f"base clock {base:.0f} MHz"]
+    notes = [] if known_mhz is None else [f"base clock {known_mhz:.0f} MHz, the nearest clock {base:.0f} MHz"]
+    if base is None and AT_BASE_CLOCK in methods:
+        notes.append(f"{METHODS[AT_BASE_CLOCK].lower()} is left out: {needs_base_clock(gpu).what} (--base-clock)")
+        methods = [method for method in methods if method != AT_BASE_CLOCK]
     if steering is not None:
         notes.append(f"{steering.words}; searched {', '.join(f'{clock:.0f}' for clock in near or ())} MHz")
     elif "model_steered" in methods:

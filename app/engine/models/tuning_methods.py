@@ -16,8 +16,10 @@ from typing import Final
 import numpy as np
 
 from ...base.errors import InputError
+from ...sensors.gpu import Gpu, ReportsBaseClock
 from ..space.search_space import SearchSpace
 from .arrays import Floats, Indices
+from .boards_file import base_clock_named
 from .fit.frequency import FrequencyFit
 from .fit.points import CLOCK_SETTINGS
 
@@ -36,24 +38,14 @@ Key = Callable[[Seen], float]
 Search = Callable[[Indices, Key], Generator[list[int], Sequence[Seen], list[Seen]]]
 
 RACE_TO_IDLE: Final = "race_to_idle"
+AT_BASE_CLOCK: Final = "energy_at_base_clock_then_clocks"
 METHODS: Final[Mapping[str, str]] = {
     RACE_TO_IDLE: "Race to idle",
     "energy_at_max_clock": "Energy to solution, highest clock",
     "race_to_idle_then_clocks": "Race to idle, then clocks",
-    "energy_at_base_clock_then_clocks": "Energy to solution at base clock, then clocks",
+    AT_BASE_CLOCK: "Energy to solution at base clock, then clocks",
     "global_energy": "Global energy to solution",
     "model_steered": "Model-steered",
-}
-# Base clocks of data sheets, MHz, by a part of the board's name. NVML does not report them.
-_BASE_CLOCKS: Final = {
-    "A100": 765,
-    "A4000": 735,
-    "A6000": 1410,
-    "V100": 1230,
-    "TITAN RTX": 1350,
-    "H200": 1365,
-    "K20X": 732,
-    "RTX 4000 ADA": 1500,
 }
 
 
@@ -188,23 +180,39 @@ class Clocks:
         return np.flatnonzero((self._others == self._others[row]).all(axis=1) & np.isfinite(self.of_row))
 
 
-def base_clock_mhz(gpu: str, clocks: Clocks) -> float:
-    """The clock of the space nearest to the board's base clock.
+def base_clock_of(gpu: Gpu) -> float | None:
+    """Find the base clock of a board.
+
+    Parameters
+    ----------
+    gpu : Gpu
+        The board.
+
+    Returns
+    -------
+    float or None
+        In MHz: that of the data sheet, else the default application clock that the driver names, unless that is the
+        highest clock; None if neither is known.
+    """
+    clock_mhz = base_clock_named(gpu.info.name)
+    return gpu.base_clock_mhz() if clock_mhz is None and isinstance(gpu, ReportsBaseClock) else clock_mhz
+
+
+def needs_base_clock(gpu: str) -> InputError:
+    """Return the error of a method that needs a base clock which is not known.
 
     Parameters
     ----------
     gpu : str
         Name of the board.
-    clocks : Clocks
-        The clocks of the space.
 
     Returns
     -------
-    float
-        In MHz; the clock nearest to 60 % of the highest if the base clock is not known.
+    InputError
+        It names both ways to state one.
     """
-    clock_mhz = next((clock for name, clock in _BASE_CLOCKS.items() if name in gpu.upper()), None)
-    return clocks.nearest(clock_mhz if clock_mhz is not None else 0.6 * clocks.highest)
+    remedy = "name it: --strategy-option base_clock_mhz=MHZ, or --base-clock MHZ of compare-methods"
+    return InputError(f"no base clock of '{gpu or 'this board'}' is known", AT_BASE_CLOCK, remedy)
 
 
 def everything(rows: Indices, _key: Key) -> Generator[list[int], Sequence[Seen], list[Seen]]:
@@ -236,7 +244,7 @@ def recipe(
     method: str,
     clocks: Clocks,
     *,
-    base_mhz: float,
+    base_mhz: float | None,
     near_mhz: Sequence[float] | None = None,
     search: Search = everything,
 ) -> Recipe:
@@ -250,8 +258,8 @@ def recipe(
         One of `METHODS`.
     clocks : Clocks
         The rows of the space by their clock.
-    base_mhz : float
-        The base clock, one of the space's clocks, MHz.
+    base_mhz : float or None
+        The base clock, one of the space's clocks, MHz. Only the method that begins there needs it.
     near_mhz : sequence of float, or None, optional
         Clocks of the space near the ridge, MHz. The model-steered method needs them.
     search : callable, optional
@@ -270,18 +278,21 @@ def recipe(
     Raises
     ------
     InputError
-        If the method is unknown, or the model-steered one has no clocks. As with every generator, at its first step.
+        If the method is unknown, or the model-steered one has no clocks, or no base clock is known for the one that
+        begins there. As with every generator, at its first step.
     """
     if method not in METHODS:
         raise InputError(f"unknown method '{method}'", "methods", f"one of {', '.join(METHODS)}")
     if method == "model_steered" and near_mhz is None:
         raise InputError("the model gives no clocks", "model_steered", "sweep the clocks first")
+    if method == AT_BASE_CLOCK and base_mhz is None:
+        raise needs_base_clock("")
     highest = clocks.at(clocks.highest)
     rows, key, then_clocks = {  # what is searched, for what, and whether the clock of the best is chosen afterwards
         RACE_TO_IDLE: (highest, _time, False),
         "energy_at_max_clock": (highest, _energy, False),
         "race_to_idle_then_clocks": (highest, _time, True),
-        "energy_at_base_clock_then_clocks": (clocks.at(base_mhz), _energy, True),
+        AT_BASE_CLOCK: (highest if base_mhz is None else clocks.at(base_mhz), _energy, True),
         "global_energy": (clocks.rows, _energy, False),
         "model_steered": (np.flatnonzero(np.isin(clocks.of_row, near_mhz or ())), _energy, False),
     }[method]

@@ -9,10 +9,11 @@ from typing import Final
 from ...base.errors import WattridgeError
 from ...base.records import as_json
 from ...sensors.gpu import GpuInfo
-from ..metering.external_meters import BOARD, MeterChoice
+from ..metering.external_meters import BOARD, MEDIAN, MeterChoice
 from ..metering.gain import Gain, fit_gain, keep_gain, known_gain, read_gain
 from ..results.description import Figure
-from ..results.measurement import Measurement, State, source_figures
+from ..results.measurement import Measurement, State, of_sources, source_figures
+from ..space.result_table import ResultTable
 
 _METERS: Final = "meters"  # keys of a session's origin
 _FROM: Final = "energy_from"
@@ -46,6 +47,21 @@ def fitted_gain(measurements: Sequence[Measurement], meter: str) -> Gain:
         if measurement.state is State.OK and {of_board, of_meter} <= measurement.values.keys()
     ]
     return fit_gain(meter, [values[of_board] for values in both], [values[of_meter] for values in both])
+
+
+def gains_by_meter(table: ResultTable) -> dict[str, Gain | str]:
+    """The gain of the board's sensor against each meter beside it, or why it is not known; empty without meters."""
+    of_board = source_figures(BOARD)[0]
+    found: dict[str, Gain | str] = {}
+    for figure in sorted(of_sources(table.value_names) - {of_board}):
+        meter = figure.removeprefix("power_").removesuffix("_w")
+        if figure != source_figures(meter)[0]:
+            continue  # an energy
+        try:
+            found[meter] = fit_gain(meter, table.values(of_board), table.values(figure))
+        except WattridgeError as error:
+            found[meter] = error.what
+    return found
 
 
 def gain_of_session(
@@ -88,4 +104,6 @@ def describe_gain(origin: Mapping[str, str]) -> Iterator[Figure]:
     if taken_out is not None:
         yield Figure("Corrected by", taken_out.words, note=f"the sensor's gain against {taken_out.meter}, taken out")
     if _FROM in origin:
-        yield Figure("Energy comes from", origin[_FROM], note="the other sources are kept by their names")
+        biased = "of the power readings: biased where these are skewed, see energy_board_j, by their mean"
+        note = biased if origin[_FROM] == MEDIAN else "the other sources are kept by their names"
+        yield Figure("Energy comes from", origin[_FROM], note=note)

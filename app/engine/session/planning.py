@@ -24,7 +24,9 @@ from ..formats.read import read_recording
 from ..formats.recording import Recording
 from ..metering.condition import Condition
 from ..metering.external_meters import BOARD, meters_beside
+from ..models.boards_file import base_clock_named
 from ..models.roofline.points import PRECISIONS, TENSOR, TENSOR_FROM
+from ..models.tuning_methods import AT_BASE_CLOCK, base_clock_of, needs_base_clock
 from ..results.measurement import MEASURED, Configuration, Value
 from ..results.objectives import Goal, Limit, Objective
 from ..results.service_figures import OF_ENERGY
@@ -44,6 +46,7 @@ from ..specification.toml_section import PLACE
 from ..store.database import Store
 from ..store.record import LoadedSession, SessionRecord
 from ..strategies import base as strategies
+from ..strategies.steered import Staged
 from ..workloads.hardware_counters import counter_units
 from . import sources
 from .gains import choice_of_origin, choice_to_origin
@@ -126,7 +129,14 @@ def make_plan(boards: Boards, options: SearchOptions | None = None, **facts: Any
     """
     named: dict[str, Any] = {"driver": "", **facts, **(options.given() if options is not None else {})}
     strategy = named["strategy"]
-    strategies.make_options(strategies.get(strategy), dict(named.get("strategy_options", {})))
+    given = dict(named.get("strategy_options", {}))
+    strategies.make_options(strategies.get(strategy), given)
+    if strategy == Staged.name and given.get("method") == AT_BASE_CLOCK and not given.get("base_clock_mhz"):
+        board = getattr(boards, "gpu", None)
+        clock_mhz = base_clock_named(named["gpu"]) if board is None else base_clock_of(board)
+        if clock_mhz is None:
+            raise needs_base_clock(named["gpu"])
+        named["strategy_options"] = {**given, "base_clock_mhz": round(clock_mhz)}
     for name, kind, plain, what in _NUMBERS:
         if (value := named.get(name)) is not None:
             if not isinstance(value, kind) or (name != "seed" and not plain(value) > 0):

@@ -18,7 +18,7 @@ from ...base.errors import InputError
 from ..models.arrays import Indices
 from ..models.fit.frequency import MINIMUM_CLOCKS, FrequencyFit, fit_points
 from ..models.fit.points import LIMIT_SETTINGS, Points
-from ..models.tuning_methods import METHODS, Clocks, Key, Seen, base_clock_mhz, recipe, seen_of
+from ..models.tuning_methods import METHODS, Clocks, Key, Seen, recipe, seen_of
 from ..results.measurement import State
 from ..space.search_space import SearchSpace
 from . import base as strategies
@@ -172,7 +172,7 @@ class Staged(Strategy, name="staged", label="In stages"):
             choices=lambda: strategies.names(but=Staged.name),
         )
         stage_evaluations: int = option(1_000_000, "measure at most so many configurations in a stage", least=1)
-        base_clock_mhz: int = option(0, "the base clock; 0: 60 % of the highest", least=0)
+        base_clock_mhz: int = option(0, "the base clock, MHz; 0: the board's", least=0)
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
         evaluations, chosen = Evaluations(space, rng), self.within(strategies.get(options.base))
@@ -206,7 +206,7 @@ class Staged(Strategy, name="staged", label="In stages"):
             whole = self.within(strategies.get("auto"))
             remark = f"Not in stages: {lacking.what}. By {whole.label}."
             return (yield from search_within(np.arange(space.size), whole, evaluations, batch, remark))
-        base = clocks.nearest(options.base_clock_mhz) if options.base_clock_mhz else base_clock_mhz("", clocks)
+        base = clocks.nearest(options.base_clock_mhz) if options.base_clock_mhz else None
         yield from delegate(recipe(options.method, clocks, base_mhz=base, search=within), measured)
         return None
 

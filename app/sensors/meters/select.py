@@ -7,12 +7,13 @@ from typing import Final, NamedTuple
 
 from ...base.errors import InputError
 from ..gpu import Gpu
-from . import pm_counters, pmt, powersensor2, powersensor3, printed, rapl, simulated
+from . import ina, pm_counters, pmt, powersensor2, powersensor3, printed, rapl, simulated
 from .meter import PowerMeter
 from .serial_port import find_ports
 
 FORMS: Final = (
-    "powersensor3:PORT, powersensor2:PORT, pm_counters[:PART], rapl, pmt:NAME[:DEVICE], command:PROGRAM, file:PATH"
+    "powersensor3:PORT, powersensor2:PORT, pm_counters[:PART], rapl, ina[:RAIL], pmt:NAME[:DEVICE], "
+    "command:PROGRAM, file:PATH"
 )
 _ARDUINO: Final = ("arduino", "leonardo", "genuino")
 
@@ -45,6 +46,8 @@ def open_meter(selector: str, gpu: Gpu) -> PowerMeter:
         return pm_counters.PmCounters(part, Path(folder)) if folder else pm_counters.PmCounters(rest)
     if kind == rapl.KIND:
         return rapl.Rapl(Path(rest)) if rest else rapl.Rapl()
+    if kind == ina.KIND:
+        return ina.Ina(rest)
     if kind == pmt.KIND:
         return pmt.Pmt(rest)
     if kind == printed.COMMAND:
@@ -65,6 +68,9 @@ def find_meters(gpu: Gpu | None = None) -> list[FoundMeter]:
         results.append(FoundMeter(f"{pm_counters.KIND}:{part}", f"Cray pm_counters, {part}"))
     if rapl.zones():
         results.append(FoundMeter(rapl.KIND, "RAPL of the host's processors"))
+    if names := [rail.name for rail in ina.rails()]:
+        for total in dict.fromkeys((ina.default_total(names), *names, ina.SUM)):
+            results.append(FoundMeter(f"{ina.KIND}:{total}", ina.words(total, names)))
     if pmt.seems_installed():
         results.append(FoundMeter(f"{pmt.KIND}:rapl", "PMT, if the installed package of that name is ASTRON's"))
     if gpu is not None and gpu.info.source == "simulated":

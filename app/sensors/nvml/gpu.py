@@ -33,6 +33,7 @@ from .channels import (
     power_usage_query,
     watts,
 )
+from .devfreq import SYSFS, integrated_gpu
 from .fields import LIMITS, answered_fields, read_fields, throttle_fields
 from .library import LIBRARY, NvmlLibrary
 
@@ -140,7 +141,8 @@ def _first_answer(ask: Callable[..., Any], functions: Sequence[str]) -> Any:
     raise problem
 
 
-_MEMORY_CLOCK = 2  # NVML_CLOCK_MEM
+_GRAPHICS_CLOCK, _MEMORY_CLOCK = 0, 2  # NVML_CLOCK_GRAPHICS, NVML_CLOCK_MEM
+_DEFAULT_APPLICATION = 2  # NVML_CLOCK_ID_APP_CLOCK_DEFAULT
 SLICE = "a MIG slice has no power of its own: the driver reports the whole board's, under its GPU- UUID"
 _TOO_SLOW_S = 0.25e-3  # a call that takes longer is not made at every read
 _CLOCKS_TIMEOUT_S = 5.0
@@ -190,6 +192,7 @@ class NvmlGpu:
         library: NvmlLibrary = LIBRARY,
         clock: Clock | None = None,
         voltage: Callable[[str], VoltageReader] | None = VoltageReader,
+        sysfs: Path = SYSFS,
     ) -> None:
         self.clock: Clock = clock or HostClock()
         self._library = library
@@ -213,6 +216,11 @@ class NvmlGpu:
             self._probe_fields()
             for query in QUERIES:
                 self._probe(query)
+            self._devfreq = integrated_gpu(sysfs) if "graphics_clock_mhz" in self._missing else None
+            if self._devfreq is not None:
+                self._missing.pop("graphics_clock_mhz")
+                if not math.isnan(self._devfreq.load_percent()):
+                    self._missing.pop("utilisation_percent", None)
             self._probe_power_usage(capability)
             self._buffer = PowerBuffer(self._ask)
             self._probe_voltage()
@@ -249,6 +257,9 @@ class NvmlGpu:
             self._lost = True
             raise GpuLost(f"{self.info.name}: {error.what}", remedy="it is tried again every few seconds") from error
         values.update(self._locked)
+        if self._devfreq is not None:
+            values["graphics_clock_mhz"] = self._devfreq.clock_mhz()
+            values.setdefault("utilisation_percent", self._devfreq.load_percent())
         return Reading(time_ns, tuple(values.get(name, math.nan) for name in CHANNELS))
 
     def held(self, channel: str) -> Held | None:
@@ -284,6 +295,8 @@ class NvmlGpu:
 
     def graphics_clocks_mhz(self) -> Sequence[int]:
         """Supported graphics clocks at the present memory clock (the nearest supported one), ascending."""
+        if self._devfreq is not None:
+            return self._devfreq.clocks_mhz()
         memory = self.memory_clocks_mhz()
         present = self._ask_or_none("nvmlDeviceGetClockInfo", _MEMORY_CLOCK)
         if not memory or present is None:
@@ -298,6 +311,12 @@ class NvmlGpu:
         if self._memory_clocks is None:
             self._memory_clocks = self._clock_list("nvmlDeviceGetSupportedMemoryClocks")
         return self._memory_clocks
+
+    def base_clock_mhz(self) -> float | None:
+        """The default application clock, which is a boost clock where no other lies above it: None then."""
+        clock = self._ask_or_none("nvmlDeviceGetDefaultApplicationsClock", _GRAPHICS_CLOCK)
+        clock = clock or self._ask_or_none("nvmlDeviceGetClock", _GRAPHICS_CLOCK, _DEFAULT_APPLICATION)
+        return float(clock) if clock and clock < max(self.graphics_clocks_mhz(), default=0) else None
 
     def processes(self) -> Sequence[GpuProcess]:
         """What runs on the board now (about 1 ms). Raises NotSupported, GpuLost."""
@@ -522,6 +541,9 @@ class NvmlGpu:
             power_source = SLICE
         elif self._buffer.unavailable is None:
             power_source = "the driver's buffer of power samples"
+        elif {"power_instant_w", "power_average_w"} <= self._missing.keys():
+            rails = "; for the rails of a Jetson: --meter ina" if self._devfreq is not None else ""
+            power_source = f"none: NVML reports no power of this board: {self._missing['power_instant_w']}{rails}"
         else:
             polled = "average" if "power_instant_w" in self._missing else "instant"
             power_source = f"{polled} power, polled: {self._buffer.unavailable}"

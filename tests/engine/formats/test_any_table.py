@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +47,53 @@ def test_the_header_tells_parameters_from_figures_and_known_units_add_time_energ
     assert first.values["energy_j"] == pytest.approx(2.5)
     assert first.values["items/J"] == pytest.approx(4.0)
     assert [str(goal) for goal in read.objective.front] == ["min:time_s", "min:energy_j"]
+
+
+def two_meters(second: str, rows: int = 12, *, spread: float = 20.0, gain: float = 1.03) -> str:
+    """A table with the energy by a board's sensor and another one, 1.5 J apart beside the gain."""
+    random = np.random.default_rng(3)
+    lines = [f"block_size,time_ms,gpu_energy_j,{second}"]
+    for row in range(rows):
+        truth_j = 30.0 + spread * row / rows
+        read_j = np.array([gain * truth_j + 1.5, truth_j]) * (1.0 + 0.002 * random.standard_normal(2))
+        lines.append(f"{16 * (row + 1)},{5.0 + row},{read_j[0]:.4f},{read_j[1]:.4f}")
+    return "\n".join(lines) + "\n"
+
+
+def note_on(meter: str, read: Recording) -> str:
+    """What is said of that meter beside the board's own; empty where nothing is."""
+    return next((note for note in read.notes if f"times {meter}" in note or f"against {meter}" in note), "")
+
+
+def test_a_second_column_of_energy_shows_gain_and_offset_with_their_errors(tmp_path: Path) -> None:
+    note = note_on("wall_energy_j", table(tmp_path, two_meters("wall_energy_j", 40)))
+    found = re.fullmatch(
+        r"gpu_energy_j is ([0-9.]+) \(([0-9.]+) to ([0-9.]+)\) times wall_energy_j, and \+([0-9.]+) J "
+        r"\(([0-9.]+) to ([0-9.]+)\) \(95 %, 40 rows of .* J\)",
+        note,
+    )
+    assert found is not None, note
+    gain, low, high, offset_j, least_j, most_j = map(float, found.groups())
+    assert low < gain < high
+    assert low <= 1.03 <= high
+    assert least_j < offset_j < most_j
+    assert least_j <= 1.5 <= most_j
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (two_meters("wall_energy_j", 4), "a gain needs 5 windows that both report, and there are 4"),
+        (two_meters("wall_energy_j", 12, spread=3.0), "12 rows of this range tell no offset"),
+        (two_meters("wall_energy_j", 12, gain=4.0), "it reports 4.0"),
+        (two_meters("max_energy_j"), ""),  # an extreme is no other meter
+        (two_meters("avg_gpu_energy_j"), ""),  # nor is another statistic of the same one
+    ],
+)
+def test_two_columns_that_show_no_gain_or_no_offset_say_why(text: str, said: str, tmp_path: Path) -> None:
+    meter = text.splitlines()[0].rpartition(",")[2]
+    note = note_on(meter, table(tmp_path, text))
+    assert (said in note) if said else not note
 
 
 def test_what_the_user_names_counts_and_may_be_renamed(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from app.base.errors import InputError
 from app.engine.metering import external_meters
-from app.engine.metering.external_meters import MeterChoice, energy_of, meters_beside, put_beside, shared_meter
+from app.engine.metering.external_meters import Beside, MeterChoice, energy_of, meters_beside, put_beside, shared_meter
 from app.engine.metering.meter import Meter
 from app.engine.metering.stopwatch import Stopwatch
 from app.engine.metering.window import Window
@@ -20,6 +20,7 @@ from app.sensors.meters.meter import MeterInfo, MeterLost, Samples, meter_channe
 from app.sensors.meters.sampled import SampledMeter
 from app.sensors.select import open_gpu
 from app.sensors.simulated.profiles import full_load
+from app.sensors.unmetered import this_processor
 
 PERIOD_NS = 50_000
 
@@ -27,23 +28,29 @@ PERIOD_NS = 50_000
 class FakeMeter:
     """A meter at 20 kHz that reports what `power` gives for seconds of the host's clock, or is pulled."""
 
-    def __init__(self, power: Callable[[np.ndarray], np.ndarray], *, least_s: float = 0.0) -> None:
-        self.power = power
+    def __init__(
+        self, power: Callable[[np.ndarray], np.ndarray], *, least_s: float = 0.0, period_ns: int = PERIOD_NS
+    ) -> None:
+        self.power, self.period_ns = power, period_ns
         self.pulled = self.closed = False
         self.missed = 0
         self.channels = meter_channels("fake", "Fake", ())
-        self.info = MeterInfo("fake", "a fake meter", "board", PERIOD_NS / 1e9, PERIOD_NS / 1e9, 0.005, least_s=least_s)
-        self._last_ns = time.monotonic_ns() // PERIOD_NS * PERIOD_NS - 2_000_000_000  # as if it had run before
+        self.info = MeterInfo(
+            "fake", "a fake meter", "board", self.period_ns / 1e9, self.period_ns / 1e9, 0.005, least_s=least_s
+        )
+        self._last_ns = (
+            time.monotonic_ns() // self.period_ns * self.period_ns - 2_000_000_000
+        )  # as if it had run before
 
     def read(self) -> Samples:
         if self.pulled:
             raise MeterLost("the meter is gone", "fake")
-        due = (time.monotonic_ns() - self._last_ns) // PERIOD_NS
+        due = (time.monotonic_ns() - self._last_ns) // self.period_ns
         if due < 1:
             return nothing(1)
-        stamps = self._last_ns + PERIOD_NS * np.arange(1, due + 1, dtype=np.int64)
+        stamps = self._last_ns + self.period_ns * np.arange(1, due + 1, dtype=np.int64)
         self._last_ns = int(stamps[-1])
-        return Samples(stamps, self.power(stamps / 1e9 - PERIOD_NS / 2e9)[:, None])
+        return Samples(stamps, self.power(stamps / 1e9 - self.period_ns / 2e9)[:, None])
 
     def reopen(self) -> None:
         if self.pulled:
@@ -100,6 +107,21 @@ def test_a_steady_window_has_a_mean_with_an_interval() -> None:
         assert found.power_interval_w is not None
         low, high = found.power_interval_w
         assert low < 150.0 < high or high - low < 0.5
+    finally:
+        meter.close()
+
+
+@pytest.mark.parametrize("steady", [True, False])
+def test_a_window_may_end_between_two_values_of_a_slow_meter(steady: bool) -> None:
+    """As RAPL's, every 50 ms: the value after the window's end is of its last part."""
+    period_ns = 50_000_000
+    meter = SampledMeter(FakeMeter(lambda t: np.full(len(t), 100.0), period_ns=period_ns))
+    try:
+        assert meter.wait_until(time.monotonic_ns(), 5.0)
+        start_ns = (time.monotonic_ns() // period_ns - 20) * period_ns
+        found = energy_of(meter, start_ns, start_ns + 11 * period_ns - 1_000_000, steady=steady)
+        assert not found.unknown
+        assert found.mean_power_w == pytest.approx(100.0)
     finally:
         meter.close()
 
@@ -184,6 +206,38 @@ def test_a_device_without_sensors_has_the_energy_of_a_meter_beside_it() -> None:
     assert math.isnan(kept.power_w)
     assert list(kept.sources) == ["simulated"]
     assert not alone.sources
+
+
+def test_the_median_of_the_readings_counts_on_request_with_its_bias_and_the_mean_beside_it() -> None:
+    window = measured(open_gpu("simulated:h200", speed=math.inf), MeterChoice((), "median"))
+    assert window.evidence is not None
+    assert window.power_w == window.sources["median"].power_w == np.median(window.evidence.power_w)
+    bias = window.power_w / window.sources["board"].power_w - 1
+    assert 0 < abs(bias) < 0.01  # a steady load has no skew
+    assert f"{100 * bias:+.2f} % off their mean" in window.power_source
+    wide_w, narrow_w = (np.diff(window.sources[name].interval_w or ())[0] for name in ("median", "board"))
+    assert wide_w == pytest.approx(math.sqrt(math.pi / 2) * narrow_w)
+
+
+def test_the_bias_of_a_median_is_that_of_skewed_readings() -> None:
+    """A load that draws three times as much for a quarter of the time: its median knows nothing of that."""
+    powers = [100.0] * 75 + [300.0] * 25
+    mean_w, median_w = float(np.mean(powers)), float(np.median(powers))
+    window = Window(
+        0.01, (0, 10**9), "the readings", power_w=mean_w, power_interval_w=(148.0, 152.0), median_w=median_w
+    )
+    found = Beside(energy_from="median").complete(window)
+    assert (found.power_w, found.energy_j) == (100.0, 1.0)
+    assert found.sources["board"].power_w == 150.0
+    assert "-33.33 % off their mean" in found.power_source
+
+
+def test_a_device_without_readings_has_no_median_of_them() -> None:
+    with (
+        pytest.raises(InputError, match=r"no source .median. .choose one of board"),
+        put_beside(this_processor(), MeterChoice((), "median")),
+    ):
+        pass
 
 
 def test_a_chosen_meter_decides_how_long_a_window_takes_at_least(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from app.engine.metering.external_meters import MeterChoice
 from app.engine.metering.gain import known_gain
 from app.engine.results.measurement import of_sources
 from app.engine.session.describe_session import describe_session
-from app.engine.session.gains import choice_of_origin, gain_of_origin
+from app.engine.session.gains import choice_of_origin, gain_of_origin, gains_by_meter
 from app.engine.session.live_session import SessionResult
 from app.engine.session.load import load_specification
 from app.engine.session.planning import plan_resume, plan_specification
@@ -63,6 +63,20 @@ def test_an_analysis_does_not_take_the_sources_for_figures_of_their_own() -> Non
     names = of_sources(result.table.value_names)
     assert names == {"power_board_w", "energy_board_j", "power_simulated_w", "energy_simulated_j"}
     assert of_sources({"power_rapl_w", "energy_rapl_j", "power_w", "energy_j", "energy_raw_j", "power_raw_w"}) == set()
+
+
+def test_each_meter_shows_a_gain_of_the_boards_sensor_or_why_not() -> None:
+    result, _ = session(MeterChoice((f"simulated:{METER_READS}", "simulated:1.5")), evaluations=20)
+    found = gains_by_meter(result.table)
+    assert found.keys() == {"simulated", "simulated_2"}
+    gains = [gain for gain in found.values() if not isinstance(gain, str)]
+    assert {gain.meter: gain.gain for gain in gains} == pytest.approx(
+        {"simulated": 1 / METER_READS, "simulated_2": 1 / 1.5}, rel=0.005
+    )
+    few, _ = session(MeterChoice(("simulated",)), evaluations=2)
+    assert "a gain needs 5 windows" in str(gains_by_meter(few.table)["simulated"])
+    without, _ = session(None, evaluations=2)
+    assert gains_by_meter(without.table) == {}
 
 
 def test_they_are_stored_and_loaded_with_their_intervals() -> None:
@@ -142,7 +156,7 @@ def test_a_specification_may_name_its_meters_and_is_written_with_them(tmp_path: 
     ("choice", "said"),
     [
         (MeterChoice(("powersensor9:/dev/null",)), "lives|real time|names no meter"),
-        (MeterChoice(("simulated",), energy_from="nvml"), "choose one of board, simulated"),
+        (MeterChoice(("simulated",), energy_from="nvml"), "choose one of board, median, simulated"),
         (MeterChoice(("simulated",), energy_from="simulated", corrected=True), "needs no correction"),
     ],
 )

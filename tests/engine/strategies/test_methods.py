@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from fixtures.spaces import space_of
 
 from app.base.errors import InputError
+from app.base.paths import resources
+from app.engine.models.boards_file import base_clock_named
 from app.engine.models.compare_methods import Steering, compare_methods, steer_by_measurements
 from app.engine.models.fit.frequency import fit_frequency_model
 from app.engine.models.fit.points import Points
-from app.engine.models.tuning_methods import METHODS, Clocks, Seen, base_clock_mhz, recipe
+from app.engine.models.tuning_methods import AT_BASE_CLOCK, METHODS, Clocks, Seen, base_clock_of, recipe
 from app.engine.results.measurement import Measurement, State
+from app.engine.session.load import load_specification
+from app.engine.session.planning import plan_specification
 from app.engine.space.search_space import SearchSpace
+from app.engine.specification.plan import SearchOptions
+from app.sensors.select import open_gpu
 
 CLOCKS = tuple(range(600, 1501, 100))
 
@@ -144,10 +151,56 @@ def test_a_space_without_clocks_has_no_methods() -> None:
         next(recipe("haste", Clocks(SPACE), base_mhz=800))
 
 
-def test_the_base_clock_is_the_boards_where_it_is_known() -> None:
-    clocks = Clocks(SPACE)
-    assert base_clock_mhz("NVIDIA A100-PCIE-40GB", clocks) == 800
-    assert base_clock_mhz("some board", clocks) == 900
+@pytest.mark.parametrize(
+    ("name", "base_mhz"),
+    [
+        ("NVIDIA A100-PCIE-40GB", 765),
+        ("A100", 765),  # as recordings name it: the only base clock on file of that name
+        ("NVIDIA A100-SXM4-40GB", None),  # another board, whose data sheet names none
+        ("NVIDIA GeForce RTX 4090", 2235),
+        ("some board", None),
+        ("", None),
+    ],
+)
+def test_the_base_clock_is_the_data_sheets_where_it_is_known(name: str, base_mhz: float | None) -> None:
+    assert base_clock_named(name) == base_mhz
+
+
+class Unlisted:
+    """A board that no data sheet is on file of, and whose driver names a clock."""
+
+    info = SimpleNamespace(name="some board")
+
+    def base_clock_mhz(self) -> float | None:
+        return 1110.0
+
+
+def test_the_driver_is_asked_for_the_base_clock_of_a_board_that_is_not_on_file() -> None:
+    assert base_clock_of(Unlisted()) == 1110.0  # type: ignore[arg-type]
+    assert base_clock_of(open_gpu("simulated:a100")) == 765.0
+
+
+def test_without_a_base_clock_the_method_that_begins_there_is_left_out_and_the_others_are_not() -> None:
+    compared = compare_methods(
+        SPACE, all_of(SPACE), gpu="some board", title="kernel", source="simulated", steering=steering()
+    )
+    assert compared.base_mhz is None
+    assert AT_BASE_CLOCK not in [result.method for result in compared.results]
+    assert len(compared.results) == len(METHODS) - 1
+    assert any("no base clock of 'some board' is known (--base-clock)" in note for note in compared.notes)
+    with pytest.raises(InputError, match="no base clock"):
+        next(recipe(AT_BASE_CLOCK, Clocks(SPACE), base_mhz=None))
+
+
+def test_a_search_in_stages_begins_at_the_base_clock_of_its_board() -> None:
+    options = SearchOptions(strategy="staged", strategy_options={"method": AT_BASE_CLOCK}, max_evaluations=10)
+    spec = load_specification(resources() / "examples" / "dot.toml")
+    plan = plan_specification(spec, open_gpu("simulated:a100", speed=math.inf), options)
+    assert plan.strategy_options == {"method": AT_BASE_CLOCK, "base_clock_mhz": 765}
+    chosen = SearchOptions(strategy="staged", strategy_options={"method": AT_BASE_CLOCK, "base_clock_mhz": 900})
+    assert plan_specification(spec, open_gpu("simulated:a100"), chosen).strategy_options["base_clock_mhz"] == 900
+    with pytest.raises(InputError, match=r"no base clock of 'AMD Instinct MI210' is known .*base_clock_mhz=MHZ"):
+        plan_specification(spec, open_gpu("simulated:mi210"), options)
 
 
 def test_measurements_alone_tell_the_clocks_near_the_ridge() -> None:

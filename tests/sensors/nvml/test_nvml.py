@@ -295,3 +295,20 @@ def test_the_age_of_a_held_value_is_known() -> None:
         assert gpu.held("graphics_clock_mhz") is None, "asked at every read"
     finally:
         gpu.close()
+
+
+@pytest.mark.parametrize(
+    ("default_mhz", "failing", "base_mhz"),
+    [
+        (1395, {}, 1395.0),
+        (1395, {"nvmlDeviceGetDefaultApplicationsClock": FUNCTION_NOT_FOUND}, None),  # the stand-in has but one answer
+        (1980, {}, None),  # the highest clock of all, as an H200 reports it, is no base clock
+        (0, {}, None),
+    ],
+)
+def test_the_drivers_default_clock_is_a_base_clock_unless_it_is_the_highest(
+    default_mhz: int, failing: dict[str, int], base_mhz: float | None
+) -> None:
+    gpu = open_board(sampled_board(default_mhz=default_mhz, failing=failing))
+    assert gpu.base_clock_mhz() == base_mhz
+    gpu.close()

@@ -27,7 +27,7 @@ from app.sensors.simulated.profiles import load_of
 from app.sensors.simulated.truth import IN_BYTES, truth, workloads
 from app.sensors.simulated.twin import Twin, load_twin, not_shown, twin_names
 
-BOARDS = ("a100", "a4000", "a6000", "h200", "k20x", "mi210", "rtx5090", "titan_rtx", "v100")
+BOARDS = ("a100", "a4000", "a6000", "h200", "k20x", "mi210", "rtx4090", "rtx5090", "titan_rtx", "v100")
 
 
 def most_efficient_clock(twin: Twin, workload: str = "full_load") -> float:
@@ -71,6 +71,24 @@ def test_the_a100_streams_as_the_measured_boards_do(shared_data: Path) -> None:
     row = truth(load_twin("a100"), "copy")[-1]
     assert row["rate"] == pytest.approx(np.mean([float(r["gbs"]) for r in lines]), rel=0.05)
     assert row["power_w"] == pytest.approx(np.mean([float(r["power_w"]) for r in lines]), rel=0.08)
+
+
+def test_the_rtx_4090_follows_what_is_published_of_its_power() -> None:
+    """S16: games under limits, 100 W of which stay; S17: decoding, which reads 4 GB for each of 138 tokens/s."""
+    twin = load_twin("rtx4090")
+    games = {2726: 347.0, 2602: 305.0, 2443: 268.0}
+    switched = np.array([mhz * laws.relative_voltage(twin, mhz) ** 2 for mhz in games])
+    above_w = np.array(list(games.values())) - 100.0
+    fitted_w = switched * (switched @ above_w) / (switched @ switched) + 100.0
+    assert np.abs(fitted_w / np.array(list(games.values())) - 1).max() < 0.012
+    highest = truth(twin, "copy")[-1]
+    assert highest["clock_mhz"] == 2820
+    byte_per_s = 138.2 * 4e9
+    drawn_w = highest["power_w"] - (highest["rate"] * 1e9 - byte_per_s) * twin.energy.eps_mem_pj_per_b * 1e-12
+    assert drawn_w == pytest.approx(246.6, rel=0.03)  # the twin is warmer than that board, which had a water cooler
+    full = truth(twin, "full_load")[-1]
+    assert full["capped"]
+    assert full["power_w"] == pytest.approx(450.0, rel=0.005)
 
 
 @pytest.mark.parametrize(("name", "low", "high"), [("a100", 1020, 1050), ("a4000", 1290, 1350), ("v100", 1100, 1120)])
@@ -267,7 +285,7 @@ def test_what_a_board_does_not_show_is_said_the_same_wherever_it_is_listed(docum
     items = re.findall(r"^- `(\w+)`: (.+(?:\n  .+)*)", text, re.MULTILINE)
     listed = [(name, " ".join(words.split())) for name, words in items]
     assert listed == [(name, words) for name in BOARDS for words in load_twin(name).not_shown]
-    assert {name for name, _ in listed} == {"a100", "a6000", "k20x", "mi210"}
+    assert {name for name, _ in listed} == {"a100", "a6000", "k20x", "mi210", "rtx4090"}
 
 
 def test_what_a_board_does_not_show_is_found_by_its_identifier() -> None:

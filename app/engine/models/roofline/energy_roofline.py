@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import math
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -18,8 +17,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ....base.paths import resources
 from ..arrays import Floats
+from ..boards_file import board_tables, folded
 
 PJ = 1e-12
 _HALVINGS: Final = 40  # of an interval of clocks
@@ -289,10 +288,6 @@ class EnergyRoofline:
         return float(time_s[0]), float((time_s * power_w)[0]), float(power_w[0])
 
 
-_FILE: Final = "boards.toml"
-_MAKERS: Final = ("nvidia", "amd", "tesla")  # some drivers put them before a name, some do not
-
-
 @dataclass(frozen=True, slots=True)
 class PublishedBoard:
     """A board by its data sheet and by published fits."""
@@ -325,14 +320,13 @@ def board_named(name: str) -> PublishedBoard | None:
     PublishedBoard or None
         None if no figures of it are on file.
     """
-    wanted = _folded(name)
+    wanted = folded(name)
     return next((board for board, names in _read() if wanted in names), None)
 
 
 @functools.cache
 def _read() -> tuple[tuple[PublishedBoard, frozenset[str]], ...]:
-    document = tomllib.loads((resources() / _FILE).read_text("utf-8"))
-    return tuple((_board(table), frozenset(map(_folded, table["names"]))) for table in document["board"])
+    return tuple((_board(table), names) for table, names in board_tables())
 
 
 def _board(table: Mapping[str, Any]) -> PublishedBoard:
@@ -356,10 +350,3 @@ def _board(table: Mapping[str, Any]) -> PublishedBoard:
             for precision, energies in table.get("roofline", {}).items()
         },
     )
-
-
-def _folded(name: str) -> str:
-    words = "".join(letter if letter.isalnum() else " " for letter in name.lower()).split()
-    while words and words[0] in _MAKERS:
-        words.pop(0)
-    return "".join(words)

@@ -1,0 +1,49 @@
+"""Clock and load of a Jetson's GPU from Linux' devfreq: NVML answers there from JetPack 6 on, but reports neither."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from typing import Final
+
+SYSFS: Final = Path("/sys")
+# By its address or its name on Tegra X1 to Orin, and as a part of the GPU on Thor; other makers' GPUs have others.
+_GPU: Final = re.compile(r"(17|57)000000\.(gpu|g[mpva][0-9]+b)|gpu-gpc-0")
+
+
+class Devfreq:
+    """One GPU's clock and load."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def clock_mhz(self) -> float:
+        """The clock now; NaN where it is not known."""
+        return _number(self._folder / "cur_freq") / 1e6
+
+    def load_percent(self) -> float:
+        """The share of the time in which the GPU was busy; NaN where it is not known."""
+        return _number(self._folder / "device" / "load") / 10
+
+    def clocks_mhz(self) -> tuple[int, ...]:
+        """Supported clocks, ascending; empty if unknown."""
+        try:
+            words = (self._folder / "available_frequencies").read_text(encoding="ascii").split()
+            return tuple(sorted({round(int(word) / 1e6) for word in words}))
+        except (OSError, ValueError):
+            return ()
+
+
+def integrated_gpu(sysfs: Path = SYSFS) -> Devfreq | None:
+    """The GPU of this Jetson; None on any other computer."""
+    folders = sorted((sysfs / "class" / "devfreq").glob("*gpu*")) + sorted((sysfs / "class" / "devfreq").glob("*.g*b"))
+    found = (Devfreq(folder) for folder in folders if _GPU.fullmatch(folder.name))
+    return next((gpu for gpu in found if not math.isnan(gpu.clock_mhz())), None)
+
+
+def _number(file: Path) -> float:
+    try:
+        return float(int(file.read_text(encoding="ascii")))
+    except (OSError, ValueError):
+        return math.nan
