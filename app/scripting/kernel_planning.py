@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from ..base.errors import InputError
 from ..engine.control.guard import DeviceGuard
 from ..engine.formats.growing_cache import GrowingCache
-from ..engine.formats.names import their_device
+from ..engine.formats.names import THEIR_SETTINGS, their_device
 from ..engine.metering.launching import require_launching
-from ..engine.results.measurement import MEASURED, Measurement, State, Value
+from ..engine.results.measurement import MEASURED, Configuration, Measurement, State, Value
 from ..engine.results.objectives import Goal, Objective
 from ..engine.runner.base import Runner
 from ..engine.runner.boards import Boards, InProcess, ReadyPlan, Report, no_report
@@ -31,7 +32,7 @@ from ..sensors.gpu import Gpu
 from ..sensors.limits import DeviceLimits, limits_of
 from ..sensors.simulated.profiles import PROFILES
 from .described_kernel import DescribedKernel
-from .restrictions import Restrictions, filtered
+from .restrictions import Accepts, Restrictions, filtered
 from .script_side import ScriptOfKernel
 from .tuned import Figures, our_name
 
@@ -51,6 +52,7 @@ class Wanted:
     figures: Figures
     seed: int
     energy: bool = True  # is measured also where no more than the time is asked for
+    start: Configuration = field(default_factory=dict)  # is measured first
 
     def time_alone(self, kernel: DescribedKernel) -> bool:
         """Whether the time is all that is to be measured: nothing that is asked for comes from a board's sensors.
@@ -290,12 +292,16 @@ def _plan(
     **facts: Any,
 ) -> ReadyPlan:
     spec = kernel.spec
+    start = space.row_of(wanted.start) if wanted.start else None
+    if wanted.start and start is None:
+        raise InputError("it is no valid configuration", "strategy_options: x0", "give values of tune_params")
     return make_plan(
         boards,
         **{**wanted.search.search_in(space.size), "seed": wanted.seed},
         title=spec.name,
         space=space,
         specification=spec,
+        starts=() if start is None else (start,),
         origin={"kind": "script", "file": str(spec.path), "problem_size": kernel.problem_size, **origin},
         **facts,
     )
@@ -322,5 +328,9 @@ def _space(
         where=str(spec.path),
     )
     for name, accepts in wanted.restrictions.functions.items():
-        space = filtered(space, accepts, name, str(spec.path))
+        space = filtered(space, partial(_by_their_names, accepts), name, str(spec.path))
     return space
+
+
+def _by_their_names(accepts: Accepts, configuration: Configuration) -> object:
+    return accepts({THEIR_SETTINGS.get(name, name): value for name, value in configuration.items()})

@@ -31,8 +31,9 @@ from ..engine.analysis.failures import most_frequent
 from ..engine.children.scratch import scratch_folder
 from ..engine.formats.entries import COST_MS
 from ..engine.formats.growing_cache import GrowingCache
+from ..engine.formats.names import DEVICE_SETTINGS
 from ..engine.formats.own import About
-from ..engine.results.measurement import State
+from ..engine.results.measurement import Configuration, State
 from ..engine.results.objectives import Goal, Objective
 from ..engine.results.state import Purpose
 from ..engine.runner.boards import ReadyPlan
@@ -103,7 +104,8 @@ PARAMETERS: Final[Mapping[str, str]] = {
     "grid_div_x": "a list of text, or a function of the parameters",
     "grid_div_y": "as grid_div_x",
     "grid_div_z": "as grid_div_x",
-    "restrictions": "text, which is parsed and never evaluated as Python; functions filter the space in this process",
+    "restrictions": "text, which is parsed and never evaluated as Python; functions filter the space in this process; "
+    "constraints of python-constraint",
     "answer": "honoured, None for inputs",
     "atol": "honoured, beside a relative tolerance of 1e-5 as numpy.allclose has it",
     "verify": "called in this process, with what the kernel wrote",
@@ -121,8 +123,8 @@ PARAMETERS: Final[Mapping[str, str]] = {
     "iterations": "so many single launches are timed for `times`; time and energy are those of a longer window",
     "block_size_names": "honoured",
     "quiet": "no progress and no remarks",
-    "strategy": "ours of the same method; others are refused with the list",
-    "strategy_options": "max_fevals and time_limit, and options that mean the same; others are refused with the list",
+    "strategy": "ours of the same method; a Strategy, or an object with tune(); others are refused by name",
+    "strategy_options": "max_fevals, time_limit, x0, and options with a meaning here; others are refused by name",
     "cache": "Kernel Tuner's format, read and written",
     "metrics": "text, which is parsed and never evaluated as Python; functions are called in this process",
     "simulation_mode": "answers from the cache, which must hold every configuration",
@@ -222,11 +224,13 @@ def tune_kernel(  # noqa: D417  (the others are in PARAMETERS)
     watched = _Observers(
         observers, {"device": device, "platform": platform, "compiler": compiler, "lang": _lang(source, lang)}
     )
+    tune_params, same = _distinct(tune_params)
     figures = Figures(read_metrics(metrics), watched.observed)
     wanted = Wanted(
         restrictions=read_restrictions(restrictions, tuple(tune_params)),
         objective=read_objective(objective, objective_higher_is_better, objectives, tuple(figures.metrics)),
-        search=read_strategy(strategy, strategy_options),
+        search=read_strategy(strategy, strategy_options, len(tune_params), objective or tuple(objectives or ("time",))),
+        start=_start(strategy_options, tune_params),
         figures=figures,
         seed=0 if seed is None else int(seed),
         energy=surroundings().energy,
@@ -288,7 +292,7 @@ def tune_kernel(  # noqa: D417  (the others are in PARAMETERS)
         else:
             guard = stack.enter_context(closing(surroundings().guard(board)))
             plan = plan_on_board(kernel, wanted, board, guard, side, file)
-        notes = (*watched.notes, *([_PARALLEL] if parallel else []))
+        notes = (*same, *watched.notes, *([_PARALLEL] if parallel else []))
         plan = replace(plan, space=replace(plan.space, notes=(*plan.space.notes, *notes)))
         result = _run(plan, figures, None if simulation_mode else file, quiet=quiet, verbose=verbose)
     results, environment = _results(result, figures, wanted.objective)
@@ -409,6 +413,28 @@ def _made(given: Any, index: int, known: Mapping[str, Any]) -> Any:
         what = f"it is of type {type(given).__name__}"
         raise InputError(what, f"observers[{index}]", "pass a BenchmarkObserver, or a function that returns one")
     return made
+
+
+def _distinct(tune_params: Mapping[str, Sequence[Any]]) -> tuple[dict[str, Sequence[Any]], list[str]]:
+    """Parameters without values that equal another of another type, as True does 1, and what was left out."""
+    distinct, notes = dict(tune_params), []
+    for name, values in tune_params.items():
+        kept: dict[Any, Any] = {}
+        if not isinstance(values, str):
+            again = [value for value in values if type(kept.setdefault(value, value)) is not type(value)]
+            distinct[name] = [value for value in values if not any(value is other for other in again)]
+            notes += [f"{name}: {value!r} is the same as {kept[value]!r} here" for value in again]
+    return distinct, notes
+
+
+def _start(options: Mapping[str, Any] | None, tune_params: Mapping[str, Any]) -> Configuration:
+    """The configuration to begin with, by our names; empty without one. Raises InputError."""
+    given = (options or {}).get("x0")
+    if given is None:
+        return {}
+    if not isinstance(given, Sequence) or len(given) != len(tune_params):
+        raise InputError(f"x0 is {given!r}", "strategy_options", f"give a value for each of {', '.join(tune_params)}")
+    return {DEVICE_SETTINGS.get(name, name): value for name, value in zip(tune_params, given, strict=True)}
 
 
 def _lang(source: KernelSource, lang: str | None) -> str:
@@ -576,6 +602,8 @@ def _results(result: SessionResult, figures: Figures, objective: Objective) -> t
     }
     if plan.purpose is Purpose.REPLAY:
         environment["simulation"] = True
+        for item in results:  # of what other programs wrote nothing but that is there
+            item.pop("time_s", None)
     if not environment["isolated"]:
         environment["warning"] = NOT_ISOLATED
     if len(objective.front) > 1:

@@ -17,13 +17,14 @@ board is that of Wattridge's own model of the same sweep (`engine/models/fit/fre
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from functools import wraps
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -32,12 +33,15 @@ from ..base.errors import InputError
 from ..base.processes import say
 from ..engine.models.fit.points import Points
 from ..sensors.gpu import Gpu
-from . import accuracy, kernel_tuner, observers, stored_results, tuned
+from . import accuracy, cached, kernel_tuner, observers, own_strategies, stored_results, tuned
 from .described_kernel import write_back
 from .kernel_tuner import board_of, run_kernel
+from .searchspace import Searchspace
 from .strategies import STRATEGIES
 from .surroundings import surroundings
 
+P = ParamSpec("P")
+R = TypeVar("R")
 Floats = npt.NDArray[np.float64]
 Parameters = tuple[float, float, float, float]  # ridge, s, c, P_max
 Scales = tuple[float, float]  # the lowest clock in MHz, the least power in W
@@ -316,17 +320,21 @@ class PythonKernel:
         lang: str | None = None,
         results_file: str | None = None,
     ) -> None:
-        """`inputs` are the arguments that a call brings, by default all; the others stay as the call before left them.
+        """`params` win over those that `store_results` wrote to `results_file` for this board and problem.
+
+        `inputs` are the arguments that a call brings, by default all; the others stay as the call before left them.
 
         `outputs` are those that it returns, by default all arrays. One of CuPy, PyCUDA, Numba or PyTorch is not
         returned, but holds after a call what the kernel has written. Raises InputError.
         """
-        if results_file is not None:
-            raise InputError("results_file is not supported", "PythonKernel", "pass the best parameters as params")
         for name, given in (("inputs", inputs), ("outputs", outputs)):
             if given is not None and len(given) != len(arguments):
                 what = f"it has {len(given)} entries, and there are {len(arguments)} arguments"
                 raise InputError(what, name, "give one for each")
+        if results_file is not None:
+            results = stored_results.TuneResults(results_file)
+            with board_of(None, device) as board:
+                params = {**results.get_best_config(board.info.name, problem_size), **(params or {})}
         self.params = dict(params or {})
         self._inputs = list(inputs or [True] * len(arguments))
         self._outputs = list(outputs or [True] * len(arguments))
@@ -530,16 +538,34 @@ def get_best_config(
     return (max if objective_higher_is_better else min)(worked, key=lambda result: result[objective])
 
 
+class BadInput(InputError, ValueError):
+    """What a script gave wrongly, as Kernel Tuner's scripts catch it."""
+
+
+def _with_value_errors(function: Callable[P, R]) -> Callable[P, R]:
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except InputError as error:
+            raise BadInput(error.what, error.where, error.remedy) from None
+
+    return call
+
+
+_INTERFACE: Final = {
+    function.__name__: _with_value_errors(function)
+    for function in (kernel_tuner.tune_kernel, kernel_tuner.run_kernel, cached.tune_cache, cached.tune_kernel_T1)
+}
 # What each module offers.
 _MODULES: Final[Mapping[str, Mapping[str, Any]]] = {
     _NAME: {
         "__version__": VERSION,
-        "tune_kernel": kernel_tuner.tune_kernel,
-        "run_kernel": kernel_tuner.run_kernel,
+        **_INTERFACE,
         "store_results": stored_results.store_results,
         "create_device_targets": stored_results.create_device_targets,
     },
-    "interface": {"tune_kernel": kernel_tuner.tune_kernel, "run_kernel": kernel_tuner.run_kernel},
+    "interface": {**_INTERFACE, "strategy_map": {name: name for name in (*STRATEGIES, "minimize")}},
     "observers": _OBSERVERS,
     "observers.observer": {name: item for name, item in _OBSERVERS.items() if name.endswith("Observer")},
     "observers.nvml": {
@@ -562,7 +588,11 @@ _MODULES: Final[Mapping[str, Mapping[str, Any]]] = {
     "integration": {
         "store_results": stored_results.store_results,
         "create_device_targets": stored_results.create_device_targets,
+        "TuneResults": stored_results.TuneResults,
     },
+    "searchspace": {"Searchspace": Searchspace},
+    "strategies.common": {"CostFunc": own_strategies.CostFunc},
+    "strategies.wrapper": {"OptAlg": own_strategies.OptAlg, "OptAlgWrapper": own_strategies.OptAlgWrapper},
     "file_utils": {
         "store_output_file": stored_results.store_output_file,
         "store_metadata_file": stored_results.store_metadata_file,
@@ -570,6 +600,8 @@ _MODULES: Final[Mapping[str, Mapping[str, Any]]] = {
     "util": {
         "get_config_string": get_config_string,
         "get_best_config": get_best_config,
+        "read_cache": cached.read_cache,
+        "StopCriterionReached": own_strategies.StopCriterionReached,
         **{name: getattr(tuned, name) for name in _FAILURES},
     },
     "accuracy": {

@@ -146,7 +146,10 @@ class RuntimeFailedConfig(ErrorConfig):
     """One that fails when it runs, or whose outputs are wrong."""
 
 
-_FAILURES: Final = {State.COMPILE: CompilationFailedConfig, State.CONSTRAINTS: InvalidConfig}
+_KINDS: Final = {State.COMPILE: CompilationFailedConfig, State.CONSTRAINTS: InvalidConfig}
+FAILURES: Final = {  # by the words of a cache
+    kind.__name__: kind for kind in (ErrorConfig, InvalidConfig, CompilationFailedConfig, RuntimeFailedConfig)
+}
 
 
 @dataclass(slots=True)
@@ -233,7 +236,7 @@ class Figures:
         if math.isfinite(measurement.timestamp_s):
             result.setdefault("timestamp", time_of(measurement.timestamp_s))
         if measurement.state is not State.OK:
-            kind = _FAILURES.get(measurement.state, RuntimeFailedConfig)
+            kind = _KINDS.get(measurement.state, RuntimeFailedConfig)
             return result | {"__error__": kind(kind.__name__), "error": measurement.error}
         for name, metric in self.metrics.items():
             result[name] = _number(name, metric.number(result) if isinstance(metric, Expression) else metric(result))
