@@ -83,9 +83,8 @@ def tune_cache(
         raise InputError(f"they are of type {type(restrictions).__name__}", "restrictions", "pass a list")
     document = read_cache(cache_path)
     needed = ("kernel_name", "problem_size", "tune_params", "tune_params_keys")
-    missing = [name for name in needed if name not in document]
-    if missing or isinstance(document["problem_size"], str):
-        what = f"it does not say {', '.join(missing) or 'the problem size in numbers'}"
+    if not all(name in document for name in needed) or isinstance(document["problem_size"], str):
+        what = "it does not say what was tuned, or the problem size in numbers"
         raise InputError(what, str(cache_path), "call tune_kernel with simulation_mode=True")
     names = list(document["tune_params_keys"])
     worked = {tuple(entry[name] for name in names) for entry in document["cache"].values() if "__error__" not in entry}

@@ -51,11 +51,11 @@ from ..sensors.gpu import Gpu
 from ..sensors.select import HOST, OPENCL, open_gpu
 from .described_kernel import DescribedKernel, ScriptedKernel, describe_kernel
 from .kernel_planning import NOT_ISOLATED, Wanted, plan_from_cache, plan_on_board, require_language
-from .observers import DECLARED, BenchmarkObserver, NVMLObserver, OutputObserver, RegisterObserver
+from .observers import BenchmarkObserver, MeterObserver, OutputObserver, RegisterObserver
 from .restrictions import read_restrictions
 from .script_side import ScriptOfKernel, read_verify
 from .sources import KernelSource, read_source
-from .strategies import read_strategy
+from .strategies import TABLE, read_strategy
 from .surroundings import run_session_of_script, surroundings
 from .tuned import Figures, Result, configuration_text, read_metrics, read_objective
 
@@ -94,48 +94,7 @@ def why_none_worked(table: ResultTable) -> str:
     return f"none of {failed} configurations worked; {of_all} failed by {state}: {shortened(message, _MOST)} ({remedy})"
 
 
-# What becomes of each parameter of Kernel Tuner's `tune_kernel`.
-PARAMETERS: Final[Mapping[str, str]] = {
-    "kernel_name": "honoured; 'name<arguments>' instantiates a template",
-    "kernel_source": "text, a file, several files or a function of the parameters, in the language that lang says",
-    "problem_size": "numbers, text, or functions of the parameters",
-    "arguments": "NumPy scalars; arrays of NumPy, CuPy, PyTorch, JAX or with DLPack, as copies, page-locked if it was",
-    "tune_params": "honoured; nvml_gr_clock, nvml_mem_clock and nvml_pwr_limit need control of the board",
-    "grid_div_x": "a list of text, or a function of the parameters",
-    "grid_div_y": "as grid_div_x",
-    "grid_div_z": "as grid_div_x",
-    "restrictions": "text, which is parsed and never evaluated as Python; functions filter the space in this process; "
-    "constraints of python-constraint",
-    "answer": "honoured, None for inputs",
-    "atol": "honoured, beside a relative tolerance of 1e-5 as numpy.allclose has it",
-    "verify": "called in this process, with what the kernel wrote",
-    "verbose": "prints why configurations fail",
-    "lang": "CUDA, CuPy, PyCUDA and NVCUDA are CUDA; OpenCL, C and Fortran; found in the text where it is not said",
-    "device": "the board of that index as the driver counts, or the platform's device; --gpu of kernel-tuner wins",
-    "platform": "OpenCL's; refused unless 0 for other languages",
-    "smem_args": "of CUDA: size, as a number, text or function of the parameters; refused for other languages",
-    "cmem_args": "honoured for CUDA, refused for other languages",
-    "texmem_args": "refused: CUDA 12 has no texture references",
-    "compiler": "of C and Fortran; refused for kernels, whose compiler is found",
-    "compiler_options": "honoured; nothing is added to them for C and Fortran",
-    "defines": "text, numbers, or functions of the parameters",
-    "log": "a log of that level in the working directory, as Kernel Tuner names it",
-    "iterations": "so many single launches are timed for `times`; time and energy are those of a longer window",
-    "block_size_names": "honoured",
-    "quiet": "no progress and no remarks",
-    "strategy": "ours of the same method; a Strategy, or an object with tune(); others are refused by name",
-    "strategy_options": "max_fevals, time_limit, x0, and options with a meaning here; others are refused by name",
-    "cache": "Kernel Tuner's format, read and written",
-    "metrics": "text, which is parsed and never evaluated as Python; functions are called in this process",
-    "simulation_mode": "answers from the cache, which must hold every configuration",
-    "parallel": "noted: kernels are compiled in parallel in any case, and one board measures them one at a time",
-    "observers": "NVMLObserver and RegisterObserver by name; others watch launches in this process, without isolation; "
-    "what makes one is called with device, platform, compiler and lang",
-    "objective": "a name, or several, which become a front",
-    "objective_higher_is_better": "honoured",
-    "objectives": "a dict of names and directions",
-    "seed": "honoured; 0 without one",
-}
+PARAMETERS: Final[Mapping[str, str]] = TABLE["parameters"]  # what becomes of each parameter of `tune_kernel`
 _UNSUPPORTED: Final = {  # what must stay at its default, and what to do
     "platform": "leave it out: it is for OpenCL",
     "texmem_args": "read through __ldg or pass a pointer: CUDA 12 has no texture references",
@@ -234,6 +193,7 @@ def tune_kernel(  # noqa: D417  (the others are in PARAMETERS)
         figures=figures,
         seed=0 if seed is None else int(seed),
         energy=surroundings().energy,
+        meters=surroundings().meters.with_more(watched.meters),
     )
     if verify is not None and answer is None:
         raise InputError("verify has no answer to compare with", "answer", "give answer too, None for inputs")
@@ -382,17 +342,19 @@ class _Observers:
         self.own: list[BenchmarkObserver] = []
         self.notes: list[str] = []
         self.window_s = 0.0
+        self.meters: tuple[str, ...] = ()
         observed: list[str] = []
         for index, value in enumerate(given or ()):
             observer = _made(value, index, known)
-            if isinstance(observer, NVMLObserver):
+            if isinstance(observer, RegisterObserver):
+                observed.append("num_regs")
+            elif isinstance(observer, MeterObserver):
                 observed += observer.observables
+                self.meters += observer.selectors
                 self.window_s = max(self.window_s, observer.window_s)
                 if observer.device not in (None, known["device"]):
                     self.notes.append(f"NVMLObserver(device={observer.device!r}): the board of the kernel is measured")
-            elif isinstance(observer, RegisterObserver):
-                observed.append("num_regs")
-            elif type(observer).__module__.partition(".")[0] == "kernel_tuner" and not isinstance(observer, DECLARED):
+            elif type(observer).__module__.partition(".")[0] == "kernel_tuner":
                 remedy = "import it from wattridge.observers, or run the script by: wattridge kernel-tuner"
                 raise InputError(f"{type(observer).__name__} is Kernel Tuner's own", f"observers[{index}]", remedy)
             else:

@@ -22,8 +22,9 @@ from ..engine.space.search_space import SearchSpace
 from ..engine.strategies import base
 from ..engine.strategies.evaluations import Evaluations, delegate
 from ..engine.strategies.scipy_optimisers import questions
-from .searchspace import Config, Searchspace
+from .searchspace import Searchspace
 
+_MOST_REPEATS: Final = 100_000  # requests in a row of which all was known already
 _OWN: Final = "own_"  # how the names of strategies begin that were made of an object
 
 
@@ -46,7 +47,7 @@ class _Runner:
     ) -> None:
         self._measure, self._evaluations, self._began = measure, evaluations, time.perf_counter()
         self._most = min(int(options.get("max_fevals") or evaluations.space.size), evaluations.space.size)
-        self._seconds = float(options.get("time_limit") or math.inf)
+        self._seconds, self._repeats = float(options.get("time_limit") or math.inf), 0
 
     @property
     def spent(self) -> float:
@@ -54,11 +55,11 @@ class _Runner:
         return max(len(self._evaluations) / self._most, (time.perf_counter() - self._began) / self._seconds)
 
     def outcome(self, row: int) -> base.Outcome:
-        """The outcome of a row. Raises StopCriterionReached when the limits are."""
-        if row not in self._evaluations:
-            if self.spent >= 1:
-                raise StopCriterionReached("the limits of the search are reached")
-            self._measure([row])
+        """The outcome of a row. Raises StopCriterionReached when the limits are, or when nothing new is asked for."""
+        self._repeats = self._repeats + 1 if row in self._evaluations else 0
+        if self.spent >= 1 or self._repeats > _MOST_REPEATS:
+            raise StopCriterionReached("the limits of the search are reached")
+        self._measure([row])
         return self._evaluations.outcome(row)
 
 
@@ -84,7 +85,6 @@ class CostFunc:
         self.scaling, self.snap, self.invalid_return_value = scaling, snap, invalid_value
         self.constraint_aware = bool(tuning_options.strategy_options.get("constraint_aware"))
         self.results: list[dict[str, Any]] = []
-        self.unique_results: dict[Config, Any] = {}
 
     @property
     def budget_spent_fraction(self) -> float:
@@ -102,9 +102,7 @@ class CostFunc:
             return self._cost([math.inf])
         outcome = self.runner.outcome(row)
         values = {"time": outcome.values["time_s"] * 1e3} if "time_s" in outcome.values else {}
-        result = {**dict(zip(space.param_names, config, strict=True)), **outcome.values, **values}
-        self.results.append(result)
-        self.unique_results[config] = result
+        self.results.append({**dict(zip(space.param_names, config, strict=True)), **outcome.values, **values})
         return self._cost(outcome.front or (outcome.cost,))
 
     eval = __call__
@@ -116,10 +114,6 @@ class CostFunc:
     def get_results(self) -> list[dict[str, Any]]:
         """What was measured, in the order in which it was asked for."""
         return self.results
-
-    def get_num_unique_results(self) -> int:
-        """How many different configurations were measured."""
-        return len(self.unique_results)
 
     def get_start_pos(self) -> Any:
         """Where to begin: x0, or a configuration at random."""
@@ -153,10 +147,10 @@ class CostFunc:
     def _cost(self, costs: Sequence[float]) -> Any:
         """As Kernel Tuner has it: times in ms."""
         names = self.tuning_options.objective
-        scaled = [
-            (cost * (1e3 if name == "time" else 1.0)) if math.isfinite(cost) else self.invalid_return_value
-            for cost, name in zip([*costs, *[math.inf] * (len(names) - len(costs))], names, strict=False)
-        ]
+        several = costs if len(costs) == len(names) else [math.inf] * len(names)
+        units = [1e3 if name == "time" else 1.0 for name in names]
+        known = zip(several, units, strict=True)
+        scaled = [cost * unit if math.isfinite(cost) else self.invalid_return_value for cost, unit in known]
         return scaled[0] if len(scaled) == 1 else tuple(scaled)
 
 

@@ -13,11 +13,11 @@ from ..engine.strategies import base as strategies
 from .own_strategies import is_own, named_strategy
 from .searchspace import require_construction
 
-_TABLE: Final = tomllib.loads((resources() / "kernel_tuner.toml").read_text(encoding="utf-8"))
-STRATEGIES: Final[Mapping[str, str]] = _TABLE["strategies"]  # ours by Kernel Tuner's names
-ELSEWHERE: Final[Mapping[str, str]] = _TABLE["elsewhere"]  # what does the work of those that are not here
-MINIMISERS: Final[Mapping[str, str]] = _TABLE["minimise"]
-OPTIONS: Final[Mapping[str, Mapping[str, Any]]] = _TABLE["options"]
+TABLE: Final = tomllib.loads((resources() / "kernel_tuner.toml").read_text(encoding="utf-8"))
+STRATEGIES: Final[Mapping[str, str]] = TABLE["strategies"]  # ours by Kernel Tuner's names
+ELSEWHERE: Final[Mapping[str, str]] = TABLE["elsewhere"]  # what does the work of those that are not here
+MINIMISERS: Final[Mapping[str, str]] = TABLE["minimise"]
+OPTIONS: Final[Mapping[str, Mapping[str, Any]]] = TABLE["options"]
 _MINIMISER: Final = "L-BFGS-B"
 _LIMITS: Final = ("max_fevals", "time_limit")  # beside the options of each strategy
 _WITHOUT_START: Final = ("brute_force", "random_sample", "bayes_opt", "nsga2")  # as in Kernel Tuner
@@ -62,7 +62,7 @@ def read_strategy(
     given = dict(options or {})
     if not isinstance(name, str | None):
         name = named_strategy(name, given, [objective] if isinstance(objective, str) else objective)
-        given = {key: given[key] for key in _LIMITS if key in given}
+        given = {key: value for key, value in given.items() if key in _LIMITS or not is_own(name)}
     name = _greedy("brute_force" if name is None else name, given)
     ours = _strategy(name, given)
     evaluations, seconds = (given.pop(limit, None) for limit in _LIMITS)
