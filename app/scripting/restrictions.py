@@ -67,12 +67,11 @@ def read_restrictions(given: Any, parameters: Sequence[str]) -> Restrictions:
         where = "restrictions" if whole else f"restrictions[{index}]"
         if isinstance(item, str):
             texts.append(item)
-        elif _is_constraint(item) or (isinstance(item, tuple) and len(item) >= 2 and _is_constraint(item[0])):
-            constraint, names = (item[0], item[1]) if isinstance(item, tuple) else (item, parameters)
-            if text := _as_text(constraint, names):
+        elif _is_constraint(item):
+            if text := _as_text(item, parameters):
                 texts.append(text)
             else:
-                functions[f"{where}: {type(constraint).__name__}"] = _by_constraint(constraint, tuple(names))
+                functions[f"{where}: {type(item).__name__}"] = _by_constraint(item, tuple(parameters))
         elif isinstance(item, tuple) and len(item) >= 2 and inspect.isroutine(item[0]):
             functions[_name(item[0], where)] = _by_names(item[0], tuple(item[1]))
         elif inspect.isroutine(item) or inspect.isfunction(item):
@@ -110,6 +109,10 @@ def _as_text(constraint: Any, names: Sequence[str]) -> str:
 
 
 def _by_constraint(constraint: Any, names: tuple[str, ...]) -> Accepts:
+    kind = type(constraint).__name__
+    if kind in ("InSetConstraint", "NotInSetConstraint"):  # these only prune the values of a solver
+        within, wanted = constraint._set, kind == "InSetConstraint"
+        return lambda configuration: all((configuration[name] in within) is wanted for name in names)
     return lambda configuration: constraint(names, {}, {name: configuration[name] for name in names})
 
 
