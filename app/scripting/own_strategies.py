@@ -103,7 +103,7 @@ class CostFunc:
         outcome = self.runner.outcome(row)
         values = {"time": outcome.values["time_s"] * 1e3} if "time_s" in outcome.values else {}
         self.results.append({**dict(zip(space.param_names, config, strict=True)), **outcome.values, **values})
-        return self._cost(outcome.front or (outcome.cost,))
+        return self._cost(outcome.front if len(self.tuning_options.objective) > 1 else (outcome.cost,))
 
     eval = __call__
 

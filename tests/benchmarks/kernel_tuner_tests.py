@@ -42,7 +42,7 @@ REPORT, OURS = "KERNEL_TUNER_TESTS_REPORT", "KERNEL_TUNER_TESTS_OURS"
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="the unpacked source distribution")
-    parser.add_argument("--python", default=sys.executable, help="an interpreter with Kernel Tuner and our dependencies")
+    parser.add_argument("--python", default=sys.executable, help="one that has Kernel Tuner, and our dependencies")
     parser.add_argument("--only", default="", help="as pytest's -k")
     parser.add_argument("--list", action="store_true", help="print each test, and the whole reason")
     arguments = parser.parse_args()
@@ -56,7 +56,7 @@ def main() -> None:
             tests=len(rows),
             theirs=sum(theirs.get(name, {}).get("outcome") == "passed" for name in rows),
             ours=counts["passed"],
-            used=sum(bool(row["calls"]) for row in rows.values()),
+            used=sum(bool(row["calls"]) and row["outcome"] != "skipped" for row in rows.values()),
             skipped=counts["skipped"],
         )
         total += here

@@ -77,7 +77,7 @@ def test_a_script_runs_as_it_is_and_its_files_are_written(folder: Path, capsys: 
     assert [each["problem_size"] for each in stored["data"]] == ["1x7", "2x7"]
     assert stored["data"][0]["tunable_parameters"] == {"block_size_x": 512}
     targets = (folder / "targets.h").read_text()
-    assert "defined(TARGET_NVIDIA_A100_PCIE_40GB)" in targets
+    assert "#ifdef TARGET_NVIDIA_A100_PCIE_40GB\n" in targets
     assert "#define block_size_x 512" in targets
     assert sys.argv == argv
     assert not any(name.startswith("kernel_tuner") for name in set(sys.modules) - before)
@@ -87,9 +87,20 @@ def test_a_script_runs_as_it_is_and_its_files_are_written(folder: Path, capsys: 
     ("line", "names"),
     [
         ("from kernel_tuner.hyper import tune_hyper_params", "kernel_tuner.hyper.tune_hyper_params"),
-        ("import kernel_tuner; kernel_tuner.tune_kernel_T1", "kernel_tuner.tune_kernel_T1"),
+        ("import kernel_tuner; kernel_tuner.tune_kernel_T2", "kernel_tuner.tune_kernel_T2"),
+        (
+            "import kernel_tuner; kernel_tuner.tune_kernel_T1('none.json')",
+            "none.json",
+        ),
         ("from kernel_tuner.observers.ncu import NCUObserver; NCUObserver([])", "NCUObserver"),
-        ("from kernel_tuner.observers.nvml import NVMLObserver; NVMLObserver(['power_readings'])", "power_readings"),
+        ("from kernel_tuner.observers.nvml import NVMLObserver; NVMLObserver(['power_reading'])", "power_reading"),
+        (
+            "from kernel_tuner.searchspace import Searchspace; Searchspace({'a': [1]}, [], 1, from_cache={1: 2})",
+            "from_cache",
+        ),
+        ("from kernel_tuner import tune_cache; tune_cache('none.json')", "none.json"),
+        ("from kernel_tuner.util import read_cache; read_cache('beside.py')", "beside.py"),
+        ("from kernel_tuner.integration import TuneResults; TuneResults('beside.py')", "beside.py"),
         ("from kernel_tuner.observers.nvml import NVMLObserver; NVMLObserver([], save_all=True)", "save_all"),
         (
             "from kernel_tuner.observers.nvml import NVMLObserver; NVMLObserver([], nvidia_smi_fallback='nvidia-smi')",
