@@ -2,7 +2,8 @@
 
 `measure` a block of code or `profile` it, `mark` an instant of the recordings that run, `tune` any function,
 `tune_kernel` and `run_kernel` a CUDA kernel. What cannot be used raises `InputError`, whatever else fails a
-`WattridgeError`. `wattridge.triton`, `.helion`, `.observers`, `.strategies` and `.kernel_tuner` are modules.
+`WattridgeError`. `wattridge.triton`, `.helion`, `.observers` and `.strategies` are modules; so is `.kernel_tuner`,
+whose import gives `import kernel_tuner` another meaning, and which is not loaded by a look at it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import helion as helion
-    from . import kernel_tuner as kernel_tuner
     from . import observers as observers
     from . import strategies as strategies
     from . import triton as triton
@@ -40,7 +40,7 @@ _PUBLIC = {  # name -> the module that has it
     "tune": "scripting.callables",
     "tune_kernel": "scripting.kernel_tuner",
 }
-_MODULES = ("helion", "kernel_tuner", "observers", "strategies", "triton")
+_MODULES = ("helion", "observers", "strategies", "triton")
 __all__ = [*_PUBLIC]
 
 

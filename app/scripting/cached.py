@@ -64,7 +64,7 @@ def tune_cache(
         In Kernel Tuner's format.
     restrictions : sequence or None, optional
         Further ones.
-    kwargs
+    **kwargs
         As `tune_kernel` has them.
 
     Returns

@@ -108,7 +108,19 @@ class CostFunc:
     eval = __call__
 
     def eval_all(self, xs: Sequence[Sequence[Any]], check_restrictions: bool = True) -> list[Any]:
-        """The costs of configurations."""
+        """The costs of configurations.
+
+        Parameters
+        ----------
+        xs : sequence of sequence
+            Configurations.
+        check_restrictions : bool, optional
+            No effect: one that is not valid is never measured.
+
+        Returns
+        -------
+        list of float, or of tuple where there are several objectives
+        """
         return [self(x, check_restrictions) for x in xs]
 
     def get_results(self) -> list[dict[str, Any]]:
@@ -172,7 +184,22 @@ class OptAlgWrapper:
         self.optimizer = optimizer
 
     def tune(self, searchspace: Searchspace, runner: Any, tuning_options: Any) -> list[dict[str, Any]]:
-        """Run the optimiser to its end, or to the limits of the search."""
+        """Run the optimiser to its end, or to the limits of the search.
+
+        Parameters
+        ----------
+        searchspace : Searchspace
+            The space.
+        runner : object
+            Measures its configurations.
+        tuning_options : object
+            What the script asks for.
+
+        Returns
+        -------
+        list of dict
+            What was measured, in the order in which it was asked for.
+        """
         kwargs = getattr(self.optimizer, "costfunc_kwargs", {"scaling": False, "snap": False})
         cost = CostFunc(searchspace, tuning_options, runner, **kwargs)
         with suppress(StopCriterionReached):  # as it was meant to end
@@ -181,7 +208,17 @@ class OptAlgWrapper:
 
 
 def is_own(name: str) -> bool:
-    """Whether the strategy of a name was made of an object of a script."""
+    """Whether the strategy of a name was made of an object of a script.
+
+    Parameters
+    ----------
+    name : str
+        The name.
+
+    Returns
+    -------
+    bool
+    """
     return name.startswith(_OWN)
 
 

@@ -107,31 +107,98 @@ class Searchspace:
         return self._index
 
     def sorted_list(self, sort_last_param_first: bool = False) -> list[Config]:
-        """The configurations by the places of their values, the first parameter first, or the last."""
+        """The configurations by the places of their values, the first parameter first, or the last.
+
+        Parameters
+        ----------
+        sort_last_param_first : bool, optional
+            Whether the last parameter changes slowest.
+
+        Returns
+        -------
+        list of tuple
+        """
         columns = self._codes if sort_last_param_first else self._codes[:, ::-1]
         return self.get_param_configs_at_indices(np.lexsort(columns.T).tolist())
 
     def is_param_config_valid(self, param_config: Config) -> bool:
-        """Whether a configuration is in the space."""
+        """Whether a configuration is in the space.
+
+        Parameters
+        ----------
+        param_config : tuple
+            Values of the parameters, in their order.
+
+        Returns
+        -------
+        bool
+        """
         return tuple(param_config) in self._index
 
     def get_param_config_index(self, param_config: Config) -> int | None:
-        """The index of a configuration; None if it is not in the space."""
+        """The index of a configuration; None if it is not in the space.
+
+        Parameters
+        ----------
+        param_config : tuple
+            Values of the parameters, in their order.
+
+        Returns
+        -------
+        int or None
+            None if it is not in the space.
+        """
         return self._index.get(tuple(param_config))
 
     def get_param_configs_at_indices(self, indices: Sequence[int]) -> list[Config]:
-        """The configurations at indices."""
+        """The configurations at indices.
+
+        Parameters
+        ----------
+        indices : sequence of int
+            Places in `list`.
+
+        Returns
+        -------
+        list of tuple
+        """
         return [self.list[index] for index in indices]
 
     def get_param_indices(self, param_config: Config) -> tuple[int, ...]:
-        """The places of a configuration's values in those of their parameters. Raises ValueError for another value."""
+        """The places of a configuration's values in those of their parameters.
+
+        Parameters
+        ----------
+        param_config : tuple
+            Values of the parameters, in their order.
+
+        Returns
+        -------
+        tuple of int
+            One for each parameter.
+
+        Raises
+        ------
+        ValueError
+            For a value that is none of its parameter.
+        """
         try:
             return tuple(place[value] for place, value in zip(self._places, param_config, strict=True))
         except KeyError as error:
             raise ValueError(f"{error} is no value of its parameter") from None
 
     def get_param_config_from_param_indices(self, param_indices: Sequence[int]) -> Config:
-        """The configuration whose values are at these places."""
+        """The configuration whose values are at these places.
+
+        Parameters
+        ----------
+        param_indices : sequence of int
+            One for each parameter.
+
+        Returns
+        -------
+        tuple
+        """
         return tuple(values[place] for values, place in zip(self.params_values, param_indices, strict=True))
 
     def get_list_param_indices_numpy(self) -> Rows:
@@ -153,7 +220,17 @@ class Searchspace:
         return np.stack(columns, axis=1).astype(np.float64)
 
     def get_param_config_from_numeric(self, param_config: Sequence[float]) -> Config:
-        """The configuration of a row of `get_list_numpy_numeric`."""
+        """The configuration of a row of `get_list_numpy_numeric`.
+
+        Parameters
+        ----------
+        param_config : sequence of float
+            One for each parameter.
+
+        Returns
+        -------
+        tuple
+        """
         kinds = zip(param_config, self.params_values, self._places, self.tune_param_is_numeric_mask, strict=True)
         return tuple(of[place[value] if numeric else int(value)] for value, of, place, numeric in kinds)
 
@@ -163,7 +240,23 @@ class Searchspace:
         return {name: self.tune_params[name] for name, so in zip(self.param_names, varies, strict=True) if so}
 
     def get_random_sample_indices(self, num_samples: int) -> Rows:
-        """So many different indices. Raises ValueError if there are fewer."""
+        """So many different indices.
+
+        Parameters
+        ----------
+        num_samples : int
+            How many.
+
+        Returns
+        -------
+        array, shape (num_samples,)
+            Places in `list`.
+
+        Raises
+        ------
+        ValueError
+            If there are fewer.
+        """
         if num_samples > self.size:
             raise ValueError(
                 f"the number of samples requested ({num_samples}) is greater than the searchspace size ({self.size})"
@@ -171,12 +264,35 @@ class Searchspace:
         return np.asarray(self._rng.permutation(self.size)[:num_samples])
 
     def get_random_sample(self, num_samples: int) -> list[Config]:
-        """So many different configurations, or all."""
+        """So many different configurations, or all.
+
+        Parameters
+        ----------
+        num_samples : int
+            How many.
+
+        Returns
+        -------
+        list of tuple
+        """
         drawn = self.get_random_sample_indices(min(num_samples, self.size))
         return self.get_param_configs_at_indices(drawn.tolist())
 
     def get_LHS_sample_indices(self, num_samples: int, sampling_factor: int = 1) -> list[int]:
-        """So many different indices, or all, nearest to the points of a Latin hypercube."""
+        """So many different indices, or all, nearest to the points of a Latin hypercube.
+
+        Parameters
+        ----------
+        num_samples : int
+            How many.
+        sampling_factor : int, optional
+            No effect.
+
+        Returns
+        -------
+        list of int
+            Places in `list`.
+        """
         low, high = self.get_param_indices_lower_bounds(), self.get_param_indices_upper_bounds()
         count = min(num_samples, self.size)
         strata = np.stack([self._rng.permutation(count) for _ in low], axis=1)
@@ -185,7 +301,19 @@ class Searchspace:
         return list(drawn | dict.fromkeys(self._rng.permutation(self.size).tolist()))[:count]
 
     def get_LHS_sample(self, num_samples: int, sampling_factor: int = 1) -> list[Config]:
-        """The configurations of such a sample."""
+        """The configurations of such a sample.
+
+        Parameters
+        ----------
+        num_samples : int
+            How many.
+        sampling_factor : int, optional
+            No effect.
+
+        Returns
+        -------
+        list of tuple
+        """
         return self.get_param_configs_at_indices(self.get_LHS_sample_indices(num_samples))
 
     get_distributed_random_sample_indices, get_distributed_random_sample = get_LHS_sample_indices, get_LHS_sample
@@ -196,6 +324,23 @@ class Searchspace:
         'Hamming': one other value; 'strictly-adjacent': at most one place away in each parameter; 'adjacent': no
         further away in any than the nearest place that occurs; 'Hamming-adjacent': both; 'closest-param-indices': the
         fewest places away in sum.
+
+        Parameters
+        ----------
+        param_config : tuple
+            Values of the parameters, in their order.
+        neighbor_method : str or None, optional
+            One of `NEIGHBOURS`; None for that of the space.
+
+        Returns
+        -------
+        array, shape (n,)
+            Places in `list`, ascending.
+
+        Raises
+        ------
+        ValueError
+            For another method.
         """
         method = neighbor_method or self.neighbor_method
         if method not in NEIGHBOURS:
@@ -218,32 +363,110 @@ class Searchspace:
         return np.flatnonzero(near)
 
     def get_neighbors_indices(self, param_config: Config, neighbor_method: str | None = None) -> Rows:
-        """The same, which are kept."""
+        """The same, which are kept.
+
+        Parameters
+        ----------
+        param_config : tuple
+            Values of the parameters, in their order.
+        neighbor_method : str or None, optional
+            One of `NEIGHBOURS`; None for that of the space.
+
+        Returns
+        -------
+        array, shape (n,)
+            Places in `list`, ascending.
+        """
         key = (tuple(param_config), str(neighbor_method or self.neighbor_method))
         if key not in self._near:
             self._near[key] = self.get_neighbors_indices_no_cache(param_config, neighbor_method)
         return self._near[key]
 
     def are_neighbors_indices_cached(self, param_config: Config, neighbor_method: str | None = None) -> bool:
-        """Whether these are kept already."""
+        """Whether these are kept already.
+
+        Parameters
+        ----------
+        param_config : tuple
+            Values of the parameters, in their order.
+        neighbor_method : str or None, optional
+            One of `NEIGHBOURS`; None for that of the space.
+
+        Returns
+        -------
+        bool
+        """
         return (tuple(param_config), str(neighbor_method or self.neighbor_method)) in self._near
 
     def get_neighbors_no_cache(self, param_config: Config, neighbor_method: str | None = None) -> list[Config]:
-        """The neighbours of a configuration."""
+        """The neighbours of a configuration.
+
+        Parameters
+        ----------
+        param_config : tuple
+            Values of the parameters, in their order.
+        neighbor_method : str or None, optional
+            One of `NEIGHBOURS`; None for that of the space.
+
+        Returns
+        -------
+        list of tuple
+        """
         near = self.get_neighbors_indices_no_cache(param_config, neighbor_method)
         return self.get_param_configs_at_indices(near.tolist())
 
     def get_neighbors(self, param_config: Config, neighbor_method: str | None = None) -> list[Config]:
-        """The neighbours of a configuration, which are kept."""
+        """The neighbours of a configuration, which are kept.
+
+        Parameters
+        ----------
+        param_config : tuple
+            Values of the parameters, in their order.
+        neighbor_method : str or None, optional
+            One of `NEIGHBOURS`; None for that of the space.
+
+        Returns
+        -------
+        list of tuple
+        """
         return self.get_param_configs_at_indices(self.get_neighbors_indices(param_config, neighbor_method).tolist())
 
     def get_random_neighbor(self, param_config: Config, neighbor_method: str | None = None) -> Config | None:
-        """One of the neighbours; None if there are none."""
+        """One of the neighbours; None if there are none.
+
+        Parameters
+        ----------
+        param_config : tuple
+            Values of the parameters, in their order.
+        neighbor_method : str or None, optional
+            One of `NEIGHBOURS`; None for that of the space.
+
+        Returns
+        -------
+        tuple or None
+            None if there are none.
+        """
         near = self.get_neighbors_indices(param_config, neighbor_method)
         return self.list[int(self._rng.choice(near))] if len(near) else None
 
     def get_param_neighbors(self, param_config: Config, index: int, neighbor_method: str, randomize: bool) -> list[Any]:
-        """The other values that neighbours have of one parameter."""
+        """The other values that neighbours have of one parameter.
+
+        Parameters
+        ----------
+        param_config : tuple
+            Values of the parameters, in their order.
+        index : int
+            The place of the parameter.
+        neighbor_method : str
+            One of `NEIGHBOURS`.
+        randomize : bool
+            In random order.
+
+        Returns
+        -------
+        list
+        """
         values = dict.fromkeys(near[index] for near in self.get_neighbors(param_config, neighbor_method))
         others = [value for value in values if value != param_config[index]]
         return [others[place] for place in self._rng.permutation(len(others))] if randomize else others

@@ -40,7 +40,17 @@ class MeterChoice:
         return bool(self.selectors) or self.energy_from != BOARD or self.corrected
 
     def with_more(self, selectors: Sequence[str]) -> MeterChoice:
-        """The choice with further meters, as `--meter` names them."""
+        """The choice with further meters, as `--meter` names them.
+
+        Parameters
+        ----------
+        selectors : sequence of str
+            The further ones.
+
+        Returns
+        -------
+        MeterChoice
+        """
         return replace(self, selectors=tuple(dict.fromkeys((*self.selectors, *selectors))))
 
 

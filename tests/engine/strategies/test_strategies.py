@@ -199,7 +199,7 @@ def test_every_choice_of_an_option_searches_every_space(strategy: str, option: s
     assert len(choices) >= 3
     searched = {choice: run(chosen, PROBLEMS[name], **{option: choice}).rows for choice in choices}
     assert all(searched.values())
-    if name == "noisy":
+    if name == "noisy" and strategy != "nsga2":  # whose first generation is all of it
         assert len({tuple(rows) for rows in searched.values()}) > 1
 
 
