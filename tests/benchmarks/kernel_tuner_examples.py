@@ -200,7 +200,7 @@ def as_script(notebook: Path) -> str:
         if text.startswith("%%writefile"):
             head, _, rest = text.partition("\n")
             (notebook.parent / head.split()[-1]).write_text(rest, encoding="utf-8")
-        elif not text.startswith("%%"):
+        elif not text.startswith(("%%bash", "%%sh")):
             lines += [line for line in text.splitlines() if not line.lstrip().startswith(("%", "!"))]
     notebook.with_suffix(".py").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return notebook.with_suffix(".py").name
