@@ -92,10 +92,9 @@ def tune_cache(
     def worked_there(p: Mapping[str, Any]) -> bool:
         return tuple(p[name] for name in names) in worked
 
-    given = {name: document[name] for name in ("kernel_name", "problem_size", "tune_params")}
-    given = {"kernel_source": "", "arguments": [], "lang": "CUDA", **given, **kwargs}
+    known = {name: document[name] for name in needed[:3]} | {"kernel_source": "", "arguments": [], "lang": "CUDA"}
     return tune_kernel(
-        **given, restrictions=[*(restrictions or ()), worked_there], cache=cache_path, simulation_mode=True
+        **known | kwargs, restrictions=[*(restrictions or ()), worked_there], cache=cache_path, simulation_mode=True
     )
 
 
@@ -140,8 +139,9 @@ def tune_kernel_T1(
     """
     spec = load_specification(Path(input_filepath))
     kernel, options = spec.kernel, dict(strategy_options or {})
-    if kernel is None or spec.refused:
-        raise InputError(spec.refused or "it describes no kernel", str(input_filepath), "name a file with a kernel")
+    if kernel is None or spec.refused or spec.max_fraction is not None:
+        what = spec.refused or ("its budget is a share of the space" if kernel else "it describes no kernel")
+        raise InputError(what, str(input_filepath), "name a file with a kernel, and a budget in evaluations or seconds")
     if "custom_search_method_path" in options:
         remedy = "import the class, and pass OptAlgWrapper(YourClass()) as strategy"
         raise InputError("code of a file is not run", "strategy_options: custom_search_method_path", remedy)
@@ -152,6 +152,7 @@ def tune_kernel_T1(
     arrays = [] if simulation_mode else _arrays(spec)
     constants = {a.name: value for a, value in zip(kernel.arguments, arrays, strict=False) if a.memory == "constant"}
     of_kernel: dict[str, Any] = {f"grid_div_{axis}": list(by) for axis, by in kernel.grid_divisors.items()}
+    of_kernel |= {"smem_args": {"size": kernel.shared_memory}} if kernel.shared_memory != "0" else {}
     of_kernel |= {"cmem_args": constants or None, "block_size_names": list(kernel.block_size_names)}
     parameters: dict[str, Any] = {**spec.parameters, **spec.device_settings}
     of_kernel |= {"lang": kernel.language, "compiler_options": list(kernel.compiler_options)}

@@ -56,8 +56,7 @@ class Searchspace:
         require_construction(construction)
         read = read_restrictions(restrictions or None, tuple(tune_params))
         limits = replace(limits_of((8, 0)), max_threads_per_block=int(max_threads))
-        names = tuple(block_size_names)
-        space = build_space(tune_params, read.texts, {}, limits, block_size_names=names, where="Searchspace")
+        space = build_space(tune_params, read.texts, {}, limits, block_size_names=block_size_names, where="Searchspace")
         for name, accepts in read.functions.items():
             space = filtered(space, accepts, name, "Searchspace")
         self._begin(space, {name: list(values) for name, values in tune_params.items()}, np.random.default_rng())
