@@ -531,7 +531,7 @@ def get_best_config(
     return (max if objective_higher_is_better else min)(worked, key=lambda result: result[objective])
 
 
-class BadInput(InputError, ValueError):
+class BadInput(InputError, ValueError, NotImplementedError):
     """What a script gave wrongly, as Kernel Tuner's scripts catch it."""
 
 
