@@ -2,7 +2,8 @@
 
 `measure` a block of code or `profile` it, `mark` an instant of the recordings that run, `tune` any function,
 `tune_kernel` and `run_kernel` a CUDA kernel. What cannot be used raises `InputError`, whatever else fails a
-`WattridgeError`. `wattridge.triton`, `.helion` and `.observers` are modules.
+`WattridgeError`. `wattridge.triton`, `.helion`, `.observers` and `.strategies` are modules; so is `.kernel_tuner`,
+whose import gives `import kernel_tuner` another meaning, and which is not loaded by a look at it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import helion as helion
     from . import observers as observers
+    from . import strategies as strategies
     from . import triton as triton
     from .base.errors import InputError as InputError
     from .base.errors import PermissionRefused as PermissionRefused
@@ -38,7 +40,7 @@ _PUBLIC = {  # name -> the module that has it
     "tune": "scripting.callables",
     "tune_kernel": "scripting.kernel_tuner",
 }
-_MODULES = ("helion", "observers", "triton")
+_MODULES = ("helion", "observers", "strategies", "triton")
 __all__ = [*_PUBLIC]
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from ..base.errors import InputError, WattridgeError
 from ..base.files import is_input
-from .arguments import add_control, positive_float, positive_int
+from .arguments import add_control, add_meters, meter_choice, positive_float, positive_int
 from .terminal import say, say_lines
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def kernel_tuner_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--max-evaluations", type=positive_int, metavar="N", help="of each session of the script")
     parser.add_argument("--max-seconds", type=positive_float, metavar="S", help="of each session of the script")
     parser.add_argument("--window", action="store_true", help="watch its sessions in the window")
+    add_meters(parser)
     add_control(parser)
 
 
@@ -46,6 +47,7 @@ def kernel_tuner(arguments: Namespace, run: Run | None = None) -> int:
 
     `run` is who runs its sessions, where that is a window.
     """
+    from ..engine.metering.external_meters import NO_METERS
     from ..scripting.stand_in import standing_for_kernel_tuner
     from ..scripting.surroundings import Surroundings, running_with
     from .control import guard_of
@@ -58,6 +60,7 @@ def kernel_tuner(arguments: Namespace, run: Run | None = None) -> int:
         sim_seed=arguments.sim_seed,
         profile=arguments.profile,
         energy=arguments.energy,
+        meters=meter_choice(arguments) or NO_METERS,
         guard=lambda gpu: guard_of(gpu, arguments, by="script"),
         max_evaluations=arguments.max_evaluations,
         max_seconds=arguments.max_seconds,

@@ -36,6 +36,7 @@ from ..engine.strategies import base as strategies
 from ..sensors.gpu import Gpu, GpuInfo, NoDriver
 from ..sensors.limits import limits_of
 from ..sensors.unmetered import this_processor
+from .own_strategies import named_strategy
 from .restrictions import filtered, read_restrictions
 from .surroundings import run_session_of_script, script_path, surroundings
 from .tuned import Figures, Tuned, read_metrics
@@ -60,7 +61,7 @@ def tune(
     within: float | None = None,
     restrictions: Any = None,
     metrics: Mapping[str, Any] | None = None,
-    strategy: str = "auto",
+    strategy: str | type[strategies.Strategy] = "auto",
     strategy_options: Mapping[str, Any] | None = None,
     max_evaluations: int | None = None,
     max_seconds: float | None = None,
@@ -99,8 +100,8 @@ def tune(
         Which configurations are valid.
     metrics : mapping of str to str or callable or None, optional
         Further figures: text over parameters and figures, or a function of a dict of them.
-    strategy : str, optional
-        How to search, as `wattridge strategies` lists them.
+    strategy : str or type, optional
+        How to search, as `wattridge strategies` lists them, or a `wattridge.strategies.Strategy` of your own.
     strategy_options : mapping or None, optional
         Options of the strategy, as listed there too.
     max_evaluations : int or None, optional
@@ -146,6 +147,7 @@ def tune(
     space = _space(parameters, restrictions)
     _check_call(function, arguments, {**dict.fromkeys(parameters), **dict(keywords or {})})
     options = dict(strategy_options or {})
+    strategy = strategy if isinstance(strategy, str) else named_strategy(strategy, options)
     strategies.make_options(strategies.get(strategy), options)
     keeps = _limits(limits, tuple(figures.metrics))
     return _tuned(

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from ..base.errors import InputError
 from ..engine.control.guard import DeviceGuard
 from ..engine.formats.growing_cache import GrowingCache
-from ..engine.formats.names import their_device
+from ..engine.formats.names import THEIR_SETTINGS, their_device
+from ..engine.metering.external_meters import NO_METERS, MeterChoice
 from ..engine.metering.launching import require_launching
-from ..engine.results.measurement import MEASURED, Measurement, State, Value
+from ..engine.results.measurement import MEASURED, Configuration, Measurement, State, Value
 from ..engine.results.objectives import Goal, Objective
 from ..engine.runner.base import Runner
 from ..engine.runner.boards import Boards, InProcess, ReadyPlan, Report, no_report
@@ -20,6 +22,7 @@ from ..engine.runner.completed import CompletedRunner
 from ..engine.runner.languages import kernel_runner, require_device
 from ..engine.runner.replay import ReplayRunner
 from ..engine.runner.simulated import SimulatedRunner
+from ..engine.session.gains import choice_to_origin
 from ..engine.session.on_board import OneBoard, limits_on
 from ..engine.session.planning import make_plan
 from ..engine.space.build import build_space
@@ -31,7 +34,7 @@ from ..sensors.gpu import Gpu
 from ..sensors.limits import DeviceLimits, limits_of
 from ..sensors.simulated.profiles import PROFILES
 from .described_kernel import DescribedKernel
-from .restrictions import Restrictions, filtered
+from .restrictions import Accepts, Restrictions, filtered
 from .script_side import ScriptOfKernel
 from .tuned import Figures, our_name
 
@@ -51,6 +54,8 @@ class Wanted:
     figures: Figures
     seed: int
     energy: bool = True  # is measured also where no more than the time is asked for
+    meters: MeterChoice = NO_METERS  # beside the board
+    start: Configuration = field(default_factory=dict)  # is measured first
 
     def time_alone(self, kernel: DescribedKernel) -> bool:
         """Whether the time is all that is to be measured: nothing that is asked for comes from a board's sensors.
@@ -65,7 +70,7 @@ class Wanted:
         bool
             False where energy is measured in any case.
         """
-        if self.energy or kernel.spec.device_settings:
+        if self.energy or self.meters or kernel.spec.device_settings:
             return False
         goals = (self.objective.goal, *self.objective.front)
         named = {*(goal.name for goal in goals), *self.figures.observed, *self.figures.names_in_metrics}
@@ -141,6 +146,7 @@ def plan_on_board(
         known_as, size = their_device(spec.kernel).get("known_as"), kernel.problem_size
         cache.require(space.names, kernel=spec.name, problem_size=size, board=gpu.info.name, known_as=known_as)
         cached = _with_objective(_known(cache, space, wanted.figures), wanted)
+    of_meters = choice_to_origin(wanted.meters, gpu.info)
     both = metered and not time_alone and not wanted.objective.front
     return _plan(
         kernel,
@@ -153,7 +159,8 @@ def plan_on_board(
         objective=replace(wanted.objective, front=_TIME_AND_ENERGY) if both else wanted.objective,
         known=tuple(map(wanted.figures.complete, cached.values())),
         looks_again=metered and not time_alone,
-        origin={"gpu": gpu.info.uuid, "isolated": str(isolated), **their_device(spec.kernel)},
+        meters=wanted.meters,
+        origin={"gpu": gpu.info.uuid, "isolated": str(isolated), **their_device(spec.kernel), **of_meters},
     )
 
 
@@ -173,7 +180,15 @@ class _ScriptedBoard(OneBoard):
         else:
             board, alone = require_launching(gpu), script.time_alone
             runner = SimulatedRunner(board, spec, plan.space, guard, time_alone=alone, window_s=script.window_s)
+            return CompletedRunner(runner, self._with_times)
         return CompletedRunner(runner, self._figures.complete)
+
+    def _with_times(self, measurement: Measurement) -> Measurement:
+        """With the single launches that a script asks for: those of a simulated board are all alike."""
+        if "time_s" in measurement.values:
+            times = [measurement.values["time_s"] * 1e3] * self._script.iterations
+            self._figures.more.setdefault(measurement.row, {})["times"] = times
+        return self._figures.complete(measurement)
 
 
 def require_language(language: str) -> None:
@@ -290,12 +305,16 @@ def _plan(
     **facts: Any,
 ) -> ReadyPlan:
     spec = kernel.spec
+    start = space.row_of(wanted.start) if wanted.start else None
+    if wanted.start and start is None:
+        raise InputError("it is no valid configuration", "strategy_options: x0", "give values of tune_params")
     return make_plan(
         boards,
         **{**wanted.search.search_in(space.size), "seed": wanted.seed},
         title=spec.name,
         space=space,
         specification=spec,
+        starts=() if start is None else (start,),
         origin={"kind": "script", "file": str(spec.path), "problem_size": kernel.problem_size, **origin},
         **facts,
     )
@@ -322,5 +341,9 @@ def _space(
         where=str(spec.path),
     )
     for name, accepts in wanted.restrictions.functions.items():
-        space = filtered(space, accepts, name, str(spec.path))
+        space = filtered(space, partial(_by_their_names, accepts), name, str(spec.path))
     return space
+
+
+def _by_their_names(accepts: Accepts, configuration: Configuration) -> object:
+    return accepts({THEIR_SETTINGS.get(name, name): value for name, value in configuration.items()})

@@ -31,8 +31,9 @@ from ..engine.analysis.failures import most_frequent
 from ..engine.children.scratch import scratch_folder
 from ..engine.formats.entries import COST_MS
 from ..engine.formats.growing_cache import GrowingCache
+from ..engine.formats.names import DEVICE_SETTINGS
 from ..engine.formats.own import About
-from ..engine.results.measurement import State
+from ..engine.results.measurement import Configuration, State
 from ..engine.results.objectives import Goal, Objective
 from ..engine.results.state import Purpose
 from ..engine.runner.boards import ReadyPlan
@@ -50,11 +51,11 @@ from ..sensors.gpu import Gpu
 from ..sensors.select import HOST, OPENCL, open_gpu
 from .described_kernel import DescribedKernel, ScriptedKernel, describe_kernel
 from .kernel_planning import NOT_ISOLATED, Wanted, plan_from_cache, plan_on_board, require_language
-from .observers import DECLARED, BenchmarkObserver, NVMLObserver, OutputObserver, RegisterObserver
+from .observers import BenchmarkObserver, MeterObserver, OutputObserver, RegisterObserver
 from .restrictions import read_restrictions
 from .script_side import ScriptOfKernel, read_verify
 from .sources import KernelSource, read_source
-from .strategies import read_strategy
+from .strategies import TABLE, read_strategy
 from .surroundings import run_session_of_script, surroundings
 from .tuned import Figures, Result, configuration_text, read_metrics, read_objective
 
@@ -93,47 +94,7 @@ def why_none_worked(table: ResultTable) -> str:
     return f"none of {failed} configurations worked; {of_all} failed by {state}: {shortened(message, _MOST)} ({remedy})"
 
 
-# What becomes of each parameter of Kernel Tuner's `tune_kernel`.
-PARAMETERS: Final[Mapping[str, str]] = {
-    "kernel_name": "honoured; 'name<arguments>' instantiates a template",
-    "kernel_source": "text, a file, several files or a function of the parameters, in the language that lang says",
-    "problem_size": "numbers, text, or functions of the parameters",
-    "arguments": "NumPy scalars; arrays of NumPy, CuPy, PyTorch, JAX or with DLPack, as copies, page-locked if it was",
-    "tune_params": "honoured; nvml_gr_clock, nvml_mem_clock and nvml_pwr_limit need control of the board",
-    "grid_div_x": "a list of text, or a function of the parameters",
-    "grid_div_y": "as grid_div_x",
-    "grid_div_z": "as grid_div_x",
-    "restrictions": "text, which is parsed and never evaluated as Python; functions filter the space in this process",
-    "answer": "honoured, None for inputs",
-    "atol": "honoured, beside a relative tolerance of 1e-5 as numpy.allclose has it",
-    "verify": "called in this process, with what the kernel wrote",
-    "verbose": "prints why configurations fail",
-    "lang": "CUDA, CuPy, PyCUDA and NVCUDA are CUDA; OpenCL, C and Fortran; found in the text where it is not said",
-    "device": "the board of that index as the driver counts, or the platform's device; --gpu of kernel-tuner wins",
-    "platform": "OpenCL's; refused unless 0 for other languages",
-    "smem_args": "of CUDA: size, as a number, text or function of the parameters; refused for other languages",
-    "cmem_args": "honoured for CUDA, refused for other languages",
-    "texmem_args": "refused: CUDA 12 has no texture references",
-    "compiler": "of C and Fortran; refused for kernels, whose compiler is found",
-    "compiler_options": "honoured; nothing is added to them for C and Fortran",
-    "defines": "text, numbers, or functions of the parameters",
-    "log": "a log of that level in the working directory, as Kernel Tuner names it",
-    "iterations": "so many single launches are timed for `times`; time and energy are those of a longer window",
-    "block_size_names": "honoured",
-    "quiet": "no progress and no remarks",
-    "strategy": "ours of the same method; others are refused with the list",
-    "strategy_options": "max_fevals and time_limit, and options that mean the same; others are refused with the list",
-    "cache": "Kernel Tuner's format, read and written",
-    "metrics": "text, which is parsed and never evaluated as Python; functions are called in this process",
-    "simulation_mode": "answers from the cache, which must hold every configuration",
-    "parallel": "noted: kernels are compiled in parallel in any case, and one board measures them one at a time",
-    "observers": "NVMLObserver and RegisterObserver by name; others watch launches in this process, without isolation; "
-    "what makes one is called with device, platform, compiler and lang",
-    "objective": "a name, or several, which become a front",
-    "objective_higher_is_better": "honoured",
-    "objectives": "a dict of names and directions",
-    "seed": "honoured; 0 without one",
-}
+PARAMETERS: Final[Mapping[str, str]] = TABLE["parameters"]  # what becomes of each parameter of `tune_kernel`
 _UNSUPPORTED: Final = {  # what must stay at its default, and what to do
     "platform": "leave it out: it is for OpenCL",
     "texmem_args": "read through __ldg or pass a pointer: CUDA 12 has no texture references",
@@ -222,14 +183,17 @@ def tune_kernel(  # noqa: D417  (the others are in PARAMETERS)
     watched = _Observers(
         observers, {"device": device, "platform": platform, "compiler": compiler, "lang": _lang(source, lang)}
     )
+    tune_params, same = _distinct(tune_params)
     figures = Figures(read_metrics(metrics), watched.observed)
     wanted = Wanted(
         restrictions=read_restrictions(restrictions, tuple(tune_params)),
         objective=read_objective(objective, objective_higher_is_better, objectives, tuple(figures.metrics)),
-        search=read_strategy(strategy, strategy_options),
+        search=read_strategy(strategy, strategy_options, len(tune_params), objective or tuple(objectives or ("time",))),
+        start=_start(strategy_options, tune_params),
         figures=figures,
         seed=0 if seed is None else int(seed),
         energy=surroundings().energy,
+        meters=surroundings().meters.with_more(watched.meters),
     )
     if verify is not None and answer is None:
         raise InputError("verify has no answer to compare with", "answer", "give answer too, None for inputs")
@@ -288,7 +252,7 @@ def tune_kernel(  # noqa: D417  (the others are in PARAMETERS)
         else:
             guard = stack.enter_context(closing(surroundings().guard(board)))
             plan = plan_on_board(kernel, wanted, board, guard, side, file)
-        notes = (*watched.notes, *([_PARALLEL] if parallel else []))
+        notes = (*same, *watched.notes, *([_PARALLEL] if parallel else []))
         plan = replace(plan, space=replace(plan.space, notes=(*plan.space.notes, *notes)))
         result = _run(plan, figures, None if simulation_mode else file, quiet=quiet, verbose=verbose)
     results, environment = _results(result, figures, wanted.objective)
@@ -378,17 +342,19 @@ class _Observers:
         self.own: list[BenchmarkObserver] = []
         self.notes: list[str] = []
         self.window_s = 0.0
+        self.meters: tuple[str, ...] = ()
         observed: list[str] = []
         for index, value in enumerate(given or ()):
             observer = _made(value, index, known)
-            if isinstance(observer, NVMLObserver):
+            if isinstance(observer, RegisterObserver):
+                observed.append("num_regs")
+            elif isinstance(observer, MeterObserver):
                 observed += observer.observables
+                self.meters += observer.selectors
                 self.window_s = max(self.window_s, observer.window_s)
                 if observer.device not in (None, known["device"]):
                     self.notes.append(f"NVMLObserver(device={observer.device!r}): the board of the kernel is measured")
-            elif isinstance(observer, RegisterObserver):
-                observed.append("num_regs")
-            elif type(observer).__module__.partition(".")[0] == "kernel_tuner" and not isinstance(observer, DECLARED):
+            elif type(observer).__module__.partition(".")[0] == "kernel_tuner":
                 remedy = "import it from wattridge.observers, or run the script by: wattridge kernel-tuner"
                 raise InputError(f"{type(observer).__name__} is Kernel Tuner's own", f"observers[{index}]", remedy)
             else:
@@ -409,6 +375,28 @@ def _made(given: Any, index: int, known: Mapping[str, Any]) -> Any:
         what = f"it is of type {type(given).__name__}"
         raise InputError(what, f"observers[{index}]", "pass a BenchmarkObserver, or a function that returns one")
     return made
+
+
+def _distinct(tune_params: Mapping[str, Sequence[Any]]) -> tuple[dict[str, Sequence[Any]], list[str]]:
+    """Parameters without values that equal another of another type, as True does 1, and what was left out."""
+    distinct, notes = dict(tune_params), []
+    for name, values in tune_params.items():
+        kept: dict[Any, Any] = {}
+        if not isinstance(values, str):
+            again = [value for value in values if type(kept.setdefault(value, value)) is not type(value)]
+            distinct[name] = [value for value in values if not any(value is other for other in again)]
+            notes += [f"{name}: {value!r} is the same as {kept[value]!r} here" for value in again]
+    return distinct, notes
+
+
+def _start(options: Mapping[str, Any] | None, tune_params: Mapping[str, Any]) -> Configuration:
+    """The configuration to begin with, by our names; empty without one. Raises InputError."""
+    given = (options or {}).get("x0")
+    if given is None:
+        return {}
+    if not isinstance(given, Sequence) or len(given) != len(tune_params):
+        raise InputError(f"x0 is {given!r}", "strategy_options", f"give a value for each of {', '.join(tune_params)}")
+    return {DEVICE_SETTINGS.get(name, name): value for name, value in zip(tune_params, given, strict=True)}
 
 
 def _lang(source: KernelSource, lang: str | None) -> str:
@@ -576,6 +564,8 @@ def _results(result: SessionResult, figures: Figures, objective: Objective) -> t
     }
     if plan.purpose is Purpose.REPLAY:
         environment["simulation"] = True
+        for item in results:  # of what other programs wrote nothing but that is there
+            item.pop("time_s", None)
     if not environment["isolated"]:
         environment["warning"] = NOT_ISOLATED
     if len(objective.front) > 1:

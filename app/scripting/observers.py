@@ -1,7 +1,8 @@
 """Observers of kernels, with the methods that Kernel Tuner's have: what a script watches while its kernels run.
 
 An observer that a script defines has functions of its own, so its kernels are launched in the script's process, and a
-kernel that faults takes it along. `NVMLObserver` and `RegisterObserver` only name what is measured in any case.
+kernel that faults takes it along. `NVMLObserver` and `RegisterObserver` only name what is measured in any case, and
+`PowerSensorObserver` and `PMTObserver` the meters that are read beside the board.
 """
 
 from __future__ import annotations
@@ -21,6 +22,15 @@ NVML_OBSERVABLES: Final[Mapping[str, str]] = {
     "mem_freq": "observed_memory_clock_mhz",
     "temperature": "temperature_c",
     "gr_voltage": "core_voltage_mv",
+    "power_readings": "power_w",  # single ones, beside their mean
+}
+PMT_METERS: Final[Mapping[str, str]] = {  # by PMT's names, as `--meter` has them; '' for the board's sensor
+    "powersensor2": "powersensor2",
+    "powersensor3": "powersensor3",
+    "rapl": "rapl",
+    "likwid": "pmt:likwid",
+    "nvidia": "",
+    "rocm": "",
 }
 
 _CONTINUOUS_S: Final = 1.0
@@ -102,7 +112,20 @@ class OutputObserver(BenchmarkObserver):
         """
 
 
-class NVMLObserver(BenchmarkObserver):
+class MeterObserver(BenchmarkObserver):
+    """Names figures of the board or of meters beside it, which are read as `--meter` reads them."""
+
+    selectors: tuple[str, ...] = ()
+    observables: tuple[str, ...] = ()
+    device: Any = None
+    window_s: float = 0.0  # of each measurement, at least
+
+    def get_results(self) -> Mapping[str, Any]:
+        """Nothing by itself: a measurement has the figures."""
+        return {}
+
+
+class NVMLObserver(MeterObserver):
     """Names what is reported of the board; it is measured here by the board's power source, and never set."""
 
     def __init__(
@@ -137,10 +160,6 @@ class NVMLObserver(BenchmarkObserver):
         self.observables, self.device = tuple(observables), device
         self.window_s = float(continuous_duration) if continuous_duration > _CONTINUOUS_S else 0.0
 
-    def get_results(self) -> Mapping[str, Any]:
-        """Nothing by itself: a measurement has the figures."""
-        return {}
-
 
 class RegisterObserver(BenchmarkObserver):
     """Reports the registers of each kernel's threads, as `num_regs`."""
@@ -150,34 +169,64 @@ class RegisterObserver(BenchmarkObserver):
         return {}
 
 
-DECLARED: Final = (NVMLObserver, RegisterObserver)  # they run no code of the script's
+class PowerSensorObserver(MeterObserver):
+    """Energy and power by a PowerSensor3 beside the board: `ps_energy` in J and `ps_power` in W."""
+
+    def __init__(self, observables: Sequence[str] | None = None, device: str | None = None) -> None:
+        """`device` is its port, which is found where there is one alone. Raises InputError."""
+        self.observables = tuple(observables or ("ps_energy",))
+        for name in self.observables:
+            if name not in ("ps_energy", "ps_power"):
+                raise InputError(f"'{name}' cannot be observed", "PowerSensorObserver", "known: ps_energy, ps_power")
+        self.selectors = (f"powersensor3:{device or ''}",)
+
+
+class PMTObserver(MeterObserver):
+    """Energy and power by each meter that is named, as `NAME_energy` in J and `NAME_power` in W.
+
+    For `nvidia` and `rocm` these are figures of the board's own sensor.
+    """
+
+    def __init__(
+        self, observable: Any = None, use_continuous_observer: bool = False, continuous_duration: float = _CONTINUOUS_S
+    ) -> None:
+        """`observable` is a name, a list of names or of pairs with a device, or a dict of these. Raises InputError.
+
+        Energy is always that of a window of many launches, whatever `use_continuous_observer` says.
+        """
+        pairs = [observable] if isinstance(observable, str | None) else observable
+        pairs = pairs.items() if isinstance(pairs, Mapping) else pairs
+        named: dict[Any, Any] = dict(pair if isinstance(pair, tuple) else (pair, None) for pair in pairs)
+        for name in named:
+            if name not in PMT_METERS:
+                raise InputError(f"'{name}' is no meter here", "PMTObserver", f"known: {', '.join(PMT_METERS)}")
+        chosen = ((PMT_METERS[name], device) for name, device in named.items() if PMT_METERS[name])
+        self.selectors = tuple(kind if ":" in kind else f"{kind}:{of or ''}" for kind, of in chosen)
+        self.observables = tuple(f"{name}_{what}" for name in named for what in ("energy", "power"))
+        self.window_s = float(continuous_duration) if continuous_duration > _CONTINUOUS_S else 0.0
 
 
 class _NotHere(BenchmarkObserver):
-    """An observer of a meter that is read in another way here. Making one raises InputError."""
+    """An observer of what is not read here. Making one raises InputError."""
 
-    remedy = "leave it out"
+    what = remedy = ""
 
     def __init__(self, *_: Any, **__: Any) -> None:
-        raise InputError(f"{type(self).__name__} is not available here", "observers", self.remedy)
+        raise InputError(self.what, type(self).__name__, self.remedy)
 
     def get_results(self) -> Mapping[str, Any]:
         return {}
 
 
-class PowerSensorObserver(_NotHere):
-    """PowerSensor2 and 3."""
-
-
-class PMTObserver(_NotHere):
-    """The Power Measurement Toolkit."""
-
-
 class NCUObserver(_NotHere):
     """Nsight Compute's counters."""
 
-    remedy = "profile the chosen configuration with ncu: counters and energy are not measured in the same launches"
+    what = "counters and energy are not measured in the same launches"
+    remedy = "leave it out, and profile the session afterwards: wattridge counters"
 
 
 class TegraObserver(_NotHere):
     """Boards of the Tegra family."""
+
+    what = "the rails of a Tegra board are not read here"
+    remedy = "leave it out: time is measured on it"

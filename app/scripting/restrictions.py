@@ -1,11 +1,14 @@
-"""Restrictions in the forms that Kernel Tuner accepts: expressions as text, and functions that filter the space."""
+"""Restrictions in the forms that Kernel Tuner accepts: expressions as text, and functions that filter the space.
+
+Constraints of python-constraint become text where they are sums or products, and are called otherwise.
+"""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -14,6 +17,11 @@ from ..engine.results.measurement import Configuration
 from ..engine.space.search_space import SearchSpace, compacted
 
 Accepts = Callable[[Configuration], object]
+_SUMS: Final = {  # of all parameters, by the classes of python-constraint; each keeps its bound under `_` and this name
+    f"{which}{kind}Constraint": (sign, compared, f"_{which.lower()}{kind.lower()}")
+    for which, compared in (("Max", "<="), ("Min", ">="), ("Exact", "=="))
+    for kind, sign in (("Sum", " + "), ("Prod", " * "))
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +40,7 @@ def read_restrictions(given: Any, parameters: Sequence[str]) -> Restrictions:
 
     Parameters
     ----------
-    given : str, callable, sequence of these, or None
+    given : str, callable, Constraint of python-constraint, sequence of these, or None
         The restrictions; None for none.
     parameters : sequence of str
         Names of the parameters.
@@ -49,7 +57,7 @@ def read_restrictions(given: Any, parameters: Sequence[str]) -> Restrictions:
     """
     if given is None:
         return Restrictions((), {})
-    whole = callable(given)
+    whole = callable(given)  # as constraints are, too
     listed = [given] if whole or isinstance(given, str) else list(given) if isinstance(given, Sequence) else None
     if listed is None:
         raise InputError(f"they are of type {type(given).__name__}", "restrictions", "pass text, functions, or a list")
@@ -59,6 +67,11 @@ def read_restrictions(given: Any, parameters: Sequence[str]) -> Restrictions:
         where = "restrictions" if whole else f"restrictions[{index}]"
         if isinstance(item, str):
             texts.append(item)
+        elif _is_constraint(item):
+            if text := _as_text(item, parameters):
+                texts.append(text)
+            else:
+                functions[f"{where}: {type(item).__name__}"] = _by_constraint(item, tuple(parameters))
         elif isinstance(item, tuple) and len(item) >= 2 and inspect.isroutine(item[0]):
             functions[_name(item[0], where)] = _by_names(item[0], tuple(item[1]))
         elif inspect.isroutine(item) or inspect.isfunction(item):
@@ -80,6 +93,27 @@ def _takes_a_dict(function: Callable[..., Any], parameters: Sequence[str]) -> bo
 
 def _by_names(function: Callable[..., Any], names: Sequence[str]) -> Accepts:
     return lambda configuration: function(**{name: configuration[name] for name in names})
+
+
+def _is_constraint(item: Any) -> bool:
+    """Of python-constraint, which need not be installed."""
+    of = (each for each in type(item).__mro__ if each.__name__ == "Constraint")
+    return any(each.__module__.partition(".")[0] == "constraint" for each in of)
+
+
+def _as_text(constraint: Any, names: Sequence[str]) -> str:
+    sign, compared, bound = _SUMS.get(type(constraint).__name__, ("", "", ""))
+    value = getattr(constraint, bound, None)
+    plain = isinstance(value, int | float) and not getattr(constraint, "_multipliers", None)
+    return f"{sign.join(names)} {compared} {value!r}" if plain else ""
+
+
+def _by_constraint(constraint: Any, names: tuple[str, ...]) -> Accepts:
+    kind = type(constraint).__name__
+    if kind in ("InSetConstraint", "NotInSetConstraint"):  # these only prune the values of a solver
+        within, wanted = constraint._set, kind == "InSetConstraint"
+        return lambda configuration: all((configuration[name] in within) is wanted for name in names)
+    return lambda configuration: constraint(names, {}, {name: configuration[name] for name in names})
 
 
 def _name(function: Callable[..., Any], where: str) -> str:

@@ -17,8 +17,9 @@ board is that of Wattridge's own model of the same sweep (`engine/models/fit/fre
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from functools import wraps
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -32,9 +33,10 @@ from ..base.errors import InputError
 from ..base.processes import say
 from ..engine.models.fit.points import Points
 from ..sensors.gpu import Gpu
-from . import accuracy, kernel_tuner, observers, stored_results, tuned
+from . import accuracy, cached, kernel_tuner, observers, own_strategies, stored_results, tuned
 from .described_kernel import write_back
 from .kernel_tuner import board_of, run_kernel
+from .searchspace import Searchspace
 from .strategies import STRATEGIES
 from .surroundings import surroundings
 
@@ -316,17 +318,21 @@ class PythonKernel:
         lang: str | None = None,
         results_file: str | None = None,
     ) -> None:
-        """`inputs` are the arguments that a call brings, by default all; the others stay as the call before left them.
+        """`params` win over those that `store_results` wrote to `results_file` for this board and problem.
+
+        `inputs` are the arguments that a call brings, by default all; the others stay as the call before left them.
 
         `outputs` are those that it returns, by default all arrays. One of CuPy, PyCUDA, Numba or PyTorch is not
         returned, but holds after a call what the kernel has written. Raises InputError.
         """
-        if results_file is not None:
-            raise InputError("results_file is not supported", "PythonKernel", "pass the best parameters as params")
         for name, given in (("inputs", inputs), ("outputs", outputs)):
             if given is not None and len(given) != len(arguments):
                 what = f"it has {len(given)} entries, and there are {len(arguments)} arguments"
                 raise InputError(what, name, "give one for each")
+        if results_file is not None:
+            results = stored_results.TuneResults(results_file)
+            with board_of(None, device) as board:
+                params = {**results.get_best_config(board.info.name, problem_size), **(params or {})}
         self.params = dict(params or {})
         self._inputs = list(inputs or [True] * len(arguments))
         self._outputs = list(outputs or [True] * len(arguments))
@@ -389,13 +395,8 @@ class PythonKernel:
 VERSION: Final = "1.5.0"  # whose signatures these are
 _NAME: Final = "kernel_tuner"
 _WATT: Final = 5  # between two power limits
-_FAILURES: Final = ("ErrorConfig", "InvalidConfig", "CompilationFailedConfig", "RuntimeFailedConfig")
 _OBSERVERS: Final = {
-    name: getattr(observers, name)
-    for name in (
-        *("BenchmarkObserver", "IterationObserver", "ContinuousObserver", "OutputObserver", "PrologueObserver"),
-        *("NVMLObserver", "RegisterObserver", "PowerSensorObserver", "PMTObserver", "NCUObserver", "TegraObserver"),
-    )
+    name: item for name, item in vars(observers).items() if name.endswith("Observer") and name != "MeterObserver"
 }
 
 
@@ -530,62 +531,63 @@ def get_best_config(
     return (max if objective_higher_is_better else min)(worked, key=lambda result: result[objective])
 
 
+class BadInput(InputError, ValueError, NotImplementedError):
+    """What a script gave wrongly, as Kernel Tuner's scripts catch it."""
+
+
+def _with_value_errors(function: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except InputError as error:
+            raise BadInput(error.what, error.where, error.remedy) from None
+
+    return call
+
+
+def _named(*items: Any) -> dict[str, Any]:
+    return {item.__name__: item for item in items}
+
+
+_CALLS: Final[tuple[Callable[..., Any], ...]] = (
+    kernel_tuner.tune_kernel,
+    kernel_tuner.run_kernel,
+    cached.tune_cache,
+    cached.tune_kernel_T1,
+)
+_INTERFACE: Final = _named(*map(_with_value_errors, _CALLS))
+_STORED: Final = _named(stored_results.store_results, stored_results.create_device_targets)
+_NVML: Final = _named(observers.NVMLObserver, get_nvml_gr_clocks, get_nvml_mem_clocks, get_nvml_pwr_limits)
 # What each module offers.
 _MODULES: Final[Mapping[str, Mapping[str, Any]]] = {
-    _NAME: {
-        "__version__": VERSION,
-        "tune_kernel": kernel_tuner.tune_kernel,
-        "run_kernel": kernel_tuner.run_kernel,
-        "store_results": stored_results.store_results,
-        "create_device_targets": stored_results.create_device_targets,
-    },
-    "interface": {"tune_kernel": kernel_tuner.tune_kernel, "run_kernel": kernel_tuner.run_kernel},
+    _NAME: {"__version__": VERSION, **_INTERFACE, **_STORED},
+    "interface": {**_INTERFACE, "strategy_map": {name: name for name in (*STRATEGIES, "minimize")}},
     "observers": _OBSERVERS,
-    "observers.observer": {name: item for name, item in _OBSERVERS.items() if name.endswith("Observer")},
-    "observers.nvml": {
-        "NVMLObserver": observers.NVMLObserver,
-        "get_nvml_gr_clocks": get_nvml_gr_clocks,
-        "get_nvml_mem_clocks": get_nvml_mem_clocks,
-        "get_nvml_pwr_limits": get_nvml_pwr_limits,
-    },
-    "observers.register": {"RegisterObserver": observers.RegisterObserver},
-    "observers.powersensor": {"PowerSensorObserver": observers.PowerSensorObserver},
-    "observers.pmt": {"PMTObserver": observers.PMTObserver},
-    "observers.ncu": {"NCUObserver": observers.NCUObserver},
-    "observers.tegra": {"TegraObserver": observers.TegraObserver},
-    "nvml": {
-        "NVMLObserver": observers.NVMLObserver,
-        "get_nvml_gr_clocks": get_nvml_gr_clocks,
-        "get_nvml_mem_clocks": get_nvml_mem_clocks,
-        "get_nvml_pwr_limits": get_nvml_pwr_limits,
-    },
-    "integration": {
-        "store_results": stored_results.store_results,
-        "create_device_targets": stored_results.create_device_targets,
-    },
-    "file_utils": {
-        "store_output_file": stored_results.store_output_file,
-        "store_metadata_file": stored_results.store_metadata_file,
-    },
+    "observers.observer": _OBSERVERS,
+    "observers.nvml": _NVML,
+    "observers.register": _named(observers.RegisterObserver),
+    "observers.powersensor": _named(observers.PowerSensorObserver),
+    "observers.pmt": _named(observers.PMTObserver),
+    "observers.ncu": _named(observers.NCUObserver),
+    "observers.tegra": _named(observers.TegraObserver),
+    "nvml": _NVML,
+    "integration": {**_STORED, **_named(stored_results.TuneResults)},
+    "searchspace": _named(Searchspace),
+    "strategies.common": _named(own_strategies.CostFunc),
+    "strategies.wrapper": _named(own_strategies.OptAlg, own_strategies.OptAlgWrapper),
+    "file_utils": _named(stored_results.store_output_file, stored_results.store_metadata_file),
     "util": {
-        "get_config_string": get_config_string,
-        "get_best_config": get_best_config,
-        **{name: getattr(tuned, name) for name in _FAILURES},
+        **_named(get_config_string, get_best_config, cached.read_cache, own_strategies.StopCriterionReached),
+        **tuned.FAILURES,
     },
-    "accuracy": {
-        "Tunable": accuracy.Tunable,
-        "TunablePrecision": accuracy.TunablePrecision,
-        "AccuracyObserver": accuracy.AccuracyObserver,
-    },
-    "kernelbuilder": {"PythonKernel": PythonKernel},
+    "accuracy": _named(accuracy.Tunable, accuracy.TunablePrecision, accuracy.AccuracyObserver),
+    "kernelbuilder": _named(PythonKernel),
     "energy": {},
-    "energy.energy": {
-        name: globals()[name]
-        for name in (
-            *("create_power_frequency_model", "get_frequency_power_relation_fp32", "fit_power_frequency_model"),
-            *("estimated_voltage", "estimated_power", "get_frequency_range_around_ridge"),
-        )
-    },
+    "energy.energy": _named(
+        *(create_power_frequency_model, get_frequency_power_relation_fp32, fit_power_frequency_model),
+        *(estimated_voltage, estimated_power, get_frequency_range_around_ridge),
+    ),
     "strategies": {name: name for name in (*STRATEGIES, "minimize")},
     "utils": {},
 }
@@ -594,16 +596,26 @@ _MODULES: Final[Mapping[str, Mapping[str, Any]]] = {
 @contextmanager
 def standing_for_kernel_tuner() -> Iterator[None]:
     """Within it, `import kernel_tuner` gives this, whether the real one is installed or not."""
-    before = {name: sys.modules.pop(name) for name in list(sys.modules) if _is_ours(name)}
-    finder = _Finder()
-    sys.meta_path.insert(0, finder)
+    before, found = _taken_out(), list(sys.meta_path)
+    stand_in_from_now_on()
     try:
         yield
     finally:
-        sys.meta_path.remove(finder)
-        for name in [name for name in sys.modules if _is_ours(name)]:
-            del sys.modules[name]
+        sys.meta_path[:] = found
+        _taken_out()
         sys.modules.update(before)
+
+
+def stand_in_from_now_on() -> ModuleType:
+    """The module that `import kernel_tuner` gives from now on."""
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        _taken_out()
+        sys.meta_path.insert(0, _Finder())
+    return import_module(_NAME)
+
+
+def _taken_out() -> dict[str, ModuleType]:
+    return {name: sys.modules.pop(name) for name in list(sys.modules) if _is_ours(name)}
 
 
 def _is_ours(name: str) -> bool:

@@ -17,8 +17,9 @@ from ..base.errors import InputError
 from ..base.files import read_text, write_text
 from ..base.text import json_or_none
 from ..engine.formats.c_header import c_value, comment_text, identifier
+from ..engine.formats.kernel_tuner import their_names
 from ..engine.formats.own import About
-from ..engine.formats.t4 import SCHEMA_VERSION, write_t4
+from ..engine.formats.t4 import SCHEMA_VERSION, t4_pieces
 from ..sensors.unmetered import this_processor
 from .kernel_tuner import Results
 from .sources import read_source
@@ -49,12 +50,36 @@ def store_output_file(
     InputError
         If the results are not as `tune_kernel` returned them.
     """
+    path = _json_path(output_filename)
+    write_text(path, json.dumps(results_document(results, objective), indent=0) + "\n", overwrite=True)
+
+
+def results_document(results: Sequence[Mapping[str, Any]], objective: str = "time") -> dict[str, Any]:
+    """Results of `tune_kernel` as T4 has them.
+
+    Parameters
+    ----------
+    results : sequence of mapping
+        All that `tune_kernel` returned.
+    objective : str, optional
+        The figure that is marked as the objective.
+
+    Returns
+    -------
+    dict
+        The document.
+
+    Raises
+    ------
+    InputError
+        If the results are not as `tune_kernel` returned them.
+    """
     if not isinstance(results, Results) or len(results) != len(results.by_row):
         raise InputError("these are no results of tune_kernel", "store_output_file", "pass what it returned, as it is")
     plan = results.plan
     about = About(plan.gpu, plan.title, plan.objective, plan.source, plan.origin.get("problem_size", ""), plan.units)
-    path = _json_path(output_filename)
-    write_t4(results.table, path, about, overwrite=True, objective=objective, rows=results.by_row)
+    names = their_names(results.table.space.names, "store_output_file")
+    return dict(json.loads("".join(t4_pieces(results.table, about, names, objective, results.by_row))))
 
 
 def store_metadata_file(metadata_filename: str | Path) -> None:
@@ -72,6 +97,11 @@ def store_metadata_file(metadata_filename: str | Path) -> None:
     WattridgeError
         If the folder refuses it.
     """
+    write_text(_json_path(metadata_filename), json.dumps(metadata_document(), indent=2) + "\n", overwrite=True)
+
+
+def metadata_document() -> dict[str, Any]:
+    """Where the tuning took place, as T4 has it."""
     metadata = {
         "operating_system": platform.system(),
         "hardware": {
@@ -84,8 +114,7 @@ def store_metadata_file(metadata_filename: str | Path) -> None:
         "python": platform.python_version(),
         "timestamp": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    document = {"metadata": metadata, "schema_version": SCHEMA_VERSION}
-    write_text(_json_path(metadata_filename), json.dumps(document, indent=2) + "\n", overwrite=True)
+    return {"metadata": metadata, "schema_version": SCHEMA_VERSION}
 
 
 def store_results(
@@ -203,12 +232,48 @@ def create_device_targets(
     kernel = comment_text(document["kernel_name"])
     lines = [f"/* {kernel}: parameters by board, chosen for {name}; written by Wattridge {__version__} */"]
     lines += ["#pragma once", "#ifndef kernel_tuner /* a tuner defines its own */"]
-    word = "#if"
     for board, entries in boards.items():
-        lines += [f"{word} defined(TARGET_{board})", *_defines(_common(entries, name, maximise))]
-        word = "#elif"
-    lines += ["#else", *_defines(_common(document["data"], name, maximise)), "#endif", "#endif /* kernel_tuner */"]
+        lines += [f"#ifdef TARGET_{board}", *_defines(_common(entries, name, maximise))]
+        lines.append("#else" if len(boards) > list(boards).index(board) + 1 else "#else /* default configuration */")
+    lines += [*_defines(_common(document["data"], name, maximise)), *["#endif"] * len(boards)]
+    lines.append("#endif /* kernel_tuner */")
     write_text(Path(header_filename), "\n".join(lines) + "\n", overwrite=True)
+
+
+class TuneResults:
+    """Results that `store_results` wrote, for choosing parameters by board and problem size."""
+
+    def __init__(self, results_filename: str | Path) -> None:
+        """Raises InputError if it is no such file."""
+        self.meta = _document(Path(results_filename))
+        self.data: list[dict[str, Any]] = self.meta.pop("data")
+        self.objective = str(self.meta["objective"])
+        self.objective_higher_is_better = bool(self.meta["objective_higher_is_better"])
+
+    def get_best_config(self, gpu_name: str = "default", problem_size: Any = None) -> dict[str, Any]:
+        """The parameters to use on a board for a problem.
+
+        Parameters
+        ----------
+        gpu_name : str, optional
+            The board.
+        problem_size : int, tuple, str or None, optional
+            The problem.
+
+        Returns
+        -------
+        dict
+            The best for both; where there is none, those that `create_device_targets` would choose, for the board if it
+            is there.
+        """
+        sign = -1.0 if self.objective_higher_is_better else 1.0
+        there = [entry for entry in self.data if entry["device_name"] == _word(gpu_name)]
+        same = [entry for entry in there if entry["problem_size"] == _size(problem_size)]
+        if same:
+            best: Mapping[str, Any] = min(same, key=lambda entry: sign * float(entry[self.objective]))
+        else:
+            best = _common(there or self.data, self.objective, self.objective_higher_is_better)
+        return dict(best["tunable_parameters"])
 
 
 # --- inside -----------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from ..base.errors import WattridgeError
 from ..engine.control.guard import DeviceGuard
+from ..engine.metering.external_meters import NO_METERS, MeterChoice
 from ..engine.results.state import SessionState
 from ..engine.runner.boards import ReadyPlan
 from ..engine.session.events import Event
@@ -45,6 +46,7 @@ class Surroundings:
     profile: str = ""  # how simulated boards cost its kernels
     guard: Callable[[Gpu], DeviceGuard] = _guard  # of the boards that it tunes
     energy: bool = True  # is measured with the time, also where a script asks for the time alone
+    meters: MeterChoice = NO_METERS  # beside its boards
     max_evaluations: int | None = None  # of each session, whatever the script allows
     max_seconds: float | None = None
     run: Run = _run_here

@@ -13,18 +13,21 @@ from html import escape
 from importlib import import_module
 from typing import Any, Final
 
+import numpy as np
+
 from ..base.errors import InputError, WattridgeError
 from ..base.formatting import number
 from ..engine.formats.entries import COST_MS
 from ..engine.formats.kernel_tuner import time_of
 from ..engine.formats.names import THEIR_SETTINGS
-from ..engine.results.measurement import Measurement, State, Value
+from ..engine.results.evidence import unpack
+from ..engine.results.measurement import Measurement, State, Value, source_figures
 from ..engine.results.objectives import Goal, Objective
 from ..engine.session.describe_session import source_in_words
 from ..engine.session.live_session import SessionResult
 from ..engine.session.summary import by_goal, front_indices
 from ..engine.space.expression import Expression, parse
-from .observers import NVML_OBSERVABLES
+from .observers import NVML_OBSERVABLES, PMT_METERS
 
 
 class Tuned:
@@ -125,7 +128,10 @@ def configuration_text(configuration: Mapping[str, Value]) -> str:
 
 
 Result = dict[str, Any]
-_OURS: Final = {"time": "time_s", **NVML_OBSERVABLES, "num_regs": "registers_per_thread"}
+_OURS = {"time": "time_s", **NVML_OBSERVABLES, "num_regs": "registers_per_thread"}
+for _name, _kind in {"ps": "powersensor3", **PMT_METERS}.items():
+    _power, _energy = source_figures(_kind.partition(":")[0]) if _kind else ("power_w", "energy_j")
+    _OURS |= {f"{_name}_power": _power, f"{_name}_energy": _energy}
 _RATE: Final = re.compile(r"[kMGTPE]?(FLOP|OP|B|bit)S?/(s|W|J)|[kMGTPE]?(FLOPS|OPS|B|bit)/(s|W|J)")
 _LESS: Final = ("time", "energy", "cost", "loss", *("nvml_energy", "nvml_power"))
 
@@ -146,7 +152,10 @@ class RuntimeFailedConfig(ErrorConfig):
     """One that fails when it runs, or whose outputs are wrong."""
 
 
-_FAILURES: Final = {State.COMPILE: CompilationFailedConfig, State.CONSTRAINTS: InvalidConfig}
+_KINDS: Final = {State.COMPILE: CompilationFailedConfig, State.CONSTRAINTS: InvalidConfig}
+FAILURES: Final = {  # by the words of a cache
+    kind.__name__: kind for kind in (ErrorConfig, InvalidConfig, CompilationFailedConfig, RuntimeFailedConfig)
+}
 
 
 @dataclass(slots=True)
@@ -184,6 +193,10 @@ class Figures:
         """
         if measurement.state is not State.OK or not measurement.final:  # of what was only timed they may be unknown
             return measurement
+        if "power_readings" in self.observed and measurement.evidence:
+            seen = unpack(measurement.evidence)
+            readings = np.stack([seen.times_s, seen.power_w], axis=1).tolist()
+            self.more.setdefault(measurement.row, {})["power_readings"] = readings
         result = self.result(measurement)
         figures = {name: result[name] for name in self.metrics}
         numbers = {name: float(value) for name, value in figures.items()}
@@ -233,7 +246,7 @@ class Figures:
         if math.isfinite(measurement.timestamp_s):
             result.setdefault("timestamp", time_of(measurement.timestamp_s))
         if measurement.state is not State.OK:
-            kind = _FAILURES.get(measurement.state, RuntimeFailedConfig)
+            kind = _KINDS.get(measurement.state, RuntimeFailedConfig)
             return result | {"__error__": kind(kind.__name__), "error": measurement.error}
         for name, metric in self.metrics.items():
             result[name] = _number(name, metric.number(result) if isinstance(metric, Expression) else metric(result))
@@ -242,7 +255,8 @@ class Figures:
     def _named(self, measurement: Measurement) -> Result:
         """The time, and what was asked for, by Kernel Tuner's names."""
         wanted = ("time", *self.observed)
-        return {name: self._value(measurement, name) for name in wanted if _OURS[name] in measurement.values}
+        known = (name for name in wanted if _OURS[name] in measurement.values and name != "power_readings")
+        return {name: self._value(measurement, name) for name in known}
 
     def _value(self, measurement: Measurement, name: str) -> float:
         value = measurement.values[_OURS[name]]

@@ -5,7 +5,8 @@
     PYTHONPATH=. python tests/benchmarks/kernel_tuner_examples.py /tmp/kernel_tuner/examples/opencl --gpu opencl
     PYTHONPATH=. python tests/benchmarks/kernel_tuner_examples.py FOLDER --beside PYTHON --rounds 5
 
-Each runs in a copy of its folder, with a data folder of its own, and `--seconds` for each of its sessions; without
+Notebooks run as their cells with code. Each runs in a copy of its folder, with a data folder of its own, and
+`--seconds` for each of its sessions; without
 `--gpu` on the device that the script itself means. On a simulated board kernels do not run: the table shows then which
 scripts get as far as a launch, and no figure in it means anything.
 
@@ -99,7 +100,7 @@ def main() -> None:
     arguments = parser.parse_args()
     scripts = [
         path
-        for path in sorted(arguments.folder.glob("*.py"))
+        for path in sorted([*arguments.folder.glob("*.py"), *arguments.folder.glob("*.ipynb")])
         if any(part in path.name for part in arguments.only.split(","))
     ]
     for each in arguments.replace:
@@ -182,10 +183,27 @@ def through_wattridge(path: Path, arguments: argparse.Namespace) -> Ended:
         words += ["--max-evaluations", str(arguments.most)] if arguments.most else []
         if (arguments.gpu or "").startswith("simulated"):
             words += ["--profile", next((PROFILES[name] for name in PROFILES if name in path.stem), "copy")]
-        command = [sys.executable, "-P", "-m", "app", "kernel-tuner", *words, path.name]
+        script = path.name if path.suffix == ".py" else as_script(folder / path.name)
+        command = [sys.executable, "-P", "-m", "app", "kernel-tuner", *words, script]
         said, status, seconds = run(command, folder, environment, arguments.limit)
         rounds = tuple(stored(data / "wattridge.sqlite")) if (data / "wattridge.sqlite").is_file() else ()
     return Ended("ran" if status == 0 else reason(said, status), rounds, seconds)
+
+
+def as_script(notebook: Path) -> str:
+    """The cells with code one after the other, without what only a notebook runs; `%%writefile` writes its cell."""
+    lines = []
+    for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
+        text = "".join(cell["source"])
+        if cell["cell_type"] != "code":
+            continue
+        if text.startswith("%%writefile"):
+            head, _, rest = text.partition("\n")
+            (notebook.parent / head.split()[-1]).write_text(rest, encoding="utf-8")
+        elif not text.startswith(("%%bash", "%%sh")):
+            lines += [line for line in text.splitlines() if not line.lstrip().startswith(("%", "!"))]
+    notebook.with_suffix(".py").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return notebook.with_suffix(".py").name
 
 
 def stored(path: Path) -> list[Round]:

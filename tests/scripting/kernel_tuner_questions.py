@@ -20,10 +20,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from kernel_tuner import __version__, create_device_targets, store_results, tune_kernel
+from kernel_tuner import (
+    __version__,
+    create_device_targets,
+    store_results,
+    tune_cache,
+    tune_kernel,
+    tune_kernel_T1,
+)
 from kernel_tuner.accuracy import AccuracyObserver, Tunable, TunablePrecision
 from kernel_tuner.file_utils import store_metadata_file, store_output_file
+from kernel_tuner.integration import TuneResults
 from kernel_tuner.observers import BenchmarkObserver
+from kernel_tuner.searchspace import Searchspace
+from kernel_tuner.strategies.wrapper import OptAlg, OptAlgWrapper
 from kernel_tuner.util import (
     CompilationFailedConfig,
     ErrorConfig,
@@ -31,6 +41,7 @@ from kernel_tuner.util import (
     RuntimeFailedConfig,
     get_best_config,
     get_config_string,
+    read_cache,
 )
 
 TIMES = ("compile_time", "verification_time", "benchmark_time", "strategy_time", "framework_time")
@@ -321,6 +332,140 @@ def what_a_cache_of_functions_is_for() -> Any:
     }
 
 
+def what_a_searchspace_has() -> Any:
+    parameters = {"x": [1, 1.5, 2, 3], "y": [4, 5.5], "z": ["one", "two"], "w": [8, 16, 32, 64]}
+    space = Searchspace(parameters, [lambda p: p["w"] != 16 or p["z"] == "one", "y % x == 1"], 1024)
+    asked = [(1.5, 4, "one", 8), (1.5, 5.5, "two", 64), (1, 4, "one", 32), (2, 5.5, "two", 16)]
+    near = {
+        method: [sorted(space.get_neighbors_no_cache(each, method), key=str) for each in asked]
+        for method in ("Hamming", "Hamming-adjacent", "adjacent", "strictly-adjacent")
+    }
+    drawn = [space.get_random_sample(5), space.get_LHS_sample(5), [space.get_random_neighbor(asked[0], "Hamming")]]
+    return {
+        "size": [space.size, space.num_params, len(space.list), space.param_names],
+        "sorted": [space.sorted_list(), space.sorted_list(sort_last_param_first=True)],
+        "valid": [space.is_param_config_valid(each) for each in asked],
+        "places": [space.get_param_indices(each) for each in asked],
+        "back": [space.get_param_config_from_param_indices(space.get_param_indices(each)) for each in asked],
+        "index": [space.list[space.get_param_config_index(each)] == each for each in asked[:2]],
+        "none": space.get_param_config_index(asked[2]),
+        "near": near,
+        "of one": [sorted(space.get_param_neighbors(asked[0], at, "adjacent", False), key=str) for at in range(4)],
+        "bounds": [list(space.get_param_indices_lower_bounds()), list(space.get_param_indices_upper_bounds())],
+        "varies": space.get_true_tunable_params(),
+        "drawn": [[len(set(each)), all(map(space.is_param_config_valid, each))] for each in drawn],
+    }
+
+
+def what_tune_cache_finds() -> Any:
+    answers = []
+    for more in ({}, {"restrictions": ["u == 2"]}, {"strategy": "random_sample", "strategy_options": {"fraction": 1}}):
+        results, environment = tune_cache(cache(), quiet=True, **more)
+        rows = sorted((said(each) for each in results), key=str)
+        answers.append([rows, said(environment["best_config"])])
+    return answers
+
+
+def what_is_read_of_a_cache() -> Any:
+    document = read_cache(cache(), open_cache=False)
+    kinds = {key: type(each["__error__"]).__name__ for key, each in document["cache"].items() if "__error__" in each}
+    growing = Path(cache("growing.json"))
+    growing.write_text(growing.read_text().rstrip().removesuffix("}").rstrip().removesuffix("}") + ",")
+    same = read_cache("growing.json", open_cache=False)["cache"].keys() == document["cache"].keys()
+    return {"keys": sorted(document), "entry": document["cache"]["16,1"], "failed": kinds, "growing": same}
+
+
+def which_results_are_found() -> Any:
+    rows = [("A_1", "64", 1, 4, 1.0), ("A_1", "64", 2, 4, 0.5), ("A_1", "7x7", 1, 4, 2.0), ("B", "64", 3, 3, 0.1)]
+    found = []
+    for more in (False, True):
+        defined(rows, more=more)
+        results = TuneResults("targets.json")
+        found.append([results.objective, results.objective_higher_is_better, len(results.data)])
+        asked = (("A-1", 64), ("A 1", (7, 7)), ("A 1", None), ("A 1", 5), ("default", None), ("B", "64"))
+        chosen = [results.get_best_config(board, size) for board, size in asked]
+        found.append([each.get("tunable_parameters", each) for each in chosen])  # 1.5.0 has both forms
+    return found
+
+
+class Looks(OptAlg):
+    """Asks for configurations of its own, and keeps what it is told."""
+
+    def __init__(self, asked: list[Any], **kwargs: bool) -> None:
+        super().__init__()
+        self.costfunc_kwargs = kwargs
+        self.asked, self.heard = asked, []
+
+    def __call__(self, func: Any, searchspace: Any) -> Any:
+        self.heard = [searchspace.size, searchspace.num_params, func.get_bounds(), func.budget_spent_fraction]
+        if self.costfunc_kwargs.get("scaling"):
+            bounds, _, eps = func.get_bounds_x0_eps()
+            self.heard += [bounds, eps]
+        self.heard += [func(each) for each in self.asked] + [func.eval_all([self.asked[0]])]
+        return (), 0.0
+
+
+def what_a_strategy_of_the_scripts_own_sees() -> Any:
+    answers = []
+    for kwargs, asked in (
+        ({"scaling": False, "snap": False}, [(16, 1), (32, 2), (64, 2), (16, 3)]),
+        ({"scaling": False, "snap": True}, [(20, 1.2), (64, 1), (50, 1)]),
+        ({"scaling": True, "snap": True}, [(0.1, 0.1), (0.5, 0.5), (0.9, 0.2)]),
+    ):
+        looks = Looks(asked, **kwargs)
+        results, environment = simulated(strategy=OptAlgWrapper(looks), strategy_options={"max_fevals": 5})
+        rows = sorted({(each["block_size_x"], each["u"]) for each in results})
+        answers.append([looks.heard, rows, environment["best_config"]["time"]])
+    return answers
+
+
+def what_a_problem_in_t1_gives() -> Any:
+    Path("f.cu").write_text("__global__ void f(float *x, int n) {}")
+    parameters = [
+        {"Name": name, "Type": "int", "Values": str(values), "Default": values[0]}
+        for name, values in PARAMETERS.items()
+    ]
+    usual = {"Type": "float", "MemoryType": "Vector", "AccessType": "ReadWrite", "FillType": "Constant"}
+    arguments = [
+        {**usual, "Name": "x", "FillValue": 0.0, "Size": 64},
+        {**usual, "Name": "n", "Type": "int32", "MemoryType": "Scalar", "FillValue": 64},
+    ]
+    kernel = {"Language": "CUDA", "KernelName": "f", "KernelFile": "f.cu", "ProblemSize": 64, "CompilerOptions": []}
+    kernel |= {"Arguments": arguments, "Device": {"Name": "a board"}, "BenchmarkName": "f", "GlobalSizeType": "CUDA"}
+    kernel |= {"LocalSize": {"X": "block_size_x", "Y": "1", "Z": "1"}, "GlobalSize": {"X": "4", "Y": "1", "Z": "1"}}
+    kernel |= {"SharedMemory": 0, "Stream": None}
+    conditions = [{"Expression": "u > 1", "Parameters": ["u"]}]
+    document = {"ConfigurationSpace": {"TuningParameters": parameters, "Conditions": conditions}}
+    document |= {"General": {"BenchmarkName": "f", "OutputFormat": "JSON"}, "Search": {"Name": "brute_force"}}
+    document |= {"KernelSpecification": kernel}
+    Path("t1.json").write_text(json.dumps(document))
+    results, environment = tune_kernel_T1(Path("t1.json"), cache(), simulation_mode=True, output_T4=False)
+    metadata, found = tune_kernel_T1(Path("t1.json"), cache(), simulation_mode=True)
+    return {
+        "rows": sorted((said(each) for each in results), key=str),
+        "best": said(environment["best_config"]),
+        "t4": [sorted(set(metadata) & {"metadata", "schema_version"}), len(found["results"])],
+    }
+
+
+def what_constraints_allow() -> Any:
+    import constraint as c
+
+    parameters = {"a": [1, 2, 3, 4], "b": [1, 2, 3], "c": [1, 2]}
+    given = [
+        *(c.MaxSumConstraint(5), c.MinSumConstraint(6), c.ExactSumConstraint(6), c.MaxProdConstraint(6)),
+        *(c.MinProdConstraint(8), c.ExactProdConstraint(4), c.AllDifferentConstraint(), c.AllEqualConstraint()),
+        *(
+            c.InSetConstraint({1, 2}),
+            c.NotInSetConstraint({2}),
+            c.SomeInSetConstraint({3}),
+            c.SomeNotInSetConstraint({1}),
+        ),
+        c.FunctionConstraint(lambda a, b, c: a > b >= c),
+    ]
+    return [sorted(Searchspace(parameters, [each], 1024).list) for each in given]
+
+
 PURE = (
     which_results_are_stored,
     which_source_is_stored,
@@ -333,7 +478,14 @@ PURE = (
     what_a_metadata_file_holds,
     which_errors_there_are,
     which_arguments_are_chosen,
+    what_a_searchspace_has,
+    what_tune_cache_finds,
+    what_is_read_of_a_cache,
+    which_results_are_found,
+    what_a_strategy_of_the_scripts_own_sees,
+    what_a_problem_in_t1_gives,
 )
+CONSTRAINED = (what_constraints_allow,)  # python-constraint is needed
 COMPILED = (what_a_kernel_and_its_observers_see, what_a_cache_of_functions_is_for)
 
 
@@ -341,7 +493,9 @@ def main() -> None:
     os.chdir(sys.argv[1])
     wanted = sys.argv[2:]
     with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
-        answers = {each.__name__: each() for each in (*PURE, *COMPILED) if not wanted or each.__name__ in wanted}
+        answers = {
+            each.__name__: each() for each in (*PURE, *CONSTRAINED, *COMPILED) if not wanted or each.__name__ in wanted
+        }
     lines = [
         f'"version": "{__version__}"',
         *(f"{json.dumps(n)}: {json.dumps(a, default=float)}" for n, a in answers.items()),

@@ -77,7 +77,7 @@ def test_a_script_runs_as_it_is_and_its_files_are_written(folder: Path, capsys: 
     assert [each["problem_size"] for each in stored["data"]] == ["1x7", "2x7"]
     assert stored["data"][0]["tunable_parameters"] == {"block_size_x": 512}
     targets = (folder / "targets.h").read_text()
-    assert "defined(TARGET_NVIDIA_A100_PCIE_40GB)" in targets
+    assert "#ifdef TARGET_NVIDIA_A100_PCIE_40GB\n" in targets
     assert "#define block_size_x 512" in targets
     assert sys.argv == argv
     assert not any(name.startswith("kernel_tuner") for name in set(sys.modules) - before)
@@ -87,9 +87,20 @@ def test_a_script_runs_as_it_is_and_its_files_are_written(folder: Path, capsys: 
     ("line", "names"),
     [
         ("from kernel_tuner.hyper import tune_hyper_params", "kernel_tuner.hyper.tune_hyper_params"),
-        ("import kernel_tuner; kernel_tuner.tune_kernel_T1", "kernel_tuner.tune_kernel_T1"),
+        ("import kernel_tuner; kernel_tuner.tune_kernel_T2", "kernel_tuner.tune_kernel_T2"),
+        (
+            "import kernel_tuner; kernel_tuner.tune_kernel_T1('none.json')",
+            "none.json",
+        ),
         ("from kernel_tuner.observers.ncu import NCUObserver; NCUObserver([])", "NCUObserver"),
-        ("from kernel_tuner.observers.nvml import NVMLObserver; NVMLObserver(['power_readings'])", "power_readings"),
+        ("from kernel_tuner.observers.nvml import NVMLObserver; NVMLObserver(['power_reading'])", "power_reading"),
+        (
+            "from kernel_tuner.searchspace import Searchspace; Searchspace({'a': [1]}, [], 1, from_cache={1: 2})",
+            "from_cache",
+        ),
+        ("from kernel_tuner import tune_cache; tune_cache('none.json')", "none.json"),
+        ("from kernel_tuner.util import read_cache; read_cache('beside.py')", "beside.py"),
+        ("from kernel_tuner.integration import TuneResults; TuneResults('beside.py')", "beside.py"),
         ("from kernel_tuner.observers.nvml import NVMLObserver; NVMLObserver([], save_all=True)", "save_all"),
         (
             "from kernel_tuner.observers.nvml import NVMLObserver; NVMLObserver([], nvidia_smi_fallback='nvidia-smi')",
@@ -329,3 +340,33 @@ create_device_targets("t.h", "s.json", objective="GFLOP/s")
     assert run(folder, text) == 2
     assert "less time" in capsys.readouterr().err
     assert not (folder / "t.h").exists()
+
+
+T1 = """
+import json
+from pathlib import Path
+from kernel_tuner import tune_kernel_T1
+Path("f.cu").write_text("__global__ void vector_add(float *c, float *a, float *b, int n) {}")
+usual = {"Type": "float", "MemoryType": "Vector", "FillType": "Random", "Size": "4 * 1000"}
+arguments = [{**usual, "Name": name} for name in "cab"]
+arguments.append({"Name": "n", "Type": "int32", "MemoryType": "Scalar", "FillValue": 1000000})
+kernel = {"Language": "CUDA", "KernelName": "vector_add", "KernelFile": "f.cu", "ProblemSize": 1000000}
+kernel |= {"Arguments": arguments, "GridDivX": ["block_size_x"]}
+space = {"TuningParameters": [{"Name": "block_size_x", "Type": "int", "Values": "[64, 128, 256]"}]}
+space["Conditions"] = [{"Expression": "block_size_x > 64"}]
+document = {"ConfigurationSpace": space, "KernelSpecification": kernel, "Search": {"Name": "brute_force"}}
+document["Budget"] = [{"Type": "ConfigurationCount", "BudgetValue": 1}]
+Path("t1.json").write_text(json.dumps(document))
+metadata, results = tune_kernel_T1("t1.json")
+print(len(results["results"]), results["results"][0]["configuration"], sorted(metadata))
+document["Budget"] = [{"Type": "ConfigurationFraction", "BudgetValue": 0.5}]
+Path("t1.json").write_text(json.dumps(document))
+tune_kernel_T1("t1.json")
+"""
+
+
+def test_a_problem_in_t1_runs_on_a_board_within_its_budget(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(folder, T1, options=("--gpu", "simulated:a100", "--profile", "vector_add")) == 2
+    out, err = capsys.readouterr()
+    assert out == "1 {'block_size_x': 128} ['metadata', 'schema_version']\n"
+    assert "its budget is a share of the space" in err

@@ -26,7 +26,11 @@ from app.engine.results.measurement import State
 
 QUESTIONS = Path(__file__).with_name("kernel_tuner_questions.py")
 ANSWERS = json.loads(Path(__file__).with_name("kernel_tuner_1_5_0.json").read_text())
-COMPILED = ("what_a_kernel_and_its_observers_see", "what_a_cache_of_functions_is_for")
+NEEDS = {  # another program or package, and whether it is here
+    "what_a_kernel_and_its_observers_see": ("g++", bool(shutil.which("g++"))),
+    "what_a_cache_of_functions_is_for": ("g++", bool(shutil.which("g++"))),
+    "what_constraints_allow": ("python-constraint2", importlib.util.find_spec("constraint") is not None),
+}
 
 
 def peer() -> str:
@@ -47,9 +51,9 @@ def of_peer(folder: Path, *words: str) -> Any:
 
 @pytest.fixture(scope="module")
 def ours(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Our answers; those that need a compiler only where there is one."""
+    """Our answers, as far as what they need is here."""
     folder = tmp_path_factory.mktemp("ours")
-    asked = [name for name in ANSWERS if name != "version" and (name not in COMPILED or shutil.which("g++"))]
+    asked = [name for name in ANSWERS if name != "version" and (name not in NEEDS or NEEDS[name][1])]
     environment = python_environment({"WATTRIDGE_DATA": str(tmp_path_factory.mktemp("data"))})
     words = ["-m", "app", "kernel-tuner", str(QUESTIONS), str(folder), *asked]
     done = subprocess.run(
@@ -63,7 +67,7 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 @pytest.mark.parametrize("question", ANSWERS)
 def test_the_answer_is_that_of_kernel_tuner(question: str, ours: dict[str, Any]) -> None:
     if question not in ours:
-        pytest.skip("there is no g++")
+        pytest.skip(f"there is no {NEEDS[question][0]}")
     assert ours[question] == ANSWERS[question]
 
 

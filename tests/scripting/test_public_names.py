@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_names_are_listed_completed_and_imported() -> None:
     assert set(app.__all__) == FUNCTIONS | ERRORS
     public = {name for name in dir(app) if not name.startswith("_")}
-    assert public == FUNCTIONS | ERRORS | {"helion", "observers", "triton"}
+    assert public == FUNCTIONS | ERRORS | {"helion", "observers", "strategies", "triton"}
     namespace: dict[str, object] = {}
     exec("from app import *", namespace)  # noqa: S102
     assert namespace.keys() >= FUNCTIONS | ERRORS

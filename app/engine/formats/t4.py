@@ -174,12 +174,13 @@ def write_t4(
     `objective` is named in place of the session's; `rows` say what was spent on each row, in ms, and its single times.
     """
     names = their_names(table.space.names, str(path))
-    return write_text(path, _pieces(table, about, names, objective, rows or {}), overwrite=overwrite)
+    return write_text(path, t4_pieces(table, about, names, objective, rows or {}), overwrite=overwrite)
 
 
-def _pieces(
+def t4_pieces(
     table: ResultTable, about: About, names: list[str], objective: str, rows: Mapping[int, Mapping[str, Any]]
 ) -> Iterator[str]:
+    """The text of the file that `write_t4` writes, piece by piece; `names` are the parameters' by their names."""
     listed = {p.name: list(p.values) for p in table.space.parameters}
     more = {"device": about.device, "kernel": about.kernel, "problem_size": about.problem_size}
     header = {

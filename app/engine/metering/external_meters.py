@@ -41,6 +41,20 @@ class MeterChoice:
     def __bool__(self) -> bool:
         return bool(self.selectors) or self.energy_from != BOARD or self.corrected
 
+    def with_more(self, selectors: Sequence[str]) -> MeterChoice:
+        """The choice with further meters, as `--meter` names them.
+
+        Parameters
+        ----------
+        selectors : sequence of str
+            The further ones.
+
+        Returns
+        -------
+        MeterChoice
+        """
+        return replace(self, selectors=tuple(dict.fromkeys((*self.selectors, *selectors))))
+
 
 NO_METERS: Final = MeterChoice()
 PATIENCE_S: Final = 0.5  # for a meter's samples of a window that has ended

@@ -18,6 +18,8 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import entry_points
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -216,7 +218,9 @@ class CheckedOptions:
                 raise ValueError(f"{item.name} must {must}, not {value}")
 
 
+ENTRY_POINTS = "wattridge.strategies"  # the group in which other packages name their strategies
 _REGISTRY: dict[str, type[Strategy]] = {}
+_BROKEN: dict[str, str] = {}  # entry points that could not be imported, and why
 
 
 class Strategy(ABC):
@@ -336,6 +340,7 @@ def names(*, but: str = "") -> tuple[str, ...]:
     -------
     tuple of str
     """
+    _load_installed()
     return tuple(sorted(_REGISTRY.keys() - {but}, key=lambda name: (name != "auto", name)))
 
 
@@ -357,10 +362,20 @@ def get(name: str) -> Strategy:
     InputError
         If no strategy has that name; it lists the known ones.
     """
-    try:
-        return _REGISTRY[name]()
-    except KeyError:
-        raise InputError(f"unknown strategy '{name}'", "strategy", f"one of {', '.join(names())}") from None
+    if name not in _REGISTRY and name not in names():
+        why = f" ({_BROKEN[name]})" if name in _BROKEN else ""
+        raise InputError(f"unknown strategy '{name}'{why}", "strategy", f"one of {', '.join(names())}")
+    return _REGISTRY[name]()
+
+
+@cache
+def _load_installed() -> None:
+    """Import the strategies of other packages, which registers them; the helper with root's rights has none."""
+    for entry in entry_points(group=ENTRY_POINTS):
+        try:
+            entry.load()
+        except Exception as error:  # noqa: BLE001  (another package's: the other strategies are not concerned)
+            _BROKEN[entry.name] = f"{entry.value}: {type(error).__name__}: {error}"
 
 
 def description(of: Strategy) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..results.measurement import Depth
-from ..space.search_space import SearchSpace
+from ..space.search_space import Neighbourhood, SearchSpace
 from .base import Batch, Outcome, Search, Strategy
 
 Y = TypeVar("Y")
@@ -275,7 +275,7 @@ class Evaluations:
             row = int(self.rng.choice(near))
         return row
 
-    def descend(self, row: int, step: Step, together: int) -> Found:
+    def descend(self, row: int, step: Step, together: int, kind: Neighbourhood = "hamming") -> Found:
         """Go to a better neighbour until there is none.
 
         Parameters
@@ -288,6 +288,8 @@ class Evaluations:
             user wrote them.
         together : int
             How many neighbours are measured before it decides; at the step 'best', all are.
+        kind : {'hamming', 'adjacent', 'strictly_adjacent'}, optional
+            Which rows are neighbours; see `SearchSpace.neighbours_of`.
 
         Yields
         ------
@@ -303,7 +305,7 @@ class Evaluations:
         """
         (cost,) = yield from self.ask([row])
         while True:
-            near = self.space.neighbours(row)
+            near = self.space.neighbours(row, kind)
             order = near.tolist() if step == "ordered" else self.rng.permutation(near).tolist()
             seen = min((other for other in order if other in self), key=self.cost, default=row)
             if step != "best" and self.cost(seen) < cost:  # what is known costs nothing

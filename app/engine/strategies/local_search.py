@@ -12,13 +12,16 @@ from __future__ import annotations
 import math
 from collections import deque
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast, get_args
 
 import numpy as np
 
-from ..space.search_space import SearchSpace
+from ..space.search_space import Neighbourhood, SearchSpace
 from .base import CheckedOptions, Search, Strategy, option
 from .evaluations import MOST_TOGETHER, Evaluations, Step, abreast
+
+_KINDS = get_args(Neighbourhood)
+_NEAR = "what a neighbour is: one other value, the next value, or the next values of several parameters"
 
 
 class GreedyIls(Strategy, name="greedy_ils", label="Greedy iterated local search"):
@@ -29,6 +32,7 @@ class GreedyIls(Strategy, name="greedy_ils", label="Greedy iterated local search
         first_samples: int = option(20, "random configurations at first; the best is the start", least=1)
         leap: int = option(2, "random steps of a leap away from a local minimum, 1..1000", least=1, most=1000)
         restart_chance: float = option(0.1, "chance to leap to a random configuration, 0..1", least=0, most=1)
+        neighbourhood: str = option("hamming", _NEAR, choices=_KINDS)
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
         evaluations = Evaluations(space, rng)
@@ -57,13 +61,15 @@ class GreedyIls(Strategy, name="greedy_ils", label="Greedy iterated local search
         yield from abreast([self._walk(evaluations, together, options) for _ in range(boards)])
 
     def _walk(self, evaluations: Evaluations, together: int, options: Options) -> Search:
-        home, home_cost = yield from evaluations.descend(min(evaluations, key=evaluations.cost), "first", together)
+        kind = cast(Neighbourhood, options.neighbourhood)
+        start = min(evaluations, key=evaluations.cost)
+        home, home_cost = yield from evaluations.descend(start, "first", together, kind)
         while not evaluations.exhausted:
             if evaluations.rng.random() < options.restart_chance:
-                home, home_cost = yield from evaluations.descend(evaluations.draw(1)[0], "first", together)
+                home, home_cost = yield from evaluations.descend(evaluations.draw(1)[0], "first", together, kind)
                 continue
             start = evaluations.fresh_near(evaluations.random_walk(home, options.leap))
-            minimum, cost = yield from evaluations.descend(start, "first", together)
+            minimum, cost = yield from evaluations.descend(start, "first", together, kind)
             if cost <= home_cost:
                 home, home_cost = minimum, cost
 
@@ -78,12 +84,14 @@ class _MultiStart(Strategy):
     @dataclass(frozen=True)
     class Options(CheckedOptions):
         starts: int = option(16, "random configurations before each descent", least=1)
+        neighbourhood: str = option("hamming", _NEAR, choices=_KINDS)
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
         evaluations = Evaluations(space, rng)
         while not evaluations.exhausted:
             start, _ = yield from evaluations.best_of_random(options.starts)
-            yield from evaluations.descend(start, self.step, self.at_once(batch, MOST_TOGETHER))
+            together, kind = self.at_once(batch, MOST_TOGETHER), cast(Neighbourhood, options.neighbourhood)
+            yield from evaluations.descend(start, self.step, together, kind)
 
 
 class Mls(_MultiStart, name="mls", label="Multi-start local search", step="best"):

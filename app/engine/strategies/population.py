@@ -24,6 +24,8 @@ from .base import CheckedOptions, Outcome, Search, Strategy, option
 from .box import Box, Reals
 from .evaluations import Evaluations
 
+_CROSSOVERS = ("uniform", "single_point", "two_point", "disruptive_uniform")
+
 
 class GeneticAlgorithm(Strategy, name="genetic_algorithm", label="Genetic algorithm"):
     """Crosses and mutates the better configurations; the best of parents and children survive."""
@@ -34,6 +36,7 @@ class GeneticAlgorithm(Strategy, name="genetic_algorithm", label="Genetic algori
         tournament_size: int = option(3, "candidates from which a parent is chosen, 1..1000", least=1, most=1000)
         mutation_chance: float = option(0.3, "chance that a child moves to a neighbour, 0..1", least=0, most=1)
         newcomers: float = option(0.1, "share of each generation drawn at random, 0..1", least=0, most=1)
+        crossover: str = option("uniform", "which values a child has of the second parent", choices=_CROSSOVERS)
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
         evaluations = Evaluations(space, rng)
@@ -73,7 +76,7 @@ def next_generation(
     children: dict[int, None] = {}
     for _ in range(born):
         mother, father = (_tournament(evaluations.rng, options, population, fitness) for _ in range(2))
-        child = _crossover(evaluations, mother, father)
+        child = _crossover(evaluations, mother, father, options.crossover)
         if evaluations.rng.random() < options.mutation_chance or child in evaluations or child in children:
             child = next((row for row in evaluations.unseen_neighbours(child) if row not in children), child)
         if child not in evaluations:
@@ -92,15 +95,30 @@ def _tournament(
     return population[min(entrants, key=lambda at: fitness[at])]
 
 
-def _crossover(evaluations: Evaluations, mother: int, father: int) -> int:
-    """A valid row between two: the mother, with about half of the father's values, which replace hers one by one.
+def _taken(rng: np.random.Generator, differs: npt.NDArray[np.bool_], crossover: str) -> npt.NDArray[np.bool_]:
+    """Which values the child has of the father: about half, those behind a cut or between two, or half that differ."""
+    count = len(differs)
+    place = np.arange(count)
+    if crossover == "single_point":
+        return np.asarray(place >= rng.integers(count))
+    if crossover == "two_point":
+        low, high = np.sort(rng.integers(count + 1, size=2))
+        return np.asarray((place >= low) & (place < high))
+    if crossover == "disruptive_uniform":
+        half = rng.permutation(np.flatnonzero(differs))[: -(-int(differs.sum()) // 2)]
+        return np.isin(place, half)
+    return np.asarray(rng.random(count) < 0.5)
+
+
+def _crossover(evaluations: Evaluations, mother: int, father: int, crossover: str = "uniform") -> int:
+    """A valid row between two: the mother, with some of the father's values, which replace hers one by one.
 
     A value that would make the configuration invalid is tried again after the others, and left out if it still does.
     """
     space, rng = evaluations.space, evaluations.rng
     codes = space.codes[mother].astype(np.int64)
     other = space.codes[father].astype(np.int64)
-    axes = np.flatnonzero((codes != other) & (rng.random(len(codes)) < 0.5))
+    axes = np.flatnonzero((codes != other) & _taken(rng, codes != other, crossover))
     child = mother
     for axis in (*rng.permutation(axes).tolist(), *axes.tolist()):
         if codes[axis] == other[axis]:
@@ -266,6 +284,10 @@ def crowding(costs: Floats, rank: npt.NDArray[np.intp]) -> Floats:
     return distance
 
 
+_BASES = ("best1", "rand1", "best2", "rand2", "currenttobest1", "randtobest1")
+_SCHEMES = tuple(f"{base}{crossing}" for crossing in ("bin", "exp") for base in _BASES)
+
+
 class DifferentialEvolution(Strategy, name="differential_evolution", label="Differential evolution"):
     """Steps off the best along the differences of a population; a child replaces the parent it is better than."""
 
@@ -274,28 +296,42 @@ class DifferentialEvolution(Strategy, name="differential_evolution", label="Diff
         first_samples: int = option(24, "random configurations; the best are the population", least=3)
         population_size: int = option(8, "configurations per generation, at least 3", least=3)
         recombination: float = option(0.9, "chance that a value comes from the step, 0..1", least=0, most=1)
+        factor: float = option(0.0, "length of the step; 0: drawn from 0.5 to 1 for each child", least=0, most=10)
+        scheme: str = option("best1bin", "from where a step leads, over how many differences", choices=_SCHEMES)
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
         evaluations, box = Evaluations(space, rng), Box(space)
-        first = evaluations.draw(options.first_samples)
+        first = evaluations.draw(max(options.first_samples, options.population_size))
         first_costs = np.asarray((yield from evaluations.ask(first)))
         best = np.argsort(first_costs, kind="stable")[: options.population_size]
         place, costs = box.points(first)[best], first_costs[best]
         while not evaluations.exhausted:
-            children = box.rows(_children(place, int(costs.argmin()), rng, options.recombination))
+            children = box.rows(_children(place, int(costs.argmin()), rng, options))
             rows = [evaluations.fresh_near(row) for row in children]
             child_costs = np.asarray((yield from evaluations.ask(rows)))
             better = child_costs <= costs
             place[better], costs[better] = box.points(rows)[better], child_costs[better]
 
 
-def _children(place: Reals, best: int, rng: np.random.Generator, recombination: float) -> Reals:
-    """One child of each: best/1/bin with a factor drawn from 0.5 to 1; values outside the box are drawn at random."""
+def _children(place: Reals, best: int, rng: np.random.Generator, options: DifferentialEvolution.Options) -> Reals:
+    """One child of each, by the scheme, named as SciPy does; values outside the box are drawn at random."""
     count, dimensions = place.shape
-    one, other = rng.integers(count, size=(2, count))
-    steps = place[best] + rng.uniform(0.5, 1.0, (count, 1)) * (place[one] - place[other])
-    crossed = rng.random(place.shape) < recombination
-    crossed[np.arange(count), rng.integers(dimensions, size=count)] = True
+    base, exponential = options.scheme[:-3], options.scheme.endswith("exp")
+    pairs = 2 if base.endswith("2") else 1
+    drawn = rng.integers(count, size=(2 * pairs, count))
+    factor = options.factor or rng.uniform(0.5, 1.0, (count, 1))
+    start = place[best] if base.startswith("best") else place
+    if base.startswith("rand"):
+        start = place[rng.integers(count, size=count)]
+    if "tobest" in base:
+        start = start + factor * (place[best] - start)
+    steps = start + factor * (place[drawn[::2]] - place[drawn[1::2]]).sum(axis=0)
+    crossed = rng.random(place.shape) < options.recombination
+    first = np.asarray(rng.integers(dimensions, size=count))
+    if exponential:  # a run of values from the first on, which ends at the first draw that fails
+        runs = np.cumprod(np.hstack([np.ones((count, 1), dtype=bool), crossed[:, 1:]]), axis=1).astype(bool)
+        crossed = runs[np.arange(count)[:, None], (np.arange(dimensions) - first[:, None]) % dimensions]
+    crossed[np.arange(count), first] = True
     child = np.where(crossed, steps, place)
     return np.where((child < 0) | (child > 1), rng.random(place.shape), child)
 

@@ -258,6 +258,19 @@ _CONVERGED = 0.5  # of the smallest step of a parameter: below it nothing change
 _FOREVER = 1_000_000
 
 
+_DESCENT = "descent"  # ours: on to the best neighbouring row
+_LOCAL = (_DESCENT, "Nelder-Mead", "Powell", "CG", "BFGS", "L-BFGS-B", "TNC", "COBYLA", "SLSQP")
+_BY_GRADIENT = ("CG", "BFGS", "L-BFGS-B", "TNC", "SLSQP")
+
+
+def _locally(landscape: Landscape, method: str, kind: Neighbourhood) -> dict[str, Any]:
+    """The local method of a global optimiser, in SciPy's form."""
+    if method == _DESCENT:
+        return {"method": landscape.descent(kind)}
+    gradient = {"jac": landscape.gradient} if method in _BY_GRADIENT else {}
+    return {"method": method, **gradient, **({} if method in ("CG", "BFGS") else {"bounds": landscape.bounds})}
+
+
 class _Local(Strategy):
     """One method of scipy.optimize.minimize over the box of the space."""
 
@@ -357,6 +370,7 @@ class BasinHopping(Strategy, name="basin_hopping", label="Basin hopping"):
         starts: int = option(16, "random configurations at first; the best is the start", least=1)
         temperature: float = option(0.2, "in units of the median's distance to the best", least=0.0)
         leap: float = option(0.15, "length of a leap, as a share of each parameter's range", least=1e-3)
+        method: str = option(_DESCENT, "how it goes to a local minimum", choices=_LOCAL)
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
         def leap(point: Reals) -> Reals:
@@ -370,7 +384,7 @@ class BasinHopping(Strategy, name="basin_hopping", label="Basin hopping"):
                 T=options.temperature,
                 take_step=leap,
                 seed=rng,
-                minimizer_kwargs={"method": landscape.descent("hamming")},
+                minimizer_kwargs=_locally(landscape, options.method, "hamming"),
             )
 
         return restarted(space, rng, options.starts, hop)
@@ -383,6 +397,7 @@ class DualAnnealing(Strategy, name="dual_annealing", label="Dual annealing"):
     class Options(CheckedOptions):
         starts: int = option(16, "random configurations at first; the best is the start", least=1)
         local_search: bool = option(True, "descend to a local minimum from what it finds")
+        method: str = option(_DESCENT, "how it goes to a local minimum", choices=_LOCAL)
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
         def anneal(landscape: Landscape, points: Reals) -> None:
@@ -394,7 +409,7 @@ class DualAnnealing(Strategy, name="dual_annealing", label="Dual annealing"):
                 x0=points[0],
                 seed=rng,
                 no_local_search=not options.local_search,
-                minimizer_kwargs={"method": landscape.descent("adjacent")},
+                minimizer_kwargs=_locally(landscape, options.method, "adjacent"),
             )
 
         return restarted(space, rng, options.starts, anneal)

@@ -178,3 +178,32 @@ def _efficiency_of_gemm(shared_data: Path):  # type: ignore[no-untyped-def]
                 cost[measurement.row] = -measurement.values["TFLOPS/J"]
         _KEPT[shared_data] = space, cost
     return _KEPT[shared_data]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "option"),
+    [
+        ("genetic_algorithm", "crossover"),
+        ("nsga2", "crossover"),
+        ("differential_evolution", "scheme"),
+        ("greedy_ils", "neighbourhood"),
+        ("mls", "neighbourhood"),
+        ("basin_hopping", "method"),
+        ("dual_annealing", "method"),
+    ],
+)
+@pytest.mark.parametrize("name", ["tiny", "one row", "one parameter", "noisy", "half failing", "without neighbours"])
+def test_every_choice_of_an_option_searches_every_space(strategy: str, option: str, name: str) -> None:
+    chosen = base.get(strategy)
+    choices = base.choices_of(next(each for each in dataclasses.fields(chosen.Options) if each.name == option))
+    assert len(choices) >= 3
+    searched = {choice: run(chosen, PROBLEMS[name], **{option: choice}).rows for choice in choices}
+    assert all(searched.values())
+    if name == "noisy" and strategy != "nsga2":  # whose first generation is all of it
+        assert len({tuple(rows) for rows in searched.values()}) > 1
+
+
+def test_the_factor_of_differential_evolution_is_the_length_of_its_steps() -> None:
+    chosen = base.get("differential_evolution")
+    found = {factor: run(chosen, PROBLEMS["noisy"], factor=factor).rows for factor in (0.0, 0.3, 1.5)}
+    assert len({tuple(rows) for rows in found.values()}) == 3

@@ -1,0 +1,126 @@
+"""Kernel Tuner's own observers: figures of the board and of meters beside it, by their names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app import InputError, tune_kernel
+from app.cli import main
+from app.engine.store.database import Store
+from app.observers import NCUObserver, NVMLObserver, PMTObserver, PowerSensorObserver, TegraObserver
+from app.scripting.surroundings import Surroundings, running_with
+from app.sensors.meters import select
+
+SOURCE = "__global__ void vector_add(float *c, const float *a, const float *b, int n) {}"
+N = np.int32(1_000_000)
+X = np.zeros(1000, np.float32)
+
+
+def tuned(*observers: Any, **more: Any) -> list[dict[str, Any]]:
+    usual = {"gpu": "simulated:a100", "profile": "vector_add", "quiet": True, "observers": observers, **more}
+    results, _ = tune_kernel("vector_add", SOURCE, int(N), [X, X, X, N], {"block_size_x": [64, 128]}, **usual)
+    return results
+
+
+@pytest.fixture
+def meters(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every meter is the simulated one; the selectors that were opened."""
+    opened: list[str] = []
+
+    def open_meter(selector: str, gpu: Any) -> Any:
+        opened.append(selector)
+        meter = select.simulated.SimulatedMeter.beside(gpu, "")
+        meter.info = type(meter.info)(**{**_fields(meter.info), "kind": selector.partition(":")[0]})
+        return meter
+
+    monkeypatch.setattr("app.engine.metering.external_meters.open_meter", open_meter)
+    return opened
+
+
+def _fields(info: Any) -> dict[str, Any]:
+    return {name: getattr(info, name) for name in info.__dataclass_fields__}
+
+
+def test_a_power_sensor_is_read_beside_the_board(meters: list[str]) -> None:
+    results = tuned(PowerSensorObserver(["ps_energy", "ps_power"], device="/dev/ttyACM3"), objective="ps_energy",
+                    objective_higher_is_better=False)  # fmt: skip
+    assert meters == ["powersensor3:/dev/ttyACM3"]
+    for each in results:
+        assert each["ps_energy"] == pytest.approx(each["ps_power"] * each["time_s"], rel=1e-3)
+        assert each["ps_power"] == pytest.approx(each["power_w"], rel=0.05)
+
+
+@pytest.mark.parametrize("form", ["rapl", ["rapl", ("powersensor2", "/dev/x")], {"rapl": None}])
+def test_meters_of_pmt_have_their_names(meters: list[str], form: Any) -> None:
+    results = tuned(PMTObserver(form))
+    assert {name.partition(":")[0] for name in meters} == {"rapl"} | (
+        {"powersensor2"} if "rapl" != form != {"rapl": None} else set()
+    )
+    assert all(each["rapl_energy"] > 0 for each in results)
+    assert all(each["rapl_power"] > 0 for each in results)
+
+
+def test_the_boards_own_sensor_is_pmts_nvidia() -> None:
+    for each in tuned(PMTObserver("nvidia", use_continuous_observer=True, continuous_duration=2)):
+        assert (each["nvidia_energy"], each["nvidia_power"]) == (each["energy_j"], each["power_w"])
+
+
+@pytest.mark.parametrize(
+    ("make", "names"),
+    [
+        (lambda: PowerSensorObserver(["ps_volts"]), "ps_volts"),
+        (lambda: PMTObserver("xilinx"), "xilinx"),
+        (lambda: NCUObserver(["dram__bytes.sum"]), "wattridge counters"),
+        (lambda: TegraObserver(["tegra_power"]), "Tegra"),
+        (lambda: NVMLObserver(["nvml_power"], nvidia_smi_fallback="nvidia-smi"), "sudo"),
+        (lambda: NVMLObserver(["nvml_power"], continuous_duration=0), "continuous_duration"),
+        (lambda: tuned(PowerSensorObserver(device="/dev/nowhere")), "real time"),
+    ],
+)
+def test_what_is_missing_is_said_in_one_line(make: Any, names: str) -> None:
+    with pytest.raises(InputError) as refused:
+        make()
+    assert names in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_power_readings_are_the_samples_of_each_configuration() -> None:
+    for each in tuned(NVMLObserver(["power_readings", "nvml_power"])):
+        times, watts = np.array(each["power_readings"]).T
+        assert (np.diff(times) > 0).all()
+        assert watts.mean() == pytest.approx(each["nvml_power"], rel=0.05)
+    with running_with(Surroundings(energy=False)):  # as a script is run that asks for nothing else
+        assert all(len(each["power_readings"]) > 1 for each in tuned(NVMLObserver(["power_readings"])))
+
+
+def test_every_configuration_has_its_times_on_a_simulated_board(tmp_path: Path) -> None:
+    for each in tuned(iterations=5, cache=tmp_path / "own.json"):
+        assert each["times"] == [each["time"]] * 5
+
+
+SCRIPT = f"""
+import numpy as np
+from kernel_tuner import tune_kernel
+x, n = np.zeros(1000, np.float32), np.int32(1_000_000)
+results, _ = tune_kernel("vector_add", {SOURCE!r}, int(n), [x, x, x, n], {{"block_size_x": [64, 128]}}, quiet=True)
+print(all(abs(each["power_simulated_w"] / each["power_board_w"] / 0.97 - 1) < 0.02 for each in results))
+"""
+
+
+def test_the_command_takes_meters_as_tune_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "script.py").write_text(SCRIPT)
+    board = ("--gpu", "simulated:a100", "--profile", "vector_add")
+    assert main(["kernel-tuner", *board, "--meter", "simulated:0.97", "script.py"]) == 0
+    assert capsys.readouterr().out == "True\n"
+    with Store() as store:
+        origin = store.sessions()[0].origin
+    assert "simulated:0.97" in origin["meters"]
+    assert main(["kernel-tuner", *board, "--meter", "rapl", "script.py"]) == 2
+    assert "a meter measures in real time" in capsys.readouterr().err
