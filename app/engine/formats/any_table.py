@@ -372,7 +372,7 @@ def recording_of(table: Table, columns: TableColumns, found: Sequence[Column] | 
     }
     device, kernel = constant.get(Role.BOARD, ""), constant.get(Role.KERNEL, "")
     notes = list(_notes(table, columns, found, contradicted))
-    notes += _together(found, cells, ours)
+    notes += _together(found, cells)
     notes += _meters_beside(table, found)
     warm = failures.count(_WARMING)
     notes += [f"{warm} rows are of warming up and are left out"] if warm else []
@@ -441,15 +441,15 @@ def _over_the_limit(table: Table, found: Sequence[Column]) -> Iterator[str]:
         yield f"{len(beyond)} rows draw more than their limit, {most}"
 
 
-def _together(
-    found: Sequence[Column], cells: Mapping[str, Sequence[float]], ours: Mapping[str, tuple[str, float]]
-) -> Iterator[str]:
-    """What runs without a setting took in all."""
-    if any(column.role in SET for column in found) or "energy_j" not in ours:
+def _together(found: Sequence[Column], cells: Mapping[str, Sequence[float]]) -> Iterator[str]:
+    """What runs without a setting took in all, or those that say when they were."""
+    if any(column.role in SET for column in found) and not any(column.role is Role.STAMP for column in found):
         return
-    of, scale = ours["energy_j"]
-    energies = [cell for cell in cells[of] if math.isfinite(cell)]
-    yield f"all {len(energies)} rows together: {figure(math.fsum(energies) * scale)} J"
+    for column in found:
+        if column.role is Role.ENERGY and (values := cells.get(_called(column))) is not None:
+            energies = [value for value in values if math.isfinite(value)]
+            total = figure(math.fsum(energies) * column.scale)
+            yield f"all {len(energies)} rows together: {total} J by {column.heading}"
 
 
 def _meters_beside(table: Table, found: Sequence[Column]) -> Iterator[str]:

@@ -312,6 +312,10 @@ def _by_physics(columns: Sequence[Column], cells: Mapping[str, Cells]) -> Iterat
     The energy of a piece of work, where power and the time of one give it, is the one that counts.
     """
     columns = list(columns)
+    if {"emissions", "energy_consumed"} <= cells.keys():
+        written = (c.unit == "J" and math.isnan(c.scale) for c in columns)
+        why = "in kWh, as CodeCarbon writes it"
+        columns = [replace(c, scale=3.6e6, why=why) if kwh else c for c, kwh in zip(columns, written, strict=True)]
     power, whole = main_column(columns, Role.POWER), main_column(columns, Role.ENERGY)
     energies = [column for column in columns if column.role is Role.WORK_ENERGY] + (
         [whole] if whole is not None else []
@@ -404,9 +408,10 @@ def _fit(
             (time, (1.0, 1e-3, 1e-6)),
         )
     ]
+    fits = ((abs(math.log(ratio * e / (p * t))), (e, p, t), time) for e, p, t in product(*scales))
     return min(
-        ((abs(math.log(ratio * e / (p * t))), (e, p, t), time) for e, p, t in product(*scales)), key=lambda fit: fit[0]
-    )
+        fits, key=lambda fit: (round(fit[0], 6), sum(scale != 1.0 for scale in fit[1]))
+    )  # Wh and ms are kWh and s
 
 
 def _usual_scale(column: Column, cells: Mapping[str, Cells]) -> float:

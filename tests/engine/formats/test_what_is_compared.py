@@ -178,3 +178,24 @@ def test_headings_of_a_log_may_be_units_and_mw_of_which_no_board_draws_so_little
     (board,) = log.boards
     assert float(np.nanmax(board.values)) == pytest.approx(0.089)
     assert any("less than boards draw at rest" in note for note in log.notes)
+
+
+def test_runs_that_codecarbon_wrote_down_are_in_kwh_and_are_added_up(tmp_path: Path) -> None:
+    text = (
+        "timestamp,project_name,duration,emissions,gpu_power,gpu_energy,energy_consumed\n"
+        "2026-01-02T03:04:05,one,10.0,0.1,360.0,0.001,0.002\n"
+        "2026-01-02T04:04:05,two,20.0,0.2,360.0,0.002,0.0045\n"
+    )
+    recording = read(tmp_path, text, "emissions.csv")
+    assert "all 2 rows together: 10800 J by gpu_energy" in recording.notes
+    assert "all 2 rows together: 23400 J by energy_consumed" in recording.notes
+    assert [m.values["energy_j"] for m in recording.in_file_order()] == [pytest.approx(3600), pytest.approx(7200)]
+
+
+def test_units_that_fit_as_well_are_the_plainest() -> None:
+    columns = roles_of(
+        {"setting": np.array([1.0, 2, 3]), "duration": np.array([100.0, 200, 400]), "power": np.array([36.0, 72, 90]),
+         "energy": np.array([0.001, 0.004, 0.01])}  # kWh over s, not Wh over ms
+    )  # fmt: skip
+    assert {column.heading: column.scale for column in columns}["energy"] == 3.6e6
+    assert {column.heading: column.scale for column in columns}["duration"] == 1.0
