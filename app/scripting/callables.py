@@ -50,7 +50,7 @@ _NO_DRIVER: Final = "no NVIDIA driver answers here: time is measured, and energy
 
 def tune(
     function: Callable[..., Any],
-    parameters: Mapping[str, Sequence[Any] | str],
+    parameters: Mapping[str, Sequence[Any] | str | Callable[..., Any]],
     *,
     arguments: Sequence[Any] = (),
     keywords: Mapping[str, Any] | None = None,
@@ -82,8 +82,9 @@ def tune(
     ----------
     function : callable
         What is measured.
-    parameters : mapping of str to sequence or str
-        Of each keyword argument of `function` its values: a list, one value, or a range as text over other parameters.
+    parameters : mapping of str to sequence, str or callable
+        Of each keyword argument of `function` its values: a list, one value, a range as text over other parameters, or
+        a function of other parameters, by the names of its arguments, that returns or yields them.
     arguments : sequence, optional
         Further positional arguments of every call.
     keywords : mapping or None, optional
@@ -303,13 +304,13 @@ class TunedFunction(Generic[P, R]):
 
 
 def tunable(
-    parameters: Mapping[str, Sequence[Any] | str], **options: Any
+    parameters: Mapping[str, Sequence[Any] | str | Callable[..., Any]], **options: Any
 ) -> Callable[[Callable[P, R]], TunedFunction[P, R]]:
     """Decorate a function that is tuned by ``function.tune(x)``, and then called with its best configuration.
 
     Parameters
     ----------
-    parameters : mapping of str to sequence or str
+    parameters : mapping of str to sequence, str or callable
         As for `tune`: ``@tunable({"block": [32, 64]}, minimise="energy_j")``.
     **options
         Those of `tune`.
@@ -325,19 +326,22 @@ def tunable(
 # --- inside -----------------------------------------------------------------------------------------------------------
 
 
-def _space(parameters: Mapping[str, Sequence[Any] | str], restrictions: Any) -> SearchSpace:
+def _space(parameters: Mapping[str, Any], restrictions: Any) -> SearchSpace:
     if not isinstance(parameters, Mapping):
         raise InputError(f"they are of type {type(parameters).__name__}", "parameters", "pass a dict of lists")
     listed: dict[str, Any] = {}
     for name, given in parameters.items():
         if not isinstance(name, str):
             raise InputError(f"the name {name!r} is of type {type(name).__name__}", "parameters", "name them by text")
+        if callable(given):
+            listed[name] = given
+            continue
         if not isinstance(given, str | bool | Real | Iterable):
             what = f"it is of type {type(given).__name__}"
             raise InputError(what, f"parameters[{name!r}]", "give a list of values, or a range as text")
         listed[name] = given if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else (given,)
     for name, values in listed.items():
-        for value in () if isinstance(values, str) else values:
+        for value in () if isinstance(values, str) or callable(values) else values:
             if not isinstance(value, bool | int | float | str):
                 what = f"the value {value!r} is of type {type(value).__name__}"
                 raise InputError(what, f"parameters[{name!r}]", "list numbers, flags or text")

@@ -518,11 +518,14 @@ def _argument_of(given: Any, where: str, source: KernelSource) -> Any:
     return to_numpy(given, where)
 
 
-def _parameters(given: Any) -> tuple[dict[str, tuple[Value, ...]], dict[str, tuple[Value, ...]]]:
-    """Parameters, and device settings by our names."""
-    parameters: dict[str, tuple[Value, ...]] = {}
+def _parameters(given: Any) -> tuple[dict[str, Any], dict[str, tuple[Value, ...]]]:
+    """Parameters, whose values may be a function of others, and device settings by our names."""
+    parameters: dict[str, Any] = {}
     settings: dict[str, tuple[Value, ...]] = {}
     for name, values in _mapped(given, "tune_params").items():
+        if callable(values) and name not in (*DEVICE_SETTINGS, *_RESERVED):
+            parameters[name] = values
+            continue
         plain = tuple(_plain(value, f"tune_params[{name!r}]") for value in _listed(values, f"tune_params[{name!r}]"))
         if not plain:
             raise InputError("it has no values", f"tune_params[{name!r}]", "list at least one")

@@ -304,7 +304,8 @@ def _plan(
     origin: Mapping[str, str],
     **facts: Any,
 ) -> ReadyPlan:
-    spec = kernel.spec
+    values = {parameter.name: parameter.values for parameter in space.parameters}  # in place of functions of the script
+    spec = replace(kernel.spec, parameters={name: values[name] for name in kernel.spec.parameters})
     start = space.row_of(wanted.start) if wanted.start else None
     if wanted.start and start is None:
         raise InputError("it is no valid configuration", "strategy_options: x0", "give values of tune_params")

@@ -382,7 +382,7 @@ def _distinct(tune_params: Mapping[str, Sequence[Any]]) -> tuple[dict[str, Seque
     distinct, notes = dict(tune_params), []
     for name, values in tune_params.items():
         kept: dict[Any, Any] = {}
-        if not isinstance(values, str):
+        if not isinstance(values, str) and not callable(values):
             again = [value for value in values if type(kept.setdefault(value, value)) is not type(value)]
             distinct[name] = [value for value in values if not any(value is other for other in again)]
             notes += [f"{name}: {value!r} is the same as {kept[value]!r} here" for value in again]

@@ -59,7 +59,12 @@ class Searchspace:
         space = build_space(tune_params, read.texts, {}, limits, block_size_names=block_size_names, where="Searchspace")
         for name, accepts in read.functions.items():
             space = filtered(space, accepts, name, "Searchspace")
-        self._begin(space, {name: list(values) for name, values in tune_params.items()}, np.random.default_rng())
+        taken = {parameter.name: parameter.values for parameter in space.parameters}
+        self._begin(
+            space,
+            {name: list(taken[name]) if callable(values) else list(values) for name, values in tune_params.items()},
+            np.random.default_rng(),
+        )
         self.restrictions, self.neighbor_method = restrictions, neighbor_method
 
     @classmethod

@@ -213,13 +213,17 @@ PRECISIONS: tuple[Precision, ...] = ("fp16", "fp16_tensor", "fp32", "fp64", "fp6
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What hardware counters would count of one launch, as far as the formulas of a kernel's cost tell it."""
+    """What hardware counters would count of one launch, as far as the formulas of a kernel's cost tell it; else NaN."""
 
     instructions: float  # executed, by warps
     written_byte: float  # to device memory: the rest of the traffic is read
     l2_read_byte: float  # from the L2 cache
     shared_load_byte: float  # of shared memory's time, so that conflicts count
     shared_store_byte: float
+    loads_and_stores: float = math.nan  # of the instructions, to whichever memory
+    loaded_byte: float = math.nan  # from global memory through the L1 cache, by whole sectors
+    wanted_byte: float = math.nan  # of these, what threads ask for
+    stored_byte: float = math.nan  # to global memory, all of which threads write
 
 
 @dataclass(frozen=True, slots=True)

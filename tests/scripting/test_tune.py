@@ -66,6 +66,20 @@ def test_the_best_is_found_and_the_session_is_in_the_store() -> None:
     assert any("energy is not known" in note for note in loaded.space.notes)
 
 
+def test_the_values_of_a_parameter_may_be_a_function_of_other_parameters() -> None:
+    tried: list[tuple[int, int]] = []
+
+    def tiled(block: int, tile: int) -> None:
+        tried.append((block, tile))
+
+    parameters: dict[str, Any] = {"block": [32, 64], "tile": lambda block: range(1, 128 // block + 1)}
+    result = tune(tiled, parameters, strategy="brute_force", target=0.5, quiet=True)
+    assert set(tried) == {(32, 1), (32, 2), (32, 3), (32, 4), (64, 1), (64, 2)}
+    assert len(result.rows()) == 6
+    with pytest.raises(InputError, match="unknown name 'blocks'"):
+        tune(tiled, {"block": [32], "tile": lambda blocks: [blocks]}, quiet=True)
+
+
 def test_a_script_session_is_not_resumed_without_its_script(capsys: pytest.CaptureFixture[str]) -> None:
     result = tune(works, {"seconds": [0.01]}, target=0.5, quiet=True)
     assert main(["tune", "--resume", str(result.session)]) == 2

@@ -34,6 +34,7 @@ from app.scripting.observers import (
     RegisterObserver,
 )
 from app.scripting.restrictions import read_restrictions
+from app.scripting.searchspace import Searchspace
 from app.scripting.strategies import MINIMISERS, STRATEGIES, read_strategy
 from app.scripting.surroundings import Surroundings, running_with
 from app.sensors.limits import limits_of
@@ -676,6 +677,21 @@ def test_a_simulated_board_takes_clocks_and_costs_by_a_profile() -> None:
     assert environment["source"] == "simulated"
     with pytest.raises(InputError, match="profile"):
         tune_kernel("vector_add", source, 1_000_000, arguments, **given, gpu="simulated:a100", quiet=True)
+
+
+def test_the_values_of_tune_params_may_be_a_function_of_other_parameters() -> None:
+    """Also those of `Searchspace`; what is stored and searched has the values alone."""
+    source = "__global__ void vector_add(float *c, const float *a, const float *b, int n) {}"
+    params: dict[str, Any] = {"block_size_x": [128, 512], "items": lambda block_size_x: range(1, 1024 // block_size_x)}
+    given: dict[str, Any] = {"gpu": "simulated:a100", "profile": "vector_add", "quiet": True}
+    arguments = [Y, X, X, np.int32(1_000_000)]
+    results, _ = tune_kernel("vector_add", source, 1_000_000, arguments, params, **given)
+    expected = {*((128, items) for items in range(1, 8)), (512, 1)}
+    assert {(result["block_size_x"], result["items"]) for result in results} == expected
+    assert set(Searchspace(params, [], 1024).list) == expected
+    params["nvml_gr_clock"] = lambda items: [900]
+    with pytest.raises(InputError, match="pass a list"):
+        tune_kernel("vector_add", source, 1_000_000, arguments, params, **given)
 
 
 def of_time_alone(board: Any, parameters: Mapping[str, Any], **more: Any) -> tuple[list[dict[str, Any]], Any]:

@@ -5,7 +5,8 @@ joins the smallest tables is applied next. At the end the factors that are left 
 
 Applying restrictions: the factors they concern are joined, and only the combinations that they allow are kept.
 
-Parameters whose values depend on others, such as `blk_m = "range(dim_m, 257, dim_m)"`: expanding and counting.
+Parameters whose values depend on others, such as `blk_m = "range(dim_m, 257, dim_m)"`: expanding and counting. A
+function of Python is called for the combinations of its arguments that are left by then.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -45,7 +46,7 @@ from .factors import (
 )
 from .keys import smallest_dtype
 from .search_space import Parameter, SearchSpace, joined
-from .values import MAX_VALUES, ValuesExpression, is_value, parse_values
+from .values import MAX_VALUES, ValuesExpression, ValuesFunction, is_value, values_of
 
 _A_LOOK = 2**22  # combinations that are evaluated to estimate a join
 _ROW_COST = 40  # of making a joined row, about, in ns
@@ -177,10 +178,10 @@ _COUNTED = 4 * 10**6  # rows of a table that is made only to count
 
 @dataclass(frozen=True, slots=True)
 class Dependent:
-    """A parameter whose values are an expression over other parameters."""
+    """A parameter whose values are an expression over other parameters, or a function of them."""
 
     name: str
-    expression: ValuesExpression
+    expression: ValuesExpression | ValuesFunction
     needs: tuple[str, ...]  # the parameters it names
 
 
@@ -247,7 +248,7 @@ def _choices(factor: Factor, dependent: Dependent, scope: Scope) -> _Choices:
     scope.effort.spend(groups.size, expression)
     flat, counts = expression.expand(evaluated(groups.codes, dependent.needs, scope), groups.size)
     levels, codes = _levels(flat)
-    if not expression.is_range and len(expression.parts) > 1:  # an item listed twice for the same row counts once
+    if expression.repeats:  # an item listed twice for the same row counts once
         group = np.repeat(np.arange(groups.size), counts)
         _, place = np.unique(group * max(1, len(levels)) + codes, return_index=True)
         place.sort()
@@ -339,10 +340,11 @@ MAX_PARAMETERS = 64
 LARGE = 2**20  # rows of a product from which it pays to search for the best join
 MAX_PARTS = 1000  # restrictions, split at their `and`s
 BLOCK_SIZE_NAMES = ("block_size_x", "block_size_y", "block_size_z")
+Given = Sequence[Value] | Value | Callable[..., Any]  # the values of a parameter; a function only from a program
 
 
 def build_space(
-    parameters: Mapping[str, Sequence[Value] | Value],
+    parameters: Mapping[str, Given],
     restrictions: Sequence[str],
     constants: Mapping[str, Value],
     limits: DeviceLimits,
@@ -356,11 +358,11 @@ def build_space(
     """All valid configurations, parameters in the given order, device settings after them.
 
     A parameter is a list of values, or text: a range or expression over other parameters, constants and the device's
-    limits. A product of block sizes above the device's limit is never valid. A restriction that names a device setting
-    does not apply where the setting is untouched. `untouched`: the rows in which every setting is so are among them,
-    listed or not. Raises InputError for anything wrong with the parameters or restrictions, for a space beyond MAX_ROWS
-    or MAX_BYTES, and for an empty one; `where` is the file it came from. Raises WattridgeError soon after `stop` is
-    set.
+    limits; or a function whose arguments are named as these. A product of block sizes above the device's limit is never
+    valid. A restriction that names a device setting does not apply where the setting is untouched. `untouched`: the
+    rows in which every setting is so are among them, listed or not. Raises InputError for anything wrong with the
+    parameters or restrictions, for a space beyond MAX_ROWS or MAX_BYTES, and for an empty one; `where` is the file it
+    came from. Raises WattridgeError soon after `stop` is set.
     """
     start = time.perf_counter()
     settings = device_parameters or {}
@@ -429,7 +431,7 @@ class _Builder:
 
     def __init__(
         self,
-        given: Mapping[str, Sequence[Value] | Value],
+        given: Mapping[str, Given],
         fixed: Mapping[str, Value],
         stop: threading.Event | None = None,
         untouched: Collection[str] = (),
@@ -447,26 +449,26 @@ class _Builder:
         self._order: dict[str, int] = {}  # text -> its place in the order of application
         self._shares: dict[int, tuple[list[Factor], float]] = {}  # by a restriction's id: what it allows of which
         for name, listed in given.items():
-            if not isinstance(listed, str):
+            if not isinstance(listed, str) and not callable(listed):
                 self._bind(name, _listed(listed, f"parameters.{name}"))
-        self._pending = in_order(self._dependents({n: text for n, text in given.items() if isinstance(text, str)}))
+        self._pending = in_order(
+            self._dependents({n: text for n, text in given.items() if isinstance(text, str) or callable(text)})
+        )
         self.cartesian = self._left = self._total()
 
-    def _dependents(self, texts: Mapping[str, str]) -> list[Dependent]:
-        """The parameters whose values depend on others; the rest of those that are text are bound."""
+    def _dependents(self, texts: Mapping[str, str | Callable[..., Any]]) -> list[Dependent]:
+        """The parameters whose values depend on others; the rest of those that are text or functions are bound."""
         dependents: list[Dependent] = []
         for name, text in texts.items():
             where = f"parameters.{name}"
-            expression = parse_values(text, where)
-            for part in expression.parts:
-                part.check_names(self._known)
+            expression = values_of(text, self._known, where)
             needs = tuple(needed for needed in expression.names if needed not in self._scope.fixed)
             if needs:
                 dependents.append(Dependent(name, expression, needs))
             else:
                 flat, _ = expression.expand(self._scope.fixed, 1)
                 if not len(flat):
-                    raise InputError(f"'{shortened(text)}' has no values", where, "widen the range")
+                    raise InputError(f"'{shortened(expression.text)}' has no values", where, "widen the range")
                 self._bind(name, _listed(list(dict.fromkeys(flat.tolist())), where))
         return dependents
 

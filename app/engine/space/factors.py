@@ -27,7 +27,7 @@ from .arithmetic import Column, Operand
 from .expression import Expression, Possibility
 from .intervals import Interval, hull_of
 from .keys import MAX_SPAN, radix, smallest_dtype
-from .values import ValuesExpression
+from .values import ValuesExpression, ValuesFunction
 
 Integers = npt.NDArray[np.signedinteger]
 Codes = npt.NDArray[np.unsignedinteger]
@@ -257,7 +257,7 @@ def _decoded(key: Codes, sizes: Sequence[int]) -> Codes:
 _COMBINATIONS = 2**16  # combinations evaluated at once
 MAX_COST = 10**10  # of one build, about ns
 
-Evaluated = Expression | ValuesExpression
+Evaluated = Expression | ValuesExpression | ValuesFunction
 Test = Callable[[Mapping[str, Operand], tuple[int, ...]], Mask]
 Places = tuple[Integers, ...]  # of each factor's distinct combinations, one entry per combination of them all
 

@@ -408,9 +408,7 @@ def compacted(
     return tuple(kept), codes.astype(smallest_dtype([len(p.values) for p in kept]), copy=False)
 
 
-def joined(
-    parts: Sequence[SearchSpace], given: Mapping[str, Sequence[Value] | Value], settings: Collection[str]
-) -> SearchSpace:
+def joined(parts: Sequence[SearchSpace], given: Mapping[str, object], settings: Collection[str]) -> SearchSpace:
     """One space of several, in which a setting that a part lacks is untouched; values in the order in which given."""
     listed: dict[str, dict[Value, int]] = {}
     for name, order in given.items():

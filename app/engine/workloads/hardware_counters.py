@@ -81,6 +81,12 @@ COUNTERS: Final[Mapping[str, Counter]] = {
         ("smsp__warp_issue_stalled_no_instruction_per_warp_active.pct",),
         _MM,
     ),
+    "stall_memory_dependency": Counter(
+        "%",
+        "of the time of active warps, waiting for what they load from global or local memory",
+        ("smsp__warp_issue_stalled_long_scoreboard_per_warp_active.pct",),
+        "",
+    ),
     "dram_read_throughput": Counter(
         "byte/s", "from device memory", ("dram__bytes_read.sum.per_second",), f"{_MM}: and in figure 9"
     ),

@@ -19,7 +19,7 @@ from typing import Final
 from ...base.errors import PermissionRefused
 from ..channel import CHANNELS, Channel, PowerSample, Reading, channel
 from ..clock import Clock, HostClock
-from ..gpu import Execution, GpuInfo, GpuProcess, Load, NotSupported, PowerLimit, SensorError
+from ..gpu import Counts, Execution, GpuInfo, GpuProcess, Load, NotSupported, PowerLimit, SensorError
 from ..service import Argument, Served, ServiceLoad
 from ..throttling import COUNTED
 from . import laws
@@ -31,6 +31,8 @@ from .twin import Twin, noise_seed
 _SECTOR_BYTE: Final = 32.0
 _WAVEFRONT_BYTE: Final = 128.0
 _SHARED: Final = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op"
+_GLOBAL: Final = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"
+_USED: Final = "smsp__sass_average_data_bytes_per_sector_mem_global_op_{}.pct"
 
 
 def metrics_of(twin: Twin, load: Load, clock_mhz: float, memory_clock_mhz: int, limit_w: float) -> dict[str, float]:
@@ -45,6 +47,12 @@ def metrics_of(twin: Twin, load: Load, clock_mhz: float, memory_clock_mhz: int, 
         "sm__warps_active.avg.pct_of_peak_sustained_active": 100.0 * load.occupancy,
         "dram__throughput.avg.pct_of_peak_sustained_elapsed": 100.0 * _bandwidth_share(twin, load, time_s),
     }
+    if load.work_flop:  # the time that it would not take if device memory were never waited for
+        unbound, _ = laws.launch_time_s(
+            twin, dataclasses.replace(load, traffic_byte=0.0), point.clock_mhz, memory_clock_mhz
+        )
+        waited = 1.0 - (unbound - twin.rate.launch_overhead_us * 1e-6) / time_s
+        result["smsp__warp_issue_stalled_long_scoreboard_per_warp_active.pct"] = 100.0 * max(0.0, waited)
     if load.counts is None:
         return result
     counts = load.counts
@@ -59,6 +67,7 @@ def metrics_of(twin: Twin, load: Load, clock_mhz: float, memory_clock_mhz: int, 
     return {
         **result,
         **sums,
+        **_of_global_memory(counts, time_s),
         **{f"{name}.per_second": value / time_s for name, value in sums.items()},
         "lts__t_sectors_srcunit_tex_op_read.sum.per_second": counts.l2_read_byte / _SECTOR_BYTE / time_s,
         "lts__t_sector_op_read_hit_rate.pct": 100.0 * max(0.0, 1.0 - read_byte / max(counts.l2_read_byte, read_byte)),
@@ -68,6 +77,17 @@ def metrics_of(twin: Twin, load: Load, clock_mhz: float, memory_clock_mhz: int, 
         "sm__inst_executed.avg.per_cycle_active": counts.instructions / per_multiprocessor,
         "sm__inst_issued.avg.per_cycle_active": counts.instructions / per_multiprocessor,
     }
+
+
+def _of_global_memory(counts: Counts, time_s: float) -> dict[str, float]:
+    """What loads and stores of global memory count, without what the kernel's formulas do not tell."""
+    metrics = {"smsp__inst_executed_pipe_lsu.sum": counts.loads_and_stores}
+    moved = {"ld": (counts.loaded_byte, counts.wanted_byte), "st": (counts.stored_byte, counts.stored_byte)}
+    for operation, (byte, wanted) in moved.items():
+        metrics[_GLOBAL.format("sectors", operation)] = byte / _SECTOR_BYTE
+        metrics[_GLOBAL.format("bytes", operation) + ".per_second"] = byte / time_s
+        metrics[_USED.format(operation)] = 100.0 * wanted / byte
+    return {name: value for name, value in metrics.items() if math.isfinite(value)}
 
 
 def _bandwidth_share(twin: Twin, load: Load, time_s: float) -> float:

@@ -400,3 +400,61 @@ def test_any_order_of_joins_gives_what_enumeration_gives(
         else:
             with pytest.raises(InputError):
                 space_of(parameters, texts)
+
+
+def test_functions_give_values_as_the_same_lists_of_combinations_would() -> None:
+    """Closure iterators: plain, of other parameters and the device's limits, and of each other."""
+
+    def multiples(block: int, wide: int, max_threads_per_block: int) -> Any:
+        """Goes upwards, and repeats its first value, which counts once."""
+        yield block
+        yield from range(block, max_threads_per_block // wide + 1, block)
+
+    space = space_of(
+        {"blk": lambda tile, unit=3: [tile * unit], "tile": multiples, "block": [128, 256], "wide": lambda: (1, 2, 4)},
+        ["blk % 9 != 0"],
+    )
+    expected = {
+        (tile * 3, tile, block, wide)
+        for block in (128, 256)
+        for wide in (1, 2, 4)
+        for tile in range(block, LIMITS.max_threads_per_block // wide + 1, block)
+        if tile * 3 % 9
+    }
+    assert set(rows_of(space)) == expected
+    assert space.size == len(expected)
+    assert space.cartesian == sum(1024 // wide // block for block in (128, 256) for wide in (1, 2, 4))
+
+
+def test_a_function_is_called_once_for_each_combination_of_its_arguments_that_is_left() -> None:
+    """Two milliards of combinations are not looked at, and what restrictions exclude is not asked for."""
+    calls: Counter[int] = Counter()
+
+    def near(a: int) -> list[int]:
+        calls[a] += 1
+        return [a, a + 1]
+
+    many = list(range(1000))
+    space = space_of({"a": many, "b": near, "c": many, "d": many}, ["a < 5", "c == d", "c < 3"])
+    assert space.size == 5 * 2 * 3
+    assert set(calls.values()) == {1}
+    assert calls.keys() >= set(range(5))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"a": lambda b: [b], "b": lambda a: [a]}, "a, b refer to one another"),
+        ({"a": lambda a: [a]}, "refer to one another"),
+        ({"tile": [1, 2], "b": lambda tiles: [tiles]}, "unknown name 'tiles'.*did you mean 'tile'"),
+        ({"a": [1, 2], "b": lambda *several: [1]}, "arguments without names"),
+        ({"a": [1, 2], "b": lambda a: itertools.count(a)}, "has no end"),
+        ({"a": [1, 2], "b": lambda a: [[a]]}, r"gave \[1\]"),
+        ({"a": [1, 2], "b": lambda a: None}, "gave None"),
+        ({"a": [1, 2], "b": lambda a: []}, "has no values"),
+    ],
+)
+def test_a_function_that_gives_no_values_is_one_line(parameters: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said) as error:
+        space_of(parameters)
+    assert "\n" not in str(error.value)

@@ -105,6 +105,7 @@ class TiledProduct:
             issue *= _UNSHARED
         onchip += done / outputs * spills * 8.0
         concurrent = seat.blocks_per_multiprocessor * limits.multiprocessors
+        c_byte = float(self.m) * self.n * self.word
         return Load(
             name=self.name,
             precision=self.precision,
@@ -115,10 +116,15 @@ class TiledProduct:
             onchip_byte=onchip,
             counts=Counts(
                 instructions=done / outputs * (outputs + others) / limits.warp_size,
-                written_byte=float(self.m) * self.n * self.word,
-                l2_read_byte=a_from_l2 + b_from_l2,
+                written_byte=c_byte,
+                l2_read_byte=a_from_l2 + b_from_l2 + c_byte * self.reads_c,
                 shared_load_byte=loaded,
                 shared_store_byte=stored,
+                loads_and_stores=done / outputs * (reads + 2.0 * fetches + 2.0 * spills) / limits.warp_size,
+                # without shared memory it depends on the cache what a warp's loads of the same numbers move
+                loaded_byte=a_from_l2 + b_from_l2 + c_byte * self.reads_c if self.shared else math.nan,
+                wanted_byte=done * self.word * (1.0 / self.columns + 1.0 / self.rows) + c_byte * self.reads_c,
+                stored_byte=c_byte,
             ),
         )
 

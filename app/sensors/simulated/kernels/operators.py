@@ -227,6 +227,12 @@ class TiledOperator:
                 l2_read_byte=from_l2 + parted / 2.0,
                 shared_load_byte=done * units.shared_byte,
                 shared_store_byte=from_l2,
+                loads_and_stores=(reads + fetches * (1.0 if self.copy_async else 2.0) + spills / 2.0)
+                * (tiles * steps * threads / limits.warp_size),
+                # copies to shared memory are no loads, which go through registers
+                loaded_byte=math.nan if self.copy_async else from_l2 + parted / 2.0,
+                wanted_byte=from_l2 + parted / 2.0,
+                stored_byte=float(self.batch) * self.rows * self.columns * _WORD + parted / 2.0,
             ),
         )
 
