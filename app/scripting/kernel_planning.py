@@ -41,6 +41,7 @@ from .tuned import Figures, our_name
 TIME_ALONE = "the script asks for the time alone, so energy is not measured: --energy measures it too"
 NOT_ISOLATED = "the script's observers run its kernels in its own process: faults are not isolated"
 _OF_A_BOARD = frozenset(MEASURED) - {"time_s"}
+_OF_ITS_POWER = frozenset({"power_w", "energy_j"})
 _TIME_AND_ENERGY = (Goal("time_s", maximise=False), Goal("energy_j", maximise=False))
 
 
@@ -116,7 +117,7 @@ def plan_on_board(
     """
     spec = kernel.spec
     assert spec.kernel is not None
-    metered = gpu.info.source != "unmetered"
+    metered = gpu.info.reports_power
     if not metered:
         _require_time_only(wanted, gpu)
     if gpu.info.real:
@@ -212,11 +213,12 @@ def require_language(language: str) -> None:
 
 
 def _require_time_only(wanted: Wanted, gpu: Gpu) -> None:
-    """Raises InputError if a script asks for figures that a device without sensors does not report."""
+    """Raises InputError if a script asks for figures that a device without such sensors does not report."""
     goals = (wanted.objective.goal, *wanted.objective.front)
+    timed = gpu.info.source == "unmetered"
     for name in (*(goal.name for goal in goals), *wanted.figures.observed):
-        if our_name(name) in _OF_A_BOARD:
-            what = f"'{name}' is asked for, and this device reports time alone"
+        if our_name(name) in (_OF_A_BOARD if timed else _OF_ITS_POWER):
+            what = f"'{name}' is asked for, and this device reports {'time alone' if timed else 'no power'}"
             raise InputError(what, gpu.info.label, "leave out the observer, and work for the time, or choose a GPU")
 
 

@@ -2,7 +2,7 @@
 
 An observer that a script defines has functions of its own, so its kernels are launched in the script's process, and a
 kernel that faults takes it along. `NVMLObserver` and `RegisterObserver` only name what is measured in any case, and
-`PowerSensorObserver` and `PMTObserver` the meters that are read beside the board.
+`PowerSensorObserver`, `PMTObserver` and `TegraObserver` the meters that are read beside the board.
 """
 
 from __future__ import annotations
@@ -10,9 +10,13 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from ..base.errors import InputError
+from ..sensors.meters.ina import KIND, SYSFS, rails
+from ..sensors.nvml.devfreq import ZONES, integrated_gpu, thermal_zone
 
 # What NVMLObserver can be asked for, and what a measurement here calls it.
 NVML_OBSERVABLES: Final[Mapping[str, str]] = {
@@ -33,6 +37,7 @@ PMT_METERS: Final[Mapping[str, str]] = {  # by PMT's names, as `--meter` has the
     "rocm": "",
 }
 
+TEGRA_OBSERVABLES: Final = ("core_freq", "tegra_temp", "tegra_power", "tegra_energy")
 _CONTINUOUS_S: Final = 1.0
 
 
@@ -117,12 +122,19 @@ class MeterObserver(BenchmarkObserver):
 
     selectors: tuple[str, ...] = ()
     observables: tuple[str, ...] = ()
+    scales: Mapping[str, float] = MappingProxyType({})  # of those whose unit is a smaller one than ours
     device: Any = None
     window_s: float = 0.0  # of each measurement, at least
 
     def get_results(self) -> Mapping[str, Any]:
         """Nothing by itself: a measurement has the figures."""
         return {}
+
+
+def _refuse_save_all(save_all: bool, where: str) -> None:
+    if save_all:
+        remedy = "leave it out: figures come with their intervals"
+        raise InputError("save_all keeps single readings, and they are not kept here", where, remedy)
 
 
 class NVMLObserver(MeterObserver):
@@ -151,9 +163,7 @@ class NVMLObserver(MeterObserver):
                 raise InputError(
                     f"'{name}' cannot be observed", "NVMLObserver", f"known: {', '.join(NVML_OBSERVABLES)}"
                 )
-        if save_all:
-            remedy = "leave it out: figures come with their intervals"
-            raise InputError("save_all keeps single readings, and they are not kept here", "NVMLObserver", remedy)
+        _refuse_save_all(save_all, "NVMLObserver")
         if nvidia_smi_fallback:
             remedy = "leave it out: clocks and limits are set with --allow-control, by the helper"
             raise InputError("nvidia_smi_fallback would set the board by sudo", "NVMLObserver", remedy)
@@ -225,8 +235,44 @@ class NCUObserver(_NotHere):
     remedy = "leave it out, and profile the session afterwards: wattridge counters"
 
 
-class TegraObserver(_NotHere):
-    """Boards of the Tegra family."""
+class TegraObserver(MeterObserver):
+    """What Linux reports of a Jetson's GPU: `core_freq` in Hz, `tegra_temp` in degrees Celsius.
 
-    what = "the rails of a Tegra board are not read here"
-    remedy = "leave it out: time is measured on it"
+    `tegra_power` in W and `tegra_energy` in J are of the first rail with GPU in its name, which may feed more.
+    """
+
+    scales = MappingProxyType({"core_freq": 1e6})
+
+    def __init__(
+        self,
+        observables: Sequence[str],
+        save_all: bool = False,
+        power_path: str = "",
+        temp_path: str = "",
+        *,
+        sysfs: Path = SYSFS,
+    ) -> None:
+        """Raises InputError for what is not known or not there; clocks are never set. `sysfs` stands for /sys."""
+        _refuse_save_all(save_all, "TegraObserver")
+        if power_path or temp_path:
+            remedy = "leave them out, or give --meter ina:RAIL for another rail"
+            raise InputError("power_path and temp_path are found here", "TegraObserver", remedy)
+        where, wanted = sysfs / "class", set(observables)
+        if unknown := wanted.difference(TEGRA_OBSERVABLES):
+            known = ", ".join(TEGRA_OBSERVABLES)
+            raise InputError(f"'{min(unknown)}' cannot be observed", "TegraObserver", f"known: {known}")
+        if integrated_gpu(sysfs) is None:
+            remedy = "leave it out: NVMLObserver and PMTObserver are for other boards"
+            raise InputError(f"no GPU of a Jetson is in {where / 'devfreq'}", "TegraObserver", remedy)
+        if "tegra_temp" in wanted and thermal_zone(sysfs) is None:
+            what = f"no zone in {where / 'thermal'} is of type {' or '.join(ZONES)}"
+            raise InputError(what, "TegraObserver", "leave tegra_temp out")
+        if wanted & {"tegra_power", "tegra_energy"}:
+            names = [rail.name for rail in rails(sysfs)]
+            rail = next((name for name in names if "GPU" in name), None)
+            if rail is None:
+                what = f"no rail in {where / 'hwmon'} has GPU in its name; there is {', '.join(names) or 'none'}"
+                remedy = "leave tegra_power and tegra_energy out: --meter ina measures the rails that are there"
+                raise InputError(what, "TegraObserver", remedy)
+            self.selectors = (f"{KIND}:{rail}",)
+        self.observables = tuple(observables)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from fixtures.jetson_board import jetson as jetson_board
+from fixtures.jetson_trees import HEAT, ORIN_CLOCKS, THOR, XAVIER_NX, Tree, lay
 
 from app import InputError, tune_kernel
 from app.cli import main
+from app.engine.metering.external_meters import MeterChoice
 from app.engine.store.database import Store
 from app.observers import NCUObserver, NVMLObserver, PMTObserver, PowerSensorObserver, TegraObserver
 from app.scripting.surroundings import Surroundings, running_with
-from app.sensors.meters import select
+from app.sensors.meters import ina, select
+from app.sensors.nvml.gpu import NvmlGpu
 
 SOURCE = "__global__ void vector_add(float *c, const float *a, const float *b, int n) {}"
 N = np.int32(1_000_000)
@@ -75,10 +80,10 @@ def test_the_boards_own_sensor_is_pmts_nvidia() -> None:
         (lambda: PowerSensorObserver(["ps_volts"]), "ps_volts"),
         (lambda: PMTObserver("xilinx"), "xilinx"),
         (lambda: NCUObserver(["dram__bytes.sum"]), "wattridge counters"),
-        (lambda: TegraObserver(["tegra_power"]), "Tegra"),
         (lambda: NVMLObserver(["nvml_power"], nvidia_smi_fallback="nvidia-smi"), "sudo"),
         (lambda: NVMLObserver(["nvml_power"], continuous_duration=0), "continuous_duration"),
         (lambda: tuned(PowerSensorObserver(device="/dev/nowhere")), "real time"),
+        (lambda: tune_kernel("k", SOURCE, 1, [X], {"tegra_gr_clock": [114750000]}, quiet=True), "tegra_gr_clock"),
     ],
 )
 def test_what_is_missing_is_said_in_one_line(make: Any, names: str) -> None:
@@ -86,6 +91,61 @@ def test_what_is_missing_is_said_in_one_line(make: Any, names: str) -> None:
         make()
     assert names in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+@pytest.fixture
+def jetson(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fake_cuda: None) -> Iterator[tuple[NvmlGpu, Path]]:
+    """A Jetson as NVML and Linux show it, whose kernels run on a device that is not there, and its folder /sys."""
+    sysfs = lay(tmp_path, ORIN_CLOCKS, HEAT, XAVIER_NX)
+    opened = ina.Ina
+    monkeypatch.setattr(ina, "Ina", lambda rail: opened(rail, sysfs))
+    gpu = jetson_board(sysfs)
+    yield gpu, sysfs
+    gpu.close()
+
+
+def test_a_jetsons_gpu_is_observed_by_its_rail_its_clock_and_its_thermal_zone(jetson: tuple[NvmlGpu, Path]) -> None:
+    gpu, sysfs = jetson
+    observer = TegraObserver(["core_freq", "tegra_temp", "tegra_power", "tegra_energy"], sysfs=sysfs)
+    [result] = tune_kernel(
+        "scale", "// compiled by the stand-in", 1000, [X, X], {"block_size_x": [64]},
+        gpu=gpu, lang="CUDA", quiet=True, observers=[observer],
+    )[0]  # fmt: skip
+    assert "error" not in result, result
+    assert (result["core_freq"], result["tegra_temp"], result["tegra_power"]) == (905.25e6, 47.5, 5.0)
+    assert result["tegra_energy"] == pytest.approx(5.0 * result["time_s"])
+    assert "energy_j" not in result  # nothing is called the board's
+
+
+OBSERVED = ["core_freq", "tegra_temp", "tegra_power"]
+
+
+@pytest.mark.parametrize(
+    ("trees", "arguments", "named", "remedy"),
+    [
+        ((HEAT, XAVIER_NX), {}, "class/devfreq", "leave it out"),
+        ((ORIN_CLOCKS, XAVIER_NX), {}, "class/thermal is of type GPU-therm or gpu-thermal", "leave tegra_temp out"),
+        ((ORIN_CLOCKS, HEAT, THOR), {}, "class/hwmon has GPU in its name; there is VIN", "--meter ina"),
+        ((ORIN_CLOCKS, HEAT), {}, "there is none", "--meter ina"),
+        ((ORIN_CLOCKS, HEAT, XAVIER_NX), {"save_all": True}, "save_all", "leave it out"),
+        ((ORIN_CLOCKS, HEAT, XAVIER_NX), {"power_path": "/sys/x"}, "power_path", "ina:RAIL"),
+        ((ORIN_CLOCKS, HEAT, XAVIER_NX), {"observables": ["volts"]}, "'volts'", "tegra_energy"),
+    ],
+)
+def test_what_a_jetson_lacks_is_named_with_the_remedy(
+    tmp_path: Path, trees: tuple[Tree, ...], arguments: dict[str, Any], named: str, remedy: str
+) -> None:
+    with pytest.raises(InputError) as refused:
+        TegraObserver(**{"observables": OBSERVED, **arguments}, sysfs=lay(tmp_path, *trees))
+    assert named in refused.value.what
+    assert remedy in refused.value.remedy
+    assert "\n" not in str(refused.value)
+
+
+def test_a_rail_is_not_taken_for_another_one(jetson: tuple[NvmlGpu, Path]) -> None:
+    observer = TegraObserver(["tegra_power"], sysfs=jetson[1])
+    with running_with(Surroundings(meters=MeterChoice(("ina:VDD_IN",)))), pytest.raises(InputError, match="VDD_IN"):
+        tuned(observer)
 
 
 def test_power_readings_are_the_samples_of_each_configuration() -> None:

@@ -5,6 +5,7 @@ The power that meters beside the device report of a window is kept with it.
 
 from __future__ import annotations
 
+import math
 import threading
 from typing import Final
 
@@ -84,10 +85,14 @@ class Stopwatch:
         Window
             The time per launch, with the powers by the meters beside the device; without any, the power is NaN.
         """
-        execution = run.ended
+        execution, seen = run.ended, {}
+        for channel, value in zip(self._gpu.channels, run.readings[-1].values if run.readings else (), strict=False):
+            seen[channel.name] = value
         window = Window(
             time_s=execution.time_s,
             window_ns=(execution.start_ns, execution.end_ns),
+            observed_clock_mhz=seen.get("graphics_clock_mhz", math.nan),
+            temperature_c=seen.get("temperature_c", math.nan),
             power_source=self._words,
             settled=None,
             change=execution.change,
@@ -109,6 +114,7 @@ class Stopwatch:
             while (self._gpu.clock.now_ns() - run.opened_ns) / 1e9 < least_s:
                 if self._gpu.clock.wait(LOOK_S, stop):
                     return None
+            run.readings.append(self._gpu.read())  # while it still runs
         finally:
             run.execution = self._gpu.end()
         return run
