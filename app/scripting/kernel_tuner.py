@@ -197,6 +197,7 @@ def tune_kernel(  # noqa: D417  (the others are in PARAMETERS)
         seed=0 if seed is None else int(seed),
         energy=surroundings().energy,
         meters=surroundings().meters.with_more(watched.meters),
+        counters=watched.counters,
     )
     if verify is not None and answer is None:
         raise InputError("verify has no answer to compare with", "answer", "give answer too, None for inputs")
@@ -347,6 +348,7 @@ class _Observers:
         self.window_s = 0.0
         self.meters: tuple[str, ...] = ()
         self.scales: dict[str, float] = {}
+        self.counters: tuple[str, ...] = ()
         observed: list[str] = []
         for index, value in enumerate(given or ()):
             observer = _made(value, index, known)
@@ -356,10 +358,12 @@ class _Observers:
                 observed += observer.observables
                 self.meters += observer.selectors
                 self.scales |= observer.scales
+                self.counters += observer.counters
                 _require_own_name(observer)
                 self.window_s = max(self.window_s, observer.window_s)
                 if observer.device not in (None, known["device"]):
-                    self.notes.append(f"NVMLObserver(device={observer.device!r}): the board of the kernel is measured")
+                    name = type(observer).__name__
+                    self.notes.append(f"{name}(device={observer.device!r}): the board of the kernel is measured")
             elif type(observer).__module__.partition(".")[0] == "kernel_tuner":
                 remedy = "import it from wattridge.observers, or run the script by: wattridge kernel-tuner"
                 raise InputError(f"{type(observer).__name__} is Kernel Tuner's own", f"observers[{index}]", remedy)

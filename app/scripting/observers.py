@@ -8,6 +8,7 @@ kernel that faults takes it along. `NVMLObserver` and `RegisterObserver` only na
 from __future__ import annotations
 
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -38,6 +39,9 @@ PMT_METERS: Final[Mapping[str, str]] = {  # by PMT's names, as `--meter` has the
 }
 
 TEGRA_OBSERVABLES: Final = ("core_freq", "tegra_temp", "tegra_power", "tegra_energy")
+_METRIC: Final = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)*")
+_SINGLE: Final = "save_all keeps single readings, and they are not kept here"
+_LEAVE_OUT: Final = "leave it out: figures come with their intervals"
 _CONTINUOUS_S: Final = 1.0
 
 
@@ -121,6 +125,7 @@ class MeterObserver(BenchmarkObserver):
     """Names figures of the board or of meters beside it, which are read as `--meter` reads them."""
 
     selectors: tuple[str, ...] = ()
+    counters: tuple[str, ...] = ()
     observables: tuple[str, ...] = ()
     scales: Mapping[str, float] = MappingProxyType({})  # of those whose unit is a smaller one than ours
     device: Any = None
@@ -129,12 +134,6 @@ class MeterObserver(BenchmarkObserver):
     def get_results(self) -> Mapping[str, Any]:
         """Nothing by itself: a measurement has the figures."""
         return {}
-
-
-def _refuse_save_all(save_all: bool, where: str) -> None:
-    if save_all:
-        remedy = "leave it out: figures come with their intervals"
-        raise InputError("save_all keeps single readings, and they are not kept here", where, remedy)
 
 
 class NVMLObserver(MeterObserver):
@@ -163,7 +162,8 @@ class NVMLObserver(MeterObserver):
                 raise InputError(
                     f"'{name}' cannot be observed", "NVMLObserver", f"known: {', '.join(NVML_OBSERVABLES)}"
                 )
-        _refuse_save_all(save_all, "NVMLObserver")
+        if save_all:
+            raise InputError(_SINGLE, "NVMLObserver", _LEAVE_OUT)
         if nvidia_smi_fallback:
             remedy = "leave it out: clocks and limits are set with --allow-control, by the helper"
             raise InputError("nvidia_smi_fallback would set the board by sudo", "NVMLObserver", remedy)
@@ -216,23 +216,15 @@ class PMTObserver(MeterObserver):
         self.window_s = float(continuous_duration) if continuous_duration > _CONTINUOUS_S else 0.0
 
 
-class _NotHere(BenchmarkObserver):
-    """An observer of what is not read here. Making one raises InputError."""
+class NCUObserver(MeterObserver):
+    """Hardware counters by Nsight Compute, or of a simulated board: one launch of each kernel, between measurements."""
 
-    what = remedy = ""
-
-    def __init__(self, *_: Any, **__: Any) -> None:
-        raise InputError(self.what, type(self).__name__, self.remedy)
-
-    def get_results(self) -> Mapping[str, Any]:
-        return {}
-
-
-class NCUObserver(_NotHere):
-    """Nsight Compute's counters."""
-
-    what = "counters and energy are not measured in the same launches"
-    remedy = "leave it out, and profile the session afterwards: wattridge counters"
+    def __init__(self, metrics: Sequence[str] | None = None, device: int = 0) -> None:
+        """`metrics` are Nsight Compute's names; figures are in base units. Raises InputError for what is no name."""
+        self.counters, self.device = tuple(metrics or ()), device or None
+        if isinstance(metrics, str) or not self.counters or not all(map(_METRIC.fullmatch, self.counters)):
+            remedy = 'give a list, as ["dram__bytes_read.sum"]; ncu --query-metrics has all'
+            raise InputError(f"metrics is {metrics!r}", "NCUObserver", remedy)
 
 
 class TegraObserver(MeterObserver):
@@ -244,35 +236,25 @@ class TegraObserver(MeterObserver):
     scales = MappingProxyType({"core_freq": 1e6})
 
     def __init__(
-        self,
-        observables: Sequence[str],
-        save_all: bool = False,
-        power_path: str = "",
-        temp_path: str = "",
-        *,
+        self, observables: Sequence[str], save_all: bool = False, power_path: Any = "", temp_path: Any = "", *,
         sysfs: Path = SYSFS,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Raises InputError for what is not known or not there; clocks are never set. `sysfs` stands for /sys."""
-        _refuse_save_all(save_all, "TegraObserver")
-        if power_path or temp_path:
-            remedy = "leave them out, or give --meter ina:RAIL for another rail"
-            raise InputError("power_path and temp_path are found here", "TegraObserver", remedy)
-        where, wanted = sysfs / "class", set(observables)
-        if unknown := wanted.difference(TEGRA_OBSERVABLES):
-            known = ", ".join(TEGRA_OBSERVABLES)
-            raise InputError(f"'{min(unknown)}' cannot be observed", "TegraObserver", f"known: {known}")
-        if integrated_gpu(sysfs) is None:
-            remedy = "leave it out: NVMLObserver and PMTObserver are for other boards"
-            raise InputError(f"no GPU of a Jetson is in {where / 'devfreq'}", "TegraObserver", remedy)
-        if "tegra_temp" in wanted and thermal_zone(sysfs) is None:
-            what = f"no zone in {where / 'thermal'} is of type {' or '.join(ZONES)}"
-            raise InputError(what, "TegraObserver", "leave tegra_temp out")
-        if wanted & {"tegra_power", "tegra_energy"}:
-            names = [rail.name for rail in rails(sysfs)]
-            rail = next((name for name in names if "GPU" in name), None)
-            if rail is None:
-                what = f"no rail in {where / 'hwmon'} has GPU in its name; there is {', '.join(names) or 'none'}"
-                remedy = "leave tegra_power and tegra_energy out: --meter ina measures the rails that are there"
+        names, where, wanted = [rail.name for rail in rails(sysfs)], sysfs / "class", set(observables)
+        rail = next((name for name in names if "GPU" in name), "")
+        unknown, powers = wanted.difference(TEGRA_OBSERVABLES), wanted & {"tegra_power", "tegra_energy"}
+        no_rail = f"no rail in {where / 'hwmon'} has GPU in its name; there is {', '.join(names) or 'none'}"
+        no_zone = f"no zone in {where / 'thermal'} is of type {' or '.join(ZONES)}"
+        other_rails = "leave tegra_power and tegra_energy out: --meter ina measures the rails that are there"
+        for so, what, remedy in (
+            (save_all, _SINGLE, _LEAVE_OUT),
+            (power_path or temp_path, "power_path and temp_path are found here", "leave them out"),
+            (unknown, f"{', '.join(unknown)} cannot be observed", f"known: {', '.join(TEGRA_OBSERVABLES)}"),
+            (not integrated_gpu(sysfs), f"no GPU of a Jetson is in {where / 'devfreq'}", "leave it out"),
+            ("tegra_temp" in wanted and not thermal_zone(sysfs), no_zone, "leave tegra_temp out"),
+            (powers and not rail, no_rail, other_rails),
+        ):
+            if so:
                 raise InputError(what, "TegraObserver", remedy)
-            self.selectors = (f"{KIND}:{rail}",)
+        self.selectors = (f"{KIND}:{rail}",) if powers else ()
         self.observables = tuple(observables)

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import fake_ncu
 import numpy as np
 import pytest
 from fixtures.jetson_board import jetson as jetson_board
 from fixtures.jetson_trees import HEAT, ORIN_CLOCKS, THOR, XAVIER_NX, Tree, lay
+from fixtures.virtual_cuda import VirtualBoard
 
-from app import InputError, tune_kernel
+from app import InputError, WattridgeError, tune_kernel
 from app.cli import main
 from app.engine.metering.external_meters import MeterChoice
 from app.engine.store.database import Store
@@ -79,7 +81,8 @@ def test_the_boards_own_sensor_is_pmts_nvidia() -> None:
     [
         (lambda: PowerSensorObserver(["ps_volts"]), "ps_volts"),
         (lambda: PMTObserver("xilinx"), "xilinx"),
-        (lambda: NCUObserver(["dram__bytes.sum"]), "wattridge counters"),
+        (lambda: NCUObserver(), "--query-metrics"),
+        (lambda: NCUObserver(["x --force"]), "--query-metrics"),
         (lambda: NVMLObserver(["nvml_power"], nvidia_smi_fallback="nvidia-smi"), "sudo"),
         (lambda: NVMLObserver(["nvml_power"], continuous_duration=0), "continuous_duration"),
         (lambda: tuned(PowerSensorObserver(device="/dev/nowhere")), "real time"),
@@ -91,6 +94,49 @@ def test_what_is_missing_is_said_in_one_line(make: Any, names: str) -> None:
         make()
     assert names in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_each_configuration_has_the_counters_that_ncu_would_give_on_a_simulated_board() -> None:
+    names = [f"dram__bytes{kind}.sum" for kind in ("", "_read", "_write")]
+    per_s = {"GB/s": lambda p: p["dram__bytes.sum"] / 1e9 / (p["time"] / 1e3)}
+    for each in tuned(NCUObserver(names[:1]), metrics=per_s):
+        assert each["dram__bytes.sum"] == pytest.approx(12e6)  # three arrays of a million floats
+        assert each["GB/s"] == pytest.approx(each["dram__bytes.sum"] / each["time_s"] / 1e9)
+    with pytest.raises(WattridgeError, match=r"have no sm__heat.sum .there are gpu__time_duration.sum"):
+        tuned(NCUObserver(["dram__bytes.sum", "sm__heat.sum"]))
+    sizes = {"block_size_x": [16], "block_size_y": [16], "tile_size_x": [1, 2], "tile_size_y": [1], "n": [1024]}
+    results, environment = tune_kernel(
+        "gemm", SOURCE, (1024, 1024), [X, X, X], sizes, gpu="simulated:a100", profile="gemm", quiet=True,
+        observers=[NCUObserver(names)], objective="dram__bytes.sum", objective_higher_is_better=False,
+    )  # fmt: skip
+    assert len(results) == 2
+    assert all(each[names[0]] == pytest.approx(each[names[1]] + each[names[2]]) for each in results)
+    assert environment["best_config"][names[0]] == min(each[names[0]] for each in results)
+
+
+def test_each_configuration_is_launched_once_under_ncu_which_sets_no_clock(
+    virtual_board: VirtualBoard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WATTRIDGE_NCU", str(fake_ncu.install(tmp_path)))  # it fails if the clocks would be locked
+    read, other = "dram__bytes_read.sum", "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"
+
+    def counted(*names: str) -> list[dict[str, Any]]:
+        return tune_kernel(
+            "scale", "// the stand-in compiles it", 1000, [X, X], {"block_size_x": [64, 128]},
+            gpu=virtual_board, lang="CUDA", quiet=True, observers=[NCUObserver(list(names))],
+            metrics={"twice": lambda p: 2 * p[names[-1]]},
+        )[0]  # fmt: skip
+
+    for each, threads in zip(counted(read, other), (1024, 1024), strict=True):
+        assert "error" not in each, each
+        assert (each[read], each[other], each["twice"]) == (threads, 12.5, 25.0)
+        assert each["energy_j"] > 0
+    monkeypatch.setenv("FAKE_NCU", "no_rights")
+    with pytest.raises(WattridgeError, match="ERR_NVGPUCTRPERM"):
+        counted(read)
+    monkeypatch.setenv("WATTRIDGE_NCU", str(tmp_path / "nowhere"))
+    with pytest.raises(WattridgeError, match="nowhere"):
+        counted(read)
 
 
 @pytest.fixture
@@ -128,8 +174,8 @@ OBSERVED = ["core_freq", "tegra_temp", "tegra_power"]
         ((ORIN_CLOCKS, HEAT, THOR), {}, "class/hwmon has GPU in its name; there is VIN", "--meter ina"),
         ((ORIN_CLOCKS, HEAT), {}, "there is none", "--meter ina"),
         ((ORIN_CLOCKS, HEAT, XAVIER_NX), {"save_all": True}, "save_all", "leave it out"),
-        ((ORIN_CLOCKS, HEAT, XAVIER_NX), {"power_path": "/sys/x"}, "power_path", "ina:RAIL"),
-        ((ORIN_CLOCKS, HEAT, XAVIER_NX), {"observables": ["volts"]}, "'volts'", "tegra_energy"),
+        ((ORIN_CLOCKS, HEAT, XAVIER_NX), {"power_path": "/sys/x"}, "power_path", "leave them out"),
+        ((ORIN_CLOCKS, HEAT, XAVIER_NX), {"observables": ["volts"]}, "volts", "tegra_energy"),
     ],
 )
 def test_what_a_jetson_lacks_is_named_with_the_remedy(

@@ -85,9 +85,8 @@ class Stopwatch:
         Window
             The time per launch, with the powers by the meters beside the device; without any, the power is NaN.
         """
-        execution, seen = run.ended, {}
-        for channel, value in zip(self._gpu.channels, run.readings[-1].values if run.readings else (), strict=False):
-            seen[channel.name] = value
+        execution = run.ended
+        seen = dict(zip((channel.name for channel in self._gpu.channels), run.readings[-1].values, strict=True))
         window = Window(
             time_s=execution.time_s,
             window_ns=(execution.start_ns, execution.end_ns),

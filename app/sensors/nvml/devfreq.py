@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 SYSFS: Final = Path("/sys")
+_CHANNELS: Final = ("graphics_clock_mhz", "utilisation_percent", "temperature_c")
 ZONES: Final = ("GPU-therm", "gpu-thermal")  # of the GPU, by older and newer kernels
 # By its address or its name on Tegra X1 to Orin, and as a part of the GPU on Thor; other makers' GPUs have others.
 _GPU: Final = re.compile(r"(17|57)000000\.(gpu|g[mpva][0-9]+b)|gpu-gpc-0")
@@ -30,11 +31,7 @@ class Devfreq:
     def read(self) -> dict[str, float]:
         """Everything now, by the names of channels; what is not known is NaN, as the heat of a GPU that is off."""
         heat = math.nan if self._zone is None else _number(self._zone / "temp") / 1e3
-        return {
-            "graphics_clock_mhz": self.clock_mhz(),
-            "utilisation_percent": self.load_percent(),
-            "temperature_c": heat,
-        }
+        return dict(zip(_CHANNELS, (self.clock_mhz(), self.load_percent(), heat), strict=True))
 
     def clocks_mhz(self) -> tuple[int, ...]:
         """Supported clocks, ascending; empty if unknown."""
@@ -48,9 +45,7 @@ class Devfreq:
 def thermal_zone(sysfs: Path = SYSFS) -> Path | None:
     """The folder of the GPU's sensor of temperature; None where there is none."""
     kinds = sorted((sysfs / "class" / "thermal").glob("thermal_zone*/type"))
-    return next(
-        (kind.parent for kind in kinds if kind.read_text(encoding="ascii", errors="replace").strip() in ZONES), None
-    )
+    return next((kind.parent for kind in kinds if kind.read_text(encoding="latin-1").strip() in ZONES), None)
 
 
 def integrated_gpu(sysfs: Path = SYSFS) -> Devfreq | None:
