@@ -45,7 +45,6 @@ from .tuned import Figures, our_name
 TIME_ALONE = "the script asks for the time alone, so energy is not measured: --energy measures it too"
 NOT_ISOLATED = "the script's observers run its kernels in its own process: faults are not isolated"
 _OF_A_BOARD = frozenset(MEASURED) - {"time_s"}
-_OF_ITS_POWER = frozenset({"power_w", "energy_j"})
 _TIME_AND_ENERGY = (Goal("time_s", maximise=False), Goal("energy_j", maximise=False))
 
 
@@ -254,7 +253,7 @@ def _require_time_only(wanted: Wanted, gpu: Gpu) -> None:
     goals = (wanted.objective.goal, *wanted.objective.front)
     timed = gpu.info.source == "unmetered"
     for name in (*(goal.name for goal in goals), *wanted.figures.observed):
-        if our_name(name) in (_OF_A_BOARD if timed else _OF_ITS_POWER):
+        if our_name(name) in (_OF_A_BOARD if timed else {"power_w", "energy_j"}):
             what = f"'{name}' is asked for, and this device reports {'time alone' if timed else 'no power'}"
             raise InputError(what, gpu.info.label, "leave out the observer, and work for the time, or choose a GPU")
 

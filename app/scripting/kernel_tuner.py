@@ -376,8 +376,7 @@ def _require_own_name(observer: MeterObserver) -> None:
     """Raises InputError for a meter of the same kind as one that is there: figures are named by kinds."""
     for selector, there in product(observer.selectors, surroundings().meters.selectors):
         if selector != there and selector.partition(":")[0] == there.partition(":")[0]:
-            what = f"it reads {selector}, and --meter {there} would have the same name"
-            raise InputError(what, type(observer).__name__, f"leave --meter {there} out")
+            raise InputError(f"it reads {selector}, and --meter {there} too", type(observer).__name__, "leave one out")
 
 
 def _made(given: Any, index: int, known: Mapping[str, Any]) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -39,9 +39,6 @@ PMT_METERS: Final[Mapping[str, str]] = {  # by PMT's names, as `--meter` has the
 }
 
 TEGRA_OBSERVABLES: Final = ("core_freq", "tegra_temp", "tegra_power", "tegra_energy")
-_METRIC: Final = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)*")
-_SINGLE: Final = "save_all keeps single readings, and they are not kept here"
-_LEAVE_OUT: Final = "leave it out: figures come with their intervals"
 _CONTINUOUS_S: Final = 1.0
 
 
@@ -136,6 +133,12 @@ class MeterObserver(BenchmarkObserver):
         return {}
 
 
+def _require_known(names: Iterable[str], known: Collection[str], who: str) -> None:
+    for name in names:
+        if name not in known:
+            raise InputError(f"'{name}' cannot be observed", who, f"known: {', '.join(known)}")
+
+
 class NVMLObserver(MeterObserver):
     """Names what is reported of the board; it is measured here by the board's power source, and never set."""
 
@@ -155,15 +158,10 @@ class NVMLObserver(MeterObserver):
         locked wherever the board allows it, whatever `use_locked_clocks` says.
         """
         if not 0 < continuous_duration < math.inf:
-            remedy = "give seconds, as 1.0"
-            raise InputError(f"continuous_duration is {continuous_duration!r}", "NVMLObserver", remedy)
-        for name in observables:
-            if name not in NVML_OBSERVABLES:
-                raise InputError(
-                    f"'{name}' cannot be observed", "NVMLObserver", f"known: {', '.join(NVML_OBSERVABLES)}"
-                )
+            raise InputError(f"continuous_duration is {continuous_duration!r}", "NVMLObserver", "give seconds, as 1.0")
+        _require_known(observables, NVML_OBSERVABLES, "NVMLObserver")
         if save_all:
-            raise InputError(_SINGLE, "NVMLObserver", _LEAVE_OUT)
+            raise InputError("save_all keeps single readings, which are not kept here", "NVMLObserver", "leave it out")
         if nvidia_smi_fallback:
             remedy = "leave it out: clocks and limits are set with --allow-control, by the helper"
             raise InputError("nvidia_smi_fallback would set the board by sudo", "NVMLObserver", remedy)
@@ -185,9 +183,7 @@ class PowerSensorObserver(MeterObserver):
     def __init__(self, observables: Sequence[str] | None = None, device: str | None = None) -> None:
         """`device` is its port, which is found where there is one alone. Raises InputError."""
         self.observables = tuple(observables or ("ps_energy",))
-        for name in self.observables:
-            if name not in ("ps_energy", "ps_power"):
-                raise InputError(f"'{name}' cannot be observed", "PowerSensorObserver", "known: ps_energy, ps_power")
+        _require_known(self.observables, ("ps_energy", "ps_power"), "PowerSensorObserver")
         self.selectors = (f"powersensor3:{device or ''}",)
 
 
@@ -207,9 +203,7 @@ class PMTObserver(MeterObserver):
         pairs = [observable] if isinstance(observable, str | None) else observable
         pairs = pairs.items() if isinstance(pairs, Mapping) else pairs
         named: dict[Any, Any] = dict(pair if isinstance(pair, tuple) else (pair, None) for pair in pairs)
-        for name in named:
-            if name not in PMT_METERS:
-                raise InputError(f"'{name}' is no meter here", "PMTObserver", f"known: {', '.join(PMT_METERS)}")
+        _require_known(named, PMT_METERS, "PMTObserver")
         chosen = ((PMT_METERS[name], device) for name, device in named.items() if PMT_METERS[name])
         self.selectors = tuple(kind if ":" in kind else f"{kind}:{of or ''}" for kind, of in chosen)
         self.observables = tuple(f"{name}_{what}" for name in named for what in ("energy", "power"))
@@ -222,9 +216,8 @@ class NCUObserver(MeterObserver):
     def __init__(self, metrics: Sequence[str] | None = None, device: int = 0) -> None:
         """`metrics` are Nsight Compute's names; figures are in base units. Raises InputError for what is no name."""
         self.counters, self.device = tuple(metrics or ()), device or None
-        if isinstance(metrics, str) or not self.counters or not all(map(_METRIC.fullmatch, self.counters)):
-            remedy = 'give a list, as ["dram__bytes_read.sum"]; ncu --query-metrics has all'
-            raise InputError(f"metrics is {metrics!r}", "NCUObserver", remedy)
+        if isinstance(metrics, str) or not all(re.fullmatch(r"[a-z0-9_.]+", name) for name in self.counters or [""]):
+            raise InputError(f"metrics is {metrics!r}", "NCUObserver", "give a list of names: ncu --query-metrics")
 
 
 class TegraObserver(MeterObserver):
@@ -240,21 +233,19 @@ class TegraObserver(MeterObserver):
         sysfs: Path = SYSFS,
     ) -> None:  # fmt: skip
         """Raises InputError for what is not known or not there; clocks are never set. `sysfs` stands for /sys."""
+        _require_known(observables, TEGRA_OBSERVABLES, "TegraObserver")
         names, where, wanted = [rail.name for rail in rails(sysfs)], sysfs / "class", set(observables)
         rail = next((name for name in names if "GPU" in name), "")
-        unknown, powers = wanted.difference(TEGRA_OBSERVABLES), wanted & {"tegra_power", "tegra_energy"}
+        powers = wanted & {"tegra_power", "tegra_energy"}
         no_rail = f"no rail in {where / 'hwmon'} has GPU in its name; there is {', '.join(names) or 'none'}"
         no_zone = f"no zone in {where / 'thermal'} is of type {' or '.join(ZONES)}"
-        other_rails = "leave tegra_power and tegra_energy out: --meter ina measures the rails that are there"
         for so, what, remedy in (
-            (save_all, _SINGLE, _LEAVE_OUT),
+            (save_all, "save_all keeps single readings, which are not kept here", "leave it out"),
             (power_path or temp_path, "power_path and temp_path are found here", "leave them out"),
-            (unknown, f"{', '.join(unknown)} cannot be observed", f"known: {', '.join(TEGRA_OBSERVABLES)}"),
             (not integrated_gpu(sysfs), f"no GPU of a Jetson is in {where / 'devfreq'}", "leave it out"),
             ("tegra_temp" in wanted and not thermal_zone(sysfs), no_zone, "leave tegra_temp out"),
-            (powers and not rail, no_rail, other_rails),
+            (powers and not rail, no_rail, "leave tegra_power and tegra_energy out: see --meter ina"),
         ):
             if so:
                 raise InputError(what, "TegraObserver", remedy)
-        self.selectors = (f"{KIND}:{rail}",) if powers else ()
-        self.observables = tuple(observables)
+        self.observables, self.selectors = tuple(observables), (f"{KIND}:{rail}",) if powers else ()

@@ -257,11 +257,8 @@ class Figures:
         """The time, and what was asked for, by Kernel Tuner's names."""
         wanted = ("time", *self.observed)
         known = (name for name in wanted if _OURS[name] in measurement.values and name != "power_readings")
-        return {name: self._value(measurement, name) for name in known}
-
-    def _value(self, measurement: Measurement, name: str) -> float:
-        value = measurement.values[_OURS[name]]
-        return value * 1e3 if name == "time" else value * self.scales.get(name, 1.0)
+        scales = {"time": 1e3, **self.scales}
+        return {name: measurement.values[_OURS[name]] * scales.get(name, 1.0) for name in known}
 
 
 def our_name(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,16 @@ import pytest
 from fixtures.jetson_board import jetson as jetson_board
 from fixtures.jetson_trees import HEAT, ORIN_CLOCKS, THOR, XAVIER_NX, Tree, lay
 from fixtures.virtual_cuda import VirtualBoard
+from hypothesis import given
+from hypothesis import strategies as st
 
 from app import InputError, WattridgeError, tune_kernel
 from app.cli import main
 from app.engine.metering.external_meters import MeterChoice
 from app.engine.store.database import Store
 from app.observers import NCUObserver, NVMLObserver, PMTObserver, PowerSensorObserver, TegraObserver
+from app.scripting.searchspace import Searchspace
+from app.scripting.stand_in import standing_for_kernel_tuner
 from app.scripting.surroundings import Surroundings, running_with
 from app.sensors.meters import ina, select
 from app.sensors.nvml.gpu import NvmlGpu
@@ -230,3 +235,23 @@ def test_the_command_takes_meters_as_tune_does(
     assert "simulated:0.97" in origin["meters"]
     assert main(["kernel-tuner", *board, "--meter", "rapl", "script.py"]) == 2
     assert "a meter measures in real time" in capsys.readouterr().err
+
+
+def test_the_idle_power_of_a_board_is_that_of_a_while_in_which_nothing_runs() -> None:
+    with standing_for_kernel_tuner(), running_with(Surroundings(gpu="simulated:a100")):
+        idle = import_module("kernel_tuner.observers.nvml").get_idle_power
+        assert 30 < idle(0) < 80
+
+
+@given(st.permutations([0, 1, 2]), st.booleans())
+def test_configurations_are_ordered_by_the_parameter_in_which_they_differ_from_the_first(
+    order: list[int], shuffled: bool
+) -> None:
+    space = Searchspace({"a": [1, 2], "b": [1.5, 2.5], "c": ["x", "y", "z"]}, None, 1024)
+    ordered = space.order_param_configs(space.list, order, randomize_in_params=shuffled)
+    assert sorted(ordered) == sorted(space.list)
+    differs = [[each[place] != ordered[0][place] for place in order].index(True) for each in ordered[1:]]
+    assert differs == sorted(differs)
+    for wrong in ([0, 1], [0, 1, 2, 2], [0, 1, 3]):
+        with pytest.raises(InputError, match="every parameter once"):
+            space.order_param_configs(space.list, wrong)

@@ -218,9 +218,8 @@ class NvmlGpu:
                 self._probe(query)
             self._devfreq = integrated_gpu(sysfs) if "graphics_clock_mhz" in self._missing else None
             if self._devfreq is not None:
-                for name, known in self._devfreq.read().items():
-                    if not math.isnan(known):
-                        self._missing.pop(name, None)
+                known = self._devfreq.read()
+                self._missing = {n: why for n, why in self._missing.items() if math.isnan(known.get(n, math.nan))}
             self._probe_power_usage(capability)
             self._buffer = PowerBuffer(self._ask)
             self._probe_voltage()
