@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from ..base.errors import InputError
+from ..base.processes import current_stop
 from ..engine.control.guard import DeviceGuard
 from ..engine.formats.growing_cache import GrowingCache
 from ..engine.formats.names import THEIR_SETTINGS, their_device
@@ -20,11 +22,13 @@ from ..engine.runner.base import Runner
 from ..engine.runner.boards import Boards, InProcess, ReadyPlan, Report, no_report
 from ..engine.runner.completed import CompletedRunner
 from ..engine.runner.languages import kernel_runner, require_device
+from ..engine.runner.profiling.profiler import Profile, Profiler
 from ..engine.runner.replay import ReplayRunner
 from ..engine.runner.simulated import SimulatedRunner
 from ..engine.session.gains import choice_to_origin
 from ..engine.session.on_board import OneBoard, limits_on
 from ..engine.session.planning import make_plan
+from ..engine.session.profiling import open_profiler
 from ..engine.space.build import build_space
 from ..engine.space.device_settings import resolve_device_settings
 from ..engine.space.search_space import SearchSpace
@@ -55,6 +59,7 @@ class Wanted:
     seed: int
     energy: bool = True  # is measured also where no more than the time is asked for
     meters: MeterChoice = NO_METERS  # beside the board
+    counters: tuple[str, ...] = ()  # by Nsight Compute's names, of each configuration
     start: Configuration = field(default_factory=dict)  # is measured first
 
     def time_alone(self, kernel: DescribedKernel) -> bool:
@@ -116,7 +121,7 @@ def plan_on_board(
     """
     spec = kernel.spec
     assert spec.kernel is not None
-    metered = gpu.info.source != "unmetered"
+    metered = gpu.info.reports_power
     if not metered:
         _require_time_only(wanted, gpu)
     if gpu.info.real:
@@ -140,6 +145,9 @@ def plan_on_board(
         remedy = f"give profile= (--profile), one of {', '.join(PROFILES)}, or choose a real GPU"
         raise InputError(what, spec.name, remedy)
     board = _ScriptedBoard(gpu, guard, script, isolated, wanted.figures)
+    if wanted.counters:
+        profiler = open_profiler(spec, gpu, space, wanted.counters, script.kernel)
+        board.counted = _Counted(profiler, space, wanted.counters)
     board.require_space(spec, space)
     cached: dict[int, Measurement] = {}
     if cache is not None:
@@ -167,6 +175,8 @@ def plan_on_board(
 class _ScriptedBoard(OneBoard):
     """A board with what a script contributes to the measurement of its kernel."""
 
+    counted: _Counted | None = None
+
     def __init__(self, gpu: Gpu, guard: DeviceGuard, script: ScriptOfKernel, isolated: bool, figures: Figures) -> None:
         super().__init__(gpu, guard)
         self._script, self._isolated, self._figures = script, isolated, figures
@@ -180,8 +190,9 @@ class _ScriptedBoard(OneBoard):
         else:
             board, alone = require_launching(gpu), script.time_alone
             runner = SimulatedRunner(board, spec, plan.space, guard, time_alone=alone, window_s=script.window_s)
-            return CompletedRunner(runner, self._with_times)
-        return CompletedRunner(runner, self._figures.complete)
+        if self.counted is not None:
+            runner = CompletedRunner(runner, self.counted.complete)
+        return CompletedRunner(runner, self._figures.complete if gpu.info.real else self._with_times)
 
     def _with_times(self, measurement: Measurement) -> Measurement:
         """With the single launches that a script asks for: those of a simulated board are all alike."""
@@ -189,6 +200,32 @@ class _ScriptedBoard(OneBoard):
             times = [measurement.values["time_s"] * 1e3] * self._script.iterations
             self._figures.more.setdefault(measurement.row, {})["times"] = times
         return self._figures.complete(measurement)
+
+
+class _Counted:
+    """Adds counters to measurements: each kernel is launched once under the profiler, between two measurements."""
+
+    def __init__(self, profiler: Profiler, space: SearchSpace, names: Sequence[str]) -> None:
+        self._profiler, self._names = profiler, names
+        self._of_kernel = [item.name for item in space.parameters if not item.device_setting]
+        self._known: dict[tuple[Value, ...], Profile] = {}
+
+    def complete(self, measurement: Measurement) -> Measurement:
+        """With its counters; as failed where the profiler fails. Raises InputError for one that it does not have."""
+        if measurement.state is not State.OK or not measurement.final:
+            return measurement
+        kernel = tuple(measurement.configuration[name] for name in self._of_kernel)
+        if kernel not in self._known:
+            profiles = self._profiler.profile([measurement.row], current_stop() or threading.Event())
+            self._known.update((kernel, profile) for profile in profiles)
+        if (known := self._known.get(kernel)) is None:  # stopped
+            return measurement
+        if known.error:
+            return replace(measurement, state=State.RUNTIME, error=f"NCUObserver: {known.error}")
+        if missing := [name for name in self._names if name not in known.metrics]:
+            what = f"the counters ({self._profiler.tool}) have no {', '.join(missing)}"
+            raise InputError(what, "NCUObserver", f"there are {', '.join(known.metrics)}")
+        return replace(measurement, values={**measurement.values, **{n: known.metrics[n] for n in self._names}})
 
 
 def require_language(language: str) -> None:
@@ -212,11 +249,12 @@ def require_language(language: str) -> None:
 
 
 def _require_time_only(wanted: Wanted, gpu: Gpu) -> None:
-    """Raises InputError if a script asks for figures that a device without sensors does not report."""
+    """Raises InputError if a script asks for figures that a device without such sensors does not report."""
     goals = (wanted.objective.goal, *wanted.objective.front)
+    timed = gpu.info.source == "unmetered"
     for name in (*(goal.name for goal in goals), *wanted.figures.observed):
-        if our_name(name) in _OF_A_BOARD:
-            what = f"'{name}' is asked for, and this device reports time alone"
+        if our_name(name) in (_OF_A_BOARD if timed else {"power_w", "energy_j"}):
+            what = f"'{name}' is asked for, and this device reports {'time alone' if timed else 'no power'}"
             raise InputError(what, gpu.info.label, "leave out the observer, and work for the time, or choose a GPU")
 
 

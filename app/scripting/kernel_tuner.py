@@ -17,6 +17,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
@@ -97,6 +98,7 @@ def why_none_worked(table: ResultTable) -> str:
 PARAMETERS: Final[Mapping[str, str]] = TABLE["parameters"]  # what becomes of each parameter of `tune_kernel`
 _UNSUPPORTED: Final = {  # what must stay at its default, and what to do
     "platform": "leave it out: it is for OpenCL",
+    "tegra_gr_clock": "leave it out: clocks of a Jetson are not set here",
     "texmem_args": "read through __ldg or pass a pointer: CUDA 12 has no texture references",
 }
 _PARALLEL: Final = "parallel: kernels are compiled in parallel, and this board measures them one at a time"
@@ -179,12 +181,13 @@ def tune_kernel(  # noqa: D417  (the others are in PARAMETERS)
     if not simulation_mode:
         require_language(source.language)
     _refuse(texmem_args=texmem_args, platform=0 if source.language == "OpenCL" else platform)
+    _refuse(tegra_gr_clock=tune_params.get("tegra_gr_clock"))
     _begin_log(kernel_name, log)
     watched = _Observers(
         observers, {"device": device, "platform": platform, "compiler": compiler, "lang": _lang(source, lang)}
     )
     tune_params, same = _distinct(tune_params)
-    figures = Figures(read_metrics(metrics), watched.observed)
+    figures = Figures(read_metrics(metrics), watched.observed, scales=watched.scales)
     wanted = Wanted(
         restrictions=read_restrictions(restrictions, tuple(tune_params)),
         objective=read_objective(objective, objective_higher_is_better, objectives, tuple(figures.metrics)),
@@ -194,6 +197,7 @@ def tune_kernel(  # noqa: D417  (the others are in PARAMETERS)
         seed=0 if seed is None else int(seed),
         energy=surroundings().energy,
         meters=surroundings().meters.with_more(watched.meters),
+        counters=watched.counters,
     )
     if verify is not None and answer is None:
         raise InputError("verify has no answer to compare with", "answer", "give answer too, None for inputs")
@@ -343,6 +347,8 @@ class _Observers:
         self.notes: list[str] = []
         self.window_s = 0.0
         self.meters: tuple[str, ...] = ()
+        self.scales: dict[str, float] = {}
+        self.counters: tuple[str, ...] = ()
         observed: list[str] = []
         for index, value in enumerate(given or ()):
             observer = _made(value, index, known)
@@ -351,15 +357,26 @@ class _Observers:
             elif isinstance(observer, MeterObserver):
                 observed += observer.observables
                 self.meters += observer.selectors
+                self.scales |= observer.scales
+                self.counters += observer.counters
+                _require_own_name(observer)
                 self.window_s = max(self.window_s, observer.window_s)
                 if observer.device not in (None, known["device"]):
-                    self.notes.append(f"NVMLObserver(device={observer.device!r}): the board of the kernel is measured")
+                    name = type(observer).__name__
+                    self.notes.append(f"{name}(device={observer.device!r}): the board of the kernel is measured")
             elif type(observer).__module__.partition(".")[0] == "kernel_tuner":
                 remedy = "import it from wattridge.observers, or run the script by: wattridge kernel-tuner"
                 raise InputError(f"{type(observer).__name__} is Kernel Tuner's own", f"observers[{index}]", remedy)
             else:
                 self.own.append(observer)
         self.observed = tuple(dict.fromkeys(observed))
+
+
+def _require_own_name(observer: MeterObserver) -> None:
+    """Raises InputError for a meter of the same kind as one that is there: figures are named by kinds."""
+    for selector, there in product(observer.selectors, surroundings().meters.selectors):
+        if selector != there and selector.partition(":")[0] == there.partition(":")[0]:
+            raise InputError(f"it reads {selector}, and --meter {there} too", type(observer).__name__, "leave one out")
 
 
 def _made(given: Any, index: int, known: Mapping[str, Any]) -> Any:

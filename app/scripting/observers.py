@@ -2,17 +2,22 @@
 
 An observer that a script defines has functions of its own, so its kernels are launched in the script's process, and a
 kernel that faults takes it along. `NVMLObserver` and `RegisterObserver` only name what is measured in any case, and
-`PowerSensorObserver` and `PMTObserver` the meters that are read beside the board.
+`PowerSensorObserver`, `PMTObserver` and `TegraObserver` the meters that are read beside the board.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from ..base.errors import InputError
+from ..sensors.meters.ina import KIND, SYSFS, rails
+from ..sensors.nvml.devfreq import ZONES, integrated_gpu, thermal_zone
 
 # What NVMLObserver can be asked for, and what a measurement here calls it.
 NVML_OBSERVABLES: Final[Mapping[str, str]] = {
@@ -33,6 +38,7 @@ PMT_METERS: Final[Mapping[str, str]] = {  # by PMT's names, as `--meter` has the
     "rocm": "",
 }
 
+TEGRA_OBSERVABLES: Final = ("core_freq", "tegra_temp", "tegra_power", "tegra_energy")
 _CONTINUOUS_S: Final = 1.0
 
 
@@ -116,13 +122,21 @@ class MeterObserver(BenchmarkObserver):
     """Names figures of the board or of meters beside it, which are read as `--meter` reads them."""
 
     selectors: tuple[str, ...] = ()
+    counters: tuple[str, ...] = ()
     observables: tuple[str, ...] = ()
+    scales: Mapping[str, float] = MappingProxyType({})  # of those whose unit is a smaller one than ours
     device: Any = None
     window_s: float = 0.0  # of each measurement, at least
 
     def get_results(self) -> Mapping[str, Any]:
         """Nothing by itself: a measurement has the figures."""
         return {}
+
+
+def _require_known(names: Iterable[str], known: Collection[str], who: str) -> None:
+    for name in names:
+        if name not in known:
+            raise InputError(f"'{name}' cannot be observed", who, f"known: {', '.join(known)}")
 
 
 class NVMLObserver(MeterObserver):
@@ -144,16 +158,10 @@ class NVMLObserver(MeterObserver):
         locked wherever the board allows it, whatever `use_locked_clocks` says.
         """
         if not 0 < continuous_duration < math.inf:
-            remedy = "give seconds, as 1.0"
-            raise InputError(f"continuous_duration is {continuous_duration!r}", "NVMLObserver", remedy)
-        for name in observables:
-            if name not in NVML_OBSERVABLES:
-                raise InputError(
-                    f"'{name}' cannot be observed", "NVMLObserver", f"known: {', '.join(NVML_OBSERVABLES)}"
-                )
+            raise InputError(f"continuous_duration is {continuous_duration!r}", "NVMLObserver", "give seconds, as 1.0")
+        _require_known(observables, NVML_OBSERVABLES, "NVMLObserver")
         if save_all:
-            remedy = "leave it out: figures come with their intervals"
-            raise InputError("save_all keeps single readings, and they are not kept here", "NVMLObserver", remedy)
+            raise InputError("save_all keeps single readings, which are not kept here", "NVMLObserver", "leave it out")
         if nvidia_smi_fallback:
             remedy = "leave it out: clocks and limits are set with --allow-control, by the helper"
             raise InputError("nvidia_smi_fallback would set the board by sudo", "NVMLObserver", remedy)
@@ -175,9 +183,7 @@ class PowerSensorObserver(MeterObserver):
     def __init__(self, observables: Sequence[str] | None = None, device: str | None = None) -> None:
         """`device` is its port, which is found where there is one alone. Raises InputError."""
         self.observables = tuple(observables or ("ps_energy",))
-        for name in self.observables:
-            if name not in ("ps_energy", "ps_power"):
-                raise InputError(f"'{name}' cannot be observed", "PowerSensorObserver", "known: ps_energy, ps_power")
+        _require_known(self.observables, ("ps_energy", "ps_power"), "PowerSensorObserver")
         self.selectors = (f"powersensor3:{device or ''}",)
 
 
@@ -197,36 +203,49 @@ class PMTObserver(MeterObserver):
         pairs = [observable] if isinstance(observable, str | None) else observable
         pairs = pairs.items() if isinstance(pairs, Mapping) else pairs
         named: dict[Any, Any] = dict(pair if isinstance(pair, tuple) else (pair, None) for pair in pairs)
-        for name in named:
-            if name not in PMT_METERS:
-                raise InputError(f"'{name}' is no meter here", "PMTObserver", f"known: {', '.join(PMT_METERS)}")
+        _require_known(named, PMT_METERS, "PMTObserver")
         chosen = ((PMT_METERS[name], device) for name, device in named.items() if PMT_METERS[name])
         self.selectors = tuple(kind if ":" in kind else f"{kind}:{of or ''}" for kind, of in chosen)
         self.observables = tuple(f"{name}_{what}" for name in named for what in ("energy", "power"))
         self.window_s = float(continuous_duration) if continuous_duration > _CONTINUOUS_S else 0.0
 
 
-class _NotHere(BenchmarkObserver):
-    """An observer of what is not read here. Making one raises InputError."""
+class NCUObserver(MeterObserver):
+    """Hardware counters by Nsight Compute, or of a simulated board: one launch of each kernel, between measurements."""
 
-    what = remedy = ""
-
-    def __init__(self, *_: Any, **__: Any) -> None:
-        raise InputError(self.what, type(self).__name__, self.remedy)
-
-    def get_results(self) -> Mapping[str, Any]:
-        return {}
+    def __init__(self, metrics: Sequence[str] | None = None, device: int = 0) -> None:
+        """`metrics` are Nsight Compute's names; figures are in base units. Raises InputError for what is no name."""
+        self.counters, self.device = tuple(metrics or ()), device or None
+        if isinstance(metrics, str) or not all(re.fullmatch(r"[a-z0-9_.]+", name) for name in self.counters or [""]):
+            raise InputError(f"metrics is {metrics!r}", "NCUObserver", "give a list of names: ncu --query-metrics")
 
 
-class NCUObserver(_NotHere):
-    """Nsight Compute's counters."""
+class TegraObserver(MeterObserver):
+    """What Linux reports of a Jetson's GPU: `core_freq` in Hz, `tegra_temp` in degrees Celsius.
 
-    what = "counters and energy are not measured in the same launches"
-    remedy = "leave it out, and profile the session afterwards: wattridge counters"
+    `tegra_power` in W and `tegra_energy` in J are of the first rail with GPU in its name, which may feed more.
+    """
 
+    scales = MappingProxyType({"core_freq": 1e6})
 
-class TegraObserver(_NotHere):
-    """Boards of the Tegra family."""
-
-    what = "the rails of a Tegra board are not read here"
-    remedy = "leave it out: time is measured on it"
+    def __init__(
+        self, observables: Sequence[str], save_all: bool = False, power_path: Any = "", temp_path: Any = "", *,
+        sysfs: Path = SYSFS,
+    ) -> None:  # fmt: skip
+        """Raises InputError for what is not known or not there; clocks are never set. `sysfs` stands for /sys."""
+        _require_known(observables, TEGRA_OBSERVABLES, "TegraObserver")
+        names, where, wanted = [rail.name for rail in rails(sysfs)], sysfs / "class", set(observables)
+        rail = next((name for name in names if "GPU" in name), "")
+        powers = wanted & {"tegra_power", "tegra_energy"}
+        no_rail = f"no rail in {where / 'hwmon'} has GPU in its name; there is {', '.join(names) or 'none'}"
+        no_zone = f"no zone in {where / 'thermal'} is of type {' or '.join(ZONES)}"
+        for so, what, remedy in (
+            (save_all, "save_all keeps single readings, which are not kept here", "leave it out"),
+            (power_path or temp_path, "power_path and temp_path are found here", "leave them out"),
+            (not integrated_gpu(sysfs), f"no GPU of a Jetson is in {where / 'devfreq'}", "leave it out"),
+            ("tegra_temp" in wanted and not thermal_zone(sysfs), no_zone, "leave tegra_temp out"),
+            (powers and not rail, no_rail, "leave tegra_power and tegra_energy out: see --meter ina"),
+        ):
+            if so:
+                raise InputError(what, "TegraObserver", remedy)
+        self.observables, self.selectors = tuple(observables), (f"{KIND}:{rail}",) if powers else ()

@@ -238,6 +238,38 @@ class Searchspace:
         kinds = zip(param_config, self.params_values, self._places, self.tune_param_is_numeric_mask, strict=True)
         return tuple(of[place[value] if numeric else int(value)] for value, of, place, numeric in kinds)
 
+    def order_param_configs(
+        self, param_configs: Sequence[Config], order: Sequence[int], randomize_in_params: bool = True
+    ) -> list[Config]:
+        """Order configurations by the parameter, first of `order`, in which they differ from one of them at random.
+
+        Parameters
+        ----------
+        param_configs : sequence of tuple
+            The configurations.
+        order : sequence of int
+            The place of each parameter, in the order in which they count.
+        randomize_in_params : bool, optional
+            Shuffle those that differ first in the same parameter, as Kernel Tuner says and does not do.
+
+        Returns
+        -------
+        list of tuple
+            All of them, that one first.
+
+        Raises
+        ------
+        InputError
+            If `order` does not name each parameter once.
+        """
+        if sorted(order) != list(range(self.num_params)):
+            raise InputError(
+                f"{list(order)} names not every parameter once", "order_param_configs", "give places from 0"
+            )
+        mixed = [param_configs[place] for place in self._rng.permutation(len(param_configs))]
+        first = {each: next((n for n, i in enumerate(order) if each[i] != mixed[0][i]), -1) for each in mixed}
+        return sorted(mixed if randomize_in_params else param_configs, key=first.__getitem__)
+
     def get_true_tunable_params(self) -> dict[str, list[Any]]:
         """The parameters that take several values."""
         varies = self.get_param_indices_lower_bounds() < self.get_param_indices_upper_bounds()

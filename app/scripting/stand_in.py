@@ -17,6 +17,7 @@ board is that of Wattridge's own model of the same sweep (`engine/models/fit/fre
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import wraps
@@ -29,11 +30,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..base.errors import InputError
+from ..base.errors import InputError, WattridgeError
 from ..base.processes import say
 from ..engine.models.fit.points import Points
 from ..sensors.gpu import Gpu
-from . import accuracy, cached, kernel_tuner, observers, own_strategies, stored_results, tuned
+from . import accuracy, cached, kernel_tuner, measuring, observers, own_strategies, stored_results, tuned
 from .described_kernel import write_back
 from .kernel_tuner import board_of, run_kernel
 from .searchspace import Searchspace
@@ -474,6 +475,37 @@ def get_nvml_pwr_limits(device: int, n: int | None = None, quiet: bool = False) 
     return {"nvml_pwr_limit": [int(value) for value in limits]}
 
 
+def get_idle_power(device: int, n: int = 5, sleep_s: float = 0.1) -> float:
+    """The mean power of a board on which nothing of the script's runs.
+
+    Parameters
+    ----------
+    device : int
+        The board.
+    n : int, optional
+        How many times `sleep_s` it is watched for.
+    sleep_s : float, optional
+        In s.
+
+    Returns
+    -------
+    float
+        In W.
+
+    Raises
+    ------
+    SensorError
+        If the board cannot be opened.
+    WattridgeError
+        If it reports no power.
+    """
+    with measuring.measure(surroundings().gpu or str(device)) as block:
+        time.sleep(n * sleep_s)
+    if block.unknown:
+        raise WattridgeError(block.unknown, "get_idle_power", "see: wattridge gpus")
+    return float(block.mean_power_w)
+
+
 def get_config_string(
     params: Mapping[str, Any], keys: Sequence[str] | None = None, units: Mapping[str, str] | None = None
 ) -> str:
@@ -558,7 +590,9 @@ _CALLS: Final[tuple[Callable[..., Any], ...]] = (
 )
 _INTERFACE: Final = _named(*map(_with_value_errors, _CALLS))
 _STORED: Final = _named(stored_results.store_results, stored_results.create_device_targets)
-_NVML: Final = _named(observers.NVMLObserver, get_nvml_gr_clocks, get_nvml_mem_clocks, get_nvml_pwr_limits)
+_NVML: Final = _named(
+    observers.NVMLObserver, get_nvml_gr_clocks, get_nvml_mem_clocks, get_nvml_pwr_limits, get_idle_power
+)
 # What each module offers.
 _MODULES: Final[Mapping[str, Mapping[str, Any]]] = {
     _NAME: {"__version__": VERSION, **_INTERFACE, **_STORED},

@@ -128,8 +128,8 @@ def configuration_text(configuration: Mapping[str, Value]) -> str:
 
 
 Result = dict[str, Any]
-_OURS = {"time": "time_s", **NVML_OBSERVABLES, "num_regs": "registers_per_thread"}
-for _name, _kind in {"ps": "powersensor3", **PMT_METERS}.items():
+_OURS = {"time": "time_s", **NVML_OBSERVABLES, "num_regs": "registers_per_thread", "tegra_temp": "temperature_c"}
+for _name, _kind in {"ps": "powersensor3", "tegra": "ina", **PMT_METERS}.items():
     _power, _energy = source_figures(_kind.partition(":")[0]) if _kind else ("power_w", "energy_j")
     _OURS |= {f"{_name}_power": _power, f"{_name}_energy": _energy}
 _RATE: Final = re.compile(r"[kMGTPE]?(FLOP|OP|B|bit)S?/(s|W|J)|[kMGTPE]?(FLOPS|OPS|B|bit)/(s|W|J)")
@@ -165,6 +165,7 @@ class Figures:
     metrics: Mapping[str, Expression | Callable[[Result], Any]]
     observed: Sequence[str] = ()  # what observers are asked for, beside the time
     more: dict[int, Result] = field(default_factory=dict)  # by row, what is no figure of a measurement
+    scales: Mapping[str, float] = field(default_factory=dict)  # of what is observed in a unit of its own
     ran: bool = True  # here and now: what is not known to have been spent on a row was not spent
 
     @property
@@ -256,11 +257,8 @@ class Figures:
         """The time, and what was asked for, by Kernel Tuner's names."""
         wanted = ("time", *self.observed)
         known = (name for name in wanted if _OURS[name] in measurement.values and name != "power_readings")
-        return {name: self._value(measurement, name) for name in known}
-
-    def _value(self, measurement: Measurement, name: str) -> float:
-        value = measurement.values[_OURS[name]]
-        return value * 1e3 if name == "time" else value
+        scales = {"time": 1e3, **self.scales}
+        return {name: measurement.values[_OURS[name]] * scales.get(name, 1.0) for name in known}
 
 
 def our_name(name: str) -> str:

@@ -77,6 +77,11 @@ class GpuInfo:
         return self.live or self.source == "unmetered"
 
     @property
+    def reports_power(self) -> bool:
+        """Whether it has a sensor of its power: a Jetson has none that NVML reads."""
+        return self.source != "unmetered" and not self.power_source.startswith("none")
+
+    @property
     def here(self) -> bool:
         """Whether this machine has the board: kernels and programs of another one run there."""
         return not self.host

@@ -5,6 +5,7 @@ The power that meters beside the device report of a window is kept with it.
 
 from __future__ import annotations
 
+import math
 import threading
 from typing import Final
 
@@ -85,9 +86,12 @@ class Stopwatch:
             The time per launch, with the powers by the meters beside the device; without any, the power is NaN.
         """
         execution = run.ended
+        seen = dict(zip((channel.name for channel in self._gpu.channels), run.readings[-1].values, strict=True))
         window = Window(
             time_s=execution.time_s,
             window_ns=(execution.start_ns, execution.end_ns),
+            observed_clock_mhz=seen.get("graphics_clock_mhz", math.nan),
+            temperature_c=seen.get("temperature_c", math.nan),
             power_source=self._words,
             settled=None,
             change=execution.change,
@@ -109,6 +113,7 @@ class Stopwatch:
             while (self._gpu.clock.now_ns() - run.opened_ns) / 1e9 < least_s:
                 if self._gpu.clock.wait(LOOK_S, stop):
                     return None
+            run.readings.append(self._gpu.read())  # while it still runs
         finally:
             run.execution = self._gpu.end()
         return run

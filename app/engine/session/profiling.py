@@ -20,13 +20,16 @@ from ...sensors.simulated.gpu import SimulatedGpu
 from ..analysis.plane import goals_of
 from ..results.objectives import Objective
 from ..results.state import Purpose
+from ..runner.kernels.language import MakesKernel
 from ..runner.profiling.profiler import Profiler, SimulatedProfiler
 from ..space.repeats import repeat_names
 from ..space.result_table import ResultTable
 from ..space.search_space import SearchSpace
 from ..specification.model import Specification
 from ..store.database import Store
+from ..workloads.hardware_counters import METRICS
 from ..workloads.profiled import ProfiledKernel
+from ..workloads.source_kernel import SourceKernel
 from .planning import measured_specification, require_board
 from .summary import by_goal, front_indices
 
@@ -55,8 +58,17 @@ class Wanted:
         return ("--front",) if self.which is Which.FRONT else (f"--{self.which}", str(self.count))
 
 
-def open_profiler(spec: Specification, gpu: Gpu, space: SearchSpace) -> Profiler:
-    """A profiler of a specification's kernels. Raises InputError and WattridgeError if there is none."""
+def open_profiler(
+    spec: Specification,
+    gpu: Gpu,
+    space: SearchSpace,
+    metrics: Sequence[str] = METRICS,
+    make: MakesKernel = SourceKernel.of,
+) -> Profiler:
+    """A profiler of a specification's kernels. Raises InputError and WattridgeError if there is none.
+
+    `metrics` are asked for on a real board, by Nsight Compute's names; `make` makes the kernel for it.
+    """
     if spec.kernel is None:
         raise InputError("hardware counters are of kernels", str(spec.path), "there is no [kernel] in it")
     if isinstance(gpu, SimulatedGpu):
@@ -67,7 +79,7 @@ def open_profiler(spec: Specification, gpu: Gpu, space: SearchSpace) -> Profiler
         raise WattridgeError(what, gpu.info.label, remedy)
     from ..runner.profiling.ncu import NcuProfiler
 
-    return NcuProfiler(spec, gpu, space)
+    return NcuProfiler(spec, gpu, space, metrics=metrics, make=make)
 
 
 @dataclass(frozen=True, slots=True)

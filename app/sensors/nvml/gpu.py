@@ -218,9 +218,8 @@ class NvmlGpu:
                 self._probe(query)
             self._devfreq = integrated_gpu(sysfs) if "graphics_clock_mhz" in self._missing else None
             if self._devfreq is not None:
-                self._missing.pop("graphics_clock_mhz")
-                if not math.isnan(self._devfreq.load_percent()):
-                    self._missing.pop("utilisation_percent", None)
+                known = self._devfreq.read()
+                self._missing = {n: why for n, why in self._missing.items() if math.isnan(known.get(n, math.nan))}
             self._probe_power_usage(capability)
             self._buffer = PowerBuffer(self._ask)
             self._probe_voltage()
@@ -258,8 +257,7 @@ class NvmlGpu:
             raise GpuLost(f"{self.info.name}: {error.what}", remedy="it is tried again every few seconds") from error
         values.update(self._locked)
         if self._devfreq is not None:
-            values["graphics_clock_mhz"] = self._devfreq.clock_mhz()
-            values.setdefault("utilisation_percent", self._devfreq.load_percent())
+            values = {**self._devfreq.read(), **values}
         return Reading(time_ns, tuple(values.get(name, math.nan) for name in CHANNELS))
 
     def held(self, channel: str) -> Held | None:

@@ -45,6 +45,7 @@ def metrics_of(twin: Twin, load: Load, clock_mhz: float, memory_clock_mhz: int, 
     result = {
         "gpu__time_duration.sum": time_s,
         "sm__warps_active.avg.pct_of_peak_sustained_active": 100.0 * load.occupancy,
+        "dram__bytes.sum": load.traffic_byte,
         "dram__throughput.avg.pct_of_peak_sustained_elapsed": 100.0 * _bandwidth_share(twin, load, time_s),
     }
     if load.work_flop:  # the time that it would not take if device memory were never waited for

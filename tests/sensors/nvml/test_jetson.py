@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 from fixtures.commands import run
-from fixtures.fake_pynvml import NOT_SUPPORTED, Board, FakePynvml
 from fixtures.gpu_conformance import GpuConformance, value
-from fixtures.jetson_trees import ORIN_CLOCKS, XAVIER_CLOCKS, XAVIER_MHZ, XAVIER_NX, Tree, lay
+from fixtures.jetson_board import UUID, jetson, jetson_library
+from fixtures.jetson_trees import HEAT, NEWER_HEAT, ORIN_CLOCKS, XAVIER_CLOCKS, XAVIER_MHZ, XAVIER_NX, Tree, lay
 
 from app.cli import main
 from app.engine.metering.power_source import find_sensor
@@ -26,21 +26,6 @@ from app.sensors.meters import ina
 from app.sensors.nvml import gpu as nvml_gpu
 from app.sensors.nvml.devfreq import integrated_gpu
 from app.sensors.nvml.gpu import NvmlGpu
-from app.sensors.nvml.library import NvmlLibrary
-
-UUID = "1833c8b5-aaf2-5939-a9c4-8ff2d0a3ad3b"
-_KNOWN = ("Handle", "Name", "UUID", "Index", "_asked", "Count")
-
-
-def jetson_library() -> NvmlLibrary:
-    functions = [name for name in vars(FakePynvml) if name.startswith("nvmlDevice")]
-    failing = {name: NOT_SUPPORTED for name in functions if not any(known in name for known in _KNOWN)}
-    board = Board(name="Orin (nvgpu)", uuid=UUID, failing=failing)
-    return NvmlLibrary(FakePynvml(board, version="540.4.0"))  # type: ignore[arg-type]
-
-
-def jetson(sysfs: Path) -> NvmlGpu:
-    return NvmlGpu(0, library=jetson_library(), voltage=None, sysfs=sysfs)
 
 
 class TestJetson(GpuConformance):
@@ -63,6 +48,16 @@ def test_its_clock_its_clocks_and_its_load_are_those_of_devfreq(tree: Tree, tmp_
     assert value(gpu, reading, "utilisation_percent") == 64.0
     assert gpu.graphics_clocks_mhz() == tuple(round(mhz) for mhz in XAVIER_MHZ)
     gpu.close()
+
+
+@pytest.mark.parametrize("tree", [HEAT, NEWER_HEAT])
+def test_its_temperature_is_that_of_its_thermal_zone(tree: Tree, tmp_path: Path) -> None:
+    gpu = jetson(lay(tmp_path, ORIN_CLOCKS, tree))
+    assert value(gpu, gpu.read(), "temperature_c") == 47.5
+    gpu.close()
+    cold = jetson(lay(tmp_path / "without", ORIN_CLOCKS))
+    assert math.isnan(value(cold, cold.read(), "temperature_c"))
+    cold.close()
 
 
 def test_nothing_is_called_its_watts_and_the_reason_is_said(tmp_path: Path) -> None:

@@ -111,7 +111,9 @@ class KernelRunner(BoardRunner):
         gpu = language.gpu
         super().__init__(gpu, spec, space, guard)
         self.batch = max(LEAST_BATCH, min(MOST_BATCH, 4 * language.compiler.jobs))
-        metered, time_alone = gpu.info.source != "unmetered", script is not None and script.time_alone
+        # a script may ask for what meters beside a board report, where its own sensor reports none
+        metered = gpu.info.source != "unmetered" if script is None else gpu.info.reports_power
+        time_alone = script is not None and script.time_alone
         # kernels of other languages report their times themselves
         quick = metered and spec.kernel is not None and spec.kernel.language == "CUDA"
         self._metered = metered and not time_alone

@@ -34,13 +34,14 @@ from ...children.scratch import scratch_folder
 from ...space.search_space import SearchSpace
 from ...specification.model import Specification
 from ...workloads.hardware_counters import METRICS, OTHER_NAMES
-from ...workloads.source_kernel import KernelRefused
+from ...workloads.source_kernel import KernelRefused, SourceKernel
 from ...workloads.subprocesses import Ended, answer_of, run_process
 from ..cuda.gpu import CudaGpu
 from ..cuda.language import CudaLanguage
 from ..cuda.toolchain import Toolchain, cuda_compiler
 from ..cuda.toolkit import toolkits
 from ..kernels.compiler import once_compiled
+from ..kernels.language import MakesKernel
 from ..kernels.process import KernelFailed
 from .launching import Task, launched, write_job
 from .profiler import Profile
@@ -321,16 +322,18 @@ class NcuProfiler:
         sensors: Gpu,
         space: SearchSpace,
         *,
+        metrics: Sequence[str] = METRICS,
+        make: MakesKernel = SourceKernel.of,
         ncu: Path | None = None,
         backend: str | None = None,
         toolchain: Toolchain | None = None,
     ) -> None:
         """Raises WattridgeError if there is no profiler."""
-        self._spec, self._sensors, self._space = spec, sensors, space
+        self._spec, self._sensors, self._space, self._make = spec, sensors, space, make
         self._ncu = ncu or find_ncu(sensors.info.label)
         self._backend, self._toolchain = backend, toolchain
         self.tool = version_of(self._ncu)
-        self._asked: dict[str, str] = {name: name for name in METRICS}  # ours -> as this version calls it
+        self._asked: dict[str, str] = {name: name for name in metrics}  # ours -> as this version calls it
         self._environment: Mapping[str, str] = {}
 
     def profile(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Profile]:
@@ -355,7 +358,7 @@ class NcuProfiler:
             self._backend, self._environment = gpu.backend, gpu.environment
             language = CudaLanguage(gpu, cuda_compiler(gpu.compute_capability, toolchain=self._toolchain))
             with closing(language.compiler) as compiler:
-                kernel = language.kernel(self._spec)
+                kernel = language.kernel(self._spec, self._make)
                 waiting = {}
                 for row in rows:
                     try:
