@@ -311,11 +311,7 @@ def _by_physics(columns: Sequence[Column], cells: Mapping[str, Cells]) -> Iterat
 
     The energy of a piece of work, where power and the time of one give it, is the one that counts.
     """
-    columns = list(columns)
-    if {"emissions", "energy_consumed"} <= cells.keys():
-        written = (c.unit == "J" and math.isnan(c.scale) for c in columns)
-        why = "in kWh, as CodeCarbon writes it"
-        columns = [replace(c, scale=3.6e6, why=why) if kwh else c for c, kwh in zip(columns, written, strict=True)]
+    columns = [_as_codecarbon(column, cells) for column in columns]
     power, whole = main_column(columns, Role.POWER), main_column(columns, Role.ENERGY)
     energies = [column for column in columns if column.role is Role.WORK_ENERGY] + (
         [whole] if whole is not None else []
@@ -343,6 +339,12 @@ def _by_physics(columns: Sequence[Column], cells: Mapping[str, Cells]) -> Iterat
             yield replace(column, scale=_usual_scale(column, cells), scale_is_guessed=True)
         else:
             yield column
+
+
+def _as_codecarbon(column: Column, cells: Mapping[str, Cells]) -> Column:
+    """CodeCarbon writes kWh under headings that name no unit."""
+    written = {"emissions", "energy_consumed"} <= cells.keys() and column.unit == "J" and math.isnan(column.scale)
+    return replace(column, scale=3.6e6, why="in kWh, as CodeCarbon writes it") if written else column
 
 
 def _as_measured(column: Column, values: Cells) -> Column:
