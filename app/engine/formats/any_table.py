@@ -24,7 +24,7 @@ from ..space.search_space import MIXED_KERNELS
 from .cells import Cell, Table, of_text, read_cells
 from .columns import parse_columns
 from .entries import NO_VALUE, as_number
-from .headings import COME_AGAIN, EACH_ITS_OWN, MEASURED, SET, SETTING_OF, Column, Role
+from .headings import COME_AGAIN, EACH_ITS_OWN, MEASURED, SET, SETTING_OF, SOMEONE_CHOSE, Column, Role
 from .recording import MAXIMUM_PARAMETERS, Facts, Recording, RecordingBuilder
 from .remembered_roles import remembered
 from .roles import NAMED, beside_main, main_column, roles_of
@@ -292,7 +292,7 @@ def _parameters_of(table: Table, requested: TableColumns, found: Sequence[Column
         names = [column.heading for column in found if column.why == EACH_ITS_OWN]
         return dict(zip(names[:1], names[:1], strict=True))
     if len(result) > MAXIMUM_PARAMETERS and len(table) == 1:  # everything that a program was started with
-        plain = {"numbers that someone chose", COME_AGAIN}
+        plain = {SOMEONE_CHOSE, COME_AGAIN}
         known = {column.heading for column in found if column.why not in plain}
         result = {name: heading for name, heading in result.items() if heading in known}
     return {name: result[name] for name in (*(requested.parameters or ()), *result) if name in result}
@@ -442,7 +442,7 @@ def _over_the_limit(table: Table, found: Sequence[Column]) -> Iterator[str]:
 
 
 def _together(found: Sequence[Column], cells: Mapping[str, Sequence[float]]) -> Iterator[str]:
-    """What runs without a setting took in all, or those that say when they were."""
+    """The energy of all rows together, where they have no setting or say when they were."""
     if any(column.role in SET for column in found) and not any(column.role is Role.STAMP for column in found):
         return
     for column in found:
@@ -453,7 +453,7 @@ def _together(found: Sequence[Column], cells: Mapping[str, Sequence[float]]) -> 
 
 
 def _meters_beside(table: Table, found: Sequence[Column]) -> Iterator[str]:
-    """Gain and offset of the power or energy that counts against every other one, or why they are not known."""
+    """Gain and offset of the power or energy that counts against each other meter's, or why they are not known."""
     for role, unit in ((Role.POWER, "W"), (Role.ENERGY, "J")):
         columns = [column for column in beside_main(found, role) if column.heading in table.columns]
         cells = [np.array([as_number(c) for c in table.columns[each.heading]]) * each.scale for each in columns]
@@ -465,7 +465,7 @@ def _meters_beside(table: Table, found: Sequence[Column]) -> Iterator[str]:
 
 
 def _questions(columns: Sequence[Column]) -> Iterator[str]:
-    """What is not certain of columns, and how it is answered: one question about all that may be the same."""
+    """One question about all columns that may be the same two things, and how it is answered."""
     for candidates in dict.fromkeys(column.candidates for column in columns if len(column.candidates) > 1):
         one, *others = (role.value for role in candidates)
         headings = [column.heading for column in columns if column.candidates == candidates]

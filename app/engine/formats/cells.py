@@ -134,7 +134,7 @@ def of_text(columns: Columns, path: Path) -> Table:
 
 
 def _has_words(texts: Sequence[str]) -> bool:
-    """Whether a word comes again among numbers, as 'all' does among counts: what was chosen, and no cell to correct."""
+    """Tell whether a word comes again among numbers, as 'all' among counts: chosen, and no cell to correct."""
     words = [text for text in texts if text.isalpha() and text.lower() not in UNKNOWN]
     return len(words) > len(set(words))
 

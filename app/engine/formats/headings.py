@@ -56,6 +56,7 @@ class Role(StrEnum):
 
 EACH_ITS_OWN: Final = "another text in each row"
 COME_AGAIN: Final = "texts that come again"
+SOMEONE_CHOSE: Final = "numbers that someone chose"
 SET: Final = (Role.PARAMETER, Role.GRAPHICS_CLOCK, Role.MEMORY_CLOCK, Role.POWER_LIMIT, Role.CLOCK_OFFSET)
 MEASURED: Final = tuple(Role)[len(SET) : tuple(Role).index(Role.WORK)]
 SETTING_OF: Final = {
@@ -421,7 +422,7 @@ def _rated(heading: str, last: str, plain: str, kinds: frozenset[str], finite: F
 
 
 def _counts_operations(kinds: frozenset[str], plain: str) -> bool:
-    """Whether 'flops' are what was done, or a share of the peak, and no speed."""
+    """Tell whether 'flops' are an amount, or a share of the peak, and no speed."""
     amount = kinds & {"total", "percentage", "percent", "pct"} or re.search(r"flops? per (?!s)", plain)
     return "flops" in plain and bool(amount) and not re.search(r"flops? ?(/|per) ?s", plain)
 

@@ -24,6 +24,7 @@ from .headings import (
     MEASURED,
     REQUESTED,
     SET,
+    SOMEONE_CHOSE,
     STATISTICS,
     TIME_WORDS,
     UNITS,
@@ -59,6 +60,9 @@ _ALL_OF_IT: Final = frozenset(
 )
 _PART_OF_IT: Final = frozenset(
     ("input", "prompt", "prefill", "request", "requests", "session", "user", "peak", "pp", "req", "single")
+)
+_OF_A_METER: Final = frozenset(
+    ("wall", "meter", "wattmeter", "powermeter", "external", "shunt", "plug", "pdu", "psu", "powersensor", "pmt", "ina")
 )
 _FITS: Final = 0.03  # relative: a product agrees with a column
 _OFF: Final = 0.10  # relative: it contradicts it
@@ -242,7 +246,7 @@ def _parameters(
         elif re.fullmatch(r"key( \d+)?", column.heading):  # of JSON: it has no name
             yield replace(column, why="a key without a name", candidates=(Role.PARAMETER, Role.KERNEL))
         else:
-            yield column if column.why else replace(column, why="numbers that someone chose")
+            yield column if column.why else replace(column, why=SOMEONE_CHOSE)
 
 
 def _unknown_texts(columns: Sequence[Column], cells: Mapping[str, Cells], given: Mapping[str, Role]) -> list[Column]:
@@ -343,8 +347,9 @@ def _by_physics(columns: Sequence[Column], cells: Mapping[str, Cells]) -> Iterat
 
 def _as_codecarbon(column: Column, cells: Mapping[str, Cells]) -> Column:
     """CodeCarbon writes kWh under headings that name no unit."""
-    written = {"emissions", "energy_consumed"} <= cells.keys() and column.unit == "J" and math.isnan(column.scale)
-    return replace(column, scale=3.6e6, why="in kWh, as CodeCarbon writes it") if written else column
+    written = {"emissions", "energy_consumed"} <= cells.keys() or "codecarbon" in column.words
+    without = column.unit == "J" and math.isnan(column.scale)
+    return replace(column, scale=3.6e6, why="in kWh, as CodeCarbon writes it") if written and without else column
 
 
 def _as_measured(column: Column, values: Cells) -> Column:
@@ -429,7 +434,9 @@ def _usual_scale(column: Column, cells: Mapping[str, Cells]) -> float:
 
 
 def beside_main(columns: Sequence[Column], role: Role) -> list[Column]:
-    """The columns that may be those of several meters: of one role, of the whole, and no extremes.
+    """The columns of several meters: of one role, of the whole, no extremes, and named as another meter's.
+
+    An energy of all of a machine, or of another stretch of time, is no second meter: only its heading can say so.
 
     Parameters
     ----------
@@ -448,7 +455,7 @@ def beside_main(columns: Sequence[Column], role: Role) -> list[Column]:
     if main is None or main not in whole:
         return []
     readings = {column.words - STATISTICS: column for column in (*reversed(whole), main)}
-    others = [column for column in readings.values() if column is not main]
+    others = [column for column in readings.values() if column is not main and column.words & _OF_A_METER]
     return [main, *others] if others else []
 
 

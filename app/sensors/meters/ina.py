@@ -129,7 +129,7 @@ def _of_iio(sysfs: Path) -> Iterator[Rail]:
 
 
 def _update_s(rail: Rail) -> float:
-    """How long its monitor averages; 0 where that is not told."""
+    """How long its monitor averages; 0 where that is not reported."""
     text = _text(rail.files[0].with_name("update_interval"))
     return int(text) / 1e3 if text.isascii() and text.isdigit() else 0.0
 

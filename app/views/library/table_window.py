@@ -236,8 +236,7 @@ def _words_of(recording: Recording, rows: int) -> str:
         words += f"; {len(front_indices(table, front))} on the front over {' and '.join(map(str, front))}"
     lines = [f"{words}."]
     for goal in () if mixed else front or (recording.objective.goal,):
-        best = table.measurement(by_goal(table, goal)[0]) if by_goal(table, goal) else None
-        if best is not None:
+        for best in map(table.measurement, by_goal(table, goal)[:1]):
             setting = ", ".join(f"{name} {value}" for name, value in best.configuration.items())
             lines.append(f"Best for {goal}: {setting} ({number(best.values[goal.name])}).")
     return "\n".join([*lines, *mixed, *(f"{question}: choose what it is above." for question in asked)])

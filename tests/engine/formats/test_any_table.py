@@ -88,6 +88,7 @@ def test_a_second_column_of_energy_shows_gain_and_offset_with_their_errors(tmp_p
         (two_meters("wall_energy_j", 12, gain=4.0), "it reports 4.0"),
         (two_meters("max_energy_j"), ""),  # an extreme is no other meter
         (two_meters("avg_gpu_energy_j"), ""),  # nor is another statistic of the same one
+        (two_meters("total_energy_j"), ""),  # nor what may be the energy of something else
     ],
 )
 def test_two_columns_that_show_no_gain_or_no_offset_say_why(text: str, said: str, tmp_path: Path) -> None:

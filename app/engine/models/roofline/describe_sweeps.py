@@ -180,7 +180,7 @@ def _of_model(sweep: Sweep) -> Iterator[Figure]:
 
 
 def _of_limit(sweep: Sweep) -> Iterator[Figure]:
-    """What the limit leaves [Choi2014], and the memories on the chip whose traffic is known."""
+    """Power that the limit leaves [Choi2014], and the memories on the chip whose traffic is known."""
     fit = sweep.fit
     if sweep.limit_w is not None and sweep.model is not None:
         headroom_w = sweep.limit_w - sweep.model.pi_0_w

@@ -26,7 +26,7 @@ _HALVINGS: Final = 40  # of an interval of clocks
 
 @dataclass(frozen=True, slots=True)
 class ClockLaw:
-    """What a lower clock takes off the energies; clocks g are shares of the clock at which the energies are stated.
+    """The law by which the energies follow the clock; clocks g are shares of that at which they are stated.
 
     eps_flop becomes u eps_flop, pi_0 becomes pi_0 (1 - clocked + clocked g u), and eps_mem stays, with
     u = (v(g) / v(1))^2, v(g) / v(1) = 1 - slope (1 - max(g, ridge)): a voltage that falls down to the ridge
