@@ -232,7 +232,7 @@ def _words_of(recording: Recording, rows: int) -> str:
     asked = [note.partition(" (--roles")[0] for note in recording.notes if "not certain" in note]
     table, front = recording.table(), recording.objective.front
     words = f"{counted(rows, 'row')}, {counted(len(recording), 'configuration')}"
-    if front:
+    if front and not mixed:
         words += f"; {len(front_indices(table, front))} on the front over {' and '.join(map(str, front))}"
     lines = [f"{words}."]
     for goal in () if mixed else front or (recording.objective.goal,):
