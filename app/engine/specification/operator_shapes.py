@@ -37,8 +37,6 @@ class Operator:
     kind: str
     shape: tuple[int, ...]
     precision: str = "fp32"
-    layout: str = "nn"  # of a and b: 'n' row by row as they are written, 't' transposed
-    epilogue: str = ""
 
     def __post_init__(self) -> None:
         where = f"operator {self.notation}"
