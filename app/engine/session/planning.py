@@ -14,6 +14,7 @@ import numpy as np
 
 from ...base.errors import InputError
 from ...base.files import digest_of, is_there
+from ...base.installation import how_to_add_package
 from ...base.paths import resources
 from ...sensors.gpu import Gpu
 from ...sensors.limits import DeviceLimits
@@ -36,6 +37,7 @@ from ..results.service_figures import OF_ENERGY
 from ..results.state import Purpose
 from ..runner.base import setting_names
 from ..runner.boards import Boards, InProcess, ReadyPlan, TunedBoards
+from ..runner.cuda.triton_maker import triton_version
 from ..runner.kernels.reference import Baseline
 from ..runner.replay import ReplayRunner
 from ..space.build import build_space
@@ -45,7 +47,7 @@ from ..space.result_table import DECIDED_ON
 from ..space.search_space import SearchSpace, joined, space_of_table
 from ..specification.check import returned_value
 from ..specification.model import DEFAULT_STRATEGY, PATIENCE, Specification, programs_of
-from ..specification.operator_shapes import ALGORITHM, MAKER, NO_ALGORITHM
+from ..specification.operator_shapes import ALGORITHM, MAKER, NO_ALGORITHM, TRITON
 from ..specification.plan import SearchOptions, SessionPlan
 from ..specification.toml_section import PLACE
 from ..store.database import Store
@@ -193,7 +195,7 @@ def plan_specification(
     offers, why_no_library = boards.offers(spec)
     space = _space(spec, limits, settings, (*refused, *notes, *snapped), stop)
     boards.require_space(spec, space)
-    space = with_offers(space, spec, offers)
+    space = with_offers(space, spec, offers, own=not info.real or has_own_maker(spec))
     chosen_here = {"device_settings": ", ".join(replaced)} if replaced else {}
     chosen_here |= choice_to_origin(meters, info)
     if options.condition is not None:
@@ -236,11 +238,22 @@ def plan_specification(
     return with_starts(plan, spec, offers)
 
 
-def with_offers(space: SearchSpace, spec: Specification, offers: Sequence[Configuration]) -> SearchSpace:
+def has_own_maker(spec: Specification) -> bool:
+    """Whether what makes the kernels of a specification's own space is installed, where they are Triton's."""
+    return spec.operator is None or spec.operator.usual_maker != TRITON or triton_version() is not None
+
+
+def with_offers(
+    space: SearchSpace, spec: Specification, offers: Sequence[Configuration], *, own: bool = True
+) -> SearchSpace:
     """The space of an operator with the rows that other makers have for it, under each of its settings.
 
-    What such a row does not say of a parameter is 0, and `-` of words.
+    What such a row does not say of a parameter is 0, and `-` of words. Without its `own` rows where what makes their
+    kernels is missing. Raises InputError where nobody makes any.
     """
+    if not own and not offers:
+        remedy = f"{how_to_add_package('nvidia-cublas-cu12')} (or nvidia-cublas), or triton"
+        raise InputError("neither cuBLASLt nor Triton is here", str(spec.path), remedy)
     if spec.operator is None or not offers:
         return space
     settings = [parameter.name for parameter in space.parameters if parameter.device_setting]
@@ -252,9 +265,10 @@ def with_offers(space: SearchSpace, spec: Specification, offers: Sequence[Config
         said: dict[str, Value] = {**missing, **offer, **setting}
         rows.append([said.get(name, 0) for name in names])
     by_library = space_of_table(dict.fromkeys(names, ()), rows)
-    own = {parameter.name: list(parameter.values) for parameter in space.parameters}
-    both = joined([by_library, space], {MAKER: [], ALGORITHM: [], **own}, settings, missing)
-    return replace(both, notes=space.notes, build_seconds=space.build_seconds)
+    given = {MAKER: [], ALGORITHM: [], **{parameter.name: list(parameter.values) for parameter in space.parameters}}
+    both = joined([by_library, space] if own else [by_library], given, settings, missing)
+    notes = space.notes if own else (*space.notes, f"no kernels of Triton: {how_to_add_package('triton')}")
+    return replace(both, notes=notes, build_seconds=space.build_seconds)
 
 
 def _settings_of(space: SearchSpace, settings: Sequence[str]) -> list[dict[str, Value]]:

@@ -27,23 +27,12 @@ from ...base.files import write_text
 from ...base.paths import private_folder, resources
 from ..results.measurement import Configuration, Value
 from ..space.expression import parse
+from .kernel_space import KernelSpace, useful_extents
 from .operator_shapes import AXES, PRECISIONS, Operator
+from .triton_kernels import triton_space, triton_starts
 
 _BRAIN: Final[dict[str, dict[str, Value]]] = {"bf16": {"BRAIN": 1}}  # halves are FP16 unless it is defined
 _WORKSPACE: Final = (2**20, 2**24)  # numbers for parts of tiles, at least and at most
-
-
-@dataclass(frozen=True, slots=True)
-class KernelSpace:
-    """A kernel's parameters and launch, as expressions of a specification."""
-
-    constants: dict[str, Value]
-    parameters: dict[str, list[Value]]
-    restrictions: list[str]
-    problem_size: list[str]  # of the grid: blocks
-    block: list[str]  # threads
-    shared_memory: str  # bytes
-    scratch: list[dict[str, Any]]  # arguments that hold what blocks leave for each other
 
 
 def tile_space(operator: Operator) -> KernelSpace:
@@ -73,9 +62,9 @@ def tile_space(operator: Operator) -> KernelSpace:
     return KernelSpace(
         constants={"WORKSPACE": workspace, **units.constants},
         parameters={
-            "block_m": _extents(rows, (16, 32, 64, 128, 256)),
-            "block_n": _extents(columns, (32, 64, 128, 256)),
-            "block_k": _extents(depth, units.steps),
+            "block_m": useful_extents(rows, (16, 32, 64, 128, 256)),
+            "block_n": useful_extents(columns, (32, 64, 128, 256)),
+            "block_k": useful_extents(depth, units.steps),
             **units.parameters,
             "slices_k": [1, 2, 4],
             "stages": [1, 2, 3, 4],
@@ -198,11 +187,6 @@ def _most_tiles(operator: Operator) -> str:
     """Of any configuration: those of the smallest tile."""
     batch, rows, columns, _ = operator.product
     return str(batch * -(-rows // 16) * -(-columns // 32))
-
-
-def _extents(size: int, candidates: tuple[int, ...]) -> list[Value]:
-    """The candidates that are not twice as large as they need be; the smallest in any case."""
-    return [candidate for candidate in candidates if candidate == candidates[0] or candidate < 2 * size]
 
 
 def _vector(size: int, byte: int) -> int:
@@ -392,29 +376,3 @@ def kept_specification(operator: Operator) -> Path:
     if not path.is_file():
         write_text(path, specification_text(operator))
     return path
-
-
-def triton_space(operator: Operator) -> KernelSpace:
-    """Stub."""
-    return KernelSpace(
-        {},
-        {
-            "block_m": [16],
-            "block_n": [64],
-            "block_k": [64],
-            "stages": [3],
-            "split_k": [1],
-            "group_m": [1],
-            "warps": [4],
-        },
-        [],
-        ["1"],
-        ["32 * warps", "1", "1"],
-        "0",
-        [],
-    )
-
-
-def triton_starts(operator: Operator) -> list[Configuration]:
-    """Stub."""
-    return []

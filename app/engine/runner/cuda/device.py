@@ -89,7 +89,8 @@ class DeviceBackend(Backend):
         facts, code = made
         as_made = replace(launch, block=(int(facts["threads"]), 1, 1), shared_byte=int(facts["shared_byte"]))
         blocks = math.prod(launch.grid)
-        rooms = [self._driver.allocate(blocks * int(facts[name])) if facts[name] else 0 for name in SCRATCH]
+        needed = [blocks * int(facts[name]) for name in SCRATCH][: int(facts["appended"])]
+        rooms = [self._driver.allocate(nbyte) if nbyte else 0 for nbyte in needed]
         return DeviceKernel(self._driver, self._limits, code, as_made, [*arguments, *rooms], constants, rooms)
 
     def product(self) -> VendorProduct | None:
