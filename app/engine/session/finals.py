@@ -76,7 +76,9 @@ def play(
         indices.append(library)
     spans_s = [_seconds(table.measurement(index)) for index in range(len(table))]
     least_s = LEAST_S if np.count_nonzero(spans_s) >= MANY else 0.0
-    least_s = max(least_s, WITH_LIBRARY_S if library is not None else 0.0)
+    if library is not None:
+        both_s = sum(_seconds(table.measurement(index)) + _BETWEEN_S for index in (indices[0], library))
+        least_s = max(WITH_LIBRARY_S, ROUNDS * both_s)
     most_s = min(left_s, SECONDS, max(least_s, SHARE * sum(spans_s)))
     while len(indices) > 1:
         each_s = sum(_seconds(table.measurement(index)) + _BETWEEN_S for index in indices)

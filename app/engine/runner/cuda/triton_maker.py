@@ -48,7 +48,7 @@ def compile_text(text: str, options: Sequence[str]) -> tuple[bytes, str]:
     folder = scratch_folder()
     os.environ["TRITON_CACHE_DIR"] = str(folder)
     try:
-        given = json.loads(text) if text else {**_WARM, **_REST}
+        given: dict[str, Any] = json.loads(text) if text else {**_WARM, **_REST}
         architecture = next((int(found[1]) for found in map(_ARCHITECTURE.fullmatch, options) if found), 80)
         return _image(parse_operator(given["operator"]), given, architecture), ""
     except WattridgeError as error:
