@@ -253,7 +253,9 @@ def best_of(plan: SessionPlan, table: ResultTable) -> int | None:
     if library not in ranked or role_of(plan.objective.goal.name) not in ENERGY_ROLES:
         return next(iter(ranked), None)
     assert library is not None, "it is ranked"
-    before = ranked[: ranked.index(library)]
+    finals, rows = Finals.of_origin(plan.origin), table.rows().tolist()
+    in_turns = [] if finals is None else [index for index in ranked if int(rows[index]) == finals.winner]
+    before = in_turns if finals is not None and rows[library] in finals.rows else ranked[: ranked.index(library)]
     return next((index for index in before if less_for_certain(table, library, index)), library)
 
 
