@@ -25,7 +25,7 @@ from ..engine.results.measurement import Measurement, State, Value, source_figur
 from ..engine.results.objectives import Goal, Objective
 from ..engine.session.describe_session import source_in_words
 from ..engine.session.live_session import SessionResult
-from ..engine.session.summary import by_goal, front_indices
+from ..engine.session.summary import best_of, by_goal, front_indices
 from ..engine.space.expression import Expression, parse
 from .observers import NVML_OBSERVABLES, PMT_METERS
 
@@ -53,6 +53,8 @@ class Tuned:
     def best_measurement(self) -> Measurement:
         """The best configuration with everything that is known of it."""
         ranked = by_goal(self._table, self._plan.objective.goal, self._plan.objective.limits)
+        if self.within is None and (best := best_of(self._plan, self._table)) is not None:
+            return self._table.measurement(best)
         if self.within is not None:
             times = self._table.values("time_s")
             fastest = min((times[index] for index in ranked), default=0.0)

@@ -21,6 +21,7 @@ from .iso_lines import Role, role_of
 
 ERROR: Final = 0.05  # of each interval, at any time
 SAME: Final = 0.006  # what lies within it either way needs no telling apart
+ENERGY_ROLES: Final = (Role.ENERGY, Role.EFFICIENCY, Role.EDP)  # of goals that turns decide
 KEY: Final = "finals"  # of a session's origin
 _NS: Final = 1e9
 

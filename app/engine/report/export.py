@@ -41,7 +41,7 @@ from ..results.state import SessionState
 from ..runner.cuda.measured_code import ByNvcc, MeasuredCode, by_nvcc, capability_of, measured_code
 from ..session.load import load_specification
 from ..session.sources import are_as_measured
-from ..session.summary import by_goal
+from ..session.summary import best_of
 from ..space.repeats import fold
 from ..space.result_table import ResultTable
 from ..space.within_limits import nearest
@@ -131,7 +131,7 @@ def choose(
     folded = fold(table)
     compared = table if folded is None else folded.table
     if index is None:
-        best = next(iter(by_goal(compared, plan.objective.goal, plan.objective.limits)), None)
+        best = best_of(plan, compared)
         if best is None:
             raise _nothing(plan, compared)
         index = best if folded is None else int(np.flatnonzero(folded.index_of == best)[0])

@@ -16,6 +16,7 @@ from ...base.errors import WattridgeError
 from ...sensors.gpu import Gpu
 from ...sensors.limits import DeviceLimits
 from ..metering.external_meters import Beside, MeterChoice
+from ..results.measurement import Configuration
 from ..space.device_settings import SettingValues
 from ..space.search_space import SearchSpace
 from ..specification.model import Specification
@@ -70,6 +71,13 @@ class TunedBoards(Boards, ABC):
 
         Raises WattridgeError, and InputError for clocks that would have to be swept first where that is not possible.
         """
+
+    def offers(self, spec: Specification) -> tuple[Sequence[Configuration], str]:
+        """Rows of other makers than the kernel's own for an operator, what the vendor's library does by itself first.
+
+        And why the library does it not, where it has none.
+        """
+        return (), ""
 
     def model_range(
         self, on_progress: Callable[[int, int], None] | None, stop: threading.Event | None

@@ -8,13 +8,16 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from ...base.formatting import duration, percent
+from ...sensors.event_reasons import LIMITING
 from ...sensors.simulated.twin import not_shown
 from ..analysis.costs import costs_of
 from ..analysis.failures import most_frequent
 from ..analysis.health import health_of
+from ..analysis.iso_lines import Role
 from ..analysis.own_state import own_state
 from ..analysis.peak_share import peak_share
 from ..analysis.quantities import quantity
+from ..analysis.standing import ratio
 from ..analysis.tradeoff import change_words, relative_change
 from ..formats.names import unit_of
 from ..metering.external_meters import BOARD
@@ -35,7 +38,15 @@ from ..strategies.energy_log import EnergyLog
 from .gains import choice_of_origin, describe_gain
 from .references import Kind, references_of
 from .service_boards import boards_of_service
-from .summary import by_goal, finals_of_session, front_indices, starts_of
+from .summary import (
+    best_of,
+    by_goal,
+    finals_of_session,
+    front_indices,
+    less_for_certain,
+    library_index,
+    starts_of,
+)
 
 _SOURCES = {
     "nvml": "measured on the board",
@@ -103,13 +114,13 @@ def describe_session(
     ended = [Figure("Ended", reason)] if reason else []
     repeats = fold(table)
     compared = repeats.table if repeats is not None else table  # of repeats none is better than another
-    best = next(iter(by_goal(compared, plan.objective.goal, plan.objective.limits)), None)
+    best = best_of(plan, compared)
     listings: list[Listing] = [*describe_board_work(plan.origin)]
     if best is None:
         outcome = list(_none_feasible(plan, compared) or _failure(table))
     else:
         measurement = compared.measurement(best)
-        standing = describe_standing(plan, measurement)
+        standing = [*describe_against_library(plan, compared, best), *describe_standing(plan, measurement)]
         against = _own_state(compared, best)
         outcome = [*_best(plan, measurement), *against, *standing, *describe_energy_search(plan, compared)]
         listings += [_repeats(plan, measurement), turns_of(plan), _front(plan, compared)]
@@ -246,6 +257,26 @@ def describe_references(plan: SessionPlan) -> Iterator[Figure]:
         yield Figure(reference.label, reference.words, note=reference.note)
     elif floor is not None:
         yield Figure("Roofline floor", None, unknown=floor.why_not)
+
+
+def describe_against_library(plan: SessionPlan, table: ResultTable, best: int) -> Iterator[Figure]:
+    """Whether anything is better for certain than what the vendor's library does by itself; nothing without one."""
+    library = library_index(table, plan.space)
+    if library is None:
+        return
+    ranked = by_goal(table, plan.objective.goal, plan.objective.limits)
+    other = next((index for index in ranked if index != library), None) if best == library else best
+    if other is None:
+        return
+    values = table.values("energy_j")
+    pair = np.array([library]), np.array([other])
+    found = ratio(table, pair, (values[library], values[other]), "energy_j", Role.ENERGY).words("energy")
+    if best != library and less_for_certain(table, library, other):
+        yield Figure("Against the library by itself", found)
+    else:
+        yield Figure("Answer", "keep the library as it is", note=f"the best of the others: {found}", important=True)
+    if table.measurement(library).event_reasons & LIMITING:
+        yield Figure("Of the board", "it runs at its power limit, where energy is time")
 
 
 def describe_standing(plan: SessionPlan, best: Measurement) -> Iterator[Figure]:

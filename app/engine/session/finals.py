@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from ..analysis.finals import Finals, Round, finals_of, in_proportion
+from ..analysis.finals import ENERGY_ROLES, Finals, Round, finals_of, in_proportion
 from ..analysis.iso_lines import Role, role_of
 from ..analysis.standing import distinguishable
 from ..results.measurement import Measurement, State
@@ -26,17 +26,17 @@ from ..space.repeats import repeat_names
 from ..space.result_table import ResultTable
 from ..specification.model import Specification
 from ..specification.plan import SessionPlan
-from .summary import by_goal
+from .summary import by_goal, library_index
 
 MOST: Final = 4  # contend
 SECONDS: Final = 30.0  # at most, on the board
 LEAST_S: Final = 5.0  # that a session of MANY measurements may take at least
+WITH_LIBRARY_S: Final = 10.0  # where the vendor's library is one of them: a recommendation against it has to be certain
 MANY: Final = 20  # measurements: `auto` never ends by itself with fewer
 SHARE: Final = 0.4  # of the seconds that the session has measured, at most
 ROUNDS: Final = 9  # that there has to be time for: the interval of two of them less is the first
 _BETWEEN_S: Final = 0.1  # two windows, where one row is asked for after the other: kernels on a board
 _AT_LEAST: Final = 2  # times the seconds, where the rounds are not enough yet
-_ROLES: Final = (Role.ENERGY, Role.EFFICIENCY, Role.EDP)
 
 
 def contenders(table: ResultTable, objective: Objective, apart: Collection[int] = ()) -> list[int]:
@@ -45,7 +45,7 @@ def contenders(table: ResultTable, objective: Objective, apart: Collection[int] 
     Whoever ranks before one of them is among them, so that none is overtaken by who took no part. Rows `apart` have no
     rank. Empty where the objective is none of energy.
     """
-    if role_of(objective.goal.name) not in _ROLES or repeat_names(table):
+    if role_of(objective.goal.name) not in ENERGY_ROLES or repeat_names(table):
         return []
     rows = table.rows()
     ranked = [index for index in by_goal(table, objective.goal, objective.limits) if int(rows[index]) not in apart]
@@ -70,14 +70,18 @@ def play(
     if runner.board_count > 1 or len(table.boards) > 1 or stop.is_set():
         return None  # one of several boards decides already
     indices = contenders(table, plan.objective, apart)
+    library = library_index(table, plan.space) if indices else None
+    if library is not None and library not in indices:
+        indices.append(library)
     spans_s = [_seconds(table.measurement(index)) for index in range(len(table))]
     least_s = LEAST_S if np.count_nonzero(spans_s) >= MANY else 0.0
+    least_s = max(least_s, WITH_LIBRARY_S if library is not None else 0.0)
     most_s = min(left_s, SECONDS, max(least_s, SHARE * sum(spans_s)))
     while len(indices) > 1:
         each_s = sum(_seconds(table.measurement(index)) + _BETWEEN_S for index in indices)
         if ROUNDS * each_s <= most_s:
             break
-        indices.pop()
+        indices.pop(-1 if indices[-1] != library or len(indices) == 2 else -2)
     if len(indices) < 2:
         return None
     rows = [int(table.rows()[index]) for index in indices]

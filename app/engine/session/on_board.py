@@ -17,6 +17,7 @@ from ..control.guard import DeviceGuard
 from ..metering.external_meters import Beside, MeterChoice, put_beside
 from ..metering.launching import require_here, require_launching
 from ..models.clock_fits import fit_of_sweep
+from ..results.measurement import Configuration
 from ..runner.base import Runner, setting_names
 from ..runner.boards import Report, TunedBoards, as_they_are, no_report
 from ..space.device_settings import SettingValues
@@ -90,6 +91,13 @@ class OneBoard(TunedBoards):
         guard.require_unlocked(wanted)
         refused = {name: why for name in wanted if (why := guard.why_not(name))}
         return {name: values for name, values in wanted.items() if name not in refused}, (*notes, *as_they_are(refused))
+
+    def offers(self, spec: Specification) -> tuple[Sequence[Configuration], str]:
+        if spec.operator is None or self.gpu.info.source != "nvml":
+            return (), ""
+        from ..runner.cuda.offers import offers_on
+
+        return offers_on(self.gpu, spec.operator)
 
     def model_range(self, on_progress: Callable[[int, int], None] | None, stop: Event | None) -> tuple[float, float]:
         fit, _ = fit_of_sweep(self.gpu, on_progress=on_progress, stop=stop, guard=self.guard)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import product, zip_longest
 from numbers import Integral, Real
 from pathlib import Path
 from threading import Event
 from typing import Any, Final
 
+import numpy as np
+
 from ...base.errors import InputError
 from ...base.files import digest_of, is_there
+from ...base.installation import how_to_add_package
 from ...base.paths import resources
 from ...sensors.gpu import Gpu
 from ...sensors.limits import DeviceLimits
@@ -33,14 +37,17 @@ from ..results.service_figures import OF_ENERGY
 from ..results.state import Purpose
 from ..runner.base import setting_names
 from ..runner.boards import Boards, InProcess, ReadyPlan, TunedBoards
+from ..runner.cuda.triton_maker import triton_version
+from ..runner.kernels.reference import Baseline
 from ..runner.replay import ReplayRunner
 from ..space.build import build_space
 from ..space.device_settings import resolve_device_settings
 from ..space.expression import parse
 from ..space.result_table import DECIDED_ON
-from ..space.search_space import SearchSpace
+from ..space.search_space import SearchSpace, joined, space_of_table
 from ..specification.check import returned_value
 from ..specification.model import DEFAULT_STRATEGY, PATIENCE, Specification, programs_of
+from ..specification.operator_shapes import ALGORITHM, MAKER, NO_ALGORITHM, TRITON
 from ..specification.plan import SearchOptions, SessionPlan
 from ..specification.toml_section import PLACE
 from ..store.database import Store
@@ -185,8 +192,10 @@ def plan_specification(
     together = require_boards(spec, boards.gpu, settings)
     if meters.energy_from != BOARD:
         notes = tuple(note for note in notes if note != NO_ENERGY)
+    offers, why_no_library = boards.offers(spec)
     space = _space(spec, limits, settings, (*refused, *notes, *snapped), stop)
     boards.require_space(spec, space)
+    space = with_offers(space, spec, offers, own=not info.real or has_own_maker(spec))
     chosen_here = {"device_settings": ", ".join(replaced)} if replaced else {}
     chosen_here |= choice_to_origin(meters, info)
     if options.condition is not None:
@@ -221,20 +230,63 @@ def plan_specification(
             "precision": _precision(spec),
             "repeats": str(spec.repeats),
             **({"operator": spec.operator.notation} if spec.operator is not None else {}),
+            **(Baseline(why_not=why_no_library).to_origin() if why_no_library else {}),
             **together,
             **chosen_here,
         },
     )
-    return with_starts(plan, spec)
+    return with_starts(plan, spec, offers)
 
 
-def with_starts(plan: ReadyPlan, spec: Specification) -> ReadyPlan:
+def has_own_maker(spec: Specification) -> bool:
+    """Whether what makes the kernels of a specification's own space is installed, where they are Triton's."""
+    return spec.operator is None or spec.operator.usual_maker != TRITON or triton_version() is not None
+
+
+def with_offers(
+    space: SearchSpace, spec: Specification, offers: Sequence[Configuration], *, own: bool = True
+) -> SearchSpace:
+    """The space of an operator with the rows that other makers have for it, under each of its settings.
+
+    What such a row does not say of a parameter is 0, and `-` of words. Without its `own` rows where what makes their
+    kernels is missing. Raises InputError where nobody makes any.
+    """
+    if not own and not offers:
+        remedy = f"{how_to_add_package('nvidia-cublas-cu12')} (or nvidia-cublas), or triton"
+        raise InputError("neither cuBLASLt nor Triton is here", str(spec.path), remedy)
+    if spec.operator is None or not offers:
+        return space
+    settings = [parameter.name for parameter in space.parameters if parameter.device_setting]
+    under = _settings_of(space, settings) if settings else [{}]
+    missing: dict[str, Value] = {MAKER: spec.operator.usual_maker, ALGORITHM: NO_ALGORITHM}
+    names = (MAKER, ALGORITHM, *space.names)
+    rows: list[list[Value]] = []
+    for offer, setting in product(offers, under):
+        said: dict[str, Value] = {**missing, **offer, **setting}
+        rows.append([said.get(name, 0) for name in names])
+    by_library = space_of_table(dict.fromkeys(names, ()), rows)
+    given = {MAKER: [], ALGORITHM: [], **{parameter.name: list(parameter.values) for parameter in space.parameters}}
+    both = joined([by_library, space] if own else [by_library], given, settings, missing)
+    notes = space.notes if own else (*space.notes, f"no kernels of Triton: {how_to_add_package('triton')}")
+    return replace(both, notes=notes, build_seconds=space.build_seconds)
+
+
+def _settings_of(space: SearchSpace, settings: Sequence[str]) -> list[dict[str, Value]]:
+    codes = np.unique(space.codes[:, [space.names.index(name) for name in settings]], axis=0)
+    values = [space.parameters[space.names.index(name)].values for name in settings]
+    return [
+        {name: listed[code] for name, listed, code in zip(settings, values, row, strict=True)} for row in codes.tolist()
+    ]
+
+
+def with_starts(plan: ReadyPlan, spec: Specification, offers: Sequence[Configuration] = ()) -> ReadyPlan:
     """The plan of a specification with the rows that its search begins with.
 
     The session measures the user's first, in full, whatever the strategy. Suggestions are for strategies that fill a
     first sample (`strategies.Background`); one that is not in the space is left out silently. A start that the user
     lists and the space lacks is named among the space's notes. Raises InputError if the budget leaves room for the
-    listed starts alone, so that another would be measured in its place.
+    listed starts alone, so that another would be measured in its place. Where other makers have rows for an operator,
+    what the vendor's library does by itself is a start, too.
     """
     space = plan.space
     missing = [_why_no_start(start, space) for start in spec.starts if not len(space.rows_with(start))]
@@ -242,7 +294,10 @@ def with_starts(plan: ReadyPlan, spec: Specification) -> ReadyPlan:
         where = f"{spec.path}: search.start"
         raise InputError(f"{missing[0]}, and no other is to be measured", where, "correct it, or raise max_evaluations")
     notes = (*space.notes, *(f"a start is left out: {why}" for why in missing))
-    starts, suggestions = (start_rows(chosen, space) for chosen in (spec.starts, spec.suggestions))
+    suggested = [each for pair in zip_longest(offers[1:], spec.suggestions) for each in pair if each is not None]
+    starts, suggestions = (
+        start_rows(chosen, space) for chosen in ((*spec.starts, *offers[:1]), [] if spec.starts else suggested)
+    )
     return replace(plan, space=replace(space, notes=notes), starts=starts, suggestions=suggestions)
 
 

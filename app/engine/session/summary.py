@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import NotRequired, TypedDict
 
@@ -11,11 +12,12 @@ from ...base.records import Count, Finite, Source, Values
 from ..analysis.costs import costs_of
 from ..analysis.difference import Difference
 from ..analysis.failures import most_frequent
-from ..analysis.finals import Finals
+from ..analysis.finals import ENERGY_ROLES, Finals
 from ..analysis.health import health_of
-from ..analysis.iso_lines import Role
+from ..analysis.iso_lines import Role, role_of
 from ..analysis.own_state import OwnState, own_state
 from ..analysis.peak_share import PeakShare, peak_share
+from ..analysis.standing import distinguishable
 from ..metering.gain import Gain
 from ..metering.limit_effect import LimitEffect
 from ..models.roofline.operator_floor import OperatorFloor
@@ -31,7 +33,9 @@ from ..runner.pool.pool import BoardStatus, status_of_origin
 from ..runner.stating import Statement
 from ..space.repeats import fold
 from ..space.result_table import STATES, ResultTable
+from ..space.search_space import SearchSpace
 from ..space.within_limits import broken, broken_in_words, feasible, nearest
+from ..specification.operator_shapes import LIBRARY, MAKER
 from ..specification.plan import SessionPlan
 from .gains import gain_of_origin
 from .service_boards import boards_of_service
@@ -140,7 +144,7 @@ def session_summary(
     compared = repeats.table if repeats is not None else table  # of repeats none is better than another
     limits = plan.objective.limits
     closest = nearest(compared, limits)
-    best = next(iter(by_goal(compared, plan.objective.goal, limits)), None)
+    best = best_of(plan, compared)
     timed = int(table.timed().sum())
     return {
         "session": session,
@@ -236,6 +240,35 @@ def by_goal(table: ResultTable, goal: Goal, limits: Sequence[Limit] = ()) -> lis
     values = np.where(feasible(table, limits)[:length], table.values(goal.name)[:length], np.nan)
     order = np.argsort(-values if goal.maximise else values, kind="stable")
     return [int(index) for index in order[np.isfinite(values[order])]]
+
+
+def best_of(plan: SessionPlan, table: ResultTable) -> int | None:
+    """The index of the best by the session's objective; None if nothing has the figure.
+
+    What the vendor's library does by itself is the best as long as nothing takes less energy for certain: nothing has
+    to be installed, exported and looked after for it.
+    """
+    ranked = by_goal(table, plan.objective.goal, plan.objective.limits)
+    best, library = next(iter(ranked), None), library_index(table, plan.space)
+    if best is None or library not in ranked or role_of(plan.objective.goal.name) not in ENERGY_ROLES:
+        return best
+    assert library is not None, "it is ranked"
+    return best if less_for_certain(table, library, best) else library
+
+
+def library_index(table: ResultTable, space: SearchSpace) -> int | None:
+    """The index of the first measurement in full of what the vendor's library does by itself; None without one."""
+    if MAKER not in space.names:
+        return None
+    rows = set(space.rows_with({MAKER: LIBRARY}).tolist())
+    found = (index for index, row in enumerate(table.rows().tolist()) if row in rows)
+    return next((index for index in found if math.isfinite(table.values("energy_j")[index])), None)
+
+
+def less_for_certain(table: ResultTable, library: int, other: int) -> bool:
+    """Whether a measurement takes less energy than the library by more than their ratio is known to."""
+    values = table.values("energy_j")
+    return bool(values[other] < values[library]) and distinguishable(table, library, other)
 
 
 def front_indices(table: ResultTable, goals: tuple[Goal, ...], limits: Sequence[Limit] = ()) -> list[int]:

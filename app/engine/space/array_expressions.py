@@ -8,6 +8,7 @@ bfloat16, which NumPy lacks: the upper half of a float32, kept as its bits in a 
 from __future__ import annotations
 
 import ast
+import math
 import operator
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -99,6 +100,15 @@ def conv2d(images: Array, weights: Array, stride: float, pad: float) -> Array:
     return np.asarray(np.sum(taps, axis=0))
 
 
+def _gelu(x: Array) -> Array:
+    """By its tanh form, as cuBLASLt and most frameworks have it."""
+    return np.asarray(0.5 * x * (1.0 + np.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * x**3))))
+
+
+def _silu(x: Array) -> Array:
+    return np.asarray(x / (1.0 + np.exp(-x)))
+
+
 def _sum(array: Array) -> Any:
     """The sum of all elements, floats in double precision."""
     return np.sum(array, dtype=np.float64 if array.dtype.kind == "f" else None)
@@ -110,6 +120,9 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "convolve": convolve,
     "conv2d": conv2d,
     "transpose": np.transpose,
+    "matrix_transpose": lambda array: np.swapaxes(array, -1, -2),
+    "gelu": _gelu,
+    "silu": _silu,
     "exp": np.exp,
     "sqrt": np.sqrt,
     "abs": np.abs,

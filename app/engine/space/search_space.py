@@ -408,13 +408,22 @@ def compacted(
     return tuple(kept), codes.astype(smallest_dtype([len(p.values) for p in kept]), copy=False)
 
 
-def joined(parts: Sequence[SearchSpace], given: Mapping[str, object], settings: Collection[str]) -> SearchSpace:
-    """One space of several, in which a setting that a part lacks is untouched; values in the order in which given."""
+def joined(
+    parts: Sequence[SearchSpace],
+    given: Mapping[str, object],
+    settings: Collection[str],
+    missing: Mapping[str, Value] | None = None,
+) -> SearchSpace:
+    """One space of several; values in the order in which given.
+
+    A parameter that a part lacks has the value that `missing` names for it, else a setting is untouched.
+    """
+    absent = {name: (missing or {}).get(name, UNTOUCHED) for name in given}
     listed: dict[str, dict[Value, int]] = {}
     for name, order in given.items():
         taken = dict.fromkeys(v for part in parts for p in part.parameters if p.name == name for v in p.values)
         first = [value for value in order if value in taken] if isinstance(order, list | tuple) else []
-        unset = [UNTOUCHED] if any(name not in part.names for part in parts) else []
+        unset = [absent[name]] if any(name not in part.names for part in parts) else []
         listed[name] = {value: code for code, value in enumerate(dict.fromkeys([*first, *taken, *unset]))}
     tables = []
     for part in parts:
@@ -425,7 +434,7 @@ def joined(parts: Sequence[SearchSpace], given: Mapping[str, object], settings: 
                 codes = np.array([code_of[value] for value in part.parameters[axis].values], dtype=np.uint32)
                 columns.append(codes[part.codes[:, axis]])
             else:
-                columns.append(np.full(part.size, code_of[UNTOUCHED], dtype=np.uint32))
+                columns.append(np.full(part.size, code_of[absent[name]], dtype=np.uint32))
         tables.append(np.column_stack(columns))
     table = np.concatenate(tables)
     described = tuple(Parameter(name, tuple(code_of), name in settings) for name, code_of in listed.items())

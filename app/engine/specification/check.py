@@ -76,7 +76,7 @@ def _check_count(entries: Sized, noun: str, where: str, most: int) -> None:
         raise InputError(f"{len(entries)} {noun}", where, f"at most {most}")
 
 
-KEYS: Final = ("kind", "shape", "precision", "repeats", "timeout_s")
+KEYS: Final = ("kind", "shape", "precision", "layout", "epilogue", "repeats", "timeout_s")
 
 
 def with_operator(document: Mapping[str, Any], path: Path) -> tuple[Mapping[str, Any], Operator | None]:
@@ -125,7 +125,8 @@ def _operator(section: Section) -> Operator:
     if not all(isinstance(size, int) and not isinstance(size, bool) for size in shape):
         raise section.wrong("shape", f"a list of whole numbers ({', '.join(AXES[kind])})")
     try:
-        return Operator(kind, tuple(int(size) for size in shape), section.text("precision", "fp32"))
+        words = (section.text("precision", "fp32"), section.text("layout", "nn"), section.text("epilogue", ""))
+        return Operator(kind, tuple(int(size) for size in shape), *words)
     except InputError as error:
         raise InputError(error.what, section.where, error.remedy) from None
 
@@ -134,7 +135,7 @@ MAX_ENTRIES = 1000  # constants, metrics, restrictions
 MAX_METERS = 8
 MAX_STARTS = 100  # configurations that a search begins with
 MAX_REPEATS = 1000  # measurements of one configuration
-FILLS = ("zeros", "ones", "random", "range")
+FILLS = ("zeros", "ones", "random", "normal", "range")
 TYPES = (
     *("float16", "bfloat16", "float32", "float64", "complex64", "complex128", "bool"),
     *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),

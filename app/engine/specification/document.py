@@ -66,6 +66,8 @@ def _as_operator(spec: Specification, document: dict[str, Any]) -> dict[str, Any
         "kind": spec.operator.kind,
         "shape": list(spec.operator.shape),
         "precision": spec.operator.precision,
+        "layout": spec.operator.layout,
+        "epilogue": spec.operator.epilogue,
         "repeats": spec.kernel.repeats,
         "timeout_s": spec.kernel.timeout_s,
     }

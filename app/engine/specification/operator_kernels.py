@@ -16,6 +16,7 @@ The specification of an operator as a file of the program's own, for what is pla
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, zip_longest
@@ -28,6 +29,7 @@ from ..results.measurement import Configuration, Value
 from ..space.expression import parse
 from .kernel_space import KernelSpace, useful_extents
 from .operator_shapes import AXES, PRECISIONS, Operator
+from .triton_kernels import triton_space, triton_starts
 
 _BRAIN: Final[dict[str, dict[str, Value]]] = {"bf16": {"BRAIN": 1}}  # halves are FP16 unless it is defined
 _WORKSPACE: Final = (2**20, 2**24)  # numbers for parts of tiles, at least and at most
@@ -42,10 +44,8 @@ def tile_space(operator: Operator) -> KernelSpace:
     cp.async, 0 through registers. split_k: blocks that share a tile. stream_k: 0, or the blocks per multiprocessor
     among which the steps of all tiles are dealt out. min_blocks: those of a multiprocessor that the compiler leaves
     registers for. group_m: rows of tiles in a band that blocks running at once belong to.
-
-    On tensor cores a warp's share, warp_m x warp_n, takes the place of thread_m, thread_n and lanes_n.
     """
-    units = _core_units() if operator.precision == "fp32" else _tensor_units(operator)
+    units = _core_units()
     size = PRECISIONS[operator.precision][1]
     batch, rows, columns, depth = operator.product
     outputs = batch * rows * columns
@@ -132,23 +132,6 @@ def _core_units() -> _Units:
         restrictions=(
             "block_m % (32 // lanes_n * thread_m) == 0 and block_n % (lanes_n * thread_n) == 0",  # whole warps
             "slices_k == 1 or 4 * slices_k <= block_k and block_m * block_n <= 8192 and thread_m * thread_n >= 32",
-        ),
-    )
-
-
-def _tensor_units(operator: Operator) -> _Units:
-    return _Units(
-        constants={"TENSOR": 1, **_BRAIN.get(operator.precision, {}), "precision": operator.arithmetic},
-        parameters={"warp_m": [16, 32, 64], "warp_n": [16, 32, 64]},
-        steps=(16, 32, 64),
-        slice="(block_m * block_n // (warp_m * warp_n) * 32)",
-        b_pad=8,
-        registers="(warp_m * warp_n // 32 + (warp_m + warp_n) // 4 + 40)",
-        tight="(warp_m * warp_n // 32 + (warp_m + warp_n) // 4 + 24)",
-        restrictions=(
-            "compute_capability >= 8.0",
-            "block_m % warp_m == 0 and block_n % warp_n == 0",
-            "16 * slices_k <= block_k and (slices_k == 1 or block_m * block_n <= 8192)",
         ),
     )
 
@@ -251,8 +234,15 @@ def _mm(operator: Operator) -> Document:
     size = operator.sizes
     sizes = {"BATCH": size["batch"], "M": size["M"], "N": size["N"], "K": size["K"]}
     output = ("c", ["BATCH", "M", "N"])
-    operands = [("a", ["BATCH", "M", "K"]), ("b", ["BATCH", "K", "N"])]
-    return _document(operator, tile_space(operator), sizes, output, operands, "a @ b")
+    left, right = operator.transposed
+    operands = [("a", ["BATCH", *("KM" if left else "MK")]), ("b", ["BATCH", *("NK" if right else "KN")])]
+    operands += [("bias", ["N"])] if operator.has_bias else []
+    factors = ["matrix_transpose(a)" if left else "a", "matrix_transpose(b)" if right else "b"]
+    reference = " @ ".join(factors) + (" + bias" if operator.has_bias else "")
+    function = operator.epilogue.removeprefix("bias").removeprefix("+")
+    reference = f"{function}({reference})" if function else reference
+    space = triton_space(operator) if operator.by_makers else tile_space(operator)
+    return _document(operator, space, sizes, output, operands, reference)
 
 
 def _mv(operator: Operator) -> Document:
@@ -280,8 +270,12 @@ def _document(
     reference: str,
 ) -> Document:
     number, _ = PRECISIONS[operator.precision]
-    written = {"name": output[0], "type": "float32", "shape": output[1], "fill": "zeros", "output": True}
-    read = [{"name": name, "type": number, "shape": shape, "fill": "random"} for name, shape in operands]
+    made = operator.by_makers
+    written = {"name": output[0], "type": operator.output[0], "shape": output[1], "fill": "zeros", "output": True}
+    fill = "normal" if made else "random"
+    read = [{"name": name, "type": number, "shape": shape, "fill": fill} for name, shape in operands]
+    # halves are rounded to 8 to 11 bits, also where parts of a sum are added up in them
+    near = {"rtol": 1e-2, "atol": 0.01 * math.sqrt(operator.product[3])} if made else {"rtol": 1e-3}
     return {
         "constants": {**sizes, **space.constants},
         "parameters": space.parameters,
@@ -289,12 +283,12 @@ def _document(
         "kernel": {
             "name": operator.kind,
             "compiler_options": ["-std=c++17"],  # older compilers take C++14 by default
-            "source": str(resources() / "kernels" / "operators" / f"{operator.kind}.cu"),
+            "source": str(resources() / "kernels" / "operators" / ("mm_triton.py" if made else f"{operator.kind}.cu")),
             "problem_size": space.problem_size,
             "block_size_names": space.block,
             "shared_memory": space.shared_memory,
             "arguments": [written, *read, *space.scratch],
-            "verify": {"reference": reference, "rtol": 1e-3},
+            "verify": {"reference": reference, **near},
             "profile": operator.kind,
         },
     }
@@ -316,35 +310,24 @@ _CORE_TILES: Final = (  # block_m, block_n, thread_m, thread_n, lanes_n, slices_
     (32, 64, 8, 4, 8, 1),
     (32, 64, 4, 4, 16, 1),
 )
-_TENSOR_TILES: Final = (  # block_m, block_n, warp_m, warp_n
-    (128, 128, 64, 64),
-    (128, 128, 64, 32),
-    (128, 256, 64, 64),
-    (256, 128, 64, 64),
-    (128, 64, 64, 32),
-    (64, 64, 32, 32),
-    (32, 64, 16, 32),
-)
 _CORE_STEPS: Final = ((16, 3), (8, 4), (32, 3))  # block_k and stages, the most usual first
-_TENSOR_STEPS: Final = ((32, 3), (64, 3), (32, 4))
 _BLOCKS: Final = (96, 640)  # that boards of some hundred multiprocessors are kept busy with
 _SPLITS: Final = (1, 2, 3, 4, 6)  # beyond, summing the parts costs more than larger tiles gain
 
 
 def starts_of(operator: Operator) -> list[Configuration]:
     """Them, the most promising first; empty for matrix-vector products, whose spaces are small."""
+    if operator.by_makers:
+        return triton_starts(operator)
     if operator.kind == "mv":
         return []
-    ways = [list(_ways(operator, tile)) for tile in _tiles(operator)]
+    ways = [list(_ways(operator, tile)) for tile in _tiles()]
     return [value for value in chain.from_iterable(zip_longest(*ways)) if value is not None]
 
 
-def _tiles(operator: Operator) -> list[dict[str, Value]]:
-    if operator.precision == "fp32":
-        names: tuple[str, ...] = ("block_m", "block_n", "thread_m", "thread_n", "lanes_n", "slices_k")
-        return [dict(zip(names, tile, strict=True)) for tile in _CORE_TILES]
-    names = ("block_m", "block_n", "warp_m", "warp_n")
-    return [{**dict(zip(names, tile, strict=True)), "slices_k": 1} for tile in _TENSOR_TILES]
+def _tiles() -> list[dict[str, Value]]:
+    names: tuple[str, ...] = ("block_m", "block_n", "thread_m", "thread_n", "lanes_n", "slices_k")
+    return [dict(zip(names, tile, strict=True)) for tile in _CORE_TILES]
 
 
 def _ways(operator: Operator, tile: dict[str, Value]) -> Iterator[Configuration]:
@@ -357,7 +340,7 @@ def _ways(operator: Operator, tile: dict[str, Value]) -> Iterator[Configuration]
     split = next((value for value in _SPLITS if tiles * value >= _BLOCKS[0]), None)
     if split is None:
         return
-    (usual, *others) = _CORE_STEPS if operator.precision == "fp32" else _TENSOR_STEPS
+    (usual, *others) = _CORE_STEPS
     for (block_k, stages), split_k, stream_k in (
         (usual, split, 0),
         (usual, 1, 2 if tiles * split < _BLOCKS[1] else 1),
@@ -377,11 +360,13 @@ def _ways(operator: Operator, tile: dict[str, Value]) -> Iterator[Configuration]
 
 def specification_text(operator: Operator) -> str:
     """A specification that says the operator and nothing else."""
-    precision = "" if operator.precision == "fp32" else f'precision = "{operator.precision}"\n'
+    usual = {"precision": "fp32", "layout": "nn", "epilogue": ""}
+    said = {key: getattr(operator, key) for key in usual}
+    others = "".join(f'{key} = "{value}"\n' for key, value in said.items() if value != usual[key])
     shape = ", ".join(map(str, operator.shape))
     return (
         f"# Written by Wattridge: {operator.notation}. What else a specification says may be added.\n"
-        f'[operator]\nkind = "{operator.kind}"\nshape = [{shape}]  # {", ".join(AXES[operator.kind])}\n{precision}'
+        f'[operator]\nkind = "{operator.kind}"\nshape = [{shape}]  # {", ".join(AXES[operator.kind])}\n{others}'
     )
 
 

@@ -16,15 +16,29 @@ AXES: Final[Mapping[str, tuple[str, ...]]] = {  # of a shape, in the field's ord
 }
 KINDS: Final = tuple(AXES)
 MEANINGS: Final[Mapping[str, str]] = {
-    "mm": "c[b] = a[b] b[b]: a of M x K, b of K x N, c of M x N numbers, row by row",
+    "mm": "c[b] = a[b] b[b]: a of M x K, b of K x N, c of M x N numbers, row by row; halves in any layout",
     "mv": "y[b] = w[b] x[b]: w of N x K numbers, row by row; M is 1",
     "conv2d": "a convolution, forward: images as batch, H, W, Cin; weights as kernel, kernel, Cin, Cout",
 }
-PRECISIONS: Final[Mapping[str, tuple[str, int]]] = {  # NumPy type of the operands, its bytes; outputs are float32
+PRECISIONS: Final[Mapping[str, tuple[str, int]]] = {  # type of the operands, its bytes; sums are in FP32
     "fp32": ("float32", 4),
-    "fp16": ("float16", 2),  # products on tensor cores; sums in FP32
+    "fp16": ("float16", 2),  # products on tensor cores
     "bf16": ("bfloat16", 2),
 }
+LAYOUTS: Final[Mapping[str, str]] = {  # of the operands of a product
+    "nn": "a of M x K and b of K x N numbers",
+    "nt": "b lies as N x K: both contiguous along K, as PyTorch's linear has them",
+    "tn": "a lies as K x M",
+    "tt": "a lies as K x M, b as N x K",
+}
+EPILOGUES: Final = ("", "bias", "gelu", "silu", "bias+gelu", "bias+silu")  # after the sums; GELU by its tanh form
+MAKER: Final = "maker"  # the parameter that says who made a kernel: ours, triton, or a library
+OURS: Final = "wattridge"
+LIBRARY: Final = "library"  # the vendor's, as it does it by itself
+CUBLASLT: Final = "cublaslt"
+TRITON: Final = "triton"
+ALGORITHM: Final = "algorithm"  # the parameter with the maker's word for one of its own
+NO_ALGORITHM: Final = "-"
 _LARGEST_IMAGE: Final = 2**14  # along an edge
 _MOST: Final = 2**24  # of one extent
 _MOST_NUMBERS: Final = 2**33  # of one array
@@ -37,6 +51,8 @@ class Operator:
     kind: str
     shape: tuple[int, ...]
     precision: str = "fp32"
+    layout: str = "nn"  # of a and b: 'n' row by row as they are written, 't' transposed
+    epilogue: str = ""
 
     def __post_init__(self) -> None:
         where = f"operator {self.notation}"
@@ -45,6 +61,13 @@ class Operator:
             raise InputError(f"there is no operator '{self.kind}'", where, f"one of {', '.join(KINDS)}")
         if self.precision not in PRECISIONS:
             raise InputError(f"no {self.kind} in '{self.precision}'", where, f"one of {', '.join(PRECISIONS)}")
+        if self.layout not in LAYOUTS or self.epilogue not in EPILOGUES:
+            remedy = f"layouts: {', '.join(LAYOUTS)}; epilogues: {', '.join(EPILOGUES[1:])}"
+            raise InputError("a layout or epilogue that there is not", where, remedy)
+        if (self.layout, self.epilogue) != ("nn", "") and not self.by_makers:
+            raise InputError(f"{self.kind} in {self.precision} has no layout or epilogue", where, "leave them out")
+        if self.kind == "conv2d" and self.precision != "fp32":
+            raise InputError(f"no conv2d in {self.precision}", where, "fp32; a kernel of 1 x 1 is mm in halves")
         if len(self.shape) != len(axes):
             raise InputError(f"{len(self.shape)} numbers", where, f"{self.kind} takes {', '.join(axes)}")
         for axis, size in zip(axes, self.shape, strict=True):
@@ -63,12 +86,39 @@ class Operator:
     @property
     def notation(self) -> str:
         """As the command line takes it: mm:1,512,512,512."""
-        return f"{self.kind}:{_listed(self.shape)}" + ("" if self.precision == "fp32" else f":{self.precision}")
+        layout = self.layout if self.layout != "nn" else ""
+        precision = self.precision if self.precision != "fp32" else ""
+        return ":".join(filter(None, (self.kind, _listed(self.shape), precision, layout, self.epilogue)))
 
     @property
     def name(self) -> str:
         """For a file: mm-1-512-512-512."""
-        return self.notation.replace(":", "-").replace(",", "-")
+        return self.notation.translate(str.maketrans(":,+", "---"))
+
+    @property
+    def by_makers(self) -> bool:
+        """Whether its kernels are those of cuBLASLt and Triton: products of halves, on tensor cores."""
+        return self.kind == "mm" and self.precision != "fp32"
+
+    @property
+    def transposed(self) -> tuple[bool, bool]:
+        """Whether a and b lie transposed."""
+        return self.layout[0] == "t", self.layout[1] == "t"
+
+    @property
+    def usual_maker(self) -> str:
+        """Who makes a kernel of which nothing else is said."""
+        return TRITON if self.by_makers else OURS
+
+    @property
+    def has_bias(self) -> bool:
+        """Whether its epilogue adds one, of a number for each column."""
+        return self.epilogue.startswith("bias")
+
+    @property
+    def output(self) -> tuple[str, int]:
+        """Type of the output, and its bytes: float32, and that of the operands where makers of kernels for them are."""
+        return PRECISIONS[self.precision if self.by_makers else "fp32"]
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -120,22 +170,28 @@ class Operator:
     def least_byte(self) -> int:
         """Operands and output through device memory once."""
         written, *read = self.numbers
-        return written * 4 + sum(read) * PRECISIONS[self.precision][1]
+        bias = self.shape[2] if self.has_bias else 0
+        return written * self.output[1] + (sum(read) + bias) * PRECISIONS[self.precision][1]
 
 
 def parse_operator(text: str) -> Operator:
     """An operator as `notation` writes it; 'MM1' and the other names of EXAMPLES do too. Raises InputError."""
     if (named := EXAMPLES.get(text.upper())) is not None:
         return named
-    kind, *rest = text.split(":")
-    remedy = "write mm:1,512,512,512, with :PRECISION after it where it is not fp32"
-    if not 1 <= len(rest) <= 2:
-        raise InputError(f"'{text}' is no operator", "operator", remedy)
+    kind, shaped, *words = [*text.split(":"), ""]
+    remedy = "write mm:1,512,512,512, and where it is not fp32 its precision after it: mm:1,16,4096,4096:bf16:nt"
     try:
-        shape = tuple(int(part) for part in rest[0].split(","))
+        shape = tuple(int(part) for part in shaped.split(","))
     except ValueError:
-        raise InputError(f"'{rest[0]}' is no shape", f"operator {text}", remedy) from None
-    return Operator(kind, shape, *rest[1:])
+        raise InputError(f"'{shaped}' is no shape", f"operator {text}", remedy) from None
+    said: dict[str, str] = {}
+    for word in filter(None, words):
+        known = {"precision": PRECISIONS, "layout": LAYOUTS, "epilogue": EPILOGUES}
+        what = next((name for name, those in known.items() if word in those and name not in said), "precision")
+        if what in said:
+            raise InputError(f"'{word}' is neither a layout nor an epilogue", f"operator {text}", remedy)
+        said[what] = word
+    return Operator(kind, shape, **said)
 
 
 def is_operator(text: str) -> bool:

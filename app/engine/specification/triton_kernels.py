@@ -37,6 +37,8 @@ _STARTS: Final = (
     (64, 64, 128, 4, 4, 0, 1, 0),
     (32, 64, 128, 4, 4, 0, 1, 1),
     (16, 32, 128, 4, 4, 0, 0, 0),
+    (16, 64, 128, 4, 4, 0, 0, 1),
+    (16, 128, 64, 6, 4, 0, 0, 1),
     (16, 64, 128, 4, 4, 0, 1, 1),
     (16, 128, 128, 4, 4, 0, 1, 1),
 )
@@ -148,7 +150,8 @@ def _starts(operator: Operator) -> Iterator[tuple[tuple[bool, int, int], Configu
 def _vector(operator: Operator) -> int:
     """Numbers of an operand's row that can be read at once: 1 to 8."""
     _, rows, columns, depth = operator.product
-    along = (rows if operator.layout[0] == "t" else depth, depth if operator.layout[1] == "t" else columns)
+    across_a, across_b = operator.transposed
+    along = (rows if across_a else depth, depth if across_b else columns)
     return math.gcd(_ROW, *along)
 
 
@@ -168,8 +171,8 @@ def triton_constants(operator: Operator, configuration: Configuration) -> dict[s
             "M": rows,
             "N": columns,
             "K": depth,
-            "A_ACROSS": int(operator.layout[0] == "t"),
-            "B_ACROSS": int(operator.layout[1] == "t"),
+            "A_ACROSS": int(operator.transposed[0]),
+            "B_ACROSS": int(operator.transposed[1]),
             "ACTIVATION": operator.epilogue.removeprefix("bias").removeprefix("+"),
         },
         "TILE": {name: int(configuration[name]) for name in _TILE},
@@ -182,7 +185,7 @@ def triton_script(operator: Operator, configuration: Configuration) -> str:
     made = {
         **triton_constants(operator, configuration),
         "TYPE": PRECISIONS[operator.precision][0],
-        "HAS_BIAS": operator.epilogue.startswith("bias"),
+        "HAS_BIAS": operator.has_bias,
     }
     parts = (
         f'"""{operator.notation} by a Triton kernel of Wattridge: run this file for a check and a time.\n',

@@ -105,6 +105,9 @@ def make_array(argument: Argument, place: int) -> Array:
         return cast(np.ones(argument.shape, np.float32), kind)
     if argument.fill == "range":
         return cast(np.arange(math.prod(argument.shape)), kind).reshape(argument.shape)
+    if argument.fill == "normal":
+        rng = np.random.default_rng([argument.seed, place])
+        return cast(rng.standard_normal(argument.shape, np.float32), kind)
     if argument.fill == "random":
         return _random(argument.shape, kind, np.random.default_rng([argument.seed, place]))
     if argument.fill.endswith(ARRAY_FILES):

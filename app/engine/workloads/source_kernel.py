@@ -7,6 +7,7 @@ files that a source includes: another text in one of them is another kernel. Not
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +25,7 @@ from ..results.measurement import Configuration, State, Value
 from ..space.array_expressions import parse_array_expression
 from ..space.expression import Expression, parse
 from ..specification.model import ARRAY_FILES, OF_THE_HOST, ArgumentSpec, KernelSpec, Specification
+from ..specification.operator_shapes import MAKER, OURS, TRITON, Operator
 from .command import CommandLine
 from .kernel_arguments import Argument, CallPlan, Launch, Reference
 from .machine_code import FROM_CAPABILITY
@@ -134,6 +136,7 @@ class Build:
     generator: tuple[str, ...] = ()  # words of a command that prints the source, which comes after the text
     folder: Path | None = None  # in which it runs
     kernel: str = ""  # the one that is wanted of the text, where the others may be left out
+    maker: str = ""  # of the image: Triton, or a library that has it; empty: the compiler of the language
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,10 +189,12 @@ class SourceKernel:
     def prepare(self, configuration: Configuration) -> Prepared:
         """Raises KernelRefused if the board cannot launch it, InputError for a senseless value."""
         scope: dict[str, Value] = {**self._limits.as_names(), **self._spec.constants, **configuration}
-        launch, size = self._launch(configuration, scope) if self._dialect.launched else (CALL, 1)
+        by_maker = build_by_maker(self._spec.operator, configuration)
+        launched = self._dialect.launched and (by_maker is None or by_maker.maker == TRITON)  # not a library's
+        launch, size = self._launch(configuration, scope) if launched else (CALL, 1)
         self._check_launch(launch)
         values = {**self._spec.constants, **configuration}
-        build = self._build(configuration, values, launch)
+        build = by_maker or self._build(configuration, values, launch)
         return Prepared(
             build=build,
             launch=replace(launch, name=self._kernel.name),
@@ -399,6 +404,15 @@ class SourceKernel:
         if not math.isfinite(value) or value != int(value):
             raise InputError(f"'{text}' is {value:g}", f"{self._where}: kernel.{key}", "a whole number is needed")
         return int(value)
+
+
+def build_by_maker(operator: Operator | None, configuration: Configuration) -> Build | None:
+    """What makes a configuration of an operator that is no kernel of ours in CUDA C++; None for one that is."""
+    if operator is None:
+        return None
+    maker = str(configuration.get(MAKER, operator.usual_maker))
+    chosen = {"operator": operator.notation, **configuration, MAKER: maker}
+    return None if maker == OURS else Build(json.dumps(chosen, sort_keys=True), (), (), (), maker=maker)
 
 
 def _quoted(name: str) -> str:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 
 from ....sensors.limits import DeviceLimits
 from ...space.array_expressions import type_name
-from ...specification.operator_shapes import Operator
+from ...specification.operator_shapes import ALGORITHM, CUBLASLT, MAKER, parse_operator
 from ...workloads.kernel_arguments import Launch
 from ..kernels.backend import Array, Backend, DeviceFault, Difference, KernelFacts, Mark
+from ..kernels.made_image import facts_of
 from .comparer import TYPES, compared_type
 from .driver import Driver, Module, Recording, launch_recorded
 from .occupancy import occupancy, resident_blocks
 from .vendor import Operands, VendorOperator, VendorProduct, cublas
 
+SCRATCH: Final = ("scratch_byte", "profile_byte")  # of a block, that a kernel of Triton's is given at the end
 NONE_YET: Final = 2**64 - 1  # no element differs
 _LIMITS: Final = {  # of DeviceLimits, as the driver calls them; where its library does not know one, the default stays
     "multiprocessors": "MULTIPROCESSOR_COUNT",
@@ -79,7 +83,15 @@ class DeviceBackend(Backend):
     def load(
         self, image: bytes, launch: Launch, arguments: Sequence[Any], constants: Mapping[str, Array]
     ) -> DeviceKernel:
-        return DeviceKernel(self._driver, self._limits, image, launch, arguments, constants)
+        made = facts_of(image)
+        if made is None:
+            return DeviceKernel(self._driver, self._limits, image, launch, arguments, constants)
+        facts, code = made
+        as_made = replace(launch, block=(int(facts["threads"]), 1, 1), shared_byte=int(facts["shared_byte"]))
+        blocks = math.prod(launch.grid)
+        needed = [blocks * int(facts[name]) for name in SCRATCH][: int(facts["appended"])]
+        rooms = [self._driver.allocate(nbyte) if nbyte else 0 for nbyte in needed]
+        return DeviceKernel(self._driver, self._limits, code, as_made, [*arguments, *rooms], constants, rooms)
 
     def product(self) -> VendorProduct | None:
         library = cublas()
@@ -90,8 +102,9 @@ class DeviceBackend(Backend):
         except (OSError, DeviceFault):  # another release than the driver's, or no memory left
             return None
 
-    def vendor(self, operator: Operator, operands: Operands) -> VendorOperator:
-        return VendorOperator(self._driver, operator, operands)
+    def vendor(self, facts: Mapping[str, Any], operands: Operands) -> VendorOperator:
+        algorithm = str(facts[ALGORITHM]) if facts[MAKER] == CUBLASLT else ""
+        return VendorOperator(self._driver, parse_operator(facts["operator"]), operands, algorithm)
 
     def mark(self) -> Mark:
         return self._driver.mark()
@@ -129,8 +142,11 @@ class DeviceKernel:
         launch: Launch,
         arguments: Sequence[Any],
         constants: Mapping[str, Array],
+        rooms: Sequence[int] = (),
     ) -> None:
+        """It gives back the `rooms` in device memory that it was loaded with."""
         self._driver = driver
+        self._rooms = [room for room in rooms if room]
         self._module = driver.load(image)
         for name, array in constants.items():
             address, size = self._module.variable(name)
@@ -161,6 +177,8 @@ class DeviceKernel:
             self._recording.destroy()
             self._recording = None
         self._module.unload()
+        for room in self._rooms:
+            self._driver.free(room)
 
 
 def _limits(driver: Driver) -> DeviceLimits:

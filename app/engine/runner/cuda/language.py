@@ -25,6 +25,7 @@ from ...workloads.source_kernel import Build, Prepared, SourceKernel
 from ..base import OnPreparation
 from ..kernels.compiler import Compiler
 from ..kernels.language import Language, MakesKernel, language_on
+from ..kernels.made_image import facts_of
 from ..kernels.reference import Drift
 from .comparer import SOURCE
 from .gpu import CudaGpu, find_library, usable_libraries
@@ -70,6 +71,10 @@ def image_features(image: bytes, prepared: Prepared, limits: DeviceLimits) -> di
     arrays = [argument for argument in prepared.calls.arguments if argument.shape is not None]
     byte = sum(math.prod(array.shape or ()) * number_type(array.type).itemsize for array in arrays)
     result: dict[str, float] = {"argument_byte": float(byte)}
+    if (made := facts_of(image)) is not None:
+        image = made[1]
+        if not image:  # a library's
+            return result
     resources = (granted(image) or {}).get(name)
     if resources is not None:
         static = resources.shared_byte

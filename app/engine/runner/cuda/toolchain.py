@@ -30,9 +30,11 @@ from ..kernels.compiler import (
     ProgramMaker,
     symbol_among,
 )
+from ..kernels.made_image import LibraryImages, facts_of
 from ..kernels.process import KernelFailed
-from . import nvrtc
+from . import nvrtc, triton_maker
 from .toolkit import toolkits
+from .triton_maker import triton_version
 
 _KERNEL: Final = re.compile(rb"(?:\.text\.|\.entry )([\w$.]+)[\0(]")  # of machine code, of PTX
 _OF_THE_ASSEMBLER: Final = re.compile(r"^ptxas\b.*\b(error|fatal)\b", re.MULTILINE)
@@ -162,9 +164,18 @@ def _version(nvcc: str) -> str:
 
 def cuda_compiler(capability: tuple[int, int], *, toolchain: Toolchain | None = None, **options: Any) -> Compiler:
     """Compile for one compute capability; `options` are those of Compiler. Raises WattridgeError without a compiler."""
-    return Compiler((toolchain or find_toolchain()).maker(capability), **options)
+
+    def other(name: str) -> ImageMaker:
+        if name != "triton":
+            return LibraryImages()
+        identity, options = f"Triton {triton_version()} for {capability}", f"-arch=sm_{capability[0]}{capability[1]}"
+        return LibraryMaker(triton_maker.__name__, identity, (options,))
+
+    return Compiler((toolchain or find_toolchain()).maker(capability), others=other, **options)
 
 
 def symbol(image: bytes, name: str) -> str:
     """The kernel of that name as the image has it. Raises KernelFailed."""
+    if (made := facts_of(image)) is not None:
+        return str(made[0].get("kernel", name))
     return symbol_among([symbol.decode() for symbol in _KERNEL.findall(image)], name)

@@ -71,7 +71,7 @@ def _image(operator: Operator, configuration: Mapping[str, Any], architecture: i
     constants = {**made["SIZES"], **made["TILE"]}
     number = _POINTERS[operator.precision]
     pointers = {"c": number, "a": number, "b": number, "bias": number, "workspace": "*fp32", "arrived": "*u32"}
-    if not operator.epilogue.startswith("bias"):
+    if not operator.has_bias:
         del pointers["bias"]
         constants["bias"] = None
     signature = {name: pointers.get(name, "constexpr") for name in function.arg_names}

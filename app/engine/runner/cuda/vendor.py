@@ -18,6 +18,7 @@ import numpy as np
 from ....base.installation import how_to_add_package
 from ...specification.operator_shapes import Operator
 from ..kernels.backend import Array, DeviceFault, KernelFacts
+from .cublaslt import EPILOGUES, WORKSPACE, Algorithm, Product, cublaslt
 from .driver import Driver, Recording, launch_recorded
 from .toolkit import load_first
 
@@ -29,7 +30,6 @@ ONE, ZERO = ctypes.c_float(1.0), ctypes.c_float(0.0)
 
 _WORKSPACE: Final = 32 << 20  # as NVIDIA recommends for Hopper: given to cuBLAS, it asks for none while recorded
 
-_R_32F: Final = 0  # CUDA_R_32F, a cudaDataType
 _R_HALF: Final = {"fp16": 2, "bf16": 14}  # CUDA_R_16F, CUDA_R_16BF
 _GEMV: Final = {  # operands, sums and y; the last two since CUDA 11.6
     "fp32": "cublasSgemvStridedBatched",
@@ -262,14 +262,17 @@ class VendorOperator:
 
     facts = KernelFacts(0, 0, 0, 0, math.nan)
 
-    def __init__(self, driver: Driver, operator: Operator, operands: Operands) -> None:
-        """Raises DeviceFault, with what is missing in words, where no library does this."""
+    def __init__(self, driver: Driver, operator: Operator, operands: Operands, algorithm: str = "") -> None:
+        """By one algorithm of cuBLASLt's, or as the library does it by itself.
+
+        Raises DeviceFault, with what is missing in words, where no library does this.
+        """
         self._driver = driver
         self._recording: Recording | None = None
         self._recordings = _RECORDINGS  # that may still be tried
         try:
-            self._calls = _calls(driver, operator, operands)
-        except OSError as error:
+            self._calls = _calls(driver, operator, operands, algorithm)
+        except (OSError, ValueError) as error:
             raise DeviceFault(str(error)) from None
 
     @property
@@ -305,9 +308,11 @@ class VendorOperator:
             raise DeviceFault(str(error)) from None
 
 
-def _calls(driver: Driver, operator: Operator, operands: Operands) -> _Calls:
+def _calls(driver: Driver, operator: Operator, operands: Operands, algorithm: str) -> _Calls:
     """The fastest way to have it done, launched once. Raises OSError if no library does this."""
     size = operator.sizes
+    if algorithm or operator.epilogue:
+        return _ByCublasLt(driver, operator, operands, algorithm)
     direct = operator.kind == "conv2d" and (size["kernel"], size["stride"], size["pad"]) == (1, 1, 0)
     single = operator.precision == "fp32"
     blas = cublas()
@@ -318,15 +323,25 @@ def _calls(driver: Driver, operator: Operator, operands: Operands) -> _Calls:
         if direct and blas is not None:
             ways.append(partial(_ByCublas, driver, blas, operator, operands))
         return _fastest(driver, ways)
-    if operator.kind == "conv2d" and not direct and not single:
-        raise OSError(f"cuDNN is not asked for {operator.precision}: it would write other numbers than our FP32")
-    if operator.kind == "conv2d" and not direct:
-        raise OSError(f"cuDNN was not found: {how_to_add_package('nvidia-cudnn-cu12')} (or -cu13)")
-    if blas is None:
-        raise OSError(f"cuBLAS was not found: {how_to_add_package('nvidia-cublas-cu12')} (or nvidia-cublas)")
+    if blas is None or (operator.kind == "conv2d" and not direct):
+        raise OSError(why_no_library(operator))
     calls = _ByCublas(driver, blas, operator, operands)
     calls.queue()  # a first call loads kernels, which a recording must not
     return calls
+
+
+def why_no_library(operator: Operator) -> str:
+    """Why the vendor's library does not do it here; empty if it does."""
+    size = operator.sizes
+    if operator.kind == "conv2d" and (size["kernel"], size["stride"], size["pad"]) != (1, 1, 0):
+        missing, package = cudnn() is None, ("cuDNN", "nvidia-cudnn-cu12", "-cu13")
+    elif operator.epilogue:
+        missing, package = cublaslt() is None, ("cuBLASLt", "nvidia-cublas-cu12", "nvidia-cublas")
+        if not missing and operator.epilogue not in EPILOGUES:
+            return f"cuBLASLt has no epilogue '{operator.epilogue}'"
+    else:
+        missing, package = cublas() is None, ("cuBLAS", "nvidia-cublas-cu12", "nvidia-cublas")
+    return f"{package[0]} was not found: {how_to_add_package(package[1])} (or {package[2]})" if missing else ""
 
 
 def _fastest(driver: Driver, ways: Sequence[Callable[[], _Calls]]) -> _Calls:
@@ -398,13 +413,15 @@ class _ByCublas:
         c, a, b = (ctypes.c_void_p(operands[name][0]) for name in names)
         one, zero = ctypes.byref(ONE), ctypes.byref(ZERO)
         shape = (NO_TRANSPOSE, NO_TRANSPOSE, columns, rows, depth)
-        if (half := _R_HALF.get(operator.precision)) is not None:  # sums and c in FP32
-            first, second = (b, half, columns), (a, half, depth)
+        if (half := _R_HALF.get(operator.precision)) is not None:  # sums in FP32
+            across_a, across_b = operator.transposed
+            first, second = (b, half, depth if across_b else columns), (a, half, rows if across_a else depth)
             apart = [ctypes.c_longlong(item) for item in (depth * columns, rows * depth, rows * columns)]
             end = (batch, _COMPUTE_32F, _DEFAULT_ALGORITHM)
+            shape = (int(across_b), int(across_a), columns, rows, depth)
             return lambda: self._blas.call(
                 "cublasGemmStridedBatchedEx",
-                *(*shape, one, *first, apart[0], *second, apart[1], zero, c, _R_32F, columns, apart[2], *end),
+                *(*shape, one, *first, apart[0], *second, apart[1], zero, c, half, columns, apart[2], *end),
             )
         if batch == 1:
             return lambda: self._blas.call("cublasSgemm_v2", *shape, one, b, columns, a, depth, zero, c, columns)
@@ -431,6 +448,35 @@ class _ByCublas:
         shape = (TRANSPOSE, NO_TRANSPOSE, rows, 1, depth)
         left, right, into = (w, depth, apart_w), (x, depth, apart_x), (y, rows, apart_y)
         return lambda: self._blas.call("cublasSgemmStridedBatched", *shape, one, *left, *right, zero, *into, batch)
+
+
+class _ByCublasLt:
+    """A product by one algorithm of cuBLASLt's; without a word for one, by that which the library takes by itself."""
+
+    def __init__(self, driver: Driver, operator: Operator, operands: Operands, algorithm: str) -> None:
+        library = cublaslt()
+        if library is None:
+            raise OSError("cuBLASLt was not found")
+        self._driver = driver
+        self._product = Product(library, operator)
+        chosen = Algorithm.of_word(algorithm) if algorithm else self._product.listed()[0]
+        self.library = f"{self._product.version} {chosen.word}"
+        addresses = [operands[name][0] for name in ("c", "a", "b", *(("bias",) if operator.has_bias else ()))]
+        self._workspace = driver.allocate(WORKSPACE)
+        self._one = self._product.launcher(chosen, addresses, self._workspace, driver.stream)
+        self.queue()  # a first call loads kernels, which a recording must not
+
+    def queue(self) -> None:
+        self._one()
+
+    def timed(self) -> float:
+        return _timed(self._driver, self._one)
+
+    def deliver(self) -> None: ...
+
+    def close(self) -> None:
+        self._product.close()
+        self._driver.free(self._workspace)
 
 
 class _ByCudnn:

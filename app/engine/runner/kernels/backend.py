@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ...space.array_expressions import widened
-from ...specification.operator_shapes import Operator
 from ...workloads.kernel_arguments import Launch
 
 Array = npt.NDArray[Any]
@@ -56,6 +55,7 @@ class Kernel(Protocol):
     def unload(self) -> None: ...
 
 
+@runtime_checkable
 class VendorKernel(Kernel, Protocol):
     """An operator of the vendor's library."""
 
@@ -146,9 +146,10 @@ class Backend(ABC):
         """The vendor library's matrix product on operands of its own, where the library and the memory are there."""
         return None
 
-    def vendor(self, operator: Operator, operands: Mapping[str, tuple[Any, Array]]) -> VendorKernel:
+    def vendor(self, facts: Mapping[str, Any], operands: Mapping[str, tuple[Any, Array]]) -> VendorKernel:
         """An operator by the vendor's library, on buffers and the arrays that they hold, by their arguments' names.
 
+        The `facts` are those of its image: the operator's notation, its maker, and the maker's word for an algorithm.
         Raises DeviceFault, saying what is missing, where no library does it.
         """
         raise DeviceFault("no vendor library is known for this device")

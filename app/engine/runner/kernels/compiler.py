@@ -21,7 +21,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import replace
@@ -131,6 +131,7 @@ class Compiler:
         self,
         maker: ImageMaker,
         *,
+        others: Callable[[str], ImageMaker] | None = None,
         folder: Path | None = None,
         jobs: int | None = None,
         most_bytes: int = MAX_CACHE_BYTES,
@@ -138,6 +139,8 @@ class Compiler:
         self.jobs = jobs or max(1, cores() - 1)
         self.compiled = 0  # images made rather than found
         self._maker = maker
+        self._others = others  # makers of builds that name one, begun with the first of them
+        self._begun: dict[str, ImageMaker] = {}
         if folder is not None:
             make_folder(folder)
         self._folder: Path | None = folder or _cache_folder()
@@ -181,16 +184,27 @@ class Compiler:
 
     def key(self, build: Build) -> str:
         """What an image depends on, as a hexadecimal SHA-256."""
-        return _key(self._maker.identity, build)
+        return _key(self._maker_of(build).identity, build)
 
     def close(self) -> None:
         """End what compiles."""
         self._stop.set()
         self._pool.shutdown(wait=False, cancel_futures=True)
-        self._maker.close()
+        for maker in (self._maker, *self._begun.values()):
+            maker.close()
         self._pool.shutdown(wait=True)
 
     # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _maker_of(self, build: Build) -> ImageMaker:
+        if not build.maker:
+            return self._maker
+        if self._others is None:
+            raise KernelFailed(State.COMPILE, f"no {build.maker} is known for this device")
+        with self._lock:
+            if build.maker not in self._begun:
+                self._begun[build.maker] = self._others(build.maker)
+            return self._begun[build.maker]
 
     def _generated(self, build: Build) -> Build:
         """With the source that the build's generator prints now. Raises KernelFailed."""
@@ -217,7 +231,7 @@ class Compiler:
     def _compiled(self, build: Build) -> Compiled:
         options = [*build.options, *(f"-I{include}" for include in build.include)]
         try:
-            made = self._maker.make(build.text, options)
+            made = self._maker_of(build).make(build.text, options)
         except NotCompiled as refused:
             others = set(_TOO_LARGE.findall(refused.what))
             if not others or build.kernel in ("", *others):

@@ -90,6 +90,7 @@ class LoadedKernels:
     def __init__(self, language: Language, timeout_s: float, on_wait: Callable[[], None]) -> None:
         """`on_wait` is called before and during what takes long, while the driver still keeps the last samples."""
         self.last: Load | None = None  # the last kernel that worked
+        self.libraries: dict[str, str] = {}  # whose kernel that of a name is, where it is a library's
         self.lost = False  # the process, by a fault or a stop: another one has yet to take over
         self._gpu = language.gpu
         self._gpu.timeout_s = timeout_s
@@ -133,6 +134,8 @@ class LoadedKernels:
         if prepared.reference is not None:
             message["reference"] = self._named(prepared.reference, image)
         reported = self._gpu.ask(message, [image])
+        if "library" in reported:
+            self.libraries[name] = str(reported["library"])
         self._loaded.append(name)
         self._unload(keep=KEPT)
         return {figure: float(reported[key]) for figure, key in FACTS.items() if reported[key] is not None}

@@ -2,15 +2,15 @@
 
 `Drift` is a fixed load that is measured every so often: it is the same each time, so that what changes is the board. It
 is the vendor's matrix product where its library is there, else the kernel given, and its figures travel with the
-configuration that is measured next. `VendorLook` measures once, as a kernel of the session, what the vendor's library
-takes for the session's operator: a reference beside its results, never one of them.
+configuration that is measured next. `Baseline` is what the vendor's library takes for the session's operator by itself:
+one of its rows, and the reference for all others.
 """
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -21,8 +21,6 @@ from ....sensors.gpu import Load
 from ...metering.meter import Meter
 from ...metering.stopwatch import Stopwatch
 from ...metering.window import Run, Window
-from ...results.measurement import Measurement
-from ...specification.operator_shapes import Operator
 from .compiler import Compiled, once_compiled
 from .gpu import ProcessGpu
 from .process import KernelFailed
@@ -120,57 +118,3 @@ class Baseline:
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
             what = "what the session keeps of the vendor's library is damaged"
             raise InputError(what, _KEY, "measure it again") from None
-
-
-VENDOR_LOAD = Load("vendor library", "fp32", 0.0, 0.0)
-
-
-class VendorLook:
-    """Not due for a kernel that is no operator, nor a second time."""
-
-    def __init__(self, operator: Operator | None) -> None:
-        self._operator = operator
-        self._library = self._why_not = ""
-        self._looked = False
-        self._measurement: Measurement | None = None
-
-    @property
-    def due(self) -> bool:
-        return self._operator is not None and not self._looked
-
-    def look(self, gpu: ProcessGpu, meter: Meter, stop: threading.Event, window_s: float = 0.0) -> Run | None:
-        """Run it on the operands that are there; None if it cannot be, or was stopped.
-
-        Raises KernelFailed if it took the runner process along.
-        """
-        operator = self._operator
-        assert operator is not None, "it is due"
-        self._looked = True
-        self._why_not = "the session was stopped before it was measured"
-        try:
-            message = {"kind": operator.kind, "shape": list(operator.shape), "precision": operator.precision}
-            reply = gpu.ask({"do": "vendor", "id": VENDOR_LOAD.name, **message})
-            self._library = str(reply["library"])
-            if reply["wrong"]:
-                self._why_not = f"it differs from the reference by {reply['wrong'][0]['worst']:.4g}"
-            run = None if reply["wrong"] else meter.run(VENDOR_LOAD, stop=stop, window_s=window_s)
-            gpu.ask({"do": "unload", "id": VENDOR_LOAD.name})
-        except KernelFailed as failure:
-            self._why_not = failure.what
-            if failure.lost:
-                raise
-            return None
-        return run
-
-    def take(self, measurement: Measurement) -> None:
-        """What was measured, once its samples have come."""
-        self._measurement, self._why_not = measurement, ""
-
-    def baseline(self, state: Callable[[Measurement], Measurement]) -> Baseline | None:
-        """As the session's figures are stated; None if it was not due."""
-        if not self._looked:
-            return None
-        if self._measurement is None:
-            return Baseline(self._library, why_not=self._why_not)
-        stated = state(self._measurement)
-        return Baseline(self._library, stated.values, stated.intervals)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
@@ -34,6 +34,7 @@ from ...results.measurement import Configuration, Depth, Measurement, State
 from ...results.objectives import Objective
 from ...space.search_space import SearchSpace
 from ...specification.model import Specification, names_at_time
+from ...specification.operator_shapes import LIBRARY, MAKER
 from ...workloads.machine_code import as_rows, shortfall
 from ...workloads.source_kernel import KernelRefused, Prepared
 from ..base import BoardRunner, More, OnPreparation, by_setting, no_more, settings_of
@@ -44,8 +45,7 @@ from .gpu import ProcessGpu
 from .language import Language
 from .loaded import LoadedKernels, Reader, idle_words, reader_of, what_is_wrong
 from .process import KernelFailed
-from .reference import DRIFT_LOAD, VendorLook, reference_figures
-from .reference import VENDOR_LOAD as VENDOR
+from .reference import DRIFT_LOAD, Baseline, reference_figures
 from .script_side import ScriptSide
 
 LEAST_BATCH: Final = 16
@@ -135,7 +135,7 @@ class KernelRunner(BoardRunner):
         else:
             self._meter = Stopwatch(gpu, TIME_ALONE if metered else NO_ENERGY, self._enough_s)
         self._reported: Reader = reader_of(spec.kernel) if spec.kernel else lambda _: {}
-        self._vendor = VendorLook(spec.operator)
+        self._by_library: tuple[str, Measurement] | None = None  # what the vendor's does by itself, and its name
         self._stating = Stating(spec, gpu.info, condition)
         self._features: dict[int, dict[str, float]] = {}  # of rows, once asked for
         self._serial = count()
@@ -259,8 +259,14 @@ class KernelRunner(BoardRunner):
         if not self._metered:
             return origin
         self._stating.keep()
-        baseline = self._vendor.baseline(self._stating.state)
-        return {**origin, **self._stating.statement.to_origin(), **(baseline.to_origin() if baseline else {})}
+        origin |= self._stating.statement.to_origin()
+        if self._by_library is None:
+            return origin
+        library, measured = self._by_library
+        if measured.state is not State.OK:
+            return origin | Baseline(library, why_not=measured.error or measured.message).to_origin()
+        stated = self._stating.state(measured)
+        return origin | Baseline(library, stated.values, stated.intervals).to_origin()
 
     def close(self) -> None:
         """Restore the board's settings and end the compilers. The board's processes go with the board."""
@@ -314,7 +320,6 @@ class KernelRunner(BoardRunner):
         waiting: dict[Future[Compiled], _Candidate] = {}
         try:
             yield from self._submit(rows, depth, waiting)
-            self._look_at_vendor(waiting.values(), stop)
             if self._guard.hold(**setting):
                 self._unmet = self._guard.unmet()
             while not stop.is_set():
@@ -558,21 +563,6 @@ class KernelRunner(BoardRunner):
         if reference is not None:
             self._unsettled.append(partial(self._take_reference, candidate, reference))
 
-    def _look_at_vendor(self, candidates: Iterable[_Candidate], stop: threading.Event) -> None:
-        """The vendor library's turn, once, before the session sets anything; a process that it costs is replaced."""
-        first, meter = next(iter(candidates), None), self._meter
-        if first is None or not self._vendor.due or not isinstance(meter, Meter):
-            return
-        self._kernels.use_arguments(first.prepared.calls)
-        try:
-            run = self._vendor.look(self._gpu, meter, stop, self.window_s)
-        except KernelFailed:
-            self._kernels.replace_process()
-            return
-        self._settle()
-        if run is not None:
-            self._unsettled.append(partial(self._take_vendor, run))
-
     def _recovered(self, candidate: _Candidate, failure: KernelFailed) -> Measurement:
         """The failure as a result; where it took the process along, the spare one takes over."""
         values: dict[str, float] = {}
@@ -590,12 +580,6 @@ class KernelRunner(BoardRunner):
         window = self._meter.window(reference)
         self._stating.note(DRIFT_LOAD.name, window)
         candidate.reference = reference_figures(window)
-
-    def _take_vendor(self, run: Run) -> None:
-        window = self._meter.window(run)
-        self._stating.note(VENDOR.name, window)
-        measurement = measurement_of(self._spec, -1, {}, [window], source=self.source, cost_s=0.0)
-        self._vendor.take(measurement)
 
     def _take_window(self, candidate: _Candidate, run: Run) -> None:
         """The figures of a repeat that ran."""
@@ -638,7 +622,13 @@ class KernelRunner(BoardRunner):
             self._stating.note(str(candidate.row), window)
         message = "; ".join(dict.fromkeys(label for label in remarks if label))
         finished = replace(measurement, message=message)
+        self._note_library(candidate, finished)
         self._finished.append(self._stating.state(finished) if self._metered else finished)
+
+    def _note_library(self, candidate: _Candidate, measurement: Measurement) -> None:
+        """Keep what the library does by itself: the first such row, under the settings that come first."""
+        if candidate.configuration.get(MAKER) == LIBRARY and self._by_library is None:
+            self._by_library = self._kernels.libraries.get(candidate.name, ""), measurement
 
     def _disobeyed(self, candidate: _Candidate, windows: Sequence[Window]) -> str:
         """The remark on a clock that the configuration requests and the board did not reach."""
@@ -649,7 +639,7 @@ class KernelRunner(BoardRunner):
     def _failed(
         self, candidate: _Candidate, state: State, error: str, values: dict[str, float] | None = None
     ) -> Measurement:
-        return Measurement.failed(
+        failed = Measurement.failed(
             candidate.row,
             candidate.configuration,
             state,
@@ -660,3 +650,5 @@ class KernelRunner(BoardRunner):
             cost_s=time.monotonic() - candidate.began,
             depth=candidate.depth,
         )
+        self._note_library(candidate, failed)
+        return failed

@@ -21,9 +21,9 @@ import numpy as np
 
 from ....base.conversation import Message, Parent
 from ....base.errors import InputError
-from ...specification.operator_shapes import Operator
 from ...workloads.kernel_arguments import Argument, CallPlan, Launch, make_array, make_references
-from .backend import Array, Backend, DeviceFault, Kernel, LocalMemory, Mark, PageLocked, ReportingMark
+from .backend import Array, Backend, DeviceFault, Kernel, LocalMemory, Mark, PageLocked, ReportingMark, VendorKernel
+from .made_image import facts_of
 
 BATCH_S: Final = 0.012  # launches between two marks; two batches in the queue bridge what the host may be late by
 AHEAD: Final = 2  # batches in the queue
@@ -124,6 +124,10 @@ class Worker:
     def _bound(self, image: bytes, launch: Launch) -> Kernel:
         arguments = [self._given(argument) for argument in self._plan.arguments if not argument.constant]
         constants = {a.name: self._arrays[a.name] for a in self._plan.arguments if a.constant}
+        made = facts_of(image)
+        if made is not None and not made[1]:
+            arrays = [argument.name for argument in self._plan.arguments if argument.shape is not None]
+            return self._backend.vendor(made[0], {name: (self._buffers[name], self._arrays[name]) for name in arrays})
         return self._backend.load(image, launch, arguments, constants)
 
     def _given(self, argument: Argument) -> Any:
@@ -150,7 +154,10 @@ class Worker:
         kernel = self._bound(image, launch)
         self._kernels[message["id"]] = Loaded(kernel, image, launch)
         self._reference_kernel = message.get("reference")
-        return asdict(kernel.facts)
+        if not isinstance(kernel, VendorKernel):
+            return asdict(kernel.facts)
+        self._timed(self._kernels[message["id"]])  # the first launch of a library loads its kernels
+        return {**asdict(kernel.facts), "library": kernel.library}
 
     def _load_drift(self, message: Message, image: bytes) -> Message:
         """The vendor's matrix product, else the kernel given, under that name; a kernel that is there stays."""
@@ -164,21 +171,6 @@ class Worker:
             for _ in range(2):  # the first launch of a library loads its kernels
                 loaded.launch_s = self._timed(loaded)
         return {}
-
-    def _load_vendor(self, message: Message) -> Message:
-        """The vendor's library on the operands that are there: its name, and how its output differs from the reference,
-        by the tolerance of our kernels."""
-        self._stop_launching()
-        self._upload()
-        operator = Operator(message["kind"], tuple(message["shape"]), message["precision"])
-        arrays = [argument.name for argument in self._plan.arguments if argument.shape is not None]
-        kernel = self._backend.vendor(operator, {name: (self._buffers[name], self._arrays[name]) for name in arrays})
-        loaded = Loaded(kernel, b"", Launch(kernel.library, (1, 1, 1), (1, 1, 1)))
-        self._kernels[message["id"]] = loaded
-        for _ in range(2):  # the first launch of a library loads its kernels
-            loaded.launch_s = self._timed(loaded)
-        kernel.deliver()
-        return {"library": kernel.library, "wrong": self._differences()}
 
     def _unload(self, name: str) -> None:
         loaded = self._kernels.pop(name, None)
@@ -205,7 +197,10 @@ class Worker:
         for argument in self._plan.outputs:
             nbyte = self._arrays[argument.name].nbytes
             self._backend.copy(self._buffers[f"start of {argument.name}"], self._buffers[argument.name], nbyte)
-        return self._timed(loaded)
+        time_s = self._timed(loaded)
+        if isinstance(loaded.kernel, VendorKernel):
+            loaded.kernel.deliver()
+        return time_s
 
     def _start_once(self, loaded: Loaded) -> Message:
         """Queue one launch between two marks and return at once; `finished` says when it has run."""
@@ -421,7 +416,6 @@ _ANSWERS: Final[Mapping[Any, Callable[[Worker, Message, list[bytes]], Message | 
     "check": _of_kernel(Worker._check),
     "save": lambda worker, message, blocks: worker._save(message),
     "drift": lambda worker, message, blocks: worker._load_drift(message, blocks[0]),
-    "vendor": lambda worker, message, blocks: worker._load_vendor(message),
     "times": lambda worker, message, blocks: worker._times(message),
     "start": _of_kernel(Worker._start_once),
     "finished": lambda worker, message, blocks: worker._once_finished(),
