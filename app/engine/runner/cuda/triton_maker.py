@@ -55,7 +55,10 @@ def compile_text(text: str, options: Sequence[str]) -> tuple[bytes, str]:
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001 - Triton raises what it likes; one kernel must not end the process
-        return b"", f"error: {type(error).__name__}: {error}"
+        first: BaseException = error
+        while first.__cause__ is not None:  # what it came from says what is wrong, those around it where
+            first = first.__cause__
+        return b"", f"error: {type(first).__name__}: {first}"
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
