@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from ..analysis.finals import ENERGY_ROLES, Finals, Round, finals_of, in_proportion
+from ..analysis.finals import ENERGY_ROLES, Beaten, Finals, Round, finals_of, in_proportion
 from ..analysis.iso_lines import Role, role_of
 from ..analysis.standing import distinguishable
 from ..results.measurement import Measurement, State
@@ -33,6 +33,7 @@ SECONDS: Final = 30.0  # at most, on the board
 LEAST_S: Final = 5.0  # that a session of MANY measurements may take at least
 WITH_LIBRARY_S: Final = 10.0  # where the vendor's library is one of them: a recommendation against it has to be certain
 MANY: Final = 20  # measurements: `auto` never ends by itself with fewer
+KNOWN: Final = 0.01  # half of the interval of the library's energy against the best that is wanted
 SHARE: Final = 0.4  # of the seconds that the session has measured, at most
 ROUNDS: Final = 9  # that there has to be time for: the interval of two of them less is the first
 _BETWEEN_S: Final = 0.1  # two windows, where one row is asked for after the other: kernels on a board
@@ -85,6 +86,7 @@ def play(
     if len(indices) < 2:
         return None
     rows = [int(table.rows()[index]) for index in indices]
+    by_library = None if library is None else int(table.rows()[library])
     tell(f"Measuring {len(rows)} configurations in turns, until it is known which is best")
     rounds: list[Round] = []
     found: Finals | None = None
@@ -101,7 +103,9 @@ def play(
         found = finals_of(rounds, plan.objective.goal.name)
         if found.seconds >= (most_s if len(rounds) >= ROUNDS else min(left_s, _AT_LEAST * most_s)):
             break  # what windows take is a guess: with a few turns less nothing could be said
-        unsettled = {beaten.row for beaten in found.others if not beaten.settled}
+        unsettled = {each.row for each in found.others if not each.settled or _is_wide(each, by_library)}
+        if by_library is not None and unsettled:
+            unsettled.add(by_library)  # whoever wins is compared with it
         rows = [row for row in rows if row == found.winner or row in unsettled]
     if found is not None:
         against = "; ".join(beaten.of(Role.ENERGY).words("energy") for beaten in found.others)
@@ -117,6 +121,11 @@ def as_in_turns(finals: Finals, measurements: Sequence[Measurement], specificati
 
 
 # --- inside -----------------------------------------------------------------------------------------------------------
+
+
+def _is_wide(beaten: Beaten, by_library: int | None) -> bool:
+    """Whether more turns are due though it is known which is better: how much the library is beaten by is an answer."""
+    return beaten.row == by_library and not beaten.energy_half <= KNOWN
 
 
 def _measured(measurement: Measurement) -> bool:

@@ -222,6 +222,7 @@ REMARK: Final = "Configurations are timed first, and those are measured that may
 SURE: Final = 1.0  # a row is measured at once where its time is uncertain by no more than so much of the rest
 EXPONENTS: Final = tuple(np.linspace(0.0, 2.0, 21).tolist())
 EXPONENT: Final = (1.0, 0.5)  # mean and deviation of a normal prior: most goals are of energy
+AT_MOST: Final = 96  # rows that are timed after one was measured where measuring another promises nothing
 SURE_OF_END: Final = 20, 3  # rows measured at least, and looks in a row by which nothing is to be gained
 LIKELY: Final = 16  # rows that promise most after those that are asked for
 _GROWTH: Final = 1.15  # the models are fitted again when there is so much more to fit them to
@@ -279,6 +280,8 @@ class TwoDepths:
             if not self._learn():
                 return None
             to_time, to_measure, likely = self._choose(together())
+            if self._has_to_look(enough):
+                to_time, to_measure = [], self._fastest()[: SURE_OF_END[0] - len(self._costs)]
             if self._is_enough(enough):
                 return f"another measurement is expected to gain less than {100 * enough:g} %"
             if not (to_time or to_measure):
@@ -309,6 +312,13 @@ class TwoDepths:
         self._little = self._little + 1 if self._gain < enough else 0
         least, looks = SURE_OF_END
         return len(self._costs) >= least and self._little >= looks
+
+    def _has_to_look(self, enough: float) -> bool:
+        """Return True if rows are timed one after the other and too few are measured to believe that no gain is left.
+
+        Where all rows draw the same power, their times say which are best, and measuring one promises nothing.
+        """
+        return self._gain < enough and len(self._costs) < SURE_OF_END[0] and self._since >= AT_MOST
 
     def _at_other_settings(self, rows: Sequence[int]) -> list[int]:
         """Rows that differ from the first in a setting alone: what a clock does to the power is learned first.
