@@ -6,17 +6,21 @@ import ast
 import builtins
 import importlib
 import sys
+from contextlib import closing
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
+from app.engine.runner.kernels.compiler import Compiler
+from app.engine.runner.kernels.made_image import LibraryImages
 from app.engine.space.build import build_space
 from app.engine.space.expression import parse
 from app.engine.space.search_space import SearchSpace
 from app.engine.specification.operator_shapes import LAYOUTS, parse_operator
-from app.engine.specification.triton_kernels import triton_script, triton_space, triton_starts
+from app.engine.specification.triton_kernels import TRITON_KERNEL, triton_script, triton_space, triton_starts
+from app.engine.workloads import source_kernel
 from app.sensors.limits import DeviceLimits, limits_of
 
 HOPPER = limits_of((9, 0), 132)
@@ -167,3 +171,20 @@ def test_the_file_says_which_operator_and_configuration_it_is() -> None:
     assert said["OPTIONS"] == {"num_warps": start["warps"], "num_stages": start["stages"]}
     assert (said["TYPE"], said["HAS_BIAS"]) == ("bfloat16", True)
     assert operator.notation in (ast.get_docstring(tree) or "")
+
+
+def test_another_text_of_the_kernel_is_another_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    operator = parse_operator("mm:1,64,64,64:bf16:nt")
+    text = TRITON_KERNEL.read_text(encoding="utf-8")
+    keys = set()
+    for place, content in enumerate((text, text, text + "# changed\n")):
+        copy = tmp_path / "mm_triton.py"
+        copy.write_text(content, encoding="utf-8")
+        monkeypatch.setattr(source_kernel, "TRITON_KERNEL", copy)
+        build = source_kernel.build_by_maker(operator, triton_starts(operator)[0])
+        assert build is not None
+        with closing(
+            Compiler(LibraryImages(), others=lambda _: LibraryImages(), folder=tmp_path / str(place))
+        ) as compiler:
+            keys.add(compiler.key(build))
+    assert len(keys) == 2
