@@ -91,8 +91,10 @@ def loaded(folder: str) -> ModuleType:
     """The kernel and what launches it, as one module: Triton reads functions from their file."""
     path = Path(folder) / "mm_alone.py"
     constants = "SIZES = TILE = OPTIONS = {}\n"
-    texts = [(KERNELS / name).read_text(encoding="utf-8") for name in ("mm_triton.py", "mm_triton_alone.py")]
-    path.write_text(constants.join(texts), encoding="utf-8")
+    texts = [
+        (KERNELS / name).read_text(encoding="utf-8") for name in ("mm_triton.py", "mm_triton_alone.py", "mm_alone.py")
+    ]
+    path.write_text("\n".join([texts[0], constants, *texts[1:]]), encoding="utf-8")
     spec = importlib.util.spec_from_file_location("mm_alone", path)
     assert spec is not None
     assert spec.loader is not None
