@@ -25,6 +25,7 @@ from ..runner.stating import at_other_power
 from ..space.repeats import repeat_names
 from ..space.result_table import ResultTable
 from ..specification.model import Specification
+from ..specification.operator_shapes import MAKER
 from ..specification.plan import SessionPlan
 from .summary import by_goal, library_index
 
@@ -53,6 +54,13 @@ def contenders(table: ResultTable, objective: Objective, apart: Collection[int] 
     ranked = [index for index in ranked if table.comparable[index] and _measured(table.measurement(index))][:MOST]
     near = [place for place, index in enumerate(ranked) if not distinguishable(table, ranked[0], index)]
     return ranked[: max(near, default=-1) + 1]
+
+
+def kept_for_turns_s(plan: SessionPlan) -> float:
+    """Seconds of a session's limit that its search leaves for the turns with the vendor's library; 0 without one."""
+    if plan.max_seconds is None or MAKER not in plan.space.names:
+        return 0.0
+    return min(WITH_LIBRARY_S, SHARE * plan.max_seconds)
 
 
 def play(
