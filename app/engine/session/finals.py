@@ -25,7 +25,6 @@ from ..runner.stating import at_other_power
 from ..space.repeats import repeat_names
 from ..space.result_table import ResultTable
 from ..specification.model import Specification
-from ..specification.operator_shapes import MAKER
 from ..specification.plan import SessionPlan
 from .summary import by_goal, library_index
 
@@ -56,11 +55,16 @@ def contenders(table: ResultTable, objective: Objective, apart: Collection[int] 
     return ranked[: max(near, default=-1) + 1]
 
 
-def kept_for_turns_s(plan: SessionPlan) -> float:
-    """Seconds of a session's limit that its search leaves for the turns with the vendor's library; 0 without one."""
-    if plan.max_seconds is None or MAKER not in plan.space.names:
+def kept_for_turns_s(plan: SessionPlan, table: ResultTable) -> float:
+    """Seconds of a session's limit that its search leaves for the turns with the vendor's library; 0 without one.
+
+    They take as long as two windows for each round: of a library that runs at the board's limit, a second each.
+    """
+    library = library_index(table, plan.space) if plan.max_seconds is not None else None
+    if plan.max_seconds is None or library is None:
         return 0.0
-    return min(WITH_LIBRARY_S, SHARE * plan.max_seconds)
+    turns_s = 2 * ROUNDS * (_seconds(table.measurement(library)) + _BETWEEN_S)
+    return min(max(WITH_LIBRARY_S, turns_s), plan.max_seconds / 2)
 
 
 def play(

@@ -164,6 +164,7 @@ class SessionRun(LiveSession):
         self._at_once: set[int] = set()  # rows measured in full though their time was asked for
         self._fresh: list[Measurement] = []  # the first that were measured now, not found stored
         self._best_after = 0  # evaluations until the best was found
+        self._turns_s = 0.0  # kept of the limit for the turns at the end
         self._least_cost = math.inf
         self._best_row: int | None = None
         self._told_limits = False  # that some power limits are without effect
@@ -351,13 +352,18 @@ class SessionRun(LiveSession):
             for measurement in measuring:
                 self._take(measurement)
                 limit = self.plan.max_seconds
-                if limit is not None and self._clock.elapsed_s >= limit - kept_for_turns_s(self.plan):
+                if limit is not None and self._clock.elapsed_s >= limit - self._kept_s():
                     raise _Ended(SessionState.DONE, "the time is used up")
                 self._check_patience()
         finally:
             close = getattr(measuring, "close", None)  # a generator releases the GPU at once
             if close is not None:
                 close()
+
+    def _kept_s(self) -> float:
+        """What is kept of the limit for the turns; known once the library has been measured, which comes first."""
+        self._turns_s = self._turns_s or kept_for_turns_s(self.plan, self.table)
+        return self._turns_s
 
     def _check_patience(self) -> None:
         patience = self.plan.patience
