@@ -20,6 +20,7 @@ from .arguments import (
     add_goal,
     add_repeats,
     add_search,
+    add_sweep,
     add_table,
     columns_of,
     positive_int,
@@ -101,6 +102,7 @@ def analyse_arguments(parser: ArgumentParser) -> None:
     )
     add_goal(parser)
     add_choosing(parser)
+    add_sweep(parser)
     add_table(parser)
     add_log(parser)
     words = "power samples, clocks and event reasons of measurement N, or of several side by side"
@@ -119,6 +121,7 @@ def analyse(arguments: Namespace) -> int:
     from ..engine.analysis.health import health_of
     from ..engine.analysis.peak_share import peak_share
     from ..engine.analysis.session_analysis import analyse as analyse_table
+    from ..engine.models.administrator import sweep_of_model
     from ..engine.session.gains import gains_by_meter
     from ..engine.store.database import Store
 
@@ -136,11 +139,12 @@ def analyse(arguments: Namespace) -> int:
         space = replace(side.table.space, notes=opened.plan.space.notes)
         parts.append(replace(opened, plan=replace(opened.plan, title=side.kernel, space=space), table=side.table))
     shown = (opened, *parts) if arguments.json else (parts or [opened])
+    sweep = sweep_of_model(Path(arguments.sweep), opened.plan.gpu) if arguments.sweep else None
     try:
         with Store() as store:
-            models_there = [models_of(part.table, part.plan, store) for part in shown]
+            models_there = [models_of(part.table, part.plan, store, sweep) for part in shown]
     except WattridgeError:  # the store cannot be read: `opened` is a file
-        models_there = [models_of(part.table, part.plan) for part in shown]
+        models_there = [models_of(part.table, part.plan, of_model=sweep) for part in shown]
     documents = []
     for part, known in zip(shown, models_there, strict=True):
         objective = objective_of(part, arguments)

@@ -115,6 +115,11 @@ def add_choosing(parser: ArgumentParser) -> None:
     add_cost(parser)
 
 
+def add_sweep(parser: ArgumentParser) -> None:
+    words = "a clock sweep of a board of this model, for what an administrator could save by a lower clock"
+    parser.add_argument("--sweep", metavar="FILE", help=words)
+
+
 def add_preferences(parser: ArgumentParser) -> None:
     parser.add_argument("--slower", type=float, default=5.0, metavar="PERCENT", help="'at most so much slower' (5)")
     parser.add_argument("--power", type=positive_float, metavar="W", help="'at most so many watts'")
