@@ -343,7 +343,10 @@ def measured(shape: Shape, place: Path, arguments: argparse.Namespace) -> dict[s
     ran = subprocess.run(words, env=environment, cwd=place, capture_output=True, text=True)
     said = next((text for text in ran.stdout.splitlines() if text.startswith("OUTSIDE ")), None)
     if said is None:
-        return {**record, "why_not": (ran.stderr or ran.stdout).strip()[-400:]}
+        return {
+            **record,
+            "why_not": (ran.stderr.strip().splitlines() or [f"it ended with {ran.returncode}"])[-1][-300:],
+        }
     return {**record, "outside": json.loads(said.removeprefix("OUTSIDE "))}
 
 

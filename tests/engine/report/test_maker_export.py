@@ -23,6 +23,7 @@ from fixtures.host_vendor import built_libraries
 
 from app.base.errors import InputError
 from app.base.files import digest_of
+from app.engine.formats.read import read_recording
 from app.engine.report.export import export_session
 from app.engine.results.measurement import Measurement, State
 from app.engine.results.objectives import Goal, Objective
@@ -31,7 +32,7 @@ from app.engine.runner.cuda.offers import row_of
 from app.engine.runner.kernels.reference import Baseline
 from app.engine.session import sources
 from app.engine.session.load import load_specification
-from app.engine.session.planning import space_of, with_offers
+from app.engine.session.planning import plan_replay, space_of, with_offers
 from app.engine.space.array_expressions import cast, number_type, widened
 from app.engine.space.result_table import ResultTable
 from app.engine.specification.operator_shapes import PRECISIONS, Operator, parse_operator
@@ -298,10 +299,20 @@ def test_where_the_library_is_the_answer_nothing_has_to_be_exported(tmp_path: Pa
     assert "library" in (tmp_path / "out" / f"{name}-session.csv").read_text()
 
 
+def test_a_table_of_such_rows_is_exported_as_any_other(tmp_path: Path) -> None:
+    made = session(tmp_path, OPERATORS[1])
+    made.export(CUBLASLT, tmp_path / "out", "csv")
+    path = next((tmp_path / "out").glob("*.csv"))
+    recording = read_recording(path)
+    again = export_session(plan_replay(path, read=recording), recording.table(), None, None, tmp_path / "again")
+    assert {".json", ".h", ".csv"} <= {each.suffix for each in again}
+    assert not [each for each in again if each.suffix in (".py", ".c", ".cu")], "which operator it was is not known"
+
+
 def test_a_kernel_of_ours_has_no_module(tmp_path: Path) -> None:
     made = session(tmp_path, OPERATORS[1])
     table = ResultTable(made.table.space)
     first = made.table.measurement(CUBLASLT)
     table.append(replace(first, configuration={**first.configuration, "maker": "wattridge"}))
-    with pytest.raises(InputError, match="of cuBLASLt's algorithms and Triton's kernels, and this is neither"):
+    with pytest.raises(InputError, match="of what cuBLASLt or Triton has for a session's operator"):
         made._replace(table=table, plan=replace(made.plan, origin={"kind": "fake"})).export(0, tmp_path / "o", "python")
