@@ -25,10 +25,11 @@ from ..specification.model import Specification, names_at_time
 from ..workloads.machine_code import FEATURES, as_rows
 from ..workloads.profiled import ProfiledKernel
 from .base import BoardRunner, More, by_setting, no_more, settings_of
-from .kernels.reference import Baseline, ReferenceLooks
+from .kernels.reference import LibraryRow, ReferenceLooks
 from .measurement_figures import measurement_of, timed_measurement
 from .stating import Stating, seen_again
 
+MODELLED: Final = "a model of the vendor's library"
 TIMED_SCATTER: Final = 0.005  # of the time by a few launches on a real board; those of a simulated one are all alike
 _Look = Callable[[int, Configuration, Load, threading.Event], Measurement | None]  # one configuration; None: stopped
 
@@ -68,6 +69,7 @@ class SimulatedRunner(BoardRunner):
         self._seed: int = getattr(gpu, "seed", 0)
         self._stating = Stating(spec, gpu.info, condition)
         self._looks = ReferenceLooks()
+        self._by_library = LibraryRow()
         self._reference: tuple[str, Load] | None = None  # the first kernel that worked, by its row
 
     def measure(
@@ -84,6 +86,7 @@ class SimulatedRunner(BoardRunner):
             measurement = self._one(todo.pop(0), look, depth, stop)
             if measurement is None:
                 return
+            self._by_library.note(measurement, MODELLED)
             yield measurement
 
     def features(self, rows: Sequence[int], stop: threading.Event | None = None) -> npt.NDArray[np.float64]:
@@ -101,10 +104,7 @@ class SimulatedRunner(BoardRunner):
 
     def conclude(self) -> Mapping[str, str]:
         self._stating.keep()
-        stated = self._stating.statement.to_origin()
-        if self._spec.operator is None:
-            return stated
-        return {**stated, **Baseline(why_not="a simulated board has no vendor library").to_origin()}
+        return {**self._stating.statement.to_origin(), **self._by_library.to_origin(self._stating.state)}
 
     # --- inside -----------------------------------------------------------------------------------------------------
 

@@ -33,6 +33,7 @@ from ..runner.stating import Statement
 from ..space.repeats import fold
 from ..space.result_table import ResultTable
 from ..space.within_limits import broken_in_words, feasible, nearest, unsure_in_words
+from ..specification.operator_shapes import MAKER
 from ..specification.plan import SessionPlan
 from ..strategies.energy_log import EnergyLog
 from .gains import choice_of_origin, describe_gain
@@ -280,8 +281,10 @@ def describe_against_library(plan: SessionPlan, table: ResultTable, best: int) -
 
 
 def describe_standing(plan: SessionPlan, best: Measurement) -> Iterator[Figure]:
-    """What the best gains on the library, and how far it is from the floor."""
+    """What the best gains on the library, where that is no row of the session, and how far it is from the floor."""
     for reference in references_of(plan):
+        if reference.kind is Kind.LIBRARY and MAKER in plan.space.names:
+            continue
         if words := reference.standing(best):
             against = "Above the floor" if reference.kind is Kind.FLOOR else f"Against {reference.label}"
             yield Figure(against, words)

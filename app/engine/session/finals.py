@@ -25,6 +25,7 @@ from ..runner.stating import at_other_power
 from ..space.repeats import repeat_names
 from ..space.result_table import ResultTable
 from ..specification.model import Specification
+from ..specification.operator_shapes import MAKER
 from ..specification.plan import SessionPlan
 from .summary import by_goal, library_index
 
@@ -55,6 +56,13 @@ def contenders(table: ResultTable, objective: Objective, apart: Collection[int] 
     return ranked[: max(near, default=-1) + 1]
 
 
+def kept_for_turns_s(plan: SessionPlan) -> float:
+    """Seconds of a session's limit that its search leaves for the turns with the vendor's library; 0 without one."""
+    if plan.max_seconds is None or MAKER not in plan.space.names:
+        return 0.0
+    return min(WITH_LIBRARY_S, SHARE * plan.max_seconds)
+
+
 def play(
     runner: Runner,
     table: ResultTable,
@@ -76,7 +84,9 @@ def play(
         indices.append(library)
     spans_s = [_seconds(table.measurement(index)) for index in range(len(table))]
     least_s = LEAST_S if np.count_nonzero(spans_s) >= MANY else 0.0
-    least_s = max(least_s, WITH_LIBRARY_S if library is not None else 0.0)
+    if library is not None:
+        both_s = sum(_seconds(table.measurement(index)) + _BETWEEN_S for index in (indices[0], library))
+        least_s = max(WITH_LIBRARY_S, ROUNDS * both_s)
     most_s = min(left_s, SECONDS, max(least_s, SHARE * sum(spans_s)))
     while len(indices) > 1:
         each_s = sum(_seconds(table.measurement(index)) + _BETWEEN_S for index in indices)

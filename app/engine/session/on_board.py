@@ -93,10 +93,13 @@ class OneBoard(TunedBoards):
         return {name: values for name, values in wanted.items() if name not in refused}, (*notes, *as_they_are(refused))
 
     def offers(self, spec: Specification) -> tuple[Sequence[Configuration], str]:
-        if spec.operator is None or self.gpu.info.source != "nvml":
+        source = self.gpu.info.source
+        if spec.operator is None or source not in ("nvml", "simulated"):
             return (), ""
-        from ..runner.cuda.offers import offers_on
+        from ..runner.cuda.offers import modelled_offers, offers_on
 
+        if source == "simulated":
+            return modelled_offers(spec.operator, limits_on(self.gpu)), ""
         return offers_on(self.gpu, spec.operator)
 
     def model_range(self, on_progress: Callable[[int, int], None] | None, stop: Event | None) -> tuple[float, float]:

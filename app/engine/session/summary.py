@@ -249,11 +249,14 @@ def best_of(plan: SessionPlan, table: ResultTable) -> int | None:
     to be installed, exported and looked after for it.
     """
     ranked = by_goal(table, plan.objective.goal, plan.objective.limits)
-    best, library = next(iter(ranked), None), library_index(table, plan.space)
-    if best is None or library not in ranked or role_of(plan.objective.goal.name) not in ENERGY_ROLES:
-        return best
+    library = library_index(table, plan.space)
+    if library not in ranked or role_of(plan.objective.goal.name) not in ENERGY_ROLES:
+        return next(iter(ranked), None)
     assert library is not None, "it is ranked"
-    return best if less_for_certain(table, library, best) else library
+    finals, rows = Finals.of_origin(plan.origin), table.rows().tolist()
+    in_turns = [] if finals is None else [index for index in ranked if int(rows[index]) == finals.winner]
+    before = in_turns if finals is not None and rows[library] in finals.rows else ranked[: ranked.index(library)]
+    return next((index for index in before if less_for_certain(table, library, index)), library)
 
 
 def library_index(table: ResultTable, space: SearchSpace) -> int | None:

@@ -6,6 +6,7 @@ say what its parameters are. `stages` (buffers in shared memory) and `warps` are
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -22,8 +23,8 @@ _SPLITS: Final = (1, 2, 3, 4, 6, 8)
 _WORKSPACE: Final = 2**24  # numbers for parts of tiles
 _ROW: Final = 8  # numbers: rows that begin at multiples of 16 bytes can be read by tensor descriptors
 _BLOCKS: Final = 96  # programs that boards of some hundred multiprocessors are kept busy with
-_STARTED: Final = ("block_m", "block_n", "block_k", "stages", "warps", "persistent", "tma", "swap")
-_STARTS: Final = (  # as published kernels for Hopper and Ampere cut tiles
+# block_m, block_n, block_k, stages, warps, persistent, tma, swap: as published kernels for Hopper and Ampere cut tiles
+_STARTS: Final = (
     (128, 256, 64, 4, 8, 1, 1, 0),
     (128, 256, 64, 3, 8, 1, 2, 0),
     (128, 256, 64, 4, 8, 0, 1, 0),
@@ -56,8 +57,9 @@ def triton_space(operator: Operator) -> KernelSpace:
     # the tensor cores of 9.0 and 10.0 read shared memory themselves, also the step that is being multiplied
     buffers = "(stages - (compute_capability < 9.0 or compute_capability >= 12.0))"
     filled = f"{buffers} * 2 * block_k * (block_m + block_n)"
-    output = "(2 * block_m * block_n if tma == 2 else min(2 * block_m * block_n, 32768))"
-    shared = f"({filled} + {output} if persistent > 0 else max({filled}, {output})) + 64"
+    number = "(2 + 2 * (split_k > 1))"
+    output = f"({number} * block_m * block_n if tma == 2 else min(block_m * block_n, 16384) * {number})"
+    shared = f"({filled} + {output} if persistent > 0 else max({filled}, {output})) + 64 + 4 * block_n"
     return KernelSpace(
         constants={
             "WORKSPACE": min(8 * batch * rows * columns + 2**20, _WORKSPACE),
@@ -81,6 +83,8 @@ def triton_space(operator: Operator) -> KernelSpace:
             f"{shared} <= shared_memory_per_multiprocessor - 1024",
             # sums in registers, and something to load for every thread
             "128 * warps <= block_m * block_n <= 4096 * warps and block_k * block_n >= 256 * warps",
+            f"block_k * (block_m + block_n) <= {2048 * _vector(operator)} * warps",
+            f"stages <= max(2, {part})",
             "block_m <= 2 * block_n and (block_n <= 4 * block_m or block_m == 16)",
             # tiles below 64 rows are for few rows; there, and only there, columns may take the place of rows
             *(["block_m >= 64"] if rows > 256 else []),
@@ -118,29 +122,44 @@ def triton_starts(operator: Operator) -> list[Configuration]:
 
 def _starts(operator: Operator) -> Iterator[tuple[tuple[bool, int, int], Configuration]]:
     batch, rows, columns, depth = operator.product
-    for tile in _STARTS:
-        block_m, block_n, block_k, _, _, persistent, tma, _ = tile
+    for block_m, block_n, widest_k, stages, warps, persistent, tma, swap in _STARTS:
         if (block_m > 16 and block_m >= 2 * rows) or (block_m < 64 and rows > 256):
             continue
         tiles = batch * -(-rows // block_m) * -(-columns // block_n)
+        widest = 2048 * _vector(operator) * warps // (block_m + block_n)
+        block_k = max(item for item in (32, 64, 128) if item == 32 or item <= min(widest_k, widest, depth))
         most = min(-(-_BLOCKS // tiles), max(1, depth // (2 * block_k)))
         split = max(item for item in _SPLITS if item <= most)
-        chosen = {
-            "group_m": 8 if 128 <= max(rows, 2 * block_m) <= rows else 1,
-            "persistent": persistent if split == 1 else 0,
-            "tma": min(tma, _most_tma(operator)),
-            "split_k": split,
-        }
-        yield (tiles * split < _BLOCKS, split, -block_m * block_n), {**dict(zip(_STARTED, tile, strict=True)), **chosen}
+        yield (
+            (tiles * split < _BLOCKS, split, -block_m * block_n),
+            {
+                "block_m": block_m,
+                "block_n": block_n,
+                "block_k": block_k,
+                "stages": min(stages, max(2, -(-depth // (block_k * split)))),
+                "warps": warps,
+                "group_m": 8 if 128 <= max(rows, 2 * block_m) <= rows else 1,
+                "persistent": persistent if split == 1 else 0,
+                "tma": min(tma, _most_tma(operator)),
+                "split_k": split,
+                "swap": swap,
+            },
+        )
+
+
+def _vector(operator: Operator) -> int:
+    """Numbers of an operand's row that can be read at once: 1 to 8."""
+    _, rows, columns, depth = operator.product
+    across_a, across_b = operator.transposed
+    along = (rows if across_a else depth, depth if across_b else columns)
+    return math.gcd(_ROW, *along)
 
 
 def _most_tma(operator: Operator) -> int:
     """2 where operands and output have rows that tensor descriptors take, 1 where operands do, else 0."""
-    _, rows, columns, depth = operator.product
-    across_a, across_b = operator.transposed
-    if (rows if across_a else depth) % _ROW or (depth if across_b else columns) % _ROW:
+    if _vector(operator) < _ROW:
         return 0
-    return 1 if columns % _ROW else 2
+    return 1 if operator.product[2] % _ROW else 2
 
 
 def sizes_of(operator: Operator) -> dict[str, Any]:

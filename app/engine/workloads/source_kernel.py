@@ -26,6 +26,7 @@ from ..space.array_expressions import parse_array_expression
 from ..space.expression import Expression, parse
 from ..specification.model import ARRAY_FILES, OF_THE_HOST, ArgumentSpec, KernelSpec, Specification
 from ..specification.operator_shapes import MAKER, OURS, TRITON, Operator
+from ..specification.triton_kernels import TRITON_KERNEL
 from .command import CommandLine
 from .kernel_arguments import Argument, CallPlan, Launch, Reference
 from .machine_code import FROM_CAPABILITY
@@ -412,7 +413,10 @@ def build_by_maker(operator: Operator | None, configuration: Configuration) -> B
         return None
     maker = str(configuration.get(MAKER, operator.usual_maker))
     chosen = {"operator": operator.notation, **configuration, MAKER: maker}
-    return None if maker == OURS else Build(json.dumps(chosen, sort_keys=True), (), (), (), maker=maker)
+    if maker == OURS:
+        return None
+    sources = (TRITON_KERNEL,) if maker == TRITON else ()
+    return Build(json.dumps(chosen, sort_keys=True), sources, (), (), maker=maker)
 
 
 def _quoted(name: str) -> str:

@@ -3,7 +3,7 @@ import sys
 import torch
 
 
-def checked(a, b, bias=None, *, sizes=SIZES):  # noqa: F821
+def checked(a, b, bias=None, *, sizes=SIZES):
     """Room for the result. Raises ValueError for operands that this kernel is not for."""
     batch, m, n, k = (sizes[name] for name in ("BATCH", "M", "N", "K"))
     for name, operand, shape in (("a", a, (k, m) if sizes["A_ACROSS"] else (m, k)),
@@ -22,12 +22,12 @@ def checked(a, b, bias=None, *, sizes=SIZES):  # noqa: F821
     return torch.empty((batch, m, n) if a.dim() == 3 else (m, n), device=a.device, dtype=a.dtype)
 
 
-def reference(a, b, bias=None, *, sizes=SIZES):  # noqa: F821
+def reference(a, b, bias=None, *, sizes=SIZES):
     """The same by PyTorch in FP32."""
     return by_pytorch(a.float(), b.float(), None if bias is None else bias.float(), sizes=sizes)
 
 
-def operands(dtype, *, sizes=SIZES, with_bias=False):  # noqa: F821
+def operands(dtype, *, sizes=SIZES, with_bias=False):
     """Random ones on the current GPU: a, b, and the bias or None."""
     batch, m, n, k = (sizes[name] for name in ("BATCH", "M", "N", "K"))
     shapes = ((k, m) if sizes["A_ACROSS"] else (m, k), (n, k) if sizes["B_ACROSS"] else (k, n))
@@ -64,7 +64,7 @@ def milliseconds(call, launches=20, rounds=7):
     return sorted(times[1:])[rounds // 2]
 
 
-def by_pytorch(a, b, bias=None, *, sizes=SIZES):  # noqa: F821
+def by_pytorch(a, b, bias=None, *, sizes=SIZES):
     """The same by PyTorch in the type of the operands, one operation after the other."""
     c = torch.matmul(a.mT if sizes["A_ACROSS"] else a, b.mT if sizes["B_ACROSS"] else b)
     c = c if bias is None else c + bias
@@ -76,12 +76,12 @@ def by_pytorch(a, b, bias=None, *, sizes=SIZES):  # noqa: F821
 def main():
     """Check the result on random numbers, and compare its time with that of PyTorch."""
     torch.manual_seed(0)
-    a, b, bias = operands(getattr(torch, TYPE), with_bias=HAS_BIAS)  # noqa: F821
-    off = worst(mm(a, b, bias), reference(a, b, bias))  # noqa: F821
+    a, b, bias = operands(getattr(torch, TYPE), with_bias=HAS_BIAS)
+    off = worst(mm(a, b, bias), reference(a, b, bias))
     if not off <= 4:  # parts of a sum may be rounded, too
         sys.exit(f"the result is off by {off:.3g} times what rounding may leave")
     print(f"{torch.cuda.get_device_name()}: off by {off:.2f} of what rounding may leave")
-    print(f"{milliseconds(lambda: mm(a, b, bias)):.4f} ms; PyTorch "  # noqa: F821
+    print(f"{milliseconds(lambda: mm(a, b, bias)):.4f} ms; PyTorch "
           f"{milliseconds(lambda: by_pytorch(a, b, bias)):.4f} ms")  # fmt: skip
 
 

@@ -27,7 +27,7 @@ def library():
 class Product:
     """The product and its algorithm on the current device. Raises RuntimeError where this cuBLASLt does not have it."""
 
-    def __init__(self, sizes=SIZES):  # noqa: F821
+    def __init__(self, sizes=SIZES):
         self.library = library()
         if self.library is None:
             raise RuntimeError("cuBLASLt was not found: install PyTorch with CUDA, or nvidia-cublas-cu12")
@@ -35,7 +35,7 @@ class Product:
         across_a, across_b = sizes["A_ACROSS"], sizes["B_ACROSS"]
         self.handle = self.created("cublasLtCreate")
         self.description = self.created("cublasLtMatmulDescCreate", 68, 0)  # sums in FP32
-        for place, value in ((3, across_b), (4, across_a), (7, EPILOGUE)):  # noqa: F821
+        for place, value in ((3, across_b), (4, across_a), (7, EPILOGUE)):
             self.put("cublasLtMatmulDescSetAttribute", self.description, place, ctypes.c_int32(value))
         # column by column: the result's transpose is b' a'
         shapes = ((k, n) if across_b else (n, k), (m, k) if across_a else (k, m), (n, m))
@@ -61,25 +61,25 @@ class Product:
         """The algorithm as this release has it, and the bytes of workspace it needs; never another one."""
         made, found = (ctypes.c_uint64 * 8)(), (ctypes.c_uint64 * 12)()  # the algorithm again, then its workspace
         try:
-            self.call("cublasLtMatmulAlgoInit", self.handle, 68, 0, *(NUMBER,) * 4, ALGORITHM[0], _at(made))  # noqa: F821
-            for place, value in enumerate(ALGORITHM[1:], start=1):  # noqa: F821
+            self.call("cublasLtMatmulAlgoInit", self.handle, 68, 0, *(NUMBER,) * 4, ALGORITHM[0], _at(made))
+            for place, value in enumerate(ALGORITHM[1:], start=1):
                 kind = ctypes.c_uint32 if place < 7 else ctypes.c_uint16
                 self.put("cublasLtMatmulAlgoConfigSetAttribute", _at(made), place, kind(value))
             shapes = (self.description, self.b, self.a, self.c, self.c)
             self.call("cublasLtMatmulAlgoCheck", self.handle, *shapes, _at(made), _at(found))
         except RuntimeError as error:
-            settings = ", ".join(f"{name} {value}" for name, value in zip(_FIELDS, ALGORITHM))  # noqa: B905, F821
+            settings = ", ".join(f"{name} {value}" for name, value in zip(_FIELDS, ALGORITHM))  # noqa: B905
             raise RuntimeError(
                 f"{self.version} does not have this algorithm here ({settings}); it was measured with "
-                f"{MEASURED}: {error}"  # noqa: F821
+                f"{MEASURED}: {error}"
             ) from None
-        if found[8] > WORKSPACE:  # noqa: F821
+        if found[8] > WORKSPACE:
             raise RuntimeError(f"{self.version}: this algorithm needs {found[8]} bytes of workspace here")
         return made, int(found[8])
 
     def layout(self, rows, columns, batch):
         extents = (ctypes.c_uint64(rows), ctypes.c_uint64(columns), ctypes.c_int64(rows))
-        made = self.created("cublasLtMatrixLayoutCreate", NUMBER, *extents)  # noqa: F821
+        made = self.created("cublasLtMatrixLayoutCreate", NUMBER, *extents)
         self.put("cublasLtMatrixLayoutSetAttribute", made, 5, ctypes.c_int32(batch))
         self.put("cublasLtMatrixLayoutSetAttribute", made, 6, ctypes.c_int64(rows * columns))
         return made
@@ -105,9 +105,9 @@ def mm(a, b, bias=None):
     B_ACROSS is 1; both contiguous, on one GPU, of the type TYPE. Without a batch the first axis may be left out.
     Raises ValueError for other operands, RuntimeError where this cuBLASLt does not have the algorithm.
     """
-    c = checked(a, b, bias)  # noqa: F821
-    if str(c.dtype) != f"torch.{TYPE}" or (bias is not None) != HAS_BIAS:  # noqa: F821
-        wanted = f"operands of type {TYPE}, {'with' if HAS_BIAS else 'without'} a bias"  # noqa: F821
+    c = checked(a, b, bias)
+    if str(c.dtype) != f"torch.{TYPE}" or (bias is not None) != HAS_BIAS:
+        wanted = f"operands of type {TYPE}, {'with' if HAS_BIAS else 'without'} a bias"
         raise ValueError(f"{wanted}, are what this algorithm is for")
     with torch.cuda.device(a.device):
         if a.device not in _made:

@@ -11,13 +11,13 @@ def grid(tile, sizes, multiprocessors):
     return tiles * tile["split_k"]
 
 
-def mm(a, b, bias=None, *, sizes=SIZES, tile=TILE, options=OPTIONS):  # noqa: F821
+def mm(a, b, bias=None, *, sizes=SIZES, tile=TILE, options=OPTIONS):
     """c = f(a b + bias): a new tensor of batch x M x N numbers, of M x N where a has no batch.
 
     a is stored as batch x M x K, or as batch x K x M where A_ACROSS is 1; b as batch x K x N, or batch x N x K where
     B_ACROSS is 1; both contiguous, on one GPU, of one type. Without a batch the first axis may be left out.
     """
-    c = checked(a, b, bias, sizes=sizes)  # noqa: F821
+    c = checked(a, b, bias, sizes=sizes)
     with torch.cuda.device(a.device):
         multiprocessors = torch.cuda.get_device_properties(a.device).multi_processor_count
         programs = grid(tile, sizes, multiprocessors)
@@ -30,6 +30,6 @@ def mm(a, b, bias=None, *, sizes=SIZES, tile=TILE, options=OPTIONS):  # noqa: F8
                 torch.zeros(shared_tiles, device=a.device, dtype=torch.uint32),
             )
         if tile["tma"]:
-            triton.set_allocator(lambda size, _, __: torch.empty(size, device=a.device, dtype=torch.int8))  # noqa: F821
-        multiply[(programs,)](c, a, b, bias, *_left[where], **sizes, **tile, **options)  # noqa: F821
+            triton.set_allocator(lambda size, _, __: torch.empty(size, device=a.device, dtype=torch.int8))
+        multiply[(programs,)](c, a, b, bias, *_left[where], **sizes, **tile, **options)
     return c

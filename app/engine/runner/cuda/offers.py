@@ -10,8 +10,11 @@ import importlib
 import json
 import sys
 from collections.abc import Sequence
+from itertools import product
+from typing import Final
 
 from ....sensors.gpu import Gpu
+from ....sensors.limits import DeviceLimits
 from ...children.python import python_command, python_environment
 from ...results.measurement import Configuration
 from ...specification.operator_shapes import ALGORITHM, CUBLASLT, LIBRARY, MAKER, Operator, parse_operator
@@ -20,7 +23,8 @@ from .cublaslt import Algorithm, Product, cublaslt
 from .gpu import find_library
 from .vendor import why_no_library
 
-_SECONDS = 60.0
+_SECONDS: Final = 60.0
+_MODELLED_TILES: Final = (312, 13, 15, 18, 17, 20, 33, 21, 19, 32, 31, 23, 24)  # 64 x 16 to 256 x 128
 
 
 def offers_on(gpu: Gpu, operator: Operator) -> tuple[list[Configuration], str]:
@@ -45,15 +49,30 @@ def offered(operator: Operator) -> tuple[list[Configuration], str]:
     if operator.kind != "mm" or library is None:
         return rows, why_not
     try:
-        product = Product(library, operator)
+        asked = Product(library, operator)
     except OSError as error:
         return rows, why_not or str(error)
     try:
-        return [*rows, *map(row_of, product.offered())], why_not
+        return [*rows, *map(row_of, asked.offered())], why_not
     except OSError as error:
         return rows, why_not or str(error)
     finally:
-        product.close()
+        asked.close()
+
+
+def modelled_offers(operator: Operator, limits: DeviceLimits) -> list[Configuration]:
+    """Rows as a library might have them, for simulated boards: itself, and algorithms by their tiles and parts."""
+    rows: list[Configuration] = [{MAKER: LIBRARY}]
+    if not operator.by_makers:
+        return rows
+    batch, m, n, k = operator.product
+    for tile, split in product(_MODELLED_TILES, (1, 2, 4)):
+        algorithm = Algorithm(id=66, tile=tile, split_k=split, reduction=2 * (split > 1), stages=35, cluster=3)
+        columns, high = algorithm.tile_shape
+        tiles = batch * -(-m // high) * -(-n // columns)
+        if high < 2 * max(m, 16) and (split == 1 or (tiles < limits.multiprocessors and k >= 256 * split)):
+            rows.append(row_of(algorithm))
+    return rows
 
 
 def row_of(algorithm: Algorithm) -> Configuration:

@@ -20,15 +20,14 @@ from typing import Any, Final
 from ....base.errors import WattridgeError
 from ...children.scratch import scratch_folder
 from ...specification.operator_shapes import Operator, parse_operator
-from ...specification.triton_kernels import TRITON_KERNEL, triton_constants
+from ...specification.triton_kernels import TRITON_KERNEL, triton_constants, triton_starts
 from ..kernels.made_image import made_image
 
 _PACKAGES: Final = ("triton", "pytorch-triton")  # the second comes with PyTorch's nightly wheels
 _ARCHITECTURE: Final = re.compile(r"-arch=sm_(\d+)")
 _ENTRY: Final = re.compile(r"\.entry\s+\w+\s*\(([^)]*)\)")
 _POINTERS: Final = {"fp16": "*fp16", "bf16": "*bf16"}
-_WARM: Final = {"operator": "mm:1,64,64,64:fp16", "block_m": 64, "block_n": 64, "block_k": 64, "stages": 2, "warps": 4}
-_REST: Final = {"group_m": 1, "persistent": 0, "tma": 0, "split_k": 1, "swap": 0}
+_WARM: Final = "mm:1,64,64,64:fp16"  # the first text takes several times as long as those that follow
 
 
 @lru_cache(maxsize=1)
@@ -48,15 +47,18 @@ def compile_text(text: str, options: Sequence[str]) -> tuple[bytes, str]:
     folder = scratch_folder()
     os.environ["TRITON_CACHE_DIR"] = str(folder)
     try:
-        given = json.loads(text) if text else {**_WARM, **_REST}
+        given = json.loads(text) if text else {"operator": _WARM, **triton_starts(parse_operator(_WARM))[-1]}
         architecture = next((int(found[1]) for found in map(_ARCHITECTURE.fullmatch, options) if found), 80)
-        return _image(parse_operator(given["operator"]), given, architecture), ""
+        return _image(parse_operator(str(given["operator"])), given, architecture), ""
     except WattridgeError as error:
         return b"", f"error: {error}"
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001 - Triton raises what it likes; one kernel must not end the process
-        return b"", f"error: {type(error).__name__}: {error}"
+        first: BaseException = error
+        while first.__cause__ is not None:  # what it came from says what is wrong, those around it where
+            first = first.__cause__
+        return b"", f"error: {type(first).__name__}: {first}"
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

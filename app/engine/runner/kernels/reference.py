@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -21,6 +21,8 @@ from ....sensors.gpu import Load
 from ...metering.meter import Meter
 from ...metering.stopwatch import Stopwatch
 from ...metering.window import Run, Window
+from ...results.measurement import Measurement, State
+from ...specification.operator_shapes import LIBRARY, MAKER
 from .compiler import Compiled, once_compiled
 from .gpu import ProcessGpu
 from .process import KernelFailed
@@ -118,3 +120,25 @@ class Baseline:
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
             what = "what the session keeps of the vendor's library is damaged"
             raise InputError(what, _KEY, "measure it again") from None
+
+
+class LibraryRow:
+    """The row of what the vendor's library does by itself, once it is measured: the first, under the first settings."""
+
+    def __init__(self) -> None:
+        self._measured: tuple[str, Measurement] | None = None
+
+    def note(self, measurement: Measurement, library: str) -> None:
+        """Keep a measurement if it is that one; `library` names it."""
+        if measurement.configuration.get(MAKER) == LIBRARY and self._measured is None and measurement.final:
+            self._measured = library, measurement
+
+    def to_origin(self, state: Callable[[Measurement], Measurement]) -> dict[str, str]:
+        """As a session keeps it, its figures as `state` gives them; empty where there was none."""
+        if self._measured is None:
+            return {}
+        library, measured = self._measured
+        if measured.state is not State.OK:
+            return Baseline(library, why_not=measured.error).to_origin()
+        stated = state(measured)
+        return Baseline(library, stated.values, stated.intervals).to_origin()

@@ -34,7 +34,6 @@ from ...results.measurement import Configuration, Depth, Measurement, State
 from ...results.objectives import Objective
 from ...space.search_space import SearchSpace
 from ...specification.model import Specification, names_at_time
-from ...specification.operator_shapes import LIBRARY, MAKER
 from ...workloads.machine_code import as_rows, shortfall
 from ...workloads.source_kernel import KernelRefused, Prepared
 from ..base import BoardRunner, More, OnPreparation, by_setting, no_more, settings_of
@@ -45,7 +44,7 @@ from .gpu import ProcessGpu
 from .language import Language
 from .loaded import LoadedKernels, Reader, idle_words, reader_of, what_is_wrong
 from .process import KernelFailed
-from .reference import DRIFT_LOAD, Baseline, reference_figures
+from .reference import DRIFT_LOAD, LibraryRow, reference_figures
 from .script_side import ScriptSide
 
 LEAST_BATCH: Final = 16
@@ -135,7 +134,7 @@ class KernelRunner(BoardRunner):
         else:
             self._meter = Stopwatch(gpu, TIME_ALONE if metered else NO_ENERGY, self._enough_s)
         self._reported: Reader = reader_of(spec.kernel) if spec.kernel else lambda _: {}
-        self._by_library: tuple[str, Measurement] | None = None  # what the vendor's does by itself, and its name
+        self._by_library = LibraryRow()
         self._stating = Stating(spec, gpu.info, condition)
         self._features: dict[int, dict[str, float]] = {}  # of rows, once asked for
         self._serial = count()
@@ -259,14 +258,7 @@ class KernelRunner(BoardRunner):
         if not self._metered:
             return origin
         self._stating.keep()
-        origin |= self._stating.statement.to_origin()
-        if self._by_library is None:
-            return origin
-        library, measured = self._by_library
-        if measured.state is not State.OK:
-            return origin | Baseline(library, why_not=measured.error or measured.message).to_origin()
-        stated = self._stating.state(measured)
-        return origin | Baseline(library, stated.values, stated.intervals).to_origin()
+        return {**origin, **self._stating.statement.to_origin(), **self._by_library.to_origin(self._stating.state)}
 
     def close(self) -> None:
         """Restore the board's settings and end the compilers. The board's processes go with the board."""
@@ -622,13 +614,8 @@ class KernelRunner(BoardRunner):
             self._stating.note(str(candidate.row), window)
         message = "; ".join(dict.fromkeys(label for label in remarks if label))
         finished = replace(measurement, message=message)
-        self._note_library(candidate, finished)
+        self._by_library.note(finished, self._kernels.libraries.get(candidate.name, ""))
         self._finished.append(self._stating.state(finished) if self._metered else finished)
-
-    def _note_library(self, candidate: _Candidate, measurement: Measurement) -> None:
-        """Keep what the library does by itself: the first such row, under the settings that come first."""
-        if candidate.configuration.get(MAKER) == LIBRARY and self._by_library is None:
-            self._by_library = self._kernels.libraries.get(candidate.name, ""), measurement
 
     def _disobeyed(self, candidate: _Candidate, windows: Sequence[Window]) -> str:
         """The remark on a clock that the configuration requests and the board did not reach."""
@@ -650,5 +637,5 @@ class KernelRunner(BoardRunner):
             cost_s=time.monotonic() - candidate.began,
             depth=candidate.depth,
         )
-        self._note_library(candidate, failed)
+        self._by_library.note(failed, self._kernels.libraries.get(candidate.name, ""))
         return failed

@@ -43,6 +43,14 @@ class Arguments:
                 )
         return default
 
+    def word(self, name: str, default: str) -> str:
+        """A value that is a word."""
+        return str(self._values.get(name, default))
+
+    def with_values(self, values: Mapping[str, object]) -> Arguments:
+        """The same with other values."""
+        return Arguments({**self._values, **values})
+
     def size(self, default: int, most: int = 2**40) -> int:
         """The problem's size, under its usual names."""
         return self.whole(default, "n", "N", "size", most=most)

@@ -1,7 +1,7 @@
 """Matrix products, convolutions and matrix-vector products of `resources/kernels/operators` on simulated boards.
 
 The formulas depend on a configuration's parameters, not on a board. They count what `tiles.cuh` and `mv.cu` execute and
-move; what multiplies in a tile is counted in the code: the FP32 units by `cores.cuh`, tensor cores by `tensor.cuh`.
+move. What the vendor's library does by itself in FP32 is modelled as one of these configurations, as textbooks have it.
 Figures that no count gives (latencies, the share of the L2 cache) are constants here. A matrix-vector product takes the
 time of reading the matrix once, as far as enough of it is in flight at any moment.
 """
@@ -16,6 +16,7 @@ from typing import Final
 from ...gpu import Counts, Load, Precision
 from ...limits import DeviceLimits
 from .arguments import Arguments
+from .made_products import LIBRARY, MAKER, made_product
 from .residency import (
     LaunchRefused,
     Residency,
@@ -29,12 +30,11 @@ from .residency import (
 
 _SHARED_LINE_BYTE: Final = 128.0
 _WARP: Final = 32
-_OLDER_INSTRUCTION: Final = 0.62  # of Hopper's tensor cores, which mma.sync does not fill as wgmma does (assumption)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Units:
-    """Per thread, unless it says otherwise."""
+    """What multiplies, as `cores.cuh` has it; per thread, unless it says otherwise."""
 
     precision: Precision
     word: int  # bytes of an operand's number
@@ -46,20 +46,13 @@ class Units:
     slots: float  # of issue that one useful instruction takes
     independent: float  # useful instructions that need not wait for each other
     shared_byte: float  # of shared memory's time for one multiply-add
-    deep: int  # the least that a set of threads takes of a step
-    b_pad: int  # numbers after a row of B's stripe
-    reach: float = 1.0  # share of the rate that these instructions can have
 
 
 def units_of(given: Arguments, block_m: int, block_n: int, limits: DeviceLimits) -> Units:
-    """Of a configuration. Raises LaunchRefused where the tile does not divide into warps, as the source has it."""
-    if given.switch(False, "TENSOR"):
-        return _tensor(given, block_m, block_n, limits)
-    return _cores(given, block_m, block_n, limits)
+    """Of a configuration. Raises LaunchRefused where the tile does not divide into warps, as the source has it.
 
-
-def _cores(given: Arguments, block_m: int, block_n: int, limits: DeviceLimits) -> Units:
-    """A warp's read of 16 bytes a thread takes two turns of 128 bytes, as neighbours share rows and columns."""
+    A warp's read of 16 bytes a thread takes two turns of 128 bytes, as neighbours share rows and columns.
+    """
     m, n, lanes_n = (given.whole(8, name, most=4096) for name in ("thread_m", "thread_n", "lanes_n"))
     lanes_m = limits.warp_size // lanes_n
     if not lanes_m or n % 4 or block_m % (lanes_m * m) or block_n % (lanes_n * n):
@@ -76,33 +69,6 @@ def _cores(given: Arguments, block_m: int, block_n: int, limits: DeviceLimits) -
         slots=issue_slots_per_fma(limits.compute_capability),
         independent=min(m * n, 64.0),
         shared_byte=2.0 * (m + n) / 4.0 * _SHARED_LINE_BYTE / (_WARP * m * n),
-        deep=4,
-        b_pad=0,
-    )
-
-
-def _tensor(given: Arguments, block_m: int, block_n: int, limits: DeviceLimits) -> Units:
-    """Products of 16 x 8 x 16 by a warp; ldmatrix reads four matrices of 8 x 8."""
-    m, n = (given.whole(32, name, most=4096) for name in ("warp_m", "warp_n"))
-    if limits.compute_capability < 8.0:
-        raise LaunchRefused("compile", "these products need compute capability 8.0")
-    if m % 16 or n % 16 or block_m % m or block_n % n:
-        raise LaunchRefused("compile", f"a tile of {block_m} x {block_n} does not divide into warps' {m} x {n}")
-    products = m / 16 * n / 8
-    return Units(
-        precision="fp16_tensor",
-        word=2,
-        threads=block_m * block_n // (m * n) * _WARP,
-        sums=m * n // _WARP,
-        fragments=m // 4 + n // 4,
-        useful=products / 16.0,
-        reads=(m / 16 + n / 16) / 16.0,
-        slots=issue_slots_per_fma(limits.compute_capability, "fp16_tensor"),
-        independent=min(4.0 * products, 64.0),
-        shared_byte=2.0 * (m + n) / (m * n),
-        deep=16,
-        b_pad=8,
-        reach=_OLDER_INSTRUCTION if limits.compute_capability >= 9.0 else 1.0,
     )
 
 
@@ -190,7 +156,7 @@ class TiledOperator:
         spills = 4.0 * seat.spilled
         busy = issue_cycles(slots * useful, useful + reads + copies + _STEP_INSTRUCTIONS + spills)
         issue = slots * useful / busy
-        issue *= units.reach * latency_hiding(seat.lanes, units.independent)
+        issue *= latency_hiding(seat.lanes, units.independent)
         issue *= min(1.0, (granted / wish) ** 0.2)  # fewer registers: fragments come later
 
         # waiting: for a step's stripes, for a tile's first ones, for the other parts of a tile
@@ -239,7 +205,7 @@ class TiledOperator:
     @property
     def _shared_byte(self) -> int:
         word, pad = self.units.word, 16 // self.units.word
-        stripes = self.block_m * (self.block_k + pad) + self.block_k * (self.block_n + self.units.b_pad)
+        stripes = self.block_m * (self.block_k + pad) + self.block_k * (self.block_n)
         return max(self.stages * word * stripes, (self.slices_k > 1) * _WORD * self.block_m * self.block_n)
 
     @property
@@ -248,7 +214,7 @@ class TiledOperator:
 
     def _threads(self, limits: DeviceLimits) -> int:
         """Of a block. Raises LaunchRefused where the tiles do not divide into warps, as the source's assertions do."""
-        if self.block_k % (self.units.deep * self.slices_k):
+        if self.block_k % (4 * self.slices_k):
             raise LaunchRefused("compile", f"a step of {self.block_k} does not divide into {self.slices_k} slices")
         if self.copy_async and (limits.compute_capability < 8.0 or self.stages < 2):
             raise LaunchRefused("compile", "cp.async needs compute capability 8.0 and two stages")
@@ -286,15 +252,14 @@ def _saturation_undone(occupancy: float) -> float:
     return max(0.05, x * (2.0 - x))
 
 
-def _operand_word(given: Arguments) -> int:
-    return 2 if given.switch(False, "TENSOR") else _WORD
-
-
 def mm(given: Arguments, limits: DeviceLimits) -> Load:
-    """One launch of `mm.cu`: sizes `BATCH, M, N, K`. Raises LaunchRefused."""
+    """One launch of `mm.cu`, or of another maker's kernel: sizes `BATCH, M, N, K`. Raises LaunchRefused."""
     batch, m, n, k = (given.whole(1024 if name != "BATCH" else 1, name) for name in ("BATCH", "M", "N", "K"))
-    operands = float(batch) * (m * k + k * n) * _operand_word(given)
+    operands = float(batch) * (m * k + k * n) * _WORD
     sizes = {"batch": batch, "rows": m, "columns": n, "depth": k, "operand_byte": operands}
+    if given.word("precision", "fp32") != "fp32":
+        return made_product(given, limits, (batch, m, n, k))
+    given = _as_a_library_has_it(given, limits, batch, m, n, k)
     return TiledOperator.of(given, limits, name="mm", gathering=0.0, **sizes).load(limits)
 
 
@@ -314,12 +279,27 @@ def conv2d(given: Arguments, limits: DeviceLimits) -> Load:
         "rows": batch * high * wide,
         "columns": out,
         "depth": taps * taps * channels,
-        "operand_byte": float(batch * h * w * channels + taps * taps * channels * out) * _operand_word(given),
+        "operand_byte": float(batch * h * w * channels + taps * taps * channels * out) * _WORD,
     }
     direct = taps == 1 and stride == 1 and pad == 0
+    given = _as_a_library_has_it(given, limits, 1, batch * high * wide, out, taps * taps * channels)
     return TiledOperator.of(given, limits, name="conv2d", gathering=0.0 if direct else 6.0, **sizes).load(limits)
 
 
+def _as_a_library_has_it(given: Arguments, limits: DeviceLimits, batch: int, m: int, n: int, k: int) -> Arguments:
+    """The configuration; of what the library does by itself, that of the largest usual tile that fills the board."""
+    if given.word(MAKER, "") != LIBRARY:
+        return given
+    tiles = {edge: batch * -(-m // edge) * -(-n // edge) for edge in (128, 64)}
+    edge = 128 if tiles[128] >= limits.multiprocessors else 64
+    split = max(1, min(limits.multiprocessors // tiles[edge], k // 128))
+    return given.with_values(
+        {"block_m": edge, "block_n": edge, "block_k": 16, "thread_m": 8, "thread_n": 8, "lanes_n": 8, "slices_k": 1}
+        | {"stages": 2, "copy_async": 1, "split_k": split, "stream_k": 0, "min_blocks": 1, "group_m": 1}
+    )
+
+
+_MV_OF_A_LIBRARY: Final = {"block_size_x": 128, "lanes_k": 32, "rows_at_once": 1, "loads_ahead": 2, "split_k": 1}
 _ROW_REGISTERS: Final = 26
 _LATENCY_CYCLES: Final = 800.0  # of a loaded device memory
 _NEEDED_BYTE: Final = 20e3  # on its way per multiprocessor, for all of the bandwidth
@@ -330,6 +310,9 @@ _FULL_LANES: Final = 8.0 * 32  # of a multiprocessor, from which on its schedule
 def mv(given: Arguments, limits: DeviceLimits) -> Load:
     """One launch of `mv.cu`: sizes `BATCH, N, K`; `HALVES` of two bytes each. Raises LaunchRefused."""
     batch, rows, depth = given.whole(1, "BATCH"), given.whole(4096, "N"), given.whole(4096, "K")
+    if given.word(MAKER, "") == LIBRARY:
+        width = next(width for width in (4, 2, 1) if depth % width == 0)
+        given = given.with_values({**_MV_OF_A_LIBRARY, "vector_width": width, "x_shared": 0, "streaming": 0})
     threads = given.whole(256, "block_size_x", most=4096)
     lanes = given.whole(32, "lanes_k", most=4096)
     at_once, width = given.whole(1, "rows_at_once", most=64), given.whole(1, "vector_width", most=16)
