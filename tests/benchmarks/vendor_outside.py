@@ -195,32 +195,31 @@ def outside(shape: Shape, place: Path, gpu: int, rounds: int, side_s: float) -> 
     if shape.batch == 1:
         a, b = a[0], b[0]
         theirs |= {"torch.mm": lambda: torch.mm(a, b.t()), "F.linear": lambda: linear(a, b)}
-    begun = time.time()
+
+    def recorded(work: Callable[[], Any], launches: int) -> Any:
+        """A graph of so many launches."""
+        stream = torch.cuda.Stream()
+        with torch.cuda.stream(stream):
+            work()
+        torch.cuda.synchronize()
+        made = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(made, stream=stream):
+            for _ in range(launches):
+                work()
+        return made
 
     def graphed(work: Callable[[], Any]) -> tuple[Any, int]:
-        """A graph of so many launches that it takes about GRAPH_S."""
-        stream, launches = torch.cuda.Stream(), 1
-        for _ in range(2):
-            with torch.cuda.stream(stream):
-                for _ in range(3):
-                    work()
-            torch.cuda.synchronize()
-            made = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(made, stream=stream):
-                for _ in range(launches):
-                    work()
-            first, last = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-            for _ in range(3):  # the last one counts
-                first.record()
-                for _ in range(20):
-                    made.replay()
-                last.record()
-                last.synchronize()
-            took_s = first.elapsed_time(last) / 1e3 / 20 / launches
-            if launches > 1 or took_s > GRAPH_S:
-                break
-            launches = max(1, min(4000, round(GRAPH_S / took_s)))
-        return made, launches
+        """A graph of so many launches that it takes about GRAPH_S, and how many these are."""
+        one = recorded(work, 1)
+        first, last = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        for _ in range(2):  # the second one counts
+            first.record()
+            for _ in range(10):
+                one.replay()
+            last.record()
+            last.synchronize()
+        launches = max(1, min(4000, round(GRAPH_S / (first.elapsed_time(last) / 1e3 / 10))))
+        return recorded(work, launches), launches
 
     def off(made: Any) -> float:
         wanted = torch.matmul(a.float(), b.float().mT)
@@ -232,6 +231,7 @@ def outside(shape: Shape, place: Path, gpu: int, rounds: int, side_s: float) -> 
         sys.exit(
             f"the result of {path.name} is off by {wrong['exported']:.3g}, the library's by {wrong['library']:.3g}"
         )
+    begun = time.time()  # Triton has compiled
     graphs = {name: graphed(work) for name, work in theirs.items()}
 
     def replayed(graph: tuple[Any, int], seconds: float, skipped_s: float) -> tuple[float, float, float]:
@@ -343,7 +343,10 @@ def measured(shape: Shape, place: Path, arguments: argparse.Namespace) -> dict[s
     ran = subprocess.run(words, env=environment, cwd=place, capture_output=True, text=True)
     said = next((text for text in ran.stdout.splitlines() if text.startswith("OUTSIDE ")), None)
     if said is None:
-        return {**record, "why_not": (ran.stderr or ran.stdout).strip()[-400:]}
+        return {
+            **record,
+            "why_not": (ran.stderr.strip().splitlines() or [f"it ended with {ran.returncode}"])[-1][-300:],
+        }
     return {**record, "outside": json.loads(said.removeprefix("OUTSIDE "))}
 
 

@@ -39,10 +39,9 @@ _HAS: Final[Mapping[str, tuple[str, ...]]] = {  # kinds of files by maker
 
 
 def maker_of(origin: Mapping[str, str], configuration: Mapping[str, Value]) -> str:
-    """Who made the kernel of a session's configuration."""
+    """Who made the kernel of a session's configuration: of what is no operator's, nobody but who wrote its source."""
     operator = origin.get("operator")
-    usual = OURS if operator is None else parse_operator(operator).usual_maker
-    return str(configuration.get(MAKER, usual))
+    return OURS if operator is None else str(configuration.get(MAKER, parse_operator(operator).usual_maker))
 
 
 def why_no_file(maker: str, kind: str) -> str:
@@ -51,7 +50,7 @@ def why_no_file(maker: str, kind: str) -> str:
     if kind in has:
         return ""
     if maker == OURS:
-        return "a Python file is written of cuBLASLt's algorithms and Triton's kernels, and this is neither"
+        return "a Python file is of what cuBLASLt or Triton has for a session's operator, and this is neither"
     return _NOTHING if not has else f"there is no '{kind}' of what {maker} made, but '{has[-1]}'"
 
 
