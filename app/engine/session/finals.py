@@ -124,7 +124,8 @@ def _who_plays(
     spans_s = [_seconds(table.measurement(index)) for index in range(len(table))]
     least_s = LEAST_S if np.count_nonzero(spans_s) >= MANY else 0.0
     if library is not None:
-        least_s = max(WITH_LIBRARY_S, ROUNDS * round_s((indices[0], library)))
+        other = next((index for index in indices if index != library), library)
+        least_s = max(WITH_LIBRARY_S, ROUNDS * round_s((other, library)))
     most_s = min(left_s, SECONDS, max(least_s, SHARE * sum(spans_s)))
     while len(indices) > 1 and ROUNDS * round_s(indices) > most_s:
         indices.pop(-1 if indices[-1] != library or len(indices) == 2 else -2)
