@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ from ..models.fit.frequency import FrequencyFit
 from ..models.fit_documents import latest_fit
 from ..models.roofline.points import PlacedKernel, Sweep, kernel_of, sweeps_on_file
 from ..session.references import with_floor
+from ..session.summary import best_of, library_index
 from ..space.result_table import ResultTable
 from ..space.within_limits import feasible
 from ..specification.plan import SessionPlan
@@ -83,6 +84,8 @@ def gather(
     """
     plan = with_floor(plan, store)
     index, why = _choice(analysis, chosen, chooser, rule)
+    if chosen is None and chooser is None and (kept := _kept_library(plan, analysis)) is not None:
+        index, why = kept, "what the vendor's library does by itself: nothing takes less energy for certain"
     simulated = plan.source == "simulated"  # a simulated board has the name of a real one
     uuid = plan.origin.get("gpu", "")  # none where it was measured elsewhere
     models = models_of(analysis.table, plan, store, of_model)
@@ -126,6 +129,13 @@ def _choice(analysis: Analysis, chosen: int | None, chooser: str | None, rule: s
     worked = int(np.isfinite(values).sum())
     which = "keep the limits" if analysis.objective.limits else "worked"
     return index, f"the {words} {goal.name} of {worked} configurations that {which}" if index is not None else ""
+
+
+def _kept_library(plan: SessionPlan, analysis: Analysis) -> int | None:
+    """The index of what the vendor's library does by itself, where that is the answer."""
+    library = library_index(analysis.table, plan.space)
+    best = best_of(replace(plan, objective=analysis.objective), analysis.table)
+    return best if library is not None and best == library else None
 
 
 def _specification(plan: SessionPlan) -> str:

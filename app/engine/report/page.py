@@ -49,7 +49,7 @@ from ..profile.describe_profile import describe_profile
 from ..profile.program_profile import ProgramProfile
 from ..results.chart import Chart
 from ..results.measurement import Measurement, spreads
-from ..session.describe_session import describe_search, source_in_words, turns_of
+from ..session.describe_session import describe_search, describe_standing, source_in_words, turns_of
 from ..session.references import references_of
 from ..space.within_limits import feasible
 from ..strategies.energy_log import EnergyLog
@@ -329,9 +329,9 @@ def _answer(content: ReportContent, letters: dict[int, str]) -> str:
             f"The same work over a year ({content.load.hours_per_year:.0f} h on "
             f"{content.load.boards} board{'s' if content.load.boards > 1 else ''}): {year.words}."
         )
-    for item in references_of(content.plan):
-        if words := item.standing(chosen):
-            body += paragraph(f"Against {item.label} ({item.words}): {words}. {item.label}: {item.note}.")
+    plan = replace(content.plan, objective=content.analysis.objective)
+    for said in describe_standing(plan, content.table, content.chosen):
+        body += paragraph(f"{said.label}: {said.value}" + (f" ({said.note})." if said.note else "."))
     share = peak_share(content.plan, chosen)
     if share is not None:
         body += paragraph(f"It reaches {share.words}.")

@@ -28,7 +28,7 @@ from ..runner.base import setting_names
 from ..runner.pool.pool import SELECTOR
 from ..session.load import load_specification
 from ..session.planning import locked_clocks, own_goals, plan_replay
-from ..session.stored import best_of
+from ..session.summary import best_of
 from ..strategies import base as strategies
 
 if TYPE_CHECKING:
@@ -364,7 +364,7 @@ def _limits(limits: tuple[Limit, ...], own: tuple[Limit, ...]) -> list[str]:
 
 def _configuration(plan: SessionFacts, table: ResultTable, index: int) -> list[str]:
     """Which one; nothing for the best, which a command takes by itself."""
-    if index == best_of(table, plan.objective.goal, plan.objective.limits):
+    if index == best_of(plan, table):
         return []
     configuration = table.measurement(index).configuration
     _check_values((str(part) for pair in configuration.items() for part in pair), plan.title)

@@ -33,7 +33,6 @@ from ..runner.stating import Statement
 from ..space.repeats import fold
 from ..space.result_table import ResultTable
 from ..space.within_limits import broken_in_words, feasible, nearest, unsure_in_words
-from ..specification.operator_shapes import MAKER
 from ..specification.plan import SessionPlan
 from ..strategies.energy_log import EnergyLog
 from .gains import choice_of_origin, describe_gain
@@ -44,7 +43,6 @@ from .summary import (
     by_goal,
     finals_of_session,
     front_indices,
-    less_for_certain,
     library_index,
     starts_of,
 )
@@ -121,7 +119,7 @@ def describe_session(
         outcome = list(_none_feasible(plan, compared) or _failure(table))
     else:
         measurement = compared.measurement(best)
-        standing = [*describe_against_library(plan, compared, best), *describe_standing(plan, measurement)]
+        standing = list(describe_standing(plan, compared, best))
         against = _own_state(compared, best)
         outcome = [*_best(plan, measurement), *against, *standing, *describe_energy_search(plan, compared)]
         listings += [_repeats(plan, measurement), turns_of(plan), _front(plan, compared)]
@@ -260,34 +258,35 @@ def describe_references(plan: SessionPlan) -> Iterator[Figure]:
         yield Figure("Roofline floor", None, unknown=floor.why_not)
 
 
-def describe_against_library(plan: SessionPlan, table: ResultTable, best: int) -> Iterator[Figure]:
-    """Whether anything is better for certain than what the vendor's library does by itself; nothing without one."""
+def describe_standing(plan: SessionPlan, table: ResultTable, index: int) -> Iterator[Figure]:
+    """What a configuration gains on the library, or that this is to be kept, and how far it is from the floor."""
     library = library_index(table, plan.space)
-    if library is None:
-        return
+    if library is not None:
+        yield from _against_library(plan, table, index, library)
+    for reference in references_of(plan):
+        if reference.kind is Kind.LIBRARY and library is not None:
+            continue  # a row of the session, of which its own measurements say more
+        if words := reference.standing(table.measurement(index)):
+            against = "Above the floor" if reference.kind is Kind.FLOOR else f"Against {reference.label}"
+            yield Figure(against, words, note=f"{reference.words}; {reference.note}")
+
+
+def _against_library(plan: SessionPlan, table: ResultTable, index: int, library: int) -> Iterator[Figure]:
+    """Whether anything is better for certain than what the vendor's library does by itself."""
     ranked = by_goal(table, plan.objective.goal, plan.objective.limits)
-    other = next((index for index in ranked if index != library), None) if best == library else best
-    if other is None:
-        return
-    values = table.values("energy_j")
-    pair = np.array([library]), np.array([other])
-    found = ratio(table, pair, (values[library], values[other]), "energy_j", Role.ENERGY).words("energy")
-    if best != library and less_for_certain(table, library, other):
-        yield Figure("Against the library by itself", found)
-    else:
-        yield Figure("Answer", "keep the library as it is", note=f"the best of the others: {found}", important=True)
+    other = index if index != library else next((each for each in ranked if each != library), None)
+    found = ""
+    if other is not None:
+        energies = table.values("energy_j")
+        pair = np.array([library]), np.array([other])
+        found = ratio(table, pair, (energies[library], energies[other]), "energy_j", Role.ENERGY).words("energy")
+    whose = "the best of the others" if index == library else "this one"
+    if best_of(plan, table) == library:
+        yield Figure("Answer", "keep the library as it is", note=f"{whose}: {found}" if found else "", important=True)
+    elif found:
+        yield Figure("Against the library by itself", found, note="" if index != library else whose)
     if table.measurement(library).event_reasons & LIMITING:
         yield Figure("Of the board", "it runs at its power limit, where energy is time")
-
-
-def describe_standing(plan: SessionPlan, best: Measurement) -> Iterator[Figure]:
-    """What the best gains on the library, where that is no row of the session, and how far it is from the floor."""
-    for reference in references_of(plan):
-        if reference.kind is Kind.LIBRARY and MAKER in plan.space.names:
-            continue
-        if words := reference.standing(best):
-            against = "Above the floor" if reference.kind is Kind.FLOOR else f"Against {reference.label}"
-            yield Figure(against, words)
 
 
 def _repeats(plan: SessionPlan, best: Measurement) -> Listing:

@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from ..analysis.finals import ENERGY_ROLES, Beaten, Finals, Round, finals_of, in_proportion
+from ..analysis.finals import ENERGY_ROLES, Finals, Round, finals_of, in_proportion
 from ..analysis.iso_lines import Role, role_of
 from ..analysis.standing import distinguishable
 from ..results.measurement import Measurement, State
@@ -82,21 +82,7 @@ def play(
     """
     if runner.board_count > 1 or len(table.boards) > 1 or stop.is_set():
         return None  # one of several boards decides already
-    indices = contenders(table, plan.objective, apart)
-    library = library_index(table, plan.space) if indices else None
-    if library is not None and library not in indices:
-        indices.append(library)
-    spans_s = [_seconds(table.measurement(index)) for index in range(len(table))]
-    least_s = LEAST_S if np.count_nonzero(spans_s) >= MANY else 0.0
-    if library is not None:
-        both_s = sum(_seconds(table.measurement(index)) + _BETWEEN_S for index in (indices[0], library))
-        least_s = max(WITH_LIBRARY_S, ROUNDS * both_s)
-    most_s = min(left_s, SECONDS, max(least_s, SHARE * sum(spans_s)))
-    while len(indices) > 1:
-        each_s = sum(_seconds(table.measurement(index)) + _BETWEEN_S for index in indices)
-        if ROUNDS * each_s <= most_s:
-            break
-        indices.pop(-1 if indices[-1] != library or len(indices) == 2 else -2)
+    indices, library, most_s = _who_plays(table, plan, apart, left_s)
     if len(indices) < 2:
         return None
     rows = [int(table.rows()[index]) for index in indices]
@@ -106,21 +92,16 @@ def play(
     found: Finals | None = None
     order = random.Random(plan.seed)
     while len(rows) > 1:
-        turn: dict[int, Measurement] = {}
-        for row in order.sample(rows, len(rows)):
-            measured = next(iter(runner.measure([row], stop)), None)
-            if measured is None or not _measured(measured):
-                tell("The turns were broken off: which of them is best by less than their intervals is not known")
-                return None  # stopped, or one that worked before fails now
-            turn[row] = measured
+        turn = _turn(runner, order.sample(rows, len(rows)), stop)
+        if turn is None:
+            tell("The turns were broken off: which of them is best by less than their intervals is not known")
+            return None
         rounds.append(turn)
         found = finals_of(rounds, plan.objective.goal.name)
         if found.seconds >= (most_s if len(rounds) >= ROUNDS else min(left_s, _AT_LEAST * most_s)):
             break  # what windows take is a guess: with a few turns less nothing could be said
-        unsettled = {each.row for each in found.others if not each.settled or _is_wide(each, by_library)}
-        if by_library is not None and unsettled:
-            unsettled.add(by_library)  # whoever wins is compared with it
-        rows = [row for row in rows if row == found.winner or row in unsettled]
+        going_on = {found.winner, *_unsettled(found, by_library)}
+        rows = [row for row in rows if row in going_on]
     if found is not None:
         against = "; ".join(beaten.of(Role.ENERGY).words("energy") for beaten in found.others)
         tell(f"Against the best, measured in turns: {against}")
@@ -137,9 +118,51 @@ def as_in_turns(finals: Finals, measurements: Sequence[Measurement], specificati
 # --- inside -----------------------------------------------------------------------------------------------------------
 
 
-def _is_wide(beaten: Beaten, by_library: int | None) -> bool:
-    """Whether more turns are due though it is known which is better: how much the library is beaten by is an answer."""
-    return beaten.row == by_library and not beaten.energy_half <= KNOWN
+def _who_plays(
+    table: ResultTable, plan: SessionPlan, apart: Collection[int], left_s: float
+) -> tuple[list[int], int | None, float]:
+    """The indices of those for whose turns there is time, that of the library among them, and the seconds for it all.
+
+    The vendor's library takes part whatever its rank, and is the last but one to be left out.
+    """
+    indices = contenders(table, plan.objective, apart)
+    library = library_index(table, plan.space) if indices else None
+    if library is not None and library not in indices:
+        indices.append(library)
+
+    def round_s(of: Collection[int]) -> float:
+        return sum(_seconds(table.measurement(index)) + _BETWEEN_S for index in of)
+
+    spans_s = [_seconds(table.measurement(index)) for index in range(len(table))]
+    least_s = LEAST_S if np.count_nonzero(spans_s) >= MANY else 0.0
+    if library is not None:
+        other = next((index for index in indices if index != library), library)
+        least_s = max(WITH_LIBRARY_S, ROUNDS * round_s((other, library)))
+    most_s = min(left_s, SECONDS, max(least_s, SHARE * sum(spans_s)))
+    while len(indices) > 1 and ROUNDS * round_s(indices) > most_s:
+        indices.pop(-1 if indices[-1] != library or len(indices) == 2 else -2)
+    return indices, library, most_s
+
+
+def _turn(runner: Runner, rows: Sequence[int], stop: threading.Event) -> Round | None:
+    """One measurement of each; None where it was stopped, or one that worked before fails now."""
+    turn: dict[int, Measurement] = {}
+    for row in rows:
+        measured = next(iter(runner.measure([row], stop)), None)
+        if measured is None or not _measured(measured):
+            return None
+        turn[row] = measured
+    return turn
+
+
+def _unsettled(found: Finals, by_library: int | None) -> set[int]:
+    """Who goes on against the winner. Whoever wins is compared with the library, which stays as long as anyone does.
+
+    How much the library is beaten by is an answer, too: it goes on until that is known.
+    """
+    wide = {each.row for each in found.others if each.row == by_library and not each.energy_half <= KNOWN}
+    unsettled = {each.row for each in found.others if not each.settled} | wide
+    return unsettled | ({by_library} if by_library is not None and unsettled else set())
 
 
 def _measured(measurement: Measurement) -> bool:

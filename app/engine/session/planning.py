@@ -47,7 +47,7 @@ from ..space.result_table import DECIDED_ON
 from ..space.search_space import SearchSpace, joined, space_of_table
 from ..specification.check import returned_value
 from ..specification.model import DEFAULT_STRATEGY, PATIENCE, Specification, programs_of
-from ..specification.operator_shapes import ALGORITHM, MAKER, NO_ALGORITHM, TRITON
+from ..specification.operator_shapes import ALGORITHM, CUBLASLT, LIBRARY, MAKER, NO_ALGORITHM, TRITON
 from ..specification.plan import SearchOptions, SessionPlan
 from ..specification.toml_section import PLACE
 from ..store.database import Store
@@ -235,7 +235,7 @@ def plan_specification(
             **chosen_here,
         },
     )
-    return with_starts(plan, spec, offers)
+    return with_starts(plan, spec)
 
 
 def has_own_maker(spec: Specification) -> bool:
@@ -279,26 +279,54 @@ def _settings_of(space: SearchSpace, settings: Sequence[str]) -> list[dict[str, 
     ]
 
 
-def with_starts(plan: ReadyPlan, spec: Specification, offers: Sequence[Configuration] = ()) -> ReadyPlan:
+def with_starts(plan: ReadyPlan, spec: Specification) -> ReadyPlan:
     """The plan of a specification with the rows that its search begins with.
 
     The session measures the user's first, in full, whatever the strategy. Suggestions are for strategies that fill a
     first sample (`strategies.Background`); one that is not in the space is left out silently. A start that the user
     lists and the space lacks is named among the space's notes. Raises InputError if the budget leaves room for the
-    listed starts alone, so that another would be measured in its place. Where other makers have rows for an operator,
-    what the vendor's library does by itself is a start, too.
+    listed starts alone, so that another would be measured in its place.
     """
     space = plan.space
-    missing = [_why_no_start(start, space) for start in spec.starts if not len(space.rows_with(start))]
+    listed = [_by_usual_maker(start, spec, space) for start in spec.starts]
+    missing = [_why_no_start(start, space) for start in listed if not len(space.rows_with(start))]
     if missing and plan.max_evaluations is not None and plan.max_evaluations <= len(spec.starts):
         where = f"{spec.path}: search.start"
         raise InputError(f"{missing[0]}, and no other is to be measured", where, "correct it, or raise max_evaluations")
     notes = (*space.notes, *(f"a start is left out: {why}" for why in missing))
-    suggested = [each for pair in zip_longest(offers[1:], spec.suggestions) for each in pair if each is not None]
-    starts, suggestions = (
-        start_rows(chosen, space) for chosen in ((*spec.starts, *offers[:1]), [] if spec.starts else suggested)
-    )
+    starts, suggestions = first_rows(spec, space)
     return replace(plan, space=replace(space, notes=notes), starts=starts, suggestions=suggestions)
+
+
+def first_rows(spec: Specification, space: SearchSpace) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The rows that a search begins with, and those that are suggested to it.
+
+    Where other makers have rows for an operator, what the vendor's library does by itself is a start, too, and the
+    others are suggested in turns with our own.
+    """
+    settings = [parameter.name for parameter in space.parameters if parameter.device_setting]
+    by_library, by_others = (
+        list({str(each): each for each in (_without(space.configuration(row), settings) for row in rows)}.values())
+        for rows in (space.rows_with({MAKER: maker}).tolist() for maker in (LIBRARY, CUBLASLT))
+    )
+    own, suggested = (
+        [_by_usual_maker(each, spec, space) for each in chosen] for chosen in (spec.starts, spec.suggestions)
+    )
+    in_turns = [each for pair in zip_longest(by_others, suggested) for each in pair if each is not None]
+    return start_rows([*own, *by_library], space), start_rows([] if spec.starts else in_turns, space)
+
+
+def _by_usual_maker(start: Configuration, spec: Specification, space: SearchSpace) -> Configuration:
+    """A start that names no maker is the kernel's own: rows of other makers may have the same tile."""
+    if spec.operator is None:
+        return start
+    named = {MAKER: spec.operator.usual_maker, **start}
+    alone = MAKER not in space.names and named[MAKER] == spec.operator.usual_maker
+    return _without(named, (MAKER, ALGORITHM)) if alone else named
+
+
+def _without(configuration: Configuration, names: Collection[str]) -> Configuration:
+    return {name: value for name, value in configuration.items() if name not in names}
 
 
 def start_rows(configurations: Iterable[Configuration], space: SearchSpace) -> tuple[int, ...]:
@@ -439,9 +467,8 @@ def plan_resume(
         "condition": None if stated is None else Condition.parse(stated, f"session {session}"),
         "meters": choice_of_origin(origin),
         "pool": boards.options,
-        "starts": start_rows(spec.starts, space),  # the same search goes the same way
-        "suggestions": start_rows(spec.suggestions, space),
     }
+    facts["starts"], facts["suggestions"] = first_rows(spec, space)  # the same search goes the same way
     return make_plan(boards, **facts)
 
 

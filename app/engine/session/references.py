@@ -61,7 +61,9 @@ def references_of(plan: SessionPlan) -> tuple[Reference, ...]:
     references = []
     library, floor = Baseline.of_origin(plan.origin), OperatorFloor.of_origin(plan.origin)
     if library is not None and not library.why_not:
-        note = "measured on the same operands by the same meter; no configuration"
+        note = "measured on the same operands by the same meter"
+        if plan.source == "simulated":
+            note = "a model, as all of a simulated board"
         references.append(Reference(Kind.LIBRARY, library.library, library.values, note, library.intervals))
     if floor is not None and not floor.why_not:
         note = f"calculated from its work and least traffic, bound by the {floor.bound_by}; by {floor.roofline}"

@@ -36,7 +36,7 @@ from ..space.result_table import STATES, ResultTable
 from ..space.search_space import SearchSpace
 from ..space.within_limits import broken, broken_in_words, feasible, nearest
 from ..specification.operator_shapes import LIBRARY, MAKER
-from ..specification.plan import SessionPlan
+from ..specification.plan import SessionFacts, SessionPlan
 from .gains import gain_of_origin
 from .service_boards import boards_of_service
 
@@ -242,14 +242,14 @@ def by_goal(table: ResultTable, goal: Goal, limits: Sequence[Limit] = ()) -> lis
     return [int(index) for index in order[np.isfinite(values[order])]]
 
 
-def best_of(plan: SessionPlan, table: ResultTable) -> int | None:
+def best_of(plan: SessionFacts, table: ResultTable) -> int | None:
     """The index of the best by the session's objective; None if nothing has the figure.
 
     What the vendor's library does by itself is the best as long as nothing takes less energy for certain: nothing has
     to be installed, exported and looked after for it.
     """
     ranked = by_goal(table, plan.objective.goal, plan.objective.limits)
-    library = library_index(table, plan.space)
+    library = library_index(table, table.space)
     if library not in ranked or role_of(plan.objective.goal.name) not in ENERGY_ROLES:
         return next(iter(ranked), None)
     assert library is not None, "it is ranked"

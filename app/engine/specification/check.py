@@ -40,7 +40,7 @@ from .model import (
     VerifySpec,
 )
 from .operator_kernels import document_of_operator
-from .operator_shapes import AXES, KINDS, Operator
+from .operator_shapes import ALGORITHM, AXES, KINDS, MAKER, Operator
 from .service import ServiceSpec, read_service
 from .toml_section import Section, as_name, check_places, has_one_group, keys_of
 
@@ -203,7 +203,7 @@ def specification_of(document: Mapping[str, Any], path: Path) -> Specification:
         max_seconds=search.number("max_seconds", None, least=0.001),
         patience=search.integer("patience", None, least=1),
         seed=search.integer("seed", 0, least=0) or 0,
-        starts=_starts(search, tunable),
+        starts=_starts(search, tunable if operator is None else (*tunable, MAKER, ALGORITHM)),
         meters=_meters(root.table("metering", ("meters", "energy_from", "correct_gain"))),
     )
 

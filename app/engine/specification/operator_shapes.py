@@ -180,6 +180,8 @@ def parse_operator(text: str) -> Operator:
         return named
     kind, shaped, *words = [*text.split(":"), ""]
     remedy = "write mm:1,512,512,512, and where it is not fp32 its precision after it: mm:1,16,4096,4096:bf16:nt"
+    if not shaped:
+        raise InputError(f"'{text}' is no operator", "operator", remedy)
     try:
         shape = tuple(int(part) for part in shaped.split(","))
     except ValueError:

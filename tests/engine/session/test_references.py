@@ -129,7 +129,8 @@ def test_the_best_is_compared_with_both_in_words(tmp_path: Path) -> None:
     plan = replace(plan, origin={**plan.origin, **LIBRARY.to_origin()})
     values = {"time_s": 1.43e-4, "energy_j": 0.036, "power_w": 251.7}
     table = ResultTable(plan.space)
-    table.append(Measurement(0, plan.space.configuration(0), State.OK, values, source="simulated"))
+    row = int(plan.space.rows_with({"maker": "wattridge"})[0])
+    table.append(Measurement(row, plan.space.configuration(row), State.OK, values, source="simulated"))
     figures = {each.label: each for each in describe_session(plan, table).figures}
     assert figures["Vendor library"].value == "cuBLAS 13.0.1: 0.13 ms, 0.04 J"
     assert figures["Against cuBLAS 13.0.1"].value == "10 % less energy for 10 % more time"

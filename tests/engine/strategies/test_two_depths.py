@@ -24,6 +24,7 @@ from app.engine.specification.plan import SearchOptions
 from app.engine.store.database import Store
 from app.engine.strategies import base
 from app.engine.strategies.base import Batch, Outcome
+from app.engine.strategies.bayesian_optimisation import SURE_OF_END
 from app.engine.workloads.profiled import ProfiledKernel
 from app.sensors.clock import VirtualClock
 from app.sensors.limits import limits_of
@@ -205,6 +206,15 @@ def test_it_ends_and_says_why_once_another_measurement_would_gain_little(goals: 
     assert found.why == "another measurement is expected to gain less than 0.1 %"
     assert 20 <= len(found.measured) < SPACE.size / 4
     assert best_of(costs[:, 0], found.measured) < 0.005
+
+
+def test_where_all_rows_draw_the_same_power_as_many_are_measured_before_it_ends() -> None:
+    """Their times say which are best, and measuring one promises nothing: that has to be seen of some, too."""
+    found = search(TIME * 200.0, 300)
+    assert found.why is not None
+    assert "expected to gain less" in found.why
+    assert len(found.measured) >= SURE_OF_END[0]
+    assert best_of(TIME, found.measured) < 0.02
 
 
 def test_with_enough_at_0_it_goes_on() -> None:
