@@ -187,6 +187,8 @@ def add_table(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("a table of another tool: CSV, Parquet, JSON lines, a folder of JSON files")
     group.add_argument("--parameters", metavar="A,B", help="the columns that were chosen; NAME=HEADING renames one")
     group.add_argument("--figures", metavar="C,D", help="the columns that were measured; NAME=HEADING renames one")
+    power = "power of the same time as a benchmark of a server; LOG#0,1: of these boards, LOG@+2h: two hours later"
+    group.add_argument("--power-log", action="append", default=[], metavar="LOG", help=power)
     roles = "what a column is: power-limit, graphics-clock, time, energy, throughput, kernel, not-used, ..."
     group.add_argument("--roles", metavar="HEADING=ROLE,...", help=roles)
     kept = "keep these options in wattridge-roles.json beside the table, for tables with the same headings"
@@ -197,7 +199,8 @@ def columns_of(arguments: Namespace) -> TableColumns | None:
     """What the options of `add_table` say. Raises InputError."""
     from ..engine.formats.any_table import TableColumns
 
-    columns = TableColumns.parse(arguments.parameters, arguments.figures, arguments.roles)
+    beside = "\n".join(str(Path(text).absolute()) for text in (*getattr(arguments, "more", ()), *arguments.power_log))
+    columns = TableColumns.parse(arguments.parameters, arguments.figures, arguments.roles, beside)
     if arguments.remember:
         _remember(arguments, columns)
     return columns
