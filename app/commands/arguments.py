@@ -207,7 +207,7 @@ def columns_of(arguments: Namespace) -> TableColumns | None:
 
 
 def _remember(arguments: Namespace, columns: TableColumns | None) -> None:
-    from ..engine.formats.cells import read_cells
+    from ..engine.formats.any_table import table_of
     from ..engine.formats.remembered_roles import remember
 
     if columns is None:
@@ -215,7 +215,7 @@ def _remember(arguments: Namespace, columns: TableColumns | None) -> None:
     named = [getattr(arguments, name, None) or () for name in ("source", "file", "sources")]
     paths = [Path(text) for each in named for text in ([each] if isinstance(each, str) else each)]
     for path in filter(is_input, paths):
-        remember(path, read_cells(path).columns, columns.options)
+        remember(path, table_of(path, columns).columns, columns.options)
 
 
 def add_control(parser: ArgumentParser) -> None:

@@ -17,7 +17,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from ...base.files import read_text, text_chunks
+from ...base.files import byte_chunks, read_text
 from ...base.json_rows import flattened
 from ...base.paths import resources
 from ...base.text import json_or_none
@@ -30,7 +30,7 @@ _SETTINGS: Final[Mapping[str, Sequence[str]]] = _TABLE["settings"]
 _KNOWN: Final = [key for keys in (*_SETTINGS.values(), _TABLE["model"]) for key in keys]
 _NO_SETTING: Final = re.compile("|".join((*_TABLE["measured"], *_KNOWN)))
 _PARALLEL: Final = [name for name in _SETTINGS if name.endswith("_parallelism")]
-_BEGINNING: Final = 65536  # characters
+_BEGINNING: Final = 65536  # bytes
 _TELLING: Final = re.compile(
     r'"output_throughput"|"mean_ttft_ms"|"median_ttft"|"guidellm_version"|"generative_benchmark"|^Run Info,'
     r'|"request_(latency|throughput)": ?\{\s*"unit"|^\{"tag": ?[^,]*, ?"backend"'
@@ -52,6 +52,9 @@ _POWER: Final = re.compile(
     r"gpus\.(.+)\.metrics\.gpu_power_usage\.avg|gpu_power_usage\.(.+)\.avg"
 )  # AIPerf, genai-perf
 _PERCENTILES: Final = ("min", "p001", "p01", "p05", "p10", "p25", "p75", "p90", "p95", "p99", "max")  # guidellm's CSV
+Flat = Mapping[str, Any]
+Settings = dict[str, Value]
+Times = tuple[float, float, bool]  # beginning and end, and whether they name a time zone
 _OFF: Final = 0.05  # share by which a rate may differ from tokens over time
 _STAMP_NS: Final = 1e17  # smaller ones are no nanoseconds since 1970
 
@@ -76,7 +79,8 @@ class ServedRun:
 
 def is_served(path: Path) -> bool:
     """Whether a file begins as the result of a known benchmark of a server. Raises InputError if it cannot be read."""
-    return path.is_file() and _TELLING.search(next(text_chunks(path), "")[:_BEGINNING].lstrip()) is not None
+    begun = next(byte_chunks(path), b"")[:_BEGINNING] if path.is_file() else b""
+    return _TELLING.search(begun.decode("utf-8", "replace").lstrip("\ufeff \r\n\t")) is not None
 
 
 def served_runs(path: Path) -> list[ServedRun]:
@@ -128,7 +132,7 @@ def _of_aiperf(path: Path, item: dict[str, Any]) -> ServedRun | None:
     return _run(path, tool, flat, _settings(dict(flattened(config))), (start_s, end_s, zoned), watts=watts)
 
 
-def _of_guidellm(path: Path, item: dict[str, Any], report: Mapping[str, Any]) -> ServedRun | None:
+def _of_guidellm(path: Path, item: dict[str, Any], report: Flat) -> ServedRun | None:
     """A benchmark of guidellm: the successful requests of its measured window, which ends with the last of them."""
     window = _object(item, "scheduler_metrics")
     start_s, zoned = _time(window.get("measure_start_time", item.get("start_time")))
@@ -148,14 +152,7 @@ def _of_guidellm(path: Path, item: dict[str, Any], report: Mapping[str, Any]) ->
     return _run(path, "guidellm", flat, settings, (start_s, end_s, zoned), said=said)
 
 
-def _run(
-    path: Path,
-    tool: str,
-    flat: Mapping[str, Any],
-    settings: dict[str, Value],
-    times: tuple[float, float, bool],
-    **more: Any,
-) -> ServedRun | None:
+def _run(path: Path, tool: str, flat: Flat, settings: Settings, times: Times, **more: Any) -> ServedRun | None:
     """A run; None where its duration or its tokens are not there."""
     duration_s, given, out, good, bad, stated = (as_number(flat.get(key)) for key in _TABLE["totals"][tool])
     if not duration_s > 0 or not (out >= 0 or stated > 0):
@@ -184,7 +181,7 @@ def _run(
     return ServedRun(path, tool, plain, settings, known, (given, out), *times, **more)
 
 
-def _settings(flat: Mapping[str, Any]) -> dict[str, Value]:
+def _settings(flat: Flat) -> Settings:
     """What was set, by our names."""
     found = {name: _found(flat, keys) for name, keys in _SETTINGS.items()}
     if _found(flat, ("enable_dp_attention",)) is True:  # its ranks share the boards of the tensor parallelism
@@ -192,11 +189,11 @@ def _settings(flat: Mapping[str, Any]) -> dict[str, Value]:
     return {name: _value(value) for name, value in found.items() if value is not None}
 
 
-def _found(flat: Mapping[str, Any], keys: Sequence[str]) -> object:
-    """The value of the first of these keys that has one, the highest before the deeper."""
-    values = {name: value for name, value in flat.items() if value not in (None, "auto", "")}
-    places = sorted((name for name in values if name.rpartition(".")[2] in keys), key=lambda name: name.count("."))
-    return values[min(places, key=lambda name: keys.index(name.rpartition(".")[2]))] if places else None
+def _found(flat: Flat, keys: Sequence[str]) -> object:
+    """The value under one of these keys, the highest before the deeper, and the first key before the others."""
+    parts = ((name.count("."), name.rpartition(".")[2], value) for name, value in flat.items())
+    there = [(depth, keys.index(k), v) for depth, k, v in parts if k in keys and v not in (None, "auto", "")]
+    return min(there, key=lambda each: each[:2], default=(0, 0, None))[2]
 
 
 def _value(value: object) -> Value:
@@ -207,7 +204,7 @@ def _value(value: object) -> Value:
     return value if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)) else "inf"
 
 
-def _boards_of(settings: Mapping[str, Value]) -> int:
+def _boards_of(settings: Settings) -> int:
     """How many boards a parallelism needs; 0 where none is said."""
     sizes = [size for name in _PARALLEL if isinstance(size := settings.get(name), int)]
     return math.prod(sizes) if sizes and all(0 < size < 1 << 16 for size in sizes) else 0
@@ -237,7 +234,10 @@ def _objects(item: object, key: str) -> list[dict[str, Any]]:
 
 def _rows_of_csv(text: str) -> Iterator[dict[str, Any]]:
     """Each row of guidellm's CSV, whose heading has three lines, as a benchmark of its JSON."""
-    rows = list(csv.reader(text.splitlines()))
+    try:
+        rows = list(csv.reader(text.splitlines()))
+    except csv.Error:  # a cell without an end
+        return
     names = [" ".join(filter(None, column)) for column in zip(*rows[:3], strict=False)]
     for place, row in enumerate(rows[3:]):
         cells = dict(zip(names, row, strict=False))

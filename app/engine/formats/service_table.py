@@ -32,7 +32,7 @@ _EDGE_S: Final = 2.0  # that a log may begin later or end earlier: stamps are of
 _LATEST_S: Final = 1e11  # since the epoch
 _HOURS: Final = [half / 2 for half in range(-28, 29)]  # by which clocks of other time zones differ
 _APART: Final = 1.5  # ratio of powers, beyond which boards may not be of one service
-_SAME: Final = 1.25  # ratio of tokens per request, within which the work is the same
+_SAME: Final = 0.22  # of the logarithm of tokens per request, within which the work is the same
 _GAP: Final = 0.1  # share of a run without readings, from which on it is said
 _ALWAYS: Final = ("run", "request_rate", "concurrency", "batch", "tensor_parallelism", "precision")
 _ROLES: Final = {
@@ -74,7 +74,7 @@ def read_service(path: Path, beside: Sequence[str] = ()) -> Table | None:
             runs += served
             if not served and (is_own(file) or is_log(file)):
                 logs.append((_chosen(read_any(file), chosen, float(hours or 0)), hours is not None))
-            elif not served and not Path(name).is_dir():
+            elif beside and not served and not Path(name).is_dir():
                 what = "this is neither a result of a known benchmark of a server nor a log of power"
                 raise InputError(what, str(file), "leave it out")
     runs = list({(run.tokens, round(run.figures["duration_s"], 6)): run for run in runs}.values())
@@ -99,32 +99,39 @@ def _chosen(log: Log, boards: str | None, hours: float) -> Log:
 
 
 def _table(path: Path, runs: Sequence[ServedRun], logs: Sequence[Logged], *, asked: bool) -> Table:
-    rows: list[dict[str, Cell]] = []
-    notes: dict[str, list[str]] = {}  # those that differ in numbers alone together
+    rows, notes = [], list[str]()
     refused: list[InputError] = []
     for run, work in zip(runs, _works(runs), strict=True):
-        watts, said = run.watts, list(run.said)
-        said += [f"{counted(run.boards, 'board')} by the parallelism"] if run.boards else []
+        watts = run.watts
+        notes += [*run.said, *([f"{counted(run.boards, 'board')} by the parallelism"] if run.boards else [])]
         try:
-            watts = watts or _watts(run, logs, said)
-            said.append(f"power is that of {counted(len(watts), 'board')}: {', '.join(watts)}")
+            watts = watts or _watts(run, logs, notes)
+            notes.append(f"power is that of {counted(len(watts), 'board')}: {', '.join(watts)}")
         except InputError as error:
             refused.append(error)
-            said.append(f"no power: {error.what} ({error.remedy})")
-        for line in said:
-            notes.setdefault(re.sub(r"[-+:.\d]+", "", line), []).append(line)
+            notes.append(f"no power: {error.what} ({error.remedy})")
         rows.append(_row(run, work, watts))
     if asked and logs and len(refused) == len(runs):
         raise refused[0]
-    settings = {name for run in runs for name in run.settings} or {"run"}
-    names = [name for name in dict.fromkeys(name for row in rows for name in row) if name != "run" or name in settings]
-    cells = {name: [row.get(name, "not said" if name in settings else None) for row in rows] for name in names}
-    cells = {n: c for n, c in cells.items() if n not in settings or n in _ALWAYS or len(set(c)) > 1}
-    roles = {n: _ROLES.get(n, Role.LATENCY) for n in cells if n in _ROLES or n.startswith("e2e")}
     tools = ", ".join(dict.fromkeys(run.tool for run in runs))
     first = f"{counted(len(runs), 'run')} of a service by {tools}; time_s and energy_j are of one output token"
-    lines = [f"{m[0]}{f' ({len(m)} of {len(runs)} runs)' * (len(m) < len(runs))}" for m in notes.values()]
+    alike: dict[str, list[str]] = {}  # but for numbers
+    for line in notes:
+        alike.setdefault(re.sub(r"[-+:.\d]+", "", line), []).append(line)
+    lines = [
+        line if len(more) + 1 == len(runs) else f"{line} ({1 + len(more)} of {len(runs)} runs)"
+        for line, *more in alike.values()
+    ]
+    cells = _cells(rows, {name for run in runs for name in run.settings} or {"run"})
+    roles = {n: _ROLES.get(n, Role.LATENCY) for n in cells if n in _ROLES or n.startswith("e2e")}
     return Table(path, cells, (first, *lines), roles)
+
+
+def _cells(rows: Sequence[Mapping[str, Cell]], settings: set[str]) -> dict[str, list[Cell]]:
+    """The columns; what was set and is the same in all rows is left out unless it is asked for."""
+    names = [name for name in dict.fromkeys(name for row in rows for name in row) if name != "run" or name in settings]
+    cells = {name: [row.get(name, "not said" if name in settings else None) for row in rows] for name in names}
+    return {n: c for n, c in cells.items() if n not in settings or n in _ALWAYS or len(set(c)) > 1}
 
 
 def _row(run: ServedRun, work: str, watts: Mapping[str, float]) -> dict[str, Cell]:
@@ -144,14 +151,15 @@ def _works(runs: Sequence[ServedRun]) -> Iterator[str]:
     """What each run worked on: its model, whatever its number format, and how long prompts and answers were."""
     known: list[tuple[str, float, float]] = []
     for run in runs:
-        given, out = (tokens / (run.figures.get("requests") or math.nan) for tokens in run.tokens)
-        alike = (w for w in known if w[0] == run.model and not _differ(w[1], given) and not _differ(w[2], out))
-        known.append(work := next(alike, (run.model, given, out)))
+        requests = run.figures.get("requests") or math.nan
+        here = [tokens / requests if tokens > 0 else math.nan for tokens in run.tokens]
+        alike = (
+            w
+            for w in known
+            if w[0] == run.model and not any(abs(math.log(a / b)) > _SAME for a, b in zip(w[1:], here, strict=True))
+        )
+        known.append(work := next(alike, (run.model, here[0], here[1])))
         yield f"{work[0]}, {work[1]:.0f} tokens in, {work[2]:.0f} out"
-
-
-def _differ(one: float, other: float) -> bool:
-    return one > 0 and other > 0 and not 1 / _SAME < one / other < _SAME
 
 
 # --- power of the same time -------------------------------------------------------------------------------------------
