@@ -31,27 +31,12 @@ _KNOWN: Final = [key for keys in (*_SETTINGS.values(), _TABLE["model"]) for key 
 _NO_SETTING: Final = re.compile("|".join((*_TABLE["measured"], *_KNOWN)))
 _PARALLEL: Final = [name for name in _SETTINGS if name.endswith("_parallelism")]
 _BEGINNING: Final = 65536  # bytes
-_TELLING: Final = re.compile(
-    r'"output_throughput"|"mean_ttft_ms"|"median_ttft"|"guidellm_version"|"generative_benchmark"|^Run Info,'
-    r'|"request_(latency|throughput)": ?\{\s*"unit"|^\{"tag": ?[^,]*, ?"backend"'
-)
-_STATISTIC: Final = r"mean|avg|median|p50|p9\d(?:\.\d+)?"
-_OURS: Final = {"median": "p50", "avg": "mean"}
+_TELLING: Final = re.compile("|".join(_TABLE["telling"]))
+_STATISTIC: Final = rf"({'|'.join(_TABLE['statistics'])}|p50|p9\d(?:\.\d+)?)"
 _LATENCY: Final = re.compile(
-    rf"(?:({_STATISTIC})_)?({'|'.join(_TABLE['latencies'])})(_ms)?(?:\.successful)?"
-    rf"(?:\.(?:percentiles\.)?({_STATISTIC}))?"
+    rf"(?:{_STATISTIC}_)?({'|'.join(_TABLE['latencies'])})(_ms)?(?:\.successful)?(?:\.(?:percentiles\.)?{_STATISTIC})?"
 )
-_IN_NAME: Final = re.compile(
-    rf"(?<![a-z0-9])({'|'.join(_TABLE['in_names'])})[-_=]?(\d{{1,4}})w?(?![a-z0-9])", re.IGNORECASE
-)
-_FORMAT: Final = re.compile(  # of numbers
-    r"(?<![a-z0-9])(nvfp4|mxfp4|fp4|fp8|fp16|bf16|int4|int8|w\d{1,2}a\d{1,2}|awq|gptq|q\d_(?:k(?:_[a-z]+)?|\d))(?![a-z0-9])",
-    re.IGNORECASE,
-)
-_POWER: Final = re.compile(
-    r"gpus\.(.+)\.metrics\.gpu_power_usage\.avg|gpu_power_usage\.(.+)\.avg"
-)  # AIPerf, genai-perf
-_PERCENTILES: Final = ("min", "p001", "p01", "p05", "p10", "p25", "p75", "p90", "p95", "p99", "max")  # guidellm's CSV
+_FORMAT, _IN_NAME, _POWER = (re.compile(_TABLE[name], re.IGNORECASE) for name in ("format", "in_name", "power"))
 Flat = Mapping[str, Any]
 Settings = dict[str, Value]
 Times = tuple[float, float, bool]  # beginning and end, and whether they name a time zone
@@ -170,7 +155,7 @@ def _run(path: Path, tool: str, flat: Flat, settings: Settings, times: Times, **
         statistic = found and (found[1] or found[4])
         if found and statistic and as_number(value) > 0:  # it is 0 where answers were not streamed
             unit = flat.get(f"{key.partition('.')[0]}.unit", "ms" if found[3] else "s")
-            name = f"{_TABLE['latencies'][found[2]]}_{_OURS.get(statistic, statistic)}_s"
+            name = f"{_TABLE['latencies'][found[2]]}_{_TABLE['statistics'].get(statistic, statistic)}_s"
             figures[name] = as_number(value) * (1e-3 if unit == "ms" else 1.0)
     if stated > 0 and abs(rate / stated - 1) > _OFF:
         tokens = f"{out:.0f} in {duration_s:.4g} s are {rate:.4g}, which counts"
@@ -238,16 +223,15 @@ def _rows_of_csv(text: str) -> Iterator[dict[str, Any]]:
         rows = list(csv.reader(text.splitlines()))
     except csv.Error:  # a cell without an end
         return
+    said = _TABLE["guidellm_statistics"]
     names = [" ".join(filter(None, column)) for column in zip(*rows[:3], strict=False)]
     for place, row in enumerate(rows[3:]):
         cells = dict(zip(names, row, strict=False))
         good, bad = (_value(cells.get(f"Request Counts {kind}", "")) for kind in ("Successful", "Errored"))
         metrics: dict[str, Any] = {"request_totals": {"successful": good, "errored": bad}}
         for heading, metric in _TABLE["guidellm_csv"].items():
-            mean, median, several = (
-                json_or_none(cells.get(f"{heading} {kind}", "")) for kind in ("Mean", "Median", "Percentiles")
-            )
-            found = dict(zip(_PERCENTILES, several, strict=False)) if isinstance(several, list) else {}
+            mean, median, several = (json_or_none(cells.get(f"{heading} {word}", "")) for word in said["words"])
+            found = dict(zip(said["percentiles"], several, strict=False)) if isinstance(several, list) else {}
             total = as_number(mean) * as_number(good)
             metrics[metric] = {"successful": {"mean": mean, "median": median, "total_sum": total, "percentiles": found}}
         done = _objects(json_or_none(cells.get("Run Info Profile", "")), "completed_strategies")

@@ -91,9 +91,9 @@ def _files(path: Path) -> list[Path]:
 
 def _chosen(log: Log, boards: str | None, hours: float) -> Log:
     """A log with the boards that are named, and the hours added to its times. Raises InputError."""
-    named = None if boards is None else boards.split(",")
-    kept = [board for board in log.boards if named is None or board.title.rpartition("#")[2] in named]
-    if named is not None and len(kept) < len(named):
+    named = boards.split(",") if boards else [board.title.rpartition("#")[2] for board in log.boards]
+    kept = [board for board in log.boards if board.title.rpartition("#")[2] in named]
+    if len(kept) < len(named):
         raise InputError(f"the log has no such boards: {boards}", str(log.path), ", ".join(b.title for b in log.boards))
     return replace(log, boards=tuple(replace(board, began_s=board.began_s + 3600 * hours) for board in kept))
 
@@ -152,14 +152,10 @@ def _works(runs: Sequence[ServedRun]) -> Iterator[str]:
     known: list[tuple[str, float, float]] = []
     for run in runs:
         requests = run.figures.get("requests") or math.nan
-        here = [tokens / requests if tokens > 0 else math.nan for tokens in run.tokens]
-        alike = (
-            w
-            for w in known
-            if w[0] == run.model and not any(abs(math.log(a / b)) > _SAME for a, b in zip(w[1:], here, strict=True))
-        )
-        known.append(work := next(alike, (run.model, here[0], here[1])))
-        yield f"{work[0]}, {work[1]:.0f} tokens in, {work[2]:.0f} out"
+        given, out = (math.log(n / requests) if n / requests > 0 else math.nan for n in run.tokens)
+        alike = (w for w in known if w[0] == run.model and not (abs(w[1] - given) > _SAME or abs(w[2] - out) > _SAME))
+        known.append(work := next(alike, (run.model, given, out)))
+        yield f"{work[0]}, {math.exp(work[1]):.0f} tokens in, {math.exp(work[2]):.0f} out"
 
 
 # --- power of the same time -------------------------------------------------------------------------------------------
