@@ -82,13 +82,17 @@ class TableColumns:
 
     @classmethod
     def parse(
-        cls, parameters: str | None = None, figures: str | None = None, roles: str | None = None, power_log: str = ""
+        cls,
+        parameters: str | None = None,
+        figures: str | None = None,
+        roles: str | None = None,
+        logs: str | None = None,
     ) -> TableColumns | None:
         """From 'a,b' or 'NAME=HEADING,...' as options have it; None if nothing is said. Raises InputError.
 
-        `roles` is 'HEADING=ROLE,...', `power_log` a file in each line.
+        `roles` is 'HEADING=ROLE,...', `logs` a file in each line.
         """
-        if not (parameters or figures or roles or power_log):
+        if not (parameters or figures or roles or logs):
             return None
         known = {role.value.replace(" ", "-"): role for role in Role}
         named = _named(roles, "--roles") or {}
@@ -96,7 +100,7 @@ class TableColumns:
             if role.replace(" ", "-") not in known:
                 raise InputError(f"'{role[:40]}' of '{heading[:40]}' is no role", "--roles", ", ".join(known))
         of_headings = {heading: known[role.replace(" ", "-")] for heading, role in named.items()}
-        beside = tuple(power_log.splitlines())
+        beside = tuple((logs or "").splitlines())
         return cls(_named(parameters, "--parameters"), _named(figures, "--figures"), of_headings, beside)
 
     @property
@@ -120,11 +124,6 @@ class TableColumns:
             for option, named in given.items()
             if named
         }
-
-
-def columns_of(options: Mapping[str, str]) -> TableColumns | None:
-    """What the options of a session say of the columns of its file. Raises InputError."""
-    return TableColumns.parse(**{name: options[name] for name in OPTIONS if name in options})
 
 
 def read_table(path: Path, columns: TableColumns | None = None) -> Recording:

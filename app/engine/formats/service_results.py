@@ -142,7 +142,8 @@ def _run(path: Path, tool: str, flat: Flat, settings: Settings, times: Times, **
     duration_s, given, out, good, bad, stated = (as_number(flat.get(key)) for key in _TABLE["totals"][tool])
     if not duration_s > 0 or not (out >= 0 or stated > 0):
         return None
-    model = str(_found(flat, _TABLE["model"]) or "model").rpartition("/")[2]
+    model = str(_found(flat, _TABLE["model"]) or "model").rstrip("/")
+    model = re.sub(r".*models--(?:[^/]*--)?([^/]+).*|.*/", r"\1", model)  # of a cache's folder, or of an owner
     in_names = _IN_NAME.findall(f"{path.parent.name} {path.stem}")
     settings = {**{_TABLE["in_names"][name.lower()]: int(size) for name, size in in_names}, **settings}
     if "precision" not in settings and (found := _FORMAT.search(model) or _FORMAT.search(path.stem)):
@@ -163,6 +164,7 @@ def _run(path: Path, tool: str, flat: Flat, settings: Settings, times: Times, **
     known = {name: value for name, value in figures.items() if math.isfinite(value)}
     plain = re.sub(r"^meta-|[-_.](?=[-_.]|$)", "", _FORMAT.sub("", model), flags=re.IGNORECASE)
     more["boards"] = more.get("boards") or _boards_of(settings)
+    settings.pop("boards", None)
     return ServedRun(path, tool, plain, settings, known, (given, out), *times, **more)
 
 
@@ -190,8 +192,9 @@ def _value(value: object) -> Value:
 
 
 def _boards_of(settings: Settings) -> int:
-    """How many boards a parallelism needs; 0 where none is said."""
-    sizes = [size for name in _PARALLEL if isinstance(size := settings.get(name), int)]
+    """How many boards are said, or a parallelism needs; 0 where none is said."""
+    names = ["boards"] if "boards" in settings else _PARALLEL
+    sizes = [size for name in names if isinstance(size := settings.get(name), int)]
     return math.prod(sizes) if sizes and all(0 < size < 1 << 16 for size in sizes) else 0
 
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -75,8 +76,9 @@ def read_service(path: Path, beside: Sequence[str] = ()) -> Table | None:
             if not served and (is_own(file) or is_log(file)):
                 logs.append((_chosen(read_any(file), chosen, float(hours or 0)), hours is not None))
             elif beside and not served and not Path(name).is_dir():
-                what = "this is neither a result of a known benchmark of a server nor a log of power"
-                raise InputError(what, str(file), "leave it out")
+                raise InputError(
+                    "no result of a known benchmark of a server, nor a log of power", str(file), "leave it out"
+                )
     runs = list({(run.tokens, round(run.figures["duration_s"], 6)): run for run in runs}.values())
     if not runs and beside:
         raise InputError("no result of a known benchmark of a server is among the files", str(path), "name one")
@@ -85,7 +87,7 @@ def read_service(path: Path, beside: Sequence[str] = ()) -> Table | None:
 
 def _files(path: Path) -> list[Path]:
     """A file, or those of a folder that has results."""
-    found = sorted(file for file in path.rglob("*.*") if _FILES.fullmatch(file.name))[:_MOST_FILES]
+    found = sorted(islice((file for file in path.rglob("*.*") if _FILES.fullmatch(file.name)), _MOST_FILES))
     return (found if any(map(is_served, found)) else []) if path.is_dir() else [path]
 
 
@@ -162,44 +164,44 @@ def _works(runs: Sequence[ServedRun]) -> Iterator[str]:
 
 
 def _watts(run: ServedRun, logs: Sequence[Logged], said: list[str]) -> dict[str, float]:
-    """The mean power of each board of the service over the run. Raises InputError where it is not known."""
-    where = str(run.path)
-    if not logs:
-        raise InputError("no log of the same time is given", where, "--power-log LOG")
-    if not 0 < run.start_s <= run.end_s < _LATEST_S:
-        raise InputError(f"{run.tool} does not write when the run was", where, "no log can be matched with it")
-    fitting = [(log, sure) for log, sure in logs if _covers(log, run)]
-    for log, sure in fitting or logs:
-        first = log.boards[0]
-        fits = [f"{log.path.name}@{hours:+g}h" for hours in _HOURS if not sure and _covers(log, run, hours)]
-        if not fitting or (not sure and first.zoned != run.zoned and len(fits) > 1):
-            last_s = first.began_s + int(first.time_ns[-1]) / 1e9
-            dated = _times(first.began_s, last_s, first.zoned) if 0 < last_s < _LATEST_S else "without a date"
-            what = f"its run is {_times(run.start_s, run.end_s, run.zoned)}, and {log.path.name} {dated}"
-            what += ", and only one of them names a time zone" if fitting else ""
-            remedy = f"it would fit as {' or '.join(fits[:3])}" if fits else "log the power of the same time"
-            raise InputError(what, where, remedy)
+    """The mean power over the run of the boards that its parallelism needs. Raises InputError where it is not known."""
     watts: dict[str, float] = {}
-    for board in (board for log, _ in fitting for board in log.boards):
+    fitting = _fitting(run, logs)
+    for board in (board for log in fitting for board in log.boards):
         energy = recorded_energy(board, (run.start_s - board.began_s, run.end_s - board.began_s))
         main = energy.trapezoid or energy.counter
         if main is not None:
             watts[board.title] = main.mean_power_w
             if main.gap_s > _GAP * run.figures["duration_s"]:
                 said.append(f"{board.title} has gaps of {main.gap_s:.3g} s in a run, in which its power is a guess")
-    return _of_the_service(run, watts, len(fitting), said)
-
-
-def _of_the_service(run: ServedRun, watts: dict[str, float], logs: int, said: list[str]) -> dict[str, float]:
-    """The boards that were logged, if they are as many as the service's parallelism needs. Raises InputError."""
-    needed, remedy = run.boards or max(len(watts), 1), "name the boards of the service: --power-log LOG#0,1"
-    listed = ", ".join(f"{name} {watt:.0f} W" for name, watt in watts.items())
-    if len(watts) != needed or (logs > 1 and not run.boards):
-        what = f"it ran on {counted(needed, 'board')}" if run.boards else "it is not clear on which boards it ran"
-        raise InputError(f"{what}, and logged were {listed or 'none'}", str(run.path), remedy)
+    listed = ", ".join(f"{name} {watt:.0f} W" for name, watt in watts.items()) or "none"
+    remedy = "name the boards of the service: --power-log LOG#0,1"
+    if len(watts) != (run.boards or max(len(watts), 1)) or (len(fitting) > 1 and not run.boards):
+        what = f"it ran on {counted(run.boards, 'board')}" if run.boards else "it is not clear on which boards it ran"
+        raise InputError(f"{what}, and logged were {listed}", str(run.path), remedy)
     if not run.boards and max(watts.values()) > _APART * min(watts.values()):
         said.append(f"all boards of the log count, though they draw {listed}: {remedy}")
     return watts
+
+
+def _fitting(run: ServedRun, logs: Sequence[Logged]) -> list[Log]:
+    """The logs that cover a run. Raises InputError if there is none, or if another time zone would fit as well."""
+    if not logs:
+        raise InputError("no log of the same time is given", str(run.path), "--power-log LOG")
+    if not 0 < run.start_s <= run.end_s < _LATEST_S:
+        raise InputError(f"{run.tool} does not write when the run was", str(run.path), "no log can be matched with it")
+    fitting = [(log, sure) for log, sure in logs if _covers(log, run)]
+    for log, sure in fitting or logs:
+        first = log.boards[0]
+        fits = [f"{log.path.name}@{hours:+g}h" for hours in _HOURS if not sure and _covers(log, run, hours)]
+        if not fitting or (first.zoned != run.zoned and len(fits) > 1):
+            last_s = first.began_s + int(first.time_ns[-1]) / 1e9
+            dated = _times(first.began_s, last_s, first.zoned) if 0 < last_s < _LATEST_S else "without a date"
+            what = f"its run is {_times(run.start_s, run.end_s, run.zoned)}, and {log.path.name} {dated}"
+            what += ", and only one of them names a time zone" if fitting else ""
+            remedy = f"it would fit as {' or '.join(fits[:3])}" if fits else "log the power of the same time"
+            raise InputError(what, str(run.path), remedy)
+    return [log for log, _ in fitting]
 
 
 def _covers(log: Log, run: ServedRun, hours: float = 0.0) -> bool:

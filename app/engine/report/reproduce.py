@@ -20,7 +20,7 @@ from ...base.errors import InputError
 from ...base.files import digest_of, is_there
 from ...base.installation import can_be_imported, own_program
 from ...sensors.gpu import LIVE
-from ..formats.any_table import OPTIONS, columns_of
+from ..formats.any_table import OPTIONS, TableColumns
 from ..formats.read import read_recording
 from ..results.objectives import Goal, Limit
 from ..results.state import Purpose
@@ -260,7 +260,7 @@ def _tuned(plan: SessionPlan, path: Path) -> tuple[str, ...]:
 
 def _replayed(plan: SessionPlan, path: Path) -> tuple[str, ...]:
     columns = {name: plan.origin[name] for name in OPTIONS if name in plan.origin}
-    default_plan = plan_replay(path, read=read_recording(path, columns_of(plan.origin)))
+    default_plan = plan_replay(path, read=read_recording(path, TableColumns.parse(*map(plan.origin.get, OPTIONS))))
     words = ["replay", str(path)]
     for name, column in columns.items():
         words += [word for text in column.split("\n") for word in (f"--{name.replace('_', '-')}", text)]

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from app.base.errors import InputError
 from app.cli import main
-from app.engine.formats.any_table import TableColumns, columns_of, read_table
+from app.engine.formats.any_table import OPTIONS, TableColumns, read_table
 from app.engine.formats.read import FileKind, kind_of_file, read_recording
 from app.engine.formats.recording import Recording
 from app.engine.results.objectives import Goal
@@ -345,7 +345,7 @@ def test_results_without_a_time_and_logs_without_a_date_say_so(tmp_path: Path) -
     (tmp_path / "dmon.txt").write_text("# gpu    pwr\n# Idx      W\n" + "    0    250\n" * 900)
     with pytest.raises(InputError, match=r"dmon.txt without a date"):
         read(SERVING / "result-short-rate8.json", tmp_path / "dmon.txt")
-    with pytest.raises(InputError, match="neither a result of a known benchmark of a server nor a log of power"):
+    with pytest.raises(InputError, match="no result of a known benchmark of a server, nor a log of power"):
         read(SERVING / "result-short-rate8.json", SERVING.parent / "test_service_results.py")
     with pytest.raises(InputError, match="no result of a known benchmark"):
         read(power, power)
@@ -401,7 +401,7 @@ def test_a_kept_session_reads_its_files_again_with_the_log(tmp_path: Path) -> No
     recording = read(SERVING / "result-short-rate8.json", SERVING / "result-short-rate1.json", f"{power}@+0h")
     with Store(tmp_path / "store.sqlite") as store:
         plan = plan_of(store.load(import_recording(store, recording)))
-    again = read_recording(Path(plan.origin["file"]), columns_of(plan.origin))
+    again = read_recording(Path(plan.origin["file"]), TableColumns.parse(*map(plan.origin.get, OPTIONS)))
     assert [each.values for each in again.measurements()] == [each.values for each in recording.measurements()]
 
 
