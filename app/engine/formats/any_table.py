@@ -82,11 +82,7 @@ class TableColumns:
 
     @classmethod
     def parse(
-        cls,
-        parameters: str | None = None,
-        figures: str | None = None,
-        roles: str | None = None,
-        logs: str | None = None,
+        cls, parameters: str | None = None, figures: str | None = None, roles: str | None = None, logs: str = ""
     ) -> TableColumns | None:
         """From 'a,b' or 'NAME=HEADING,...' as options have it; None if nothing is said. Raises InputError.
 
@@ -100,7 +96,7 @@ class TableColumns:
             if role.replace(" ", "-") not in known:
                 raise InputError(f"'{role[:40]}' of '{heading[:40]}' is no role", "--roles", ", ".join(known))
         of_headings = {heading: known[role.replace(" ", "-")] for heading, role in named.items()}
-        beside = tuple((logs or "").splitlines())
+        beside = tuple(logs.splitlines())
         return cls(_named(parameters, "--parameters"), _named(figures, "--figures"), of_headings, beside)
 
     @property

@@ -41,7 +41,6 @@ Flat = Mapping[str, Any]
 Settings = dict[str, Value]
 Times = tuple[float, float, bool]  # beginning and end, and whether they name a time zone
 _OFF: Final = 0.05  # share by which a rate may differ from tokens over time
-_STAMP_NS: Final = 1e17  # smaller ones are no nanoseconds since 1970
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +107,8 @@ def _of_aiperf(path: Path, item: dict[str, Any]) -> ServedRun | None:
     names = config.get("model_names") or _object(config, "endpoint").get("model_names")
     flat["model"] = names[0] if isinstance(names, list) and names else ""
     stamps = [as_number(flat.get(f"{name}.avg")) for name in ("min_request_timestamp", "max_response_timestamp")]
-    start_s, zoned = (stamps[0] / 1e9, True) if min(stamps) > _STAMP_NS else _time(item.get("start_time"))
-    end_s = stamps[1] / 1e9 if min(stamps) > _STAMP_NS else start_s + as_number(flat["benchmark_duration.avg"])
+    start_s, zoned = (stamps[0] / 1e9, True) if min(stamps) > 0 else _time(item.get("start_time"))
+    end_s = stamps[1] / 1e9 if min(stamps) > 0 else start_s + as_number(flat["benchmark_duration.avg"])
     watts: dict[str, float] = {}
     for place, metrics in (_object(item, "telemetry_data", "endpoints") or {"": item.get("telemetry_stats")}).items():
         named = ((_POWER.fullmatch(key), as_number(value)) for key, value in flattened(metrics))

@@ -260,7 +260,9 @@ def _tuned(plan: SessionPlan, path: Path) -> tuple[str, ...]:
 
 def _replayed(plan: SessionPlan, path: Path) -> tuple[str, ...]:
     columns = {name: plan.origin[name] for name in OPTIONS if name in plan.origin}
-    default_plan = plan_replay(path, read=read_recording(path, TableColumns.parse(*map(plan.origin.get, OPTIONS))))
+    default_plan = plan_replay(
+        path, read=read_recording(path, TableColumns.parse(*(plan.origin.get(name, "") for name in OPTIONS)))
+    )
     words = ["replay", str(path)]
     for name, column in columns.items():
         words += [word for text in column.split("\n") for word in (f"--{name.replace('_', '-')}", text)]

@@ -359,7 +359,7 @@ def plan_resume(
     decided = (DECIDED_ON, FINALS)  # it is open again
     origin = {name: text for name, text in record.origin.items() if name not in decided}
     if record.origin.get("kind") == "replay":
-        recording = read_recording(path, TableColumns.parse(*map(origin.get, OPTIONS)))
+        recording = read_recording(path, TableColumns.parse(*(origin.get(name, "") for name in OPTIONS)))
         return make_plan(recorded(recording), **{**facts, "space": recording.space(), "origin": origin})
     if gpu is None:
         gpu = open_gpu(record.origin.get("gpu"), seed=int(record.origin.get("sim_seed", "0")))

@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,14 @@ def only(recording: Recording) -> Mapping[str, float]:
 
 def notes(recording: Recording, word: str) -> Sequence[str]:
     return [note for note in recording.notes if word in note]
+
+
+def test_the_files_are_as_their_origin_has_them() -> None:
+    entries = [json.loads(line) for line in (SERVING / "manifest.jsonl").read_text().splitlines()]
+    assert {entry["file"] for entry in entries} == {path.name for path in SERVING.glob("*.json")}
+    for entry in entries:
+        assert entry["licence"] == "Apache-2.0"
+        assert sha256((SERVING / entry["file"]).read_bytes()).hexdigest() == entry["sha256"]
 
 
 # --- what the tools write ---------------------------------------------------------------------------------------------
@@ -395,13 +404,20 @@ def test_a_limit_on_latency_makes_runs_infeasible_and_the_nearest_is_named(
     assert f"({100 * off:.1f} % off)" in sentence
 
 
+def test_logs_beside_a_stored_session_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["analyse", "12", "power.csv"]) == 2
+    assert "name the results, not a session" in capsys.readouterr().err
+
+
 def test_a_kept_session_reads_its_files_again_with_the_log(tmp_path: Path) -> None:
     last = ends(result("8"))
     power = log(tmp_path, last - timedelta(seconds=400), last + timedelta(seconds=9), (250.0, 0.0))
     recording = read(SERVING / "result-short-rate8.json", SERVING / "result-short-rate1.json", f"{power}@+0h")
     with Store(tmp_path / "store.sqlite") as store:
         plan = plan_of(store.load(import_recording(store, recording)))
-    again = read_recording(Path(plan.origin["file"]), TableColumns.parse(*map(plan.origin.get, OPTIONS)))
+    again = read_recording(
+        Path(plan.origin["file"]), TableColumns.parse(*(plan.origin.get(name, "") for name in OPTIONS))
+    )
     assert [each.values for each in again.measurements()] == [each.values for each in recording.measurements()]
 
 
