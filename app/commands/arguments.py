@@ -210,7 +210,7 @@ def _remember(arguments: Namespace, columns: TableColumns | None) -> None:
     from ..engine.formats.any_table import table_of
     from ..engine.formats.remembered_roles import remember
 
-    if columns is None:
+    if columns is None or not columns.options:
         raise InputError("nothing is said of any column", "--remember", "say it: --roles HEADING=ROLE,...")
     named = [getattr(arguments, name, None) or () for name in ("source", "file", "sources")]
     paths = [Path(text) for each in named for text in ([each] if isinstance(each, str) else each)]

@@ -114,8 +114,7 @@ class TableColumns:
         }
         if any(set(",=") & {*name, *heading} for named in given.values() for name, heading in (named or {}).items()):
             return {}
-        beside = {"power_log": "\n".join(self.beside)} if self.beside else {}
-        return beside | {
+        return {
             option: ",".join(name if name == heading else f"{name}={heading}" for name, heading in named.items())
             for option, named in given.items()
             if named
@@ -393,7 +392,8 @@ def recording_of(table: Table, columns: TableColumns, found: Sequence[Column] | 
     recording = builder.finish(device=device, kernel=kernel, notes=notes)
     objective = _objective(recording, found)
     named = bool(kernel or not device)
-    return replace(recording, objective=objective, read_with=columns.options, is_named=named, columns=tuple(found))
+    options = {**columns.options, **({"power_log": "\n".join(columns.beside)} if columns.beside else {})}
+    return replace(recording, objective=objective, read_with=options, is_named=named, columns=tuple(found))
 
 
 def _figures(

@@ -15,7 +15,6 @@ from ...base.files import read_text, write_text
 from ...base.text import json_or_none
 
 NAME: Final = "wattridge-roles.json"
-_SAID: Final = ("parameters", "figures", "roles")
 _LARGEST: Final = 2**20  # bytes
 _MOST: Final = 200  # shapes
 
@@ -45,8 +44,7 @@ def remember(path: Path, headings: Iterable[str], said: Mapping[str, str]) -> Pa
     file = _beside(path)
     shape = sorted(headings)
     others = [entry for entry in _entries(file) if entry["columns"] != shape][-_MOST + 1 :]
-    kept = {name: said[name] for name in _SAID if name in said}
-    written = {"wattridge-roles": 1, "shapes": [*others, {"columns": shape, **kept}]}
+    written = {"wattridge-roles": 1, "shapes": [*others, {"columns": shape, **said}]}
     return write_text(file, [json.dumps(written, indent=1, ensure_ascii=False), "\n"], overwrite=True)
 
 
@@ -73,7 +71,7 @@ def remembered(path: Path, headings: Iterable[str]) -> dict[str, str]:
     shape = sorted(headings)
     for entry in _entries(_beside(path)):
         if entry["columns"] == shape:
-            said = {name: entry.get(name) for name in _SAID}
+            said = {name: entry.get(name) for name in ("parameters", "figures", "roles")}
             return {name: text for name, text in said.items() if isinstance(text, str)}
     return {}
 
