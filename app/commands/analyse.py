@@ -62,7 +62,7 @@ def log_named(source: str | None) -> Path | None:
 
 def analyse_log(path: Path, arguments: Namespace) -> int:
     """Trapezoid and counter side by side, gaps and repeated readings, and what the sampling resolves."""
-    from ..engine.analysis.recorded_energy import LogEnergies, describe_energy, document_of, recorded_energy
+    from ..engine.metering.recorded_energy import LogEnergies, describe_energy, document_of, recorded_energy
     from ..sensors.recorded.gpu import read_any, seconds
 
     span_s = _span(arguments.span)
@@ -100,6 +100,7 @@ def analyse_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "source", nargs="?", metavar="SESSION|FILE", help="a session (default: the newest), a cache or a log"
     )
+    parser.add_argument("more", nargs="*", metavar="FILE", help="more results of a benchmark of a server, and logs")
     add_goal(parser)
     add_choosing(parser)
     add_sweep(parser)
@@ -129,7 +130,7 @@ def analyse(arguments: Namespace) -> int:
         return _show_evidence(arguments)
     if arguments.out:
         raise InputError("nothing to write", "--out", "name measurements, by their numbers: --evidence 12 15")
-    log = log_named(arguments.source)
+    log = None if arguments.more else log_named(arguments.source)
     if log is not None:
         return analyse_log(log, arguments)
     opened = open_session(arguments.source, columns_of(arguments))

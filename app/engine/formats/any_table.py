@@ -20,6 +20,7 @@ from ...base.formatting import number as figure
 from ..metering.gain import fit_gain
 from ..results.measurement import State, Value
 from ..results.objectives import Goal, Objective, likely_goal
+from ..results.service_figures import OF_RESULTS, SERVICE_FIGURES
 from ..space.search_space import MIXED_KERNELS
 from .cells import Cell, Table, of_text, read_cells
 from .columns import parse_columns
@@ -28,7 +29,9 @@ from .headings import COME_AGAIN, EACH_ITS_OWN, MEASURED, SET, SETTING_OF, SOMEO
 from .recording import MAXIMUM_PARAMETERS, Facts, Recording, RecordingBuilder
 from .remembered_roles import remembered
 from .roles import NAMED, beside_main, main_column, roles_of
+from .service_table import read_service
 
+OPTIONS: Final = ("parameters", "figures", "roles", "power_log")  # that say what the columns are
 REPEAT: Final = "repeat"  # the parameter that counts rows of one configuration
 KERNELS: Final = frozenset(("kernel", "kernel_name"))
 RATE_AS_WORD: Final = re.compile(
@@ -69,22 +72,23 @@ _CONTRADICTED: Final = 0.1  # share by which energy may differ from power times 
 class TableColumns:
     """The columns of parameters and of figures, heading by name here; None where they are to be found.
 
-    `roles` are those that the user names, by heading.
+    `roles` are those that the user names, by heading; `beside` what belongs to results of a benchmark of a server.
     """
 
     parameters: Mapping[str, str] | None = None
     figures: Mapping[str, str] | None = None
     roles: Mapping[str, Role] = field(default_factory=dict)
+    beside: tuple[str, ...] = ()
 
     @classmethod
     def parse(
-        cls, parameters: str | None = None, figures: str | None = None, roles: str | None = None
+        cls, parameters: str | None = None, figures: str | None = None, roles: str | None = None, logs: str = ""
     ) -> TableColumns | None:
         """From 'a,b' or 'NAME=HEADING,...' as options have it; None if nothing is said. Raises InputError.
 
-        `roles` is 'HEADING=ROLE,...'.
+        `roles` is 'HEADING=ROLE,...', `logs` a file in each line.
         """
-        if not parameters and not figures and not roles:
+        if not (parameters or figures or roles or logs):
             return None
         known = {role.value.replace(" ", "-"): role for role in Role}
         named = _named(roles, "--roles") or {}
@@ -92,7 +96,8 @@ class TableColumns:
             if role.replace(" ", "-") not in known:
                 raise InputError(f"'{role[:40]}' of '{heading[:40]}' is no role", "--roles", ", ".join(known))
         of_headings = {heading: known[role.replace(" ", "-")] for heading, role in named.items()}
-        return cls(_named(parameters, "--parameters"), _named(figures, "--figures"), of_headings)
+        beside = tuple(logs.splitlines())
+        return cls(_named(parameters, "--parameters"), _named(figures, "--figures"), of_headings, beside)
 
     @property
     def headings(self) -> dict[str, str]:
@@ -118,7 +123,7 @@ class TableColumns:
 
 def read_table(path: Path, columns: TableColumns | None = None) -> Recording:
     """A table as a recording. Raises InputError if it is none, or where it is not clear which columns are what."""
-    table = read_cells(path)
+    table = table_of(path, columns)
     if columns is None:
         columns = TableColumns.parse(**remembered(path, table.columns))
     table = prepared(table, columns)
@@ -126,8 +131,15 @@ def read_table(path: Path, columns: TableColumns | None = None) -> Recording:
     return recording_of(table, guess(table, columns, found), found)
 
 
+def table_of(path: Path, columns: TableColumns | None = None) -> Table:
+    """The cells of a table, or of results of a benchmark of a server with what is beside them. Raises InputError."""
+    return read_service(path, () if columns is None else columns.beside) or read_cells(path)
+
+
 def prepared(table: Table, columns: TableColumns | None = None) -> Table:
     """The table with what several columns say together in one: the energy of all boards, the name of what ran."""
+    if table.roles:
+        return table
     roles = TableColumns() if columns is None else TableColumns(roles=columns.roles)
     table = with_totals(without_warm_up(table), roles)
     chosen = None if columns is None or columns.parameters is None else set(columns.parameters.values())
@@ -232,8 +244,8 @@ def column_roles(table: Table, requested: TableColumns | None = None) -> tuple[C
         If a column that the user names is not there.
     """
     requested = requested or TableColumns()
-    given: dict[str, Role] = {}
     names = _names(table, requested)
+    given = {names[heading]: role for heading, role in table.roles.items()}
     cells = {names[heading]: table.cells(heading) for heading in table.columns}
     found = {column.heading: column.role for column in roles_of(cells)}
     for named, wanted, other in (
@@ -277,7 +289,7 @@ def guess(table: Table, requested: TableColumns | None = None, found: Sequence[C
         what = "it is not clear which columns are " + ("parameters" if not parameters else "figures")
         remedy = f"name them: --parameters A,B --figures C,D. {_there(table)}"
         raise InputError(what, str(table.path), remedy)
-    return TableColumns(parameters, figures, requested.roles)
+    return replace(requested, parameters=parameters, figures=figures)
 
 
 def _parameters_of(table: Table, requested: TableColumns, found: Sequence[Column]) -> dict[str, str]:
@@ -380,7 +392,8 @@ def recording_of(table: Table, columns: TableColumns, found: Sequence[Column] | 
     recording = builder.finish(device=device, kernel=kernel, notes=notes)
     objective = _objective(recording, found)
     named = bool(kernel or not device)
-    return replace(recording, objective=objective, read_with=columns.options, is_named=named, columns=tuple(found))
+    options = {**columns.options, **({"power_log": "\n".join(columns.beside)} if columns.beside else {})}
+    return replace(recording, objective=objective, read_with=options, is_named=named, columns=tuple(found))
 
 
 def _figures(
@@ -429,7 +442,7 @@ def _without_unit(found: Sequence[Column]) -> list[Column]:
 def _over_the_limit(table: Table, found: Sequence[Column]) -> Iterator[str]:
     """What is drawn beyond the power limit that is said to hold."""
     limit, power = (main_column(found, role) for role in (Role.POWER_LIMIT, Role.POWER))
-    if limit is None or power is None or not {limit.heading, power.heading} <= table.columns.keys():
+    if table.roles or limit is None or power is None or not {limit.heading, power.heading} <= table.columns.keys():
         return
     under, drawn = (
         np.array([as_number(c) for c in table.columns[each.heading]]) * each.scale for each in (limit, power)
@@ -500,7 +513,9 @@ def _failures(table: Table, found: Sequence[Column]) -> list[str]:
 
 
 def _figure_name(column: str) -> str:
-    """'tokens_per_s' is called tokens/s here, where the end of a name is its unit."""
+    """'tokens_per_s' is called tokens/s here, where the end of a name is its unit; figures of a service are not."""
+    if column in (*SERVICE_FIGURES, *OF_RESULTS):
+        return column
     for pattern, written in _PER:
         column = pattern.sub(written, column)
     return column
@@ -591,7 +606,8 @@ def _repeats(configurations: Sequence[tuple[Value, ...]]) -> list[int] | None:
 
 def _per_joule(rate: str) -> str:
     """The name of the work per joule of a speed."""
-    return f"{rate[:-2]}/J" if rate.endswith("/s") else f"{rate}/W"
+    work = rate.removesuffix("/s").removesuffix("_per_s")
+    return f"{rate}/W" if work == rate else f"{work}/J"
 
 
 def _add_known(

@@ -24,7 +24,7 @@ from ...base.text import json_or_none
 from ..results.measurement import Value
 from .columns import UNKNOWN, Columns, parse_columns
 from .entries import as_number
-from .headings import Cells
+from .headings import Cells, Role
 from .kinds import first_character, is_json_lines
 from .recording import MAXIMUM_ENTRIES
 
@@ -44,6 +44,7 @@ class Table:
     path: Path
     columns: Mapping[str, Sequence[Cell]]
     notes: tuple[str, ...] = ()  # on what was left out or joined
+    roles: Mapping[str, Role] = field(default_factory=dict)  # that its format states, by heading
     _read: dict[str, Cells] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
