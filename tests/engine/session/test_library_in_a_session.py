@@ -91,7 +91,7 @@ def test_the_library_is_kept_where_nothing_is_better_in_text_json_report_and_exp
     best = session_summary(table, plan)["best"]
     assert best is not None
     assert best["configuration"][MAKER] == LIBRARY
-    assert choose(plan, table).measurement.configuration[MAKER] == LIBRARY
+    assert choose(plan, table, session=1, index=None).measurement.configuration[MAKER] == LIBRARY
     assert f"Answer: {KEPT}" in page
     assert "maker = library" in page
 

@@ -141,11 +141,12 @@ def test_the_best_is_compared_with_both_in_words(tmp_path: Path) -> None:
 def test_the_report_marks_both_in_its_front_and_leaves_what_was_only_timed_out_of_its_axes(tmp_path: Path) -> None:
     plan = plan_on("a100", "mm:1,1024,1024,1024")
     table = ResultTable(plan.space)
-    for row in range(12):
-        values = {"time_s": 1e-4 + row * 1e-6, "energy_j": 0.05 - row * 1e-3, "power_w": 400.0}
+    *rows, last = plan.space.rows_with({"maker": "wattridge"})[:13].tolist()
+    for place, row in enumerate(rows):
+        values = {"time_s": 1e-4 + place * 1e-6, "energy_j": 0.05 - place * 1e-3, "power_w": 400.0}
         table.append(Measurement(row, plan.space.configuration(row), State.OK, values, source="simulated"))
     slow = {"time_s": 0.9}
-    far = Measurement(12, plan.space.configuration(12), State.OK, slow, source="simulated", depth=Depth.TIME)
+    far = Measurement(last, plan.space.configuration(last), State.OK, slow, source="simulated", depth=Depth.TIME)
     table.append(far)
     with Store(tmp_path / "s.db") as store:
         plan = replace(plan, gpu="NVIDIA A100-SXM4-40GB", origin={**plan.origin, **LIBRARY.to_origin()})
