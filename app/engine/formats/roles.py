@@ -15,6 +15,7 @@ from typing import Final
 
 import numpy as np
 
+from ...base.vocabulary import UNITS, WORDS
 from ..results.description import Listing
 from .headings import (
     BASE_UNIT,
@@ -27,7 +28,6 @@ from .headings import (
     SOMEONE_CHOSE,
     STATISTICS,
     TIME_WORDS,
-    UNITS,
     Cells,
     Column,
     Role,
@@ -44,26 +44,6 @@ _UNIT_OF: Final = {
     Role.TEMPERATURE: "°C",
     Role.VOLTAGE: "mV",
 }
-_SERVICE: Final = frozenset(("concurrency", "ttft", "tpot", "itl", "request", "requests", "token", "tokens", "prompt"))
-_PARTIAL: Final = frozenset(
-    ("dyn", "dynamic", "core", "static", "norm", "cpu", "soc", "ram", "mem", "memory", "ddr", "net")
-)
-_WHOLE_RUN: Final = frozenset(
-    ("real", "wall", "elapsed", "kernel", "runtime", "execution", "exec", "launch", "duration")
-)
-_PARTS_OF_A_RUN: Final = frozenset(
-    ("user", "system", "sys", "init", "initialization", "allocation", "deallocation", "copy", "load", "loading", "eval")
-)
-_ONE_OF_MANY: Final = frozenset(("launch", "iter", "iteration", "kernel", "call", "inf", "inference", "step"))
-_ALL_OF_IT: Final = frozenset(
-    ("output", "out", "decode", "generation", "gen", "predicted", "agg", "aggregate", "total", "tg")
-)
-_PART_OF_IT: Final = frozenset(
-    ("input", "prompt", "prefill", "request", "requests", "session", "user", "peak", "pp", "req", "single")
-)
-_OF_A_METER: Final = frozenset(
-    ("wall", "meter", "wattmeter", "powermeter", "external", "shunt", "plug", "pdu", "psu", "powersensor", "pmt", "ina")
-)
 _FITS: Final = 0.03  # relative: a product agrees with a column
 _OFF: Final = 0.10  # relative: it contradicts it
 _MOST_TIMES: Final = 2  # of different names, beyond which it is asked which counts
@@ -176,7 +156,7 @@ def _latencies(columns: Sequence[Column], given: Mapping[str, Role]) -> list[Col
     """Where nothing is served, a latency is the time of the work."""
     if any(column.role is Role.TIME for column in columns):
         return list(columns)
-    served = any(column.words & _SERVICE for column in columns)
+    served = any(column.words & WORDS["service"] for column in columns)
     return [
         replace(column, role=Role.TIME)
         if column.role is Role.LATENCY and column.heading not in given and (not served or "total" in column.words)
@@ -451,11 +431,11 @@ def beside_main(columns: Sequence[Column], role: Role) -> list[Column]:
         The main column first; empty where none stands beside it. Of several statistics of one reading the first.
     """
     main = main_column(columns, role)
-    whole = [c for c in columns if c.role is role and not c.words & (EXTREME | _PARTIAL)]
+    whole = [c for c in columns if c.role is role and not c.words & (EXTREME | WORDS["partial"])]
     if main is None or main not in whole:
         return []
     readings = {column.words - STATISTICS: column for column in (*reversed(whole), main)}
-    others = [column for column in readings.values() if column is not main and column.words & _OF_A_METER]
+    others = [column for column in readings.values() if column is not main and column.words & WORDS["of_a_meter"]]
     return [main, *others] if others else []
 
 
@@ -478,15 +458,20 @@ def main_column(columns: Iterable[Column], role: Role) -> Column | None:
     def rank(column: Column) -> tuple[bool, ...]:
         if column.role is Role.THROUGHPUT:
             named = "/" in column.heading or "per" in column.words
-            part, whole = column.words & (EXTREME | _PART_OF_IT), column.words & _ALL_OF_IT
+            part, whole = column.words & (EXTREME | WORDS["part_of_it"]), column.words & WORDS["all_of_it"]
             return bool(part), not whole, not whole - {"total"}, not named
         if column.role is Role.TIME:
-            partial = bool(column.words & (EXTREME | _PARTIAL | _PARTS_OF_A_RUN))
-            return not column.confirmed, partial, not column.words & _WHOLE_RUN, not column.words & _ONE_OF_MANY
+            partial = bool(column.words & (EXTREME | WORDS["partial"] | WORDS["parts_of_a_run"]))
+            return (
+                not column.confirmed,
+                partial,
+                not column.words & WORDS["whole_run"],
+                not column.words & WORDS["one_of_many"],
+            )
         return (
             not column.confirmed,
             bool(column.words & EXTREME),
-            bool(column.words & _PARTIAL),
+            bool(column.words & WORDS["partial"]),
             not column.words & {"gpu", "total", "avg"},
         )
 

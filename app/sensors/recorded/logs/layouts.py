@@ -9,74 +9,11 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from ....base.vocabulary import BOARDS, CHANNELS, LOG_NAMES, LOG_PATTERNS, LOG_PHASES, UNITS
 from .cells import stamp_reader
 
-_SCALES: Final = {  # unit in a heading or a cell -> (channel's unit, factor)
-    "w": ("W", 1.0), "watt": ("W", 1.0), "watts": ("W", 1.0), "mw": ("W", 1e-3), "kw": ("W", 1e3),
-    "j": ("J", 1.0), "joule": ("J", 1.0), "joules": ("J", 1.0), "mj": ("J", 1e-3), "kj": ("J", 1e3),
-    "wh": ("J", 3600.0),
-    "hz": ("MHz", 1e-6), "khz": ("MHz", 1e-3), "mhz": ("MHz", 1.0), "ghz": ("MHz", 1e3),
-    "v": ("mV", 1e3), "mv": ("mV", 1.0), "%": ("%", 1.0), "c": ("°C", 1.0), "°c": ("°C", 1.0),
-    "mib": ("MiB", 1.0), "mb": ("MiB", 1.0), "gib": ("MiB", 1024.0), "mb/s": ("MB/s", 1.0),
-}  # fmt: skip
-_TIME_SCALES: Final = {"s": 1.0, "sec": 1.0, "seconds": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 _BRACKETED: Final = re.compile(r"\s*[\[(]([^\[\]()]*)[\])]\s*$")
-_LAST_WORD: Final = re.compile(
-    r"[ _](mw|w|watts?|kw|mj|j|joules?|wh|mhz|ghz|khz|mv|mib|ms|us|ns|s|sec|seconds|c|percent)$"
-)
 _NUMBERED: Final = re.compile(r"\b(?:gpu|device|card)[ _]?(\d{1,3})\b")
-
-# the words of a heading, units and punctuation aside -> the channel; the first that fits counts
-_CHANNELS: Final = [
-    (re.compile(pattern), channel)
-    for pattern, channel in (
-        (r"(gpu )?power (draw )?(avg|average)|gpu average|average power", "power_average_w"),
-        (r"(gpu )?power (draw )?(inst|instant|instantaneous)|gpu instant|instant power|powinst", "power_instant_w"),
-        (r"(.*\b)?(power (cap|limit)|enforced power limit|pmlmt|eplmt)|power management limit", "power_limit_w"),
-        (r"(mem|memory|vram|mvddc) power.*", "memory_power_w"),
-        (r"power|pwr|(gpu |device )power", "power_average_w"),  # as NVML gives it if nothing else is asked for
-        (r"(board )?power draw|((gpu|board|total|device) )?(power|watts?|power usage|power watts)", "power_instant_w"),
-        (r"(average )?socket power", "power_average_w"),
-        (r"totec|total energy consumption|energy counter|energy( consumption)?", "energy_j"),
-        (r"clockspeed gpu|clocks (current )?(gr|graphics)|pclk", "graphics_clock_mhz"),
-        (r"(gpu|graphics|core) (clock|freq)", "graphics_clock_mhz"),
-        (r"clocks (current )?sm|sm (clock|freq)|smclk|smfreq", "sm_clock_mhz"),
-        (r"clocks (current )?mem(ory)?|(mem|memory|vram) (clock|freq)|clockspeed vram|mm?clk", "memory_clock_mhz"),
-        (r"clocks (current )?video|video clock", "video_clock_mhz"),
-        (r"clockspeed gpu target", "requested_graphics_clock_mhz"),
-        (r"temperature gpu|(gpu )?temp(erature)?|temp (gpu|edge)|gtemp|gpu temperature|tmptr", "temperature_c"),
-        (r"temperature memory|temp (vram|mem)|(memory|mem|vram) temp(erature)?|mtemp|mmtmp", "memory_temperature_c"),
-        (r"utilization gpu|(gpu )?(usage|util(i[sz]ation)?|load|busy)|sm|gputl", "utilisation_percent"),
-        (r"utilization memory|memory (controller load|utili[sz]ation)|mem|mcutl", "memory_utilisation_percent"),
-        (r"memory used|vram used|mem used|fb|fbusd", "memory_used_mib"),
-        (r"fan speed|fan|fansp", "fan_percent"),
-        (r"pstate|pstat|performance state", "performance_state"),
-        (r"gpu voltage|core voltage|voltage", "core_voltage_mv"),
-        (r"clocks (event|throttle) reasons active", "event_reasons"),
-        (r"rxpci", "pcie_rx_mb_per_s"),
-        (r"txpci", "pcie_tx_mb_per_s"),
-    )
-]  # fmt: skip
-_OTHER_POWER: Final = re.compile(  # a power by its words or its unit, where no pattern above fits
-    r"(?!.*\b(limit|cap|cpu|mem|memory|ram|dram|max|min|peak|std|idle|soc|state|management|mode|source|status)\b)"
-    r"(.*\bpower\b.*|(vdd|pom 5v) in)"
-)
-_REASON: Final = re.compile(r"clocks (event|throttle) reasons (?!active)")
-_NODE: Final = re.compile(r"(n|node|host|server|psu|rack)[ _]?\d{1,3}")  # a power in W of one of several
-_BOARDS: Final = {  # what tells boards apart, the best first
-    "gpu uuid": "uuid", "uuid": "uuid", "gpu bus id": "bus", "pci bus id": "bus", "index": "index", "gpu": "index",
-    "gpu id": "index", "gpu index": "index", "device": "index", "device id": "index", "entity": "index", "idx": "index",
-    **dict.fromkeys(("gpu idx", "gpu no", "gpu num", "gpu number", "card", "card id", "board", "board id"), "index"),
-    **dict.fromkeys(("minor number", "rank", "local rank", "device index", "device idx", "host", "hostname"), "index"),
-    "sensor": "index", "sensor name": "index",
-    "serial": "uuid", "gpu serial": "uuid", "bus id": "bus", "pci bus": "bus",
-}  # fmt: skip
-_NAMES: Final = frozenset(("name", "gpu name", "device name"))
-_PHASES: Final = frozenset(("phase", "stage", "section", "region", "marker", "label"))
-_TIMES: Final = re.compile(
-    r"(time ?stamp|date ?time|ts|time|date|elapsed|elapsed time|sec(?:ond)?s?|t)( (s|sec|seconds|ms|us|ns|utc|local))?"
-)
-_UNIT_OF: Final = {"percent": "%"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,24 +38,24 @@ def heading(text: str, unit: str = "") -> Heading:
     words = re.sub(r"[^a-z0-9%µ]+", " ", lower).strip()
     if words in ("date", "time", "day") and not unit:
         return Heading(text, "day" if words != "time" else "time")
-    if _TIMES.fullmatch(words):
-        last = unit or words.rpartition(" ")[2]
-        return Heading(text, "time", scale=_TIME_SCALES.get(last))
-    if words in _BOARDS:
-        return Heading(text, "board", board=_BOARDS[words])
-    if words in _NAMES:
+    if LOG_PATTERNS["time"].fullmatch(words):
+        quantity, scale = UNITS.get(unit or words.rpartition(" ")[2], ("", None))
+        return Heading(text, "time", scale=scale if quantity == "time" else None)
+    if words in BOARDS:
+        return Heading(text, "board", board=BOARDS[words])
+    if words in LOG_NAMES:
         return Heading(text, "name")
-    if _REASON.match(words):
-        return Heading(text, "")  # active or not, one for each reason
-    if words in _PHASES:
+    if LOG_PATTERNS["reason"].match(words):
+        return Heading(text, "")
+    if words in LOG_PHASES:
         return Heading(text, "phase")
     if words == "driver version":
         return Heading(text, "driver")
     if not unit and words in ("w", "mw", "kw"):  # a unit alone
         unit, words = words, "power"
-    last_word = _LAST_WORD.search(words)
-    if last_word and not unit:
-        unit, words = _UNIT_OF.get(last_word[1], last_word[1]), words[: last_word.start()]
+    *others, last = words.split() or [""]
+    if others and last in UNITS and not unit:
+        unit, words = last, " ".join(others)
     numbered = _NUMBERED.search(words)
     board = numbered[1] if numbered else ""
     if numbered:
@@ -131,25 +68,24 @@ def heading(text: str, unit: str = "") -> Heading:
 
 def _channel_of(text: str, words: str, unit: str, board: str) -> Heading:
     """The channel that a heading names; '' where it names none."""
-    for pattern, channel in _CHANNELS:
+    for channel, pattern in CHANNELS.items():
         if pattern.fullmatch(words):
             return Heading(text, "channel", channel, scale_of(unit), board)
-    if _OTHER_POWER.fullmatch(words) and unit not in ("%", "s", "ms"):
+    if LOG_PATTERNS["other_power"].fullmatch(words) and unit not in ("%", "s", "ms"):
         return Heading(text, "channel", "power_instant_w", scale_of(unit), board)
-    if unit in ("w", "watt", "watts") and _NODE.fullmatch(words):
+    if unit in ("w", "watt", "watts") and LOG_PATTERNS["node"].fullmatch(words):
         return Heading(text, "channel", "power_instant_w", scale_of(unit), words)
     return Heading(text, "")
 
 
 def scale_of(unit: str) -> float | None:
     """The factor from a unit to that of its channel; None for an unknown one."""
-    scale = _SCALES.get(unit.strip().lower())
-    return None if scale is None else scale[1]
+    return UNITS.get(unit.strip().lower(), ("", None))[1]
 
 
 def _is_unit(text: str) -> bool:
     lower = text.strip().lower()
-    return lower in _SCALES or lower in _TIME_SCALES or lower in ("", "rpm", "% tdp", "℃")
+    return lower in UNITS or lower in ("", "rpm", "mb/s", "% tdp", "℃")
 
 
 _BY_UNIT: Final = {  # the channels that cells of a unit hold, in the order in which nvidia-smi is usually asked
