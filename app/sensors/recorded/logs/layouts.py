@@ -6,10 +6,11 @@ What a column of a log holds, by its heading: a time, a board, or a channel and 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ....base.vocabulary import BOARDS, CHANNELS, LOG_NAMES, LOG_PATTERNS, LOG_PHASES, UNITS
+from ....base.vocabulary import BOARDS, CHANNELS, LOG_PATTERNS, LOG_ROLES, UNITS
 from .cells import stamp_reader
 
 _BRACKETED: Final = re.compile(r"\s*[\[(]([^\[\]()]*)[\])]\s*$")
@@ -43,14 +44,8 @@ def heading(text: str, unit: str = "") -> Heading:
         return Heading(text, "time", scale=scale if quantity == "time" else None)
     if words in BOARDS:
         return Heading(text, "board", board=BOARDS[words])
-    if words in LOG_NAMES:
-        return Heading(text, "name")
-    if LOG_PATTERNS["reason"].match(words):
-        return Heading(text, "")
-    if words in LOG_PHASES:
-        return Heading(text, "phase")
-    if words == "driver version":
-        return Heading(text, "driver")
+    if words in LOG_ROLES or LOG_PATTERNS["reason"].match(words):
+        return Heading(text, LOG_ROLES.get(words, ""))
     if not unit and words in ("w", "mw", "kw"):  # a unit alone
         unit, words = words, "power"
     *others, last = words.split() or [""]
@@ -94,6 +89,8 @@ _BY_UNIT: Final = {  # the channels that cells of a unit hold, in the order in w
     "MiB": ("memory_used_mib",),
     "MHz": ("sm_clock_mhz", "memory_clock_mhz"),
 }
+_RAILS: Final = ("VDD_IN", "POM_5V_IN")  # of the whole board, as tegrastats names them
+_OF_A_SECOND: Final = ("power.draw", *_RAILS)  # what tools log once a second by default
 _DELIMITERS: Final = ",;\t"
 _DCGM_WATTS: Final = ("POWER", "POWINST", "PMLMT", "EPLMT")
 _MLPERF: Final = re.compile(r"Time,[^,]+,Watts,[^,]*,")
@@ -218,19 +215,29 @@ def _with_header(lines: list[str]) -> Layout | None:
     separated = delimiter in line
     names = [name.strip().strip('"') for name in (line.split(delimiter) if separated else line.split())]
     columns = dict(enumerate(heading(name) for name in names))
+    first = lines[header_line + 1].split(delimiter) if separated and len(lines) > header_line + 1 else []
+    beyond = len(first) if _fits(columns, first) else 0  # cells behind those that have a heading
+    if any(c.board and c.channel.startswith("power_") for c in columns.values()):  # what is of no board is of the host
+        columns = {at: c for at, c in columns.items() if c.board or not c.channel.startswith("power_")}
     if not any(item.role == "time" for item in columns.values()):  # a column 'date' that holds the time as well
         columns = {header_line: Heading(c.text, "time") if c.role == "day" else c for header_line, c in columns.items()}
     commas = separated and delimiter != "," and any("," in value for value in lines[header_line + 1 : header_line + 3])
     return Layout(
         _tool(names),
         delimiter if separated else None,
-        len(names),
+        max(len(names), beyond),
         {place: column for place, column in columns.items() if column.role},
         header=lines[header_line].strip().encode(),
         skipped=header_line + 1,
         translation=_AS_POINTS if commas else None,
-        step_s=1.0 if any(name.startswith("power.draw") for name in names) else None,
+        step_s=1.0 if any(name.startswith(_OF_A_SECOND) for name in names) else None,
     )
+
+
+def _fits(columns: Mapping[int, Heading], cells: Sequence[str]) -> bool:
+    """Whether the first cells of a row are what their headings name: they are not of the columns beside them."""
+    named = [(column, cells[at].strip().split(" ")[0]) for at, column in columns.items() if at < len(cells)]
+    return all(column.role != "channel" or _is_number(cell) for column, cell in named)
 
 
 def _without_header(lines: list[str]) -> Layout | None:
@@ -262,6 +269,8 @@ def _two_columns(lines: list[str]) -> Layout | None:
 def _tool(names: list[str]) -> str:
     if any(name.startswith(("power.draw", "clocks.", "temperature.gpu", "utilization.gpu")) for name in names):
         return "nvidia-smi"
+    if names[0].startswith(_RAILS):
+        return "tegrastats"
     if "timestamp" in names and any(name in names for name in ("Power Draw", "Power Draw (Avg)", "Power Cap")):
         return "LACT"
     if names[:2] == ["Time", "Power"]:
