@@ -23,6 +23,7 @@ UNITS: Final[Mapping[str, tuple[str, float]]] = {  # -> the quantity, and the fa
     for unit in units.split()
 }
 WORDS: Final[Mapping[str, frozenset[str]]] = {kind: frozenset(t.split()) for kind, t in _TABLE["words"].items()}
+REQUESTED: Final = tuple(_TABLE["words"]["requested"].split())  # the plainest first
 HEADINGS: Final[Mapping[str, frozenset[str]]] = {kind: _listed(text) for kind, text in _TABLE["headings"].items()}
 PATTERNS: Final = {name: re.compile(text) for name, text in _TABLE["patterns"].items()}
 LOG_ROLES: Final = {name: role for role, text in _TABLE["log"]["roles"].items() for name in _listed(text)}

@@ -27,6 +27,7 @@ from .entries import as_number
 from .headings import Cells
 from .kinds import first_character, is_json_lines
 from .recording import MAXIMUM_ENTRIES
+from .wide import arranged
 
 Cell = Value | None
 
@@ -80,7 +81,7 @@ def read_cells(path: Path) -> Table:
     if first_character(path) in ("[", "{"):
         return _of_objects(path, _members(path))
     text = read_text(path)
-    return _of_metrics(text, path) or of_text(parse_columns(text, str(path)), path)
+    return _of_metrics(text, path) or of_text(arranged(parse_columns(text, str(path)), path.stem), path)
 
 
 def _of_metrics(text: str, path: Path) -> Table | None:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from ...base.errors import InputError
 from ...base.text import cell_text
+from ...base.vocabulary import HEADINGS
 
 Floats = npt.NDArray[np.float64]
 
@@ -22,9 +23,7 @@ _QUOTED_AND_PADDED = re.compile(r'"[ \t]+(?=[,;\n]|$)()')  # spaces behind a quo
 _PREAMBLE = 20  # lines that may stand before a header
 _MAXIMUM_ROWS = 1_000_000
 _MAXIMUM_COLUMNS = 1_000
-UNKNOWN = frozenset(
-    ("", "n/a", "[n/a]", "na", "nan", "-nan", "+nan", "none", "null", "-", "[not supported]", "[unknown error]")
-)
+UNKNOWN = HEADINGS["unknown"] | {""}
 _SEPARATOR_LINE = re.compile(r"sep=.?")
 _BRACKETED_UNIT = re.compile(r" \[([^\[\]]{1,8})\]$")
 _DECIMAL_COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+),\d+([eE][+-]?\d+)?")
@@ -117,8 +116,8 @@ def parse_columns(text: str, where: str) -> Columns:
         header = [f"column {place}" for place in range(1, len(first) + 1)] if headless else _header(first, where)
         rows: list[list[str]] = [first] if headless else []
         for row in reader:
-            if not any(map(str.strip, row)):
-                continue
+            if not any(map(str.strip, row)) or (len(row) != len(header) and not any(map(str.strip, row[1:]))):
+                continue  # empty, or the title of what follows
             if len(row) != len(header):
                 what = f"line {start + reader.line_num} has {len(row)} cells, the header {len(header)}"
                 remedy = "quote cells that hold the separator" if len(row) > len(header) else "the file may be cut off"

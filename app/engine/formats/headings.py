@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from ...base.vocabulary import HEADINGS, PATTERNS, UNITS, WORDS
+from ...base.vocabulary import HEADINGS, PATTERNS, REQUESTED, UNITS, WORDS
 from ..space.repeats import is_repeat
 
 Floats = npt.NDArray[np.float64]
@@ -76,10 +76,6 @@ _LIMIT, _OBSERVED, _MEANS, EXTREME, _SPREAD, _PRODUCT, _RELATIVE, _JUDGED, _CHOS
 )
 TIME_WORDS, _LATENCY, _ENERGY, _POWER, _MEMORY, _ELSEWHERE, _OVERHEAD, _PAUSES, _IDLE = (
     WORDS[kind] for kind in ("time", "latency", "energy", "power", "memory", "elsewhere", "overhead", "pauses", "idle")
-)
-REQUESTED: Final = (
-    *("applied", "locked", "lock", "set", "requested", "request", "target", "application", "applications"),
-    *("desired", "nominal", "forced", "fixed", "app", "setting", "config", "configured"),
 )
 _REQUESTED_NAMES: Final = frozenset(("nvml_gr_clock", "nvml_mem_clock", "nvml_pwr_limit"))
 _LETTERS: Final = {"f": "clock", "p": "power", "t": "time", "e": "energy"}

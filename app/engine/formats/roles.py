@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from ...base.vocabulary import UNITS, WORDS
+from ...base.vocabulary import REQUESTED, UNITS, WORDS
 from ..results.description import Listing
 from .headings import (
     BASE_UNIT,
@@ -23,7 +23,6 @@ from .headings import (
     EACH_ITS_OWN,
     EXTREME,
     MEASURED,
-    REQUESTED,
     SET,
     SOMEONE_CHOSE,
     STATISTICS,

@@ -93,9 +93,6 @@ _RAILS: Final = ("VDD_IN", "POM_5V_IN")  # of the whole board, as tegrastats nam
 _OF_A_SECOND: Final = ("power.draw", *_RAILS)  # what tools log once a second by default
 _DELIMITERS: Final = ",;\t"
 _DCGM_WATTS: Final = ("POWER", "POWINST", "PMLMT", "EPLMT")
-_MLPERF: Final = re.compile(r"Time,[^,]+,Watts,[^,]*,")
-_ZEUS: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\S* \{'GPU\d+': [^{}]*\}$")
-_PUNCTUATION: Final = bytes.maketrans(b"{}',", b"    ")
 _AS_POINTS: Final = bytes.maketrans(b",", b".")
 
 
@@ -132,38 +129,11 @@ class Layout:
 def find_layout(beginning: str) -> Layout | None:
     """The layout of a log that begins so; None if it is none that is known: no power in it, or no header."""
     lines = beginning.replace("\r", "").lstrip("\n\ufeff ").split("\n")
-    for find in (_mlperf, _zeus, _dmon, _dcgm, _with_header, _without_header, _two_columns):
+    for find in (_dmon, _dcgm, _with_header, _without_header, _two_columns):
         result = find(lines)
         if result is not None and result.powers:
             return result
     return None
-
-
-def _mlperf(lines: list[str]) -> Layout | None:
-    """'Time,28-12-2020 15:21:14.682,Watts,22.95,Volts,228.57,...': every cell behind its name."""
-    if not _MLPERF.match(lines[0]):
-        return None
-    cells = lines[0].split(",")
-    columns = {}
-    for place in range(0, min(len(cells) - 1, 12), 2):  # what follows repeats these for each analyser or channel
-        named = heading(cells[place])
-        if named.role in ("time", "channel"):
-            columns[place + 1] = named if named.role == "time" else Heading("Watts", "channel", "power_instant_w", 1.0)
-            if cells[place] not in ("Time", "Watts"):
-                del columns[place + 1]
-    return Layout("SPEC PTDaemon (MLPerf)", ",", len(cells), columns)
-
-
-def _zeus(lines: list[str]) -> Layout | None:
-    """ "2024-05-01 12:00:00.123456 {'GPU0': 65.15}": what `python -m zeus.monitor power` prints."""
-    if not _ZEUS.match(lines[0].strip()):
-        return None
-    words = lines[0].translate(_PUNCTUATION.decode("latin-1")).split()
-    columns = {0: Heading("date", "day"), 1: Heading("time", "time")}
-    for place in range(2, len(words) - 2, 3):  # GPU0, a colon, watts
-        board = words[place].removeprefix("GPU")
-        columns[place + 2] = Heading(words[place], "channel", "power_instant_w", 1.0, board)
-    return Layout("Zeus", None, len(words), columns, translation=_PUNCTUATION)
 
 
 def _dmon(lines: list[str]) -> Layout | None:
@@ -214,24 +184,30 @@ def _with_header(lines: list[str]) -> Layout | None:
     delimiter = max(_DELIMITERS, key=line.count)
     separated = delimiter in line
     names = [name.strip().strip('"') for name in (line.split(delimiter) if separated else line.split())]
-    columns = dict(enumerate(heading(name) for name in names))
+    columns = _columns(names)
     first = lines[header_line + 1].split(delimiter) if separated and len(lines) > header_line + 1 else []
     beyond = len(first) if _fits(columns, first) else 0  # cells behind those that have a heading
-    if any(c.board and c.channel.startswith("power_") for c in columns.values()):  # what is of no board is of the host
-        columns = {at: c for at, c in columns.items() if c.board or not c.channel.startswith("power_")}
-    if not any(item.role == "time" for item in columns.values()):  # a column 'date' that holds the time as well
-        columns = {header_line: Heading(c.text, "time") if c.role == "day" else c for header_line, c in columns.items()}
     commas = separated and delimiter != "," and any("," in value for value in lines[header_line + 1 : header_line + 3])
     return Layout(
         _tool(names),
         delimiter if separated else None,
         max(len(names), beyond),
-        {place: column for place, column in columns.items() if column.role},
+        columns,
         header=lines[header_line].strip().encode(),
         skipped=header_line + 1,
         translation=_AS_POINTS if commas else None,
         step_s=1.0 if any(name.startswith(_OF_A_SECOND) for name in names) else None,
     )
+
+
+def _columns(names: Sequence[str]) -> dict[int, Heading]:
+    """What is read of a row: the powers of numbered boards, and not those of the host beside them."""
+    found = {place: named for place, name in enumerate(names) if (named := heading(name)).role}
+    if not any(named.role == "time" for named in found.values()):  # a column 'date' that holds the time as well
+        found = {at: Heading(each.text, "time") if each.role == "day" else each for at, each in found.items()}
+    powers = {at: each for at, each in found.items() if each.channel.startswith("power_")}
+    numbered = any(each.board for each in powers.values())
+    return {at: each for at, each in found.items() if each.board or not numbered or at not in powers}
 
 
 def _fits(columns: Mapping[int, Heading], cells: Sequence[str]) -> bool:
@@ -271,9 +247,11 @@ def _tool(names: list[str]) -> str:
         return "nvidia-smi"
     if names[0].startswith(_RAILS):
         return "tegrastats"
+    if names == ["Time", "Watts"]:
+        return "SPEC PTDaemon (MLPerf)"
     if "timestamp" in names and any(name in names for name in ("Power Draw", "Power Draw (Avg)", "Power Cap")):
         return "LACT"
-    if names[:2] == ["Time", "Power"]:
+    if names[:2] == ["Time", "Power"] or names[1:2] == ["GPU0 power draw (W)"]:
         return "Zeus"
     return "GPU-Z" if "Board Power Draw [W]" in names else ""
 

@@ -29,6 +29,8 @@ _LONGEST_STEP_S: Final = 30.0  # between readings in JSON: what comes more rarel
 _TEGRASTATS: Final = re.compile(  # of a Jetson; its average stands behind the present power
     rb"^(?:(\d\d-\d\d-\d{4} \d\d:\d\d:\d\d) )?RAM \d.*? (?:VDD_IN|POM_5V_IN) (\d+)(?:mW)?/\d+", re.MULTILINE
 )
+_MLPERF: Final = re.compile(rb"^Time,([^,\n]+),Watts,([^,\n]*),", re.MULTILINE)  # of SPEC's daemon for meters
+_ZEUS: Final = re.compile(rb"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\S*) \{('GPU\d+': [^{}\n]*)\}\s*$", re.MULTILINE)
 _SCREEN: Final = re.compile(  # of nvidia-smi
     rb"^(?P<stamp>\w{3} \w{3} +\d+ \d\d:\d\d:\d\d (?:\w+ )?\d{4})|^\|\s+(?P<board>\d+)\s+\w"
     rb"|^\|.*?(?P<watts>\d+)W\s*/\s*(?P<limit>\d+)W",
@@ -61,6 +63,10 @@ def chunks_of(path: Path) -> Iterator[bytes]:
         table = _of_tegrastats(b"".join((first, *chunks)))
     elif b"| NVIDIA-SMI " in beginning:
         table = _of_screens(b"".join((first, *chunks)))
+    elif _MLPERF.match(beginning):
+        table = b"\n".join((b"Time,Watts", *map(b",".join, _MLPERF.findall(b"".join((first, *chunks)))), b""))
+    elif _ZEUS.match(beginning):
+        table = _of_zeus(b"".join((first, *chunks)))
     elif _LONG.match(beginning):
         table = _of_fields(b"".join((first, *chunks)))
     yield first if table is None else table
@@ -73,6 +79,14 @@ def _of_tegrastats(text: bytes) -> bytes:
     if not found[0][0]:
         return b"\n".join((b"VDD_IN_mW", *(watts for _, watts in found), b""))
     return b"\n".join((b"timestamp,VDD_IN_mW", *(b"%s,%s" % row for row in found), b""))
+
+
+def _of_zeus(text: bytes) -> bytes:
+    """Of "2024-05-01 12:00:00.123456 {'GPU0': 65.15}", as `zeus.monitor power` prints it, a column a board."""
+    found = [(stamp, dict(re.findall(rb"'(GPU\d+)': ([\d.]+)", powers))) for stamp, powers in _ZEUS.findall(text)]
+    boards = list(found[0][1])
+    rows = (b",".join((stamp, *(powers.get(board, b"") for board in boards))) for stamp, powers in found)
+    return b"\n".join((b",".join((b"Time", *(board + b" power draw (W)" for board in boards))), *rows, b""))
 
 
 def _of_screens(text: bytes) -> bytes:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from ....base.errors import InputError
 from ....base.files import byte_chunks, title_of
+from ....base.vocabulary import HEADINGS
 from ...channel import CHANNELS
 from ...gpu import PowerLimit
 from ..header import Mark, recorded_info
@@ -39,11 +40,9 @@ _CLAIM: Final = re.compile(
     r"(?P<number>\d+(?:\.\d+)?(?:e-?\d+)?)\s*(?P<unit>ms|s|kj|j|kwh|wh)?\b",
     re.IGNORECASE,
 )
-_CLAIMED_UNITS: Final = {"s": 1.0, "ms": 1e-3, "j": 1.0, "kj": 1e3, "wh": 3600.0, "kwh": 3.6e6}
 _DIFFERENT: Final = 0.2  # of the logarithm, beyond which a claim is contradicted
 _MOSTLY: Final = 0.9  # of the times since a beginning: it begins again with each step of a job
 _RUNS: Final = re.compile(r"^.*\bemissions\b.*\n", re.IGNORECASE)  # CodeCarbon: a row for each finished run
-_UNKNOWN: Final = frozenset((b"", b"n/a", b"na", b"nan", b"none", b"null", b"-", b"not supported", b"unknown"))
 _TIMES_REMEDY: Final = (
     "log the time as well (--query-gpu=timestamp,power.draw; dmon -o DT), or name a step with --interval"
 )
@@ -125,7 +124,7 @@ def _contradicted(text: str, log: Log) -> Iterator[str]:
         known = np.isfinite(power)
         joules += float(np.trapezoid(power[known], board.time_ns[known] / 1e9))
     for claim in _CLAIM.finditer(text):
-        said, scale = float(claim["number"]), _CLAIMED_UNITS.get((claim["unit"] or "").lower())
+        said, scale = float(claim["number"]), scale_of(claim["unit"] or "")
         if "interval" in claim["what"].lower():
             scales: tuple[float, ...] = (1.0, 1e-3)
             there = steps[0] if steps else math.nan
@@ -471,7 +470,7 @@ def _index(key: bytes, number: int) -> str:
 def _number(cell: bytes) -> float | None:
     """What is not plain digits: exponents, hexadecimal masks, and the many words for what is not known."""
     words = cell.strip().strip(b'"')
-    if words.lower() in _UNKNOWN or words[:1] == b"[":
+    if words.lower().decode("latin-1") in HEADINGS["unknown"] or words[:1] == b"[":
         return math.nan
     if words[:2].lower() == b"0x" and len(words) <= 18:
         try:
