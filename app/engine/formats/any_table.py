@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -56,6 +56,7 @@ _ANSWERING: Final = (  # without any of these there is nothing to choose by
 )
 _APART: Final = (Role.KERNEL, Role.BOARD, Role.WORK)  # rows of different ones must not be compared
 _BAD: Final = re.compile(r"fail|error|invalid|timeout|oom|false|crash|killed|out of memory", re.IGNORECASE)
+_NONE: Final = "none"
 _UNCERTAIN: Final = "it is not certain"
 _WARMED: Final = re.compile(r"warm(ing)?[-_ ]?up\w*", re.IGNORECASE)
 _WARM_UP: Final = re.compile(r"warm", re.IGNORECASE)
@@ -348,7 +349,7 @@ def recording_of(table: Table, columns: TableColumns, found: Sequence[Column] | 
     if len(parameters) > MAXIMUM_PARAMETERS:
         where = str(table.path)
         raise InputError(f"{len(parameters)} parameters", where, f"at most {MAXIMUM_PARAMETERS} are read")
-    configurations = _configurations(table, parameters)
+    configurations = _configurations(table, parameters, columns.roles)
     counts = _repeats(configurations)
     repeat = REPEAT if REPEAT not in parameters else f"{REPEAT} of a row"
     builder = RecordingBuilder(table.path, (*parameters, *((repeat,) if counts is not None else ())))
@@ -567,16 +568,15 @@ def _named(text: str | None, option: str) -> dict[str, str] | None:
 # --- rows -------------------------------------------------------------------------------------------------------------
 
 
-def _configurations(table: Table, parameters: Mapping[str, str]) -> list[tuple[Value, ...]]:
-    rows: list[tuple[Value, ...]] = []
-    for number, cells in enumerate(zip(*(table.columns[column] for column in parameters.values()), strict=True), 1):
-        if any(cell is None for cell in cells):
-            name = list(parameters)[cells.index(None)]
-            raise InputError(
-                f"row {number} has no value of '{name[:60]}'", str(table.path), "correct or remove the row"
-            )
-        rows.append(cells)
-    return rows
+def _configurations(table: Table, parameters: Mapping[str, str], said: Collection[str]) -> list[tuple[Value, ...]]:
+    """The values of each row; what one lacks of what the user calls a parameter is 'none'."""
+    rows = list(zip(*(table.columns[column] for column in parameters.values()), strict=True))
+    for number, cells in enumerate(rows, 1):
+        name = next((n for n, cell in zip(parameters, cells, strict=True) if cell is None and n not in said), None)
+        if name is not None:
+            what = f"row {number} has no value of '{name[:60]}'"
+            raise InputError(what, str(table.path), "correct or remove the row")
+    return [tuple(_NONE if cell is None else cell for cell in cells) for cells in rows]
 
 
 def _repeats(configurations: Sequence[tuple[Value, ...]]) -> list[int] | None:

@@ -10,7 +10,7 @@ import re
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -81,7 +81,15 @@ def read_cells(path: Path) -> Table:
     if first_character(path) in ("[", "{"):
         return _of_objects(path, _members(path))
     text = read_text(path)
-    return _of_metrics(text, path) or of_text(arranged(parse_columns(text, str(path)), path.stem), path)
+    return _of_metrics(text, path) or _of_arranged(parse_columns(text, str(path)), path)
+
+
+def _of_arranged(columns: Columns, path: Path) -> Table:
+    """A table, its wide columns as rows, with a note where only the name of the file says what its cells are."""
+    long = arranged(columns, path.stem)
+    told = path.stem in long.cells and path.stem not in columns.cells
+    notes = (f"no heading says what its cells are: the name of the file says '{path.stem[:80]}'",) if told else ()
+    return replace(of_text(long, path), notes=notes)
 
 
 def _of_metrics(text: str, path: Path) -> Table | None:

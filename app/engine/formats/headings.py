@@ -57,6 +57,7 @@ class Role(StrEnum):
 
 EACH_ITS_OWN: Final = "another text in each row"
 COME_AGAIN: Final = "texts that come again"
+CHOICE: Final = "a choice by its name"
 SOMEONE_CHOSE: Final = "numbers that someone chose"
 SET: Final = (Role.PARAMETER, Role.GRAPHICS_CLOCK, Role.MEMORY_CLOCK, Role.POWER_LIMIT, Role.CLOCK_OFFSET)
 MEASURED: Final = tuple(Role)[len(SET) : tuple(Role).index(Role.WORK)]
@@ -242,7 +243,7 @@ def _beside_figures(heading: str, plain: str, kinds: frozenset[str], finite: Flo
     chosen = kinds & _CHOSEN and (not kinds & (EXTREME | _MEANS | {"best"}) or kinds & {"concurrency", "seqs"})
     settled = PATTERNS["of_settings"].match(heading) and not chosen
     if not quantity and (settled or (chosen and _are_whole(finite))):
-        return Column(heading, Role.PARAMETER, why="a choice by its name")
+        return Column(heading, Role.PARAMETER, why=CHOICE)
     return None
 
 
@@ -415,12 +416,10 @@ def _of_text(heading: str, lower: str, values: Sequence[str]) -> Column:
     if kinds & _JUDGED and len(set(present)) <= 2:
         return Column(heading, Role.UNUSED, why="says how it went")
     names = _CHOSEN - {"variant"} if len(set(present)) < len(values) else _CHOSEN
-    if kinds & (names | {"config", "configuration", "setup", "method"}) and len(present) == len(values):
-        return Column(heading, Role.PARAMETER, why="a choice by its name")
+    if kinds & (names | {"config", "configuration", "setup", "method"}):
+        return Column(heading, Role.PARAMETER, why=CHOICE)
     if PATTERNS["counted"].search(plain) or (len(present) > 2 and len(set(present)) == len(values)):
         return Column(heading, Role.UNUSED, why=EACH_ITS_OWN)
-    if len(present) < len(values):
-        return Column(heading, Role.UNUSED, why="empty in some rows")
     return Column(heading, Role.PARAMETER, why=COME_AGAIN)
 
 

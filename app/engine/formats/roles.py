@@ -19,6 +19,7 @@ from ...base.vocabulary import REQUESTED, UNITS, WORDS
 from ..results.description import Listing
 from .headings import (
     BASE_UNIT,
+    CHOICE,
     COME_AGAIN,
     EACH_ITS_OWN,
     EXTREME,
@@ -205,10 +206,11 @@ def _parameters(
     varies = _distinct(there, cells) > 1 or any(column.why == EACH_ITS_OWN for column in columns)
     repeats = any(column.role is Role.REPEAT for column in there)
     states = [column for column in columns if column.role is Role.STATE]
+    whole_there = [column for column in there if _is_complete(whole[column.heading])]
     for column in columns:
         values = whole[column.heading]
         others = [*(each for each in there if each is not column), *states]
-        complete = bool(np.isfinite(values).all()) if isinstance(values, np.ndarray) else all(values)
+        complete = _is_complete(values)
         if column.role is Role.REPEAT and column.heading not in given and not complete:
             yield replace(column, role=Role.UNUSED, why="empty in some rows")
         elif column.heading in given or column.role is not Role.PARAMETER:
@@ -216,7 +218,9 @@ def _parameters(
         elif repeats and not column.why and _distinct(others, cells) == _distinct([*others, column], cells):
             yield replace(column, role=Role.FIGURE, why="differs from repeat to repeat")
         elif not complete:
-            yield replace(column, role=Role.UNUSED, why="empty in some rows")
+            tells = column.why == CHOICE and _distinct([*whole_there, column], cells) > _distinct(whole_there, cells)
+            both = (Role.UNUSED, Role.PARAMETER) if tells and not repeats else ()
+            yield replace(column, role=Role.UNUSED, why="empty in some rows", candidates=both)
         elif column not in there:
             left = Role.FIGURE if isinstance(values, np.ndarray) else Role.UNUSED
             yield replace(column, role=left, why="stands behind what was measured")
@@ -226,6 +230,11 @@ def _parameters(
             yield replace(column, why="a key without a name", candidates=(Role.PARAMETER, Role.KERNEL))
         else:
             yield column if column.why else replace(column, why=SOMEONE_CHOSE)
+
+
+def _is_complete(values: Cells) -> bool:
+    """Whether no row lacks a value."""
+    return bool(np.isfinite(values).all()) if isinstance(values, np.ndarray) else all(values)
 
 
 def _unknown_texts(columns: Sequence[Column], cells: Mapping[str, Cells], given: Mapping[str, Role]) -> list[Column]:

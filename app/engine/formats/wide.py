@@ -61,19 +61,23 @@ def _turned(columns: Columns, first: str, others: list[str]) -> Columns:
 
 def _by_implementation(columns: Columns, name: str) -> Columns:
     """Sizes down and implementations across, as benchmarks of Triton write them."""
+    plain = {each: _UNIT.sub("", each) for each in columns.cells}
+    if not any(WORDS["implementation"] & set(words_of(each)) for each in plain.values()):
+        return columns
     known = frozenset[str]().union(
         *(words for kind, words in WORDS.items() if kind not in ("implementation", "memory"))
     )
-    plain = {each: _UNIT.sub("", each) for each in columns.cells}
-    across = [each for each in columns.cells if columns.is_numeric(each) and not known & set(words_of(plain[each]))]
+    unknown = (Role.FIGURE, Role.PARAMETER)
     across = [
-        each for each in across if by_itself(plain[each], columns.numbers(each)).role in (Role.FIGURE, Role.PARAMETER)
+        each
+        for each, values in columns.by_kind().items()
+        if isinstance(values, np.ndarray) and not known & set(words_of(plain[each]))
+        if by_itself(plain[each], values).role in unknown
     ]
-    named = any(WORDS["implementation"] & set(words_of(plain[each])) for each in across)
     units = {unit[1] for each in across if (unit := _UNIT.search(each))}
     value = f"value ({units.pop()})" if len(units) == 1 else name
     labels = [each for each in columns.cells if each not in across]
-    if not named or len(across) < 2 or not labels or not _is_told(value, columns.numbers(across[0])):
+    if len(across) < 2 or not labels or not _is_told(value, np.ones(2)):
         return columns
     count = len(columns)
     cells = {label: list(columns.cells[label]) * len(across) for label in labels}

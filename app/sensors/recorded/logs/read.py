@@ -470,7 +470,7 @@ def _index(key: bytes, number: int) -> str:
 def _number(cell: bytes) -> float | None:
     """What is not plain digits: exponents, hexadecimal masks, and the many words for what is not known."""
     words = cell.strip().strip(b'"')
-    if words.lower().decode("latin-1") in HEADINGS["unknown"] or words[:1] == b"[":
+    if not words or words.lower().decode("latin-1") in HEADINGS["unknown"] or words[:1] == b"[":
         return math.nan
     if words[:2].lower() == b"0x" and len(words) <= 18:
         try:
