@@ -273,6 +273,9 @@ def guess(table: Table, requested: TableColumns | None = None, found: Sequence[C
     known = requested.figures or requested.roles or any(column.role in _ANSWERING for column in found)
     if figures and not known:
         what = "no column is a time, an energy, a power or a speed that is known"
+        left = [column.heading for column in found if column.role is Role.FIGURE and not column.why]
+        if len(left) == 1:
+            what += f"; '{left[0][:60]}' may be a throughput, a time or an energy (--roles '{left[0][:60]}=throughput')"
         raise InputError(what, str(table.path), f"name one: --figures time_s=COLUMN,energy_j=COLUMN. {_there(table)}")
     if not parameters or not figures:
         what = "it is not clear which columns are " + ("parameters" if not parameters else "figures")
