@@ -17,6 +17,7 @@ import numpy as np
 from ...base.errors import InputError, WattridgeError
 from ...base.files import text_chunks
 from ...base.formatting import number as figure
+from ...base.vocabulary import HEADINGS, PATTERNS
 from ..metering.gain import fit_gain
 from ..results.measurement import State, Value
 from ..results.objectives import Goal, Objective, likely_goal
@@ -31,11 +32,6 @@ from .roles import NAMED, beside_main, main_column, roles_of
 
 REPEAT: Final = "repeat"  # the parameter that counts rows of one configuration
 KERNELS: Final = frozenset(("kernel", "kernel_name"))
-RATE_AS_WORD: Final = re.compile(
-    r"(.*[_ .])?(tps|fps|qps|rps|hash_?rate|goodput|(tok|token|req|request|img|image|sample|inf|iter|frame)s?_s(ec)?)",
-    re.IGNORECASE,
-)
-RATES: Final = ("tokens_per_s", "requests_per_s", "flop", "op/s", "ops", "b/s", "/s", "bandwidth", "throughput", "it/s")
 _PER: Final = tuple(
     (re.compile(rf"_per_{unit}$", re.IGNORECASE), written)
     for unit, written in (("s(ec|econd)?", "/s"), ("j(oule)?", "/J"), ("w(att)?", "/W"))
@@ -55,12 +51,8 @@ _ANSWERING: Final = (  # without any of these there is nothing to choose by
     *(Role.WORK_ENERGY, Role.EFFICIENCY, Role.PRODUCT),
 )
 _APART: Final = (Role.KERNEL, Role.BOARD, Role.WORK)  # rows of different ones must not be compared
-_BAD: Final = re.compile(r"fail|error|invalid|timeout|oom|false|crash|killed|out of memory", re.IGNORECASE)
 _NONE: Final = "none"
 _UNCERTAIN: Final = "it is not certain"
-_WARMED: Final = re.compile(r"warm(ing)?[-_ ]?up\w*", re.IGNORECASE)
-_WARM_UP: Final = re.compile(r"warm", re.IGNORECASE)
-_WARMING: Final = "warming up"  # rows that are left out
 _SAME_WORK: Final = {Role.THROUGHPUT: 1.5, Role.ENERGY: 1.05}  # largest to least work, within which it is the same
 _OVER: Final = 1.25  # of the power limit, beyond what boards overshoot by
 _CONTRADICTED: Final = 0.1  # share by which energy may differ from power times time
@@ -161,9 +153,15 @@ def with_totals(table: Table, said: TableColumns) -> Table:
 
 
 def without_warm_up(table: Table) -> Table:
-    """The table without rows that some column calls 'warmup'."""
-    texts = [column for column in table.columns.values() if any(isinstance(cell, str) for cell in column)]
-    warm = {row for column in texts for row, cell in enumerate(column) if _WARMED.fullmatch(str(cell))}
+    """The table without rows that some column calls 'warmup', or one of states something like it."""
+    warm = {
+        row
+        for name, column in table.columns.items()
+        if any(isinstance(cell, str) for cell in column)
+        for row, cell in enumerate(column)
+        if PATTERNS["warm_up"].fullmatch(str(cell))
+        or (name.lower() in HEADINGS["state"] and "warm" in str(cell).lower())
+    }
     if not 0 < len(warm) < len(table):
         return table
     left = {name: [c for row, c in enumerate(cells) if row not in warm] for name, cells in table.columns.items()}
@@ -363,7 +361,7 @@ def recording_of(table: Table, columns: TableColumns, found: Sequence[Column] | 
     contradicted = 0
     for row, configuration in enumerate(configurations):
         values = {name: column[row] for name, column in cells.items() if math.isfinite(column[row])}
-        if failures[row] == _WARMING or not (values or failures[row]):
+        if not (values or failures[row]):
             continue
         if not any(values.values()):
             failures[row] = failures[row] or "all of its figures are 0: it was not measured"
@@ -378,9 +376,7 @@ def recording_of(table: Table, columns: TableColumns, found: Sequence[Column] | 
     notes = list(_notes(table, columns, found, contradicted))
     notes += _together(found, cells)
     notes += _meters_beside(table, found)
-    warm = failures.count(_WARMING)
-    notes += [f"{warm} rows are of warming up and are left out"] if warm else []
-    notes += _remarks(table, columns, found, len(builder) + warm)
+    notes += _remarks(table, columns, found, len(builder))
     recording = builder.finish(device=device, kernel=kernel, notes=notes)
     objective = _objective(recording, found)
     named = bool(kernel or not device)
@@ -482,7 +478,7 @@ def _questions(columns: Sequence[Column]) -> Iterator[str]:
 def _called(column: Column) -> str:
     """The name here of a figure: that of a speed says that it is one."""
     name = _figure_name(column.heading)
-    known = RATE_AS_WORD.fullmatch(name) or any(word in name.lower() for word in RATES)
+    known = PATTERNS["named_rate"].search(name.lower())
     return f"{name} [1/s]" if column.role is Role.THROUGHPUT and not known else name
 
 
@@ -495,9 +491,11 @@ def _failures(table: Table, found: Sequence[Column]) -> list[str]:
         named_bad = any(word in column.heading.lower() for word in ("fail", "error", "invalid"))
         for row, cell in enumerate(table.columns[column.heading]):
             text = "" if cell is None else str(cell).strip()
-            if column.role is Role.STATE and _WARM_UP.search(text):
-                reasons[row] = _WARMING
-            bad = text.lower() not in ("", "0", "false", "none", "no", "ok") if named_bad else bool(_BAD.search(text))
+            bad = (
+                text.lower() not in ("", "0", "false", "none", "no", "ok")
+                if named_bad
+                else bool(PATTERNS["bad"].search(text))
+            )
             if bad and not reasons[row]:
                 reasons[row] = f"{column.heading}: {text}"[:200] or NO_VALUE
     return reasons
