@@ -81,7 +81,7 @@ def read_cells(path: Path) -> Table:
     if first_character(path) in ("[", "{"):
         return _of_objects(path, _members(path))
     text = read_text(path)
-    return _of_metrics(text, path) or _of_arranged(parse_columns(text, str(path)), path)
+    return _of_metrics(text, path) or _of_markdown(text, path) or _of_arranged(parse_columns(text, str(path)), path)
 
 
 def _of_arranged(columns: Columns, path: Path) -> Table:
@@ -107,6 +107,29 @@ def _of_metrics(text: str, path: Path) -> Table | None:
         value = (row.get("Metric Value") or "").replace(",", "")
         launch[heading] = float(value) if NUMBER.fullmatch(value) else value
     return _of_objects(path, ((f"launch {name}", launch) for name, launch in launches.items()))
+
+
+def _of_markdown(text: str, path: Path) -> Table | None:
+    """The tables between lines of text that have the header of the first, by the titles above; None without one."""
+    header: list[str] = []
+    tables: list[tuple[str, list[list[str]]]] = []
+    above, within = "", False
+    for line in map(str.strip, text.splitlines()):
+        cells = [cell.strip().partition(" ± ")[0] for cell in line.strip("|").split("|")]
+        begins, within = not within, line.startswith("|") and len(cells) > 1
+        if within and begins:
+            header = header or cells
+            tables.append((above.strip("#=*: ") or f"table {len(tables) + 1}", []))
+        elif within and len(cells) == len(header) and not re.fullmatch(r"[-:| ]+", line):
+            tables[-1][1].append(cells)
+        elif re.match(r"[#=*]+.*\w", line):
+            above = line
+    rows = [[title, *cells] for title, read in tables for cells in read]
+    if not rows or len({*header}) < len(header) or len(rows) < len(tables):
+        return None
+    names = header if len(tables) == 1 else ["setup", *header]
+    columns = list(zip(*(row[-len(names) :] for row in rows), strict=True))
+    return of_text(Columns(str(path), dict(zip(names, columns, strict=True)), 1), path)
 
 
 def _metrics(text: str) -> Iterator[tuple[str, object]]:

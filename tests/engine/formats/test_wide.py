@@ -64,3 +64,24 @@ def test_choices_that_some_rows_lack_are_asked_about_and_may_be_used(tmp_path: P
     assert "tile is read as not used, but may be parameter: it is not certain (--roles tile=parameter)" in notes
     rows = rows_of(tmp_path / "sweep.csv", text, roles="tile=parameter")
     assert [row["tile"] for row in rows] == ["none", 8, 16, 32]
+
+
+def test_tables_between_lines_of_text_are_one_with_the_titles_above_them(tmp_path: Path) -> None:
+    table = """
+ggml_vulkan: 0 = AMD Radeon RX 7900 XTX
+| model         | fa |  test |            t/s |
+| ------------- | -: | ----: | -------------: |
+| llama 7B Q4_0 |  0 | pp512 | {} ± 0.15 |
+| llama 7B Q4_0 |  1 | pp512 | {} ± 0.21 |
+
+build: 34ce48d97 (7356)
+"""
+    text = f"### GPU 0 ONLY ###\n{table.format(198.1, 279.5)}\n=== BOTH ===\n{table.format(1012.1, 1768.4)}"
+    rows = rows_of(tmp_path / "bench.txt", text)
+    assert [(row["setup"], row["fa"], row["t/s"]) for row in rows] == [
+        ("GPU 0 ONLY", 0, 198.1),
+        ("GPU 0 ONLY", 1, 279.5),
+        ("BOTH", 0, 1012.1),
+        ("BOTH", 1, 1768.4),
+    ]
+    assert [row["t/s"] for row in rows_of(tmp_path / "one.md", table.format(198.1, 279.5))] == [198.1, 279.5]
