@@ -19,7 +19,6 @@ KEPT = {entry["file"]: entry for entry in ENTRIES if entry["kept"]}
 WRONG = {
     "attentionfuse_config_sweep_expanded.csv": "two kinds of attention are compared: nothing says that they are work",
     "guidellm_gemma.csv": "a header of three lines is refused",
-    "roofline_MI100.csv": "number formats are compared, whose operations differ",
 }
 
 

@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from ...base.vocabulary import REQUESTED, UNITS, WORDS
+from ...base.vocabulary import PATTERNS, REQUESTED, UNITS, WORDS
 from ..results.description import Listing
 from .headings import (
     BASE_UNIT,
@@ -212,24 +212,35 @@ def _parameters(
         others = [*(each for each in there if each is not column), *states]
         complete = _is_complete(values)
         if column.role is Role.REPEAT and column.heading not in given and not complete:
-            yield replace(column, role=Role.UNUSED, why="empty in some rows")
+            yield _incomplete(column, (), cells)
         elif column.heading in given or column.role is not Role.PARAMETER:
             yield column
         elif repeats and not column.why and _distinct(others, cells) == _distinct([*others, column], cells):
             yield replace(column, role=Role.FIGURE, why="differs from repeat to repeat")
         elif not complete:
-            tells = column.why == CHOICE and _distinct([*whole_there, column], cells) > _distinct(whole_there, cells)
-            both = (Role.UNUSED, Role.PARAMETER) if tells and not repeats else ()
-            yield replace(column, role=Role.UNUSED, why="empty in some rows", candidates=both)
+            yield _incomplete(column, whole_there if not repeats else (), cells)
         elif column not in there:
             left = Role.FIGURE if isinstance(values, np.ndarray) else Role.UNUSED
             yield replace(column, role=left, why="stands behind what was measured")
         elif varies and len(set(values)) == 1:
             yield replace(column, role=Role.UNUSED, why="the same in all rows")
-        elif re.fullmatch(r"key( \d+)?", column.heading):  # of JSON: it has no name
-            yield replace(column, why="a key without a name", candidates=(Role.PARAMETER, Role.KERNEL))
         else:
-            yield column if column.why else replace(column, why=SOMEONE_CHOSE)
+            yield _chosen(column)
+
+
+def _chosen(column: Column) -> Column:
+    """A parameter, with why it is one; a key of JSON has no name that could say it."""
+    if re.fullmatch(r"key( \d+)?", column.heading):
+        return replace(column, why="a key without a name", candidates=(Role.PARAMETER, Role.KERNEL))
+    return column if column.why else replace(column, why=SOMEONE_CHOSE)
+
+
+def _incomplete(column: Column, others: Sequence[Column], cells: Mapping[str, Cells]) -> Column:
+    """A column that is empty in some rows: not used, but asked about where it alone tells choices of others apart."""
+    chosen = bool(others) and column.why in (CHOICE, COME_AGAIN)
+    tells = chosen and _distinct([*others, column], cells) > _distinct(others, cells)
+    both = (Role.UNUSED, Role.PARAMETER) if tells else ()
+    return replace(column, role=Role.UNUSED, why="empty in some rows", candidates=both)
 
 
 def _is_complete(values: Cells) -> bool:
@@ -244,7 +255,13 @@ def _unknown_texts(columns: Sequence[Column], cells: Mapping[str, Cells], given:
     """
     result = list(columns)
     rows = max(map(len, cells.values()), default=0)
-    unknown = [c for c in columns if c.role is Role.PARAMETER and c.why == COME_AGAIN and c.heading not in given]
+    in_operations = any(c.role is Role.THROUGHPUT and PATTERNS["operations"].search(c.heading.lower()) for c in columns)
+    unknown = [
+        c
+        for c in columns
+        if c.role is Role.PARAMETER and c.heading not in given and not isinstance(cells[c.heading], np.ndarray)
+        if c.why == COME_AGAIN or (in_operations and c.words & {"precision", "dtype"})  # operations of each differ
+    ]
     telling = [c for c in columns if c.role in (*SET, Role.KERNEL, Role.BOARD, Role.WORK) and c not in unknown]
     varying = [c for c in telling if c.role in SET and _distinct([c], cells) > 1]
     for column in unknown:

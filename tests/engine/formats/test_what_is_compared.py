@@ -208,3 +208,10 @@ def test_the_one_figure_of_which_nothing_says_what_it_is_is_asked_about(tmp_path
     with pytest.raises(InputError, match="'REFERENCE' may be a throughput, a time or an energy"):
         read(tmp_path, text)
     assert len(read(tmp_path, text, columns=TableColumns.parse(roles="REFERENCE=throughput"))) == 3
+
+
+def test_operations_of_different_number_formats_are_asked_about_and_other_speeds_are_compared() -> None:
+    rows = f"float,8,{11.5}\nfloat,16,{12.25}\ndouble,8,{5.75}\ndouble,16,{6.5}\n"
+    column = found("precision,tile,TFLOP/s\n" + rows)["precision"]
+    assert (column.role, column.candidates) == (Role.KERNEL, (Role.KERNEL, Role.PARAMETER))
+    assert found("precision,tile,tokens/s\n" + rows)["precision"].role is Role.PARAMETER
