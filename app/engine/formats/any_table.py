@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -17,6 +17,7 @@ import numpy as np
 from ...base.errors import InputError, WattridgeError
 from ...base.files import text_chunks
 from ...base.formatting import number as figure
+from ...base.vocabulary import HEADINGS, PATTERNS
 from ..metering.gain import fit_gain
 from ..results.measurement import State, Value
 from ..results.objectives import Goal, Objective, likely_goal
@@ -34,11 +35,6 @@ from .service_table import read_service
 OPTIONS: Final = ("parameters", "figures", "roles", "power_log")  # that say what the columns are
 REPEAT: Final = "repeat"  # the parameter that counts rows of one configuration
 KERNELS: Final = frozenset(("kernel", "kernel_name"))
-RATE_AS_WORD: Final = re.compile(
-    r"(.*[_ .])?(tps|fps|qps|rps|hash_?rate|goodput|(tok|token|req|request|img|image|sample|inf|iter|frame)s?_s(ec)?)",
-    re.IGNORECASE,
-)
-RATES: Final = ("tokens_per_s", "requests_per_s", "flop", "op/s", "ops", "b/s", "/s", "bandwidth", "throughput", "it/s")
 _PER: Final = tuple(
     (re.compile(rf"_per_{unit}$", re.IGNORECASE), written)
     for unit, written in (("s(ec|econd)?", "/s"), ("j(oule)?", "/J"), ("w(att)?", "/W"))
@@ -58,11 +54,8 @@ _ANSWERING: Final = (  # without any of these there is nothing to choose by
     *(Role.WORK_ENERGY, Role.EFFICIENCY, Role.PRODUCT),
 )
 _APART: Final = (Role.KERNEL, Role.BOARD, Role.WORK)  # rows of different ones must not be compared
-_BAD: Final = re.compile(r"fail|error|invalid|timeout|oom|false|crash|killed|out of memory", re.IGNORECASE)
+_NONE: Final = "none"
 _UNCERTAIN: Final = "it is not certain"
-_WARMED: Final = re.compile(r"warm(ing)?[-_ ]?up\w*", re.IGNORECASE)
-_WARM_UP: Final = re.compile(r"warm", re.IGNORECASE)
-_WARMING: Final = "warming up"  # rows that are left out
 _SAME_WORK: Final = {Role.THROUGHPUT: 1.5, Role.ENERGY: 1.05}  # largest to least work, within which it is the same
 _OVER: Final = 1.25  # of the power limit, beyond what boards overshoot by
 _CONTRADICTED: Final = 0.1  # share by which energy may differ from power times time
@@ -172,9 +165,15 @@ def with_totals(table: Table, said: TableColumns) -> Table:
 
 
 def without_warm_up(table: Table) -> Table:
-    """The table without rows that some column calls 'warmup'."""
-    texts = [column for column in table.columns.values() if any(isinstance(cell, str) for cell in column)]
-    warm = {row for column in texts for row, cell in enumerate(column) if _WARMED.fullmatch(str(cell))}
+    """The table without rows that some column calls 'warmup', or one of states something like it."""
+    warm = {
+        row
+        for name, column in table.columns.items()
+        if any(isinstance(cell, str) for cell in column)
+        for row, cell in enumerate(column)
+        if PATTERNS["warm_up"].fullmatch(str(cell))
+        or (name.lower() in HEADINGS["state"] and "warm" in str(cell).lower())
+    }
     if not 0 < len(warm) < len(table):
         return table
     left = {name: [c for row, c in enumerate(cells) if row not in warm] for name, cells in table.columns.items()}
@@ -284,6 +283,9 @@ def guess(table: Table, requested: TableColumns | None = None, found: Sequence[C
     known = requested.figures or requested.roles or any(column.role in _ANSWERING for column in found)
     if figures and not known:
         what = "no column is a time, an energy, a power or a speed that is known"
+        left = [column.heading for column in found if column.role is Role.FIGURE and not column.why]
+        if len(left) == 1:
+            what += f"; '{left[0][:60]}' may be a throughput, a time or an energy (--roles '{left[0][:60]}=throughput')"
         raise InputError(what, str(table.path), f"name one: --figures time_s=COLUMN,energy_j=COLUMN. {_there(table)}")
     if not parameters or not figures:
         what = "it is not clear which columns are " + ("parameters" if not parameters else "figures")
@@ -360,7 +362,7 @@ def recording_of(table: Table, columns: TableColumns, found: Sequence[Column] | 
     if len(parameters) > MAXIMUM_PARAMETERS:
         where = str(table.path)
         raise InputError(f"{len(parameters)} parameters", where, f"at most {MAXIMUM_PARAMETERS} are read")
-    configurations = _configurations(table, parameters)
+    configurations = _configurations(table, parameters, columns.roles)
     counts = _repeats(configurations)
     repeat = REPEAT if REPEAT not in parameters else f"{REPEAT} of a row"
     builder = RecordingBuilder(table.path, (*parameters, *((repeat,) if counts is not None else ())))
@@ -371,7 +373,7 @@ def recording_of(table: Table, columns: TableColumns, found: Sequence[Column] | 
     contradicted = 0
     for row, configuration in enumerate(configurations):
         values = {name: column[row] for name, column in cells.items() if math.isfinite(column[row])}
-        if failures[row] == _WARMING or not (values or failures[row]):
+        if not (values or failures[row]):
             continue
         if not any(values.values()):
             failures[row] = failures[row] or "all of its figures are 0: it was not measured"
@@ -386,9 +388,7 @@ def recording_of(table: Table, columns: TableColumns, found: Sequence[Column] | 
     notes = list(_notes(table, columns, found, contradicted))
     notes += _together(found, cells)
     notes += _meters_beside(table, found)
-    warm = failures.count(_WARMING)
-    notes += [f"{warm} rows are of warming up and are left out"] if warm else []
-    notes += _remarks(table, columns, found, len(builder) + warm)
+    notes += _remarks(table, columns, found, len(builder))
     recording = builder.finish(device=device, kernel=kernel, notes=notes)
     objective = _objective(recording, found)
     named = bool(kernel or not device)
@@ -491,7 +491,7 @@ def _questions(columns: Sequence[Column]) -> Iterator[str]:
 def _called(column: Column) -> str:
     """The name here of a figure: that of a speed says that it is one."""
     name = _figure_name(column.heading)
-    known = RATE_AS_WORD.fullmatch(name) or any(word in name.lower() for word in RATES)
+    known = PATTERNS["named_rate"].search(name.lower())
     return f"{name} [1/s]" if column.role is Role.THROUGHPUT and not known else name
 
 
@@ -504,9 +504,11 @@ def _failures(table: Table, found: Sequence[Column]) -> list[str]:
         named_bad = any(word in column.heading.lower() for word in ("fail", "error", "invalid"))
         for row, cell in enumerate(table.columns[column.heading]):
             text = "" if cell is None else str(cell).strip()
-            if column.role is Role.STATE and _WARM_UP.search(text):
-                reasons[row] = _WARMING
-            bad = text.lower() not in ("", "0", "false", "none", "no", "ok") if named_bad else bool(_BAD.search(text))
+            bad = (
+                text.lower() not in ("", "0", "false", "none", "no", "ok")
+                if named_bad
+                else bool(PATTERNS["bad"].search(text))
+            )
             if bad and not reasons[row]:
                 reasons[row] = f"{column.heading}: {text}"[:200] or NO_VALUE
     return reasons
@@ -582,16 +584,15 @@ def _named(text: str | None, option: str) -> dict[str, str] | None:
 # --- rows -------------------------------------------------------------------------------------------------------------
 
 
-def _configurations(table: Table, parameters: Mapping[str, str]) -> list[tuple[Value, ...]]:
-    rows: list[tuple[Value, ...]] = []
-    for number, cells in enumerate(zip(*(table.columns[column] for column in parameters.values()), strict=True), 1):
-        if any(cell is None for cell in cells):
-            name = list(parameters)[cells.index(None)]
-            raise InputError(
-                f"row {number} has no value of '{name[:60]}'", str(table.path), "correct or remove the row"
-            )
-        rows.append(cells)
-    return rows
+def _configurations(table: Table, parameters: Mapping[str, str], said: Collection[str]) -> list[tuple[Value, ...]]:
+    """The values of each row; what one lacks of what the user calls a parameter is 'none'."""
+    rows = list(zip(*(table.columns[column] for column in parameters.values()), strict=True))
+    for number, cells in enumerate(rows, 1):
+        name = next((n for n, cell in zip(parameters, cells, strict=True) if cell is None and n not in said), None)
+        if name is not None:
+            what = f"row {number} has no value of '{name[:60]}'"
+            raise InputError(what, str(table.path), "correct or remove the row")
+    return [tuple(_NONE if cell is None else cell for cell in cells) for cells in rows]
 
 
 def _repeats(configurations: Sequence[tuple[Value, ...]]) -> list[int] | None:
