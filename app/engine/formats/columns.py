@@ -130,7 +130,8 @@ def parse_columns(text: str, where: str) -> Columns:
         raise InputError("the file holds a header but no row", where, "add measurements")
     stripped = [[cell_text(cell.strip()) for cell in column] for column in zip(*rows, strict=True)]
     columns = [_without_units(name, cells) for name, cells in zip(header, stripped, strict=True)]
-    columns = _with_decimal_points(columns, delimiter, where)
+    if any("," in cell for column in columns for cell in column[:1000]):
+        columns = _with_decimal_points(columns, delimiter, where)
     return Columns(where, dict(zip(header, columns, strict=True)), start + 2 - headless)
 
 
@@ -171,8 +172,6 @@ def _with_decimal_points(columns: list[list[str]], delimiter: str, where: str) -
     One decimal sign holds for the whole file, so a number that can only be read in one way decides for the others; and
     where semicolons separate the cells, as spreadsheets write them for that reason, a comma is a decimal one.
     """
-    if not any("," in cell for column in columns for cell in column[:1000]):
-        return columns
     with_comma = [
         (any(_DECIMAL_COMMA.fullmatch(cell) for cell in column), column)
         for column in columns
