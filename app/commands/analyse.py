@@ -20,6 +20,7 @@ from .arguments import (
     add_goal,
     add_repeats,
     add_search,
+    add_sweep,
     add_table,
     columns_of,
     positive_int,
@@ -61,7 +62,7 @@ def log_named(source: str | None) -> Path | None:
 
 def analyse_log(path: Path, arguments: Namespace) -> int:
     """Trapezoid and counter side by side, gaps and repeated readings, and what the sampling resolves."""
-    from ..engine.analysis.recorded_energy import LogEnergies, describe_energy, document_of, recorded_energy
+    from ..engine.metering.recorded_energy import LogEnergies, describe_energy, document_of, recorded_energy
     from ..sensors.recorded.gpu import read_any, seconds
 
     span_s = _span(arguments.span)
@@ -99,8 +100,10 @@ def analyse_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "source", nargs="?", metavar="SESSION|FILE", help="a session (default: the newest), a cache or a log"
     )
+    parser.add_argument("more", nargs="*", metavar="FILE", help="more results of a benchmark of a server, and logs")
     add_goal(parser)
     add_choosing(parser)
+    add_sweep(parser)
     add_table(parser)
     add_log(parser)
     words = "power samples, clocks and event reasons of measurement N, or of several side by side"
@@ -119,6 +122,7 @@ def analyse(arguments: Namespace) -> int:
     from ..engine.analysis.health import health_of
     from ..engine.analysis.peak_share import peak_share
     from ..engine.analysis.session_analysis import analyse as analyse_table
+    from ..engine.models.administrator import sweep_of_model
     from ..engine.session.gains import gains_by_meter
     from ..engine.store.database import Store
 
@@ -126,7 +130,7 @@ def analyse(arguments: Namespace) -> int:
         return _show_evidence(arguments)
     if arguments.out:
         raise InputError("nothing to write", "--out", "name measurements, by their numbers: --evidence 12 15")
-    log = log_named(arguments.source)
+    log = None if arguments.more else log_named(arguments.source)
     if log is not None:
         return analyse_log(log, arguments)
     opened = open_session(arguments.source, columns_of(arguments))
@@ -136,11 +140,12 @@ def analyse(arguments: Namespace) -> int:
         space = replace(side.table.space, notes=opened.plan.space.notes)
         parts.append(replace(opened, plan=replace(opened.plan, title=side.kernel, space=space), table=side.table))
     shown = (opened, *parts) if arguments.json else (parts or [opened])
+    sweep = sweep_of_model(Path(arguments.sweep), opened.plan.gpu) if arguments.sweep else None
     try:
         with Store() as store:
-            models_there = [models_of(part.table, part.plan, store) for part in shown]
+            models_there = [models_of(part.table, part.plan, store, sweep) for part in shown]
     except WattridgeError:  # the store cannot be read: `opened` is a file
-        models_there = [models_of(part.table, part.plan) for part in shown]
+        models_there = [models_of(part.table, part.plan, of_model=sweep) for part in shown]
     documents = []
     for part, known in zip(shown, models_there, strict=True):
         objective = objective_of(part, arguments)

@@ -115,6 +115,11 @@ def add_choosing(parser: ArgumentParser) -> None:
     add_cost(parser)
 
 
+def add_sweep(parser: ArgumentParser) -> None:
+    words = "a clock sweep of a board of this model, for what an administrator could save by a lower clock"
+    parser.add_argument("--sweep", metavar="FILE", help=words)
+
+
 def add_preferences(parser: ArgumentParser) -> None:
     parser.add_argument("--slower", type=float, default=5.0, metavar="PERCENT", help="'at most so much slower' (5)")
     parser.add_argument("--power", type=positive_float, metavar="W", help="'at most so many watts'")
@@ -187,6 +192,8 @@ def add_table(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("a table of another tool: CSV, Parquet, JSON lines, a folder of JSON files")
     group.add_argument("--parameters", metavar="A,B", help="the columns that were chosen; NAME=HEADING renames one")
     group.add_argument("--figures", metavar="C,D", help="the columns that were measured; NAME=HEADING renames one")
+    power = "power of the same time as a benchmark of a server; LOG#0,1: of these boards, LOG@+2h: two hours later"
+    group.add_argument("--power-log", action="append", default=[], metavar="LOG", help=power)
     roles = "what a column is: power-limit, graphics-clock, time, energy, throughput, kernel, not-used, ..."
     group.add_argument("--roles", metavar="HEADING=ROLE,...", help=roles)
     kept = "keep these options in wattridge-roles.json beside the table, for tables with the same headings"
@@ -197,22 +204,23 @@ def columns_of(arguments: Namespace) -> TableColumns | None:
     """What the options of `add_table` say. Raises InputError."""
     from ..engine.formats.any_table import TableColumns
 
-    columns = TableColumns.parse(arguments.parameters, arguments.figures, arguments.roles)
+    beside = "\n".join(str(Path(text).absolute()) for text in (*getattr(arguments, "more", ()), *arguments.power_log))
+    columns = TableColumns.parse(arguments.parameters, arguments.figures, arguments.roles, beside)
     if arguments.remember:
         _remember(arguments, columns)
     return columns
 
 
 def _remember(arguments: Namespace, columns: TableColumns | None) -> None:
-    from ..engine.formats.cells import read_cells
+    from ..engine.formats.any_table import table_of
     from ..engine.formats.remembered_roles import remember
 
-    if columns is None:
+    if columns is None or not columns.options:
         raise InputError("nothing is said of any column", "--remember", "say it: --roles HEADING=ROLE,...")
     named = [getattr(arguments, name, None) or () for name in ("source", "file", "sources")]
     paths = [Path(text) for each in named for text in ([each] if isinstance(each, str) else each)]
     for path in filter(is_input, paths):
-        remember(path, read_cells(path).columns, columns.options)
+        remember(path, table_of(path, columns).columns, columns.options)
 
 
 def add_control(parser: ArgumentParser) -> None:

@@ -10,7 +10,6 @@ from ..engine.analysis.across_boards import KernelsByBoards, OverMachines
 from ..engine.analysis.analysis_document import AnalysisOfSession, Point
 from ..engine.analysis.compare import Comparison
 from ..engine.analysis.idle import IdleDocument
-from ..engine.analysis.recorded_energy import LogEnergies
 from ..engine.analysis.session_analysis import Counted
 from ..engine.control.left_over import LeftOver
 from ..engine.control.outside import Held
@@ -18,6 +17,7 @@ from ..engine.doctor.examine import Findings
 from ..engine.metering.characterisation.sensor_figures import Characterisation
 from ..engine.metering.limit_effect import LimitEffect
 from ..engine.metering.over_runs import ProgramEnergy
+from ..engine.metering.recorded_energy import LogEnergies
 from ..engine.models.compare_methods import Methods
 from ..engine.models.fit.caps import CapFit, CapsAgainstClocks
 from ..engine.models.fit.frequency import FrequencyFit

@@ -33,7 +33,7 @@ def export_arguments(parser: ArgumentParser) -> None:
     chosen.add_argument("--configuration", metavar="NAME=VALUE,...", help="the configuration (default: the best)")
     chosen.add_argument("--choose", metavar="RULE", help="a rule that chooses it: fastest, least_energy, knee, ...")
     add_preferences(parser)
-    kinds = ("json", "header", "source", "code", "script", "csv", "cache", "t4", "t1")
+    kinds = ("json", "header", "source", "code", "python", "script", "csv", "cache", "t4", "t1")
     parser.add_argument("--kind", action="append", choices=kinds, help="only these files")
     parser.add_argument("--gpu", metavar="GPU", help="the board that sets the limits in a specification's T1")
     parser.add_argument("--out", metavar="FOLDER", help="where to write (default: a new folder in the data folder)")

@@ -8,7 +8,7 @@ from pathlib import Path
 from ..base.errors import InputError
 from ..base.files import free_name, refuse_taken
 from .analyse import limited, load_of, objective_of, preferences_of
-from .arguments import add_choosing, add_force, add_goal, add_table, columns_of
+from .arguments import add_choosing, add_force, add_goal, add_sweep, add_table, columns_of
 from .sources import chosen_index, open_session
 from .terminal import print_json, show
 
@@ -33,6 +33,7 @@ def report_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--choose", metavar="NAME", help="or a way to choose it: fastest, least_energy, knee, ...")
     add_goal(parser)
     add_choosing(parser)
+    add_sweep(parser)
     add_table(parser)
 
 
@@ -40,6 +41,7 @@ def report(arguments: Namespace) -> int:
     """Write what is known of a session, and of its board, into one file that any browser shows and prints."""
     from ..engine.analysis.compare import compare_sessions
     from ..engine.analysis.session_analysis import analyse
+    from ..engine.models.administrator import sweep_of_model
     from ..engine.profile.kept_profile import is_kept, read_profile
     from ..engine.report.content import gather
     from ..engine.report.export import file_stem
@@ -60,6 +62,7 @@ def report(arguments: Namespace) -> int:
     path = Path(arguments.out) if arguments.out else free_name(Path(f"{file_stem(opened.plan.title)}-report.html"))
     refuse_taken(path, force=arguments.force)
     load = load_of(arguments)
+    sweep = sweep_of_model(Path(arguments.sweep), opened.plan.gpu) if arguments.sweep else None
     with Store() as store:
         content = gather(
             opened.plan,
@@ -70,6 +73,7 @@ def report(arguments: Namespace) -> int:
             chooser=arguments.choose,
             load=load,
             comparison=compare_sessions(sides) if others else None,
+            of_model=sweep,
         )
     return _said(opened.record.id if opened.record else None, write_report(content, path), arguments.json)
 

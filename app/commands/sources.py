@@ -36,6 +36,10 @@ def open_session(source: str | None, columns: TableColumns | None = None) -> Ope
     """
     with _collector_at_rest():
         number = None if source is None else session_number(source)
+        if (source is None or number is not None) and columns is not None and columns.beside:
+            raise InputError(
+                "logs of power belong to results in files", "--power-log", "name the results, not a session"
+            )
         if source is None or number is not None:
             return _stored(number)
         return _recorded(recording_path(source), columns)

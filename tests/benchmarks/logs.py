@@ -20,7 +20,7 @@ _READ = """
 import resource, sys, time
 from pathlib import Path
 from app.sensors.recorded.logs.read import read_log
-from app.engine.analysis.recorded_energy import describe_energy, recorded_energy
+from app.engine.metering.recorded_energy import describe_energy, recorded_energy
 began = time.process_time()
 log = read_log(Path(sys.argv[1]))
 read = time.process_time() - began

@@ -31,10 +31,10 @@ from fixtures.log_samples import SAMPLES as LOGS  # noqa: E402
 from fixtures.mutations import mutated  # noqa: E402
 
 from app.base.errors import InputError  # noqa: E402
-from app.engine.analysis.recorded_energy import recorded_energy  # noqa: E402
 from app.engine.formats.growing_cache import CacheFollower  # noqa: E402
 from app.engine.formats.read import read_recording  # noqa: E402
 from app.engine.formats.t1 import is_specification  # noqa: E402
+from app.engine.metering.recorded_energy import recorded_energy  # noqa: E402
 from app.engine.session.load import load_specification  # noqa: E402
 from app.engine.session.planning import plan_replay, space_of  # noqa: E402
 from app.sensors.recorded.logs.read import read_log  # noqa: E402

@@ -90,9 +90,11 @@ SHAPES = (
 def loaded(folder: str) -> ModuleType:
     """The kernel and what launches it, as one module: Triton reads functions from their file."""
     path = Path(folder) / "mm_alone.py"
-    constants = "\nSIZES = TILE = OPTIONS = {}\nTYPE, HAS_BIAS = 'bfloat16', False\n"
-    texts = [(KERNELS / name).read_text(encoding="utf-8") for name in ("mm_triton.py", "mm_triton_alone.py")]
-    path.write_text(constants.join(texts), encoding="utf-8")
+    constants = "SIZES = TILE = OPTIONS = {}\n"
+    texts = [
+        (KERNELS / name).read_text(encoding="utf-8") for name in ("mm_triton.py", "mm_triton_alone.py", "mm_alone.py")
+    ]
+    path.write_text("\n".join([texts[0], constants, *texts[1:]]), encoding="utf-8")
     spec = importlib.util.spec_from_file_location("mm_alone", path)
     assert spec is not None
     assert spec.loader is not None
@@ -106,7 +108,7 @@ def measured(alone: ModuleType, shape: tuple[int, int, int], tiles: tuple[tuple[
     outputs, tokens, inputs = shape
     sizes: dict[str, Any] = {"BATCH": 1, "M": tokens, "N": outputs, "K": inputs}
     sizes |= {"A_ACROSS": 0, "B_ACROSS": 1, "ACTIVATION": ""}
-    a, b, _ = (None if x is None else x.squeeze(0) for x in alone.operands(sizes=sizes))
+    a, b, _ = (None if x is None else x.squeeze(0) for x in alone.operands(torch.bfloat16, sizes=sizes))
     wanted = alone.reference(a, b, sizes=sizes)
     c = torch.empty_like(wanted, dtype=torch.bfloat16)
     library = alone.milliseconds(lambda: torch.mm(a, b.t(), out=c))

@@ -532,3 +532,27 @@ def test_what_cannot_be_tuned_side_by_side_is_refused_in_one_line(
     assert main(["compare", *named]) == 2
     [line] = capsys.readouterr().err.strip().splitlines()
     assert said in line
+
+
+def test_where_nothing_was_set_command_and_report_say_what_an_administrator_could_save(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    session = str(resources() / "recordings" / "h200-sgemm-session.json.gz")
+    sweep, report = tmp_path / "sweep.csv", tmp_path / "report.html"
+    clocks = range(600, 2001, 100)
+    power = [100 + 0.2 * clock * (1 + 0.0005 * max(0, clock - 1200)) ** 2 for clock in clocks]
+    rows = [f"{clock},{watts:.2f},{1e3 / clock:.5f}" for clock, watts in zip(clocks, power, strict=True)]
+    sweep.write_text("\n".join(["clock_mhz,power_w,time_s", *rows]))
+    status, document = run(capsys, "analyse", session)
+    assert status == 0
+    [said] = [each["sentence"] for each in document["answers"] if "An administrator can try it" in each["sentence"]]
+    assert "sudo nvidia-smi -i 0 -lgc 0,1365 (undone by" in said
+    status, document = run(capsys, "analyse", session, "--sweep", str(sweep))
+    [said] = [each["sentence"] for each in document["answers"] if "An administrator can try it" in each["sentence"]]
+    assert "a clock sweep of a board of this model" in said
+    assert main(["report", session, "--sweep", str(sweep), "--out", str(report)]) == 0
+    assert esc(said) in report.read_text("utf-8")
+    capsys.readouterr()
+    sweep.write_text("\n".join(["gpu,clock_mhz,power_w,time_s", *(f"NVIDIA L40,{row}" for row in rows)]))
+    assert main(["analyse", session, "--sweep", str(sweep)]) == 2
+    assert "a sweep of NVIDIA L40, not of NVIDIA H200" in capsys.readouterr().err

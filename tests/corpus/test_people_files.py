@@ -18,8 +18,6 @@ KEPT = {entry["file"]: entry for entry in ENTRIES if entry["kept"]}
 # What is known to be said wrongly, and why: none of these may grow.
 WRONG = {
     "attentionfuse_config_sweep_expanded.csv": "two kinds of attention are compared: nothing says that they are work",
-    "guidellm_gemma.csv": "a header of three lines is refused",
-    "roofline_MI100.csv": "number formats are compared, whose operations differ",
 }
 
 

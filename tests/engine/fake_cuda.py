@@ -20,7 +20,7 @@ import numpy as np
 from elf_images import code, elf_image
 
 from app.engine.runner.kernels.backend import Array, DeviceFault, Difference, KernelFacts, difference
-from app.engine.specification.operator_shapes import Operator
+from app.engine.specification.operator_shapes import parse_operator
 from app.engine.workloads.kernel_arguments import Launch
 from app.sensors.clock import Clock, HostClock
 from app.sensors.limits import limits_of
@@ -77,7 +77,8 @@ class FakeBackend:
     def product(self) -> FakeKernel | None:
         return None
 
-    def vendor(self, operator: Operator, operands: Mapping[str, tuple[Array, Array]]) -> FakeVendor:
+    def vendor(self, facts: Mapping[str, Any], operands: Mapping[str, tuple[Array, Array]]) -> FakeVendor:
+        operator = parse_operator(facts["operator"])
         if operator.shape[0] != 1:
             raise DeviceFault("a library was not found: pip install it")
         return FakeVendor(self, operands)

@@ -12,9 +12,14 @@ from typing import TYPE_CHECKING, Final
 
 from ...base.errors import InputError
 from ...base.formatting import counted, number, percent
+from ...sensors.gpu import LIVE
+from ..models.administrator import advice
 from ..models.arrays import Floats
+from ..models.boards_file import figure_named
 from ..models.clock_fits import ClockFit, clock_fit
 from ..models.fit.caps import CapFit
+from ..models.fit.frequency import FrequencyFit
+from ..models.fit_documents import latest_fit
 from ..models.roofline.operator_floor import known_sweeps
 from ..models.roofline.points import PlacedKernel, Sweep, kernel_of, precision_words
 from ..results.chart import Chart, Series
@@ -59,9 +64,12 @@ class Models:
     clocks: ClockFit | None
     no_clocks: str  # why there is no model of the clocks; empty if there is one
     roofline: Sweep | None  # the best source of the board's roofline in the precision of the session
+    of_model: FrequencyFit | None = None  # of a board of the same model, at clocks that were set there
 
 
-def models_of(table: ResultTable, plan: SessionFacts, store: Store | None = None) -> Models:
+def models_of(
+    table: ResultTable, plan: SessionFacts, store: Store | None = None, of_model: FrequencyFit | None = None
+) -> Models:
     """Fit the clocks of a session and find the roofline of its board.
 
     Parameters
@@ -72,6 +80,8 @@ def models_of(table: ResultTable, plan: SessionFacts, store: Store | None = None
         The session's board, title and precision.
     store : Store or None, optional
         Stored sessions, among them rooflines; None to look among those that come with the program.
+    of_model : FrequencyFit or None, optional
+        Of a board of the same model; None for the newest one that is stored.
 
     Returns
     -------
@@ -84,7 +94,10 @@ def models_of(table: ResultTable, plan: SessionFacts, store: Store | None = None
         why_not = error.what
     precision = plan.origin.get("precision", "")
     sweeps = known_sweeps(plan, precision, store) if precision else iter(())
-    return Models(clocks, why_not, next((sweep for sweep in sweeps if sweep.model is not None), None))
+    if of_model is None and store is not None:
+        stored = latest_fit(store, plan.gpu, simulated=plan.source == "simulated")
+        of_model = stored[0] if stored is not None else None
+    return Models(clocks, why_not, next((each for each in sweeps if each.model is not None), None), of_model)
 
 
 def answers(analysis: Analysis, plan: SessionPlan, models: Models, load: Load | None = None) -> list[Answer]:
@@ -104,7 +117,8 @@ def answers(analysis: Analysis, plan: SessionPlan, models: Models, load: Load | 
     Returns
     -------
     list of Answer
-        Cautions of its health, gain, parameters that matter, front, clocks, roofline, cost of a year. Where a question
+        Cautions of its health, gain, parameters that matter, front, clocks, what an administrator could save where none
+        was set, roofline, cost of a year. Where a question
         has no answer, the sentence names what is missing.
     """
     table = analysis.table.so_far()
@@ -120,6 +134,7 @@ def answers(analysis: Analysis, plan: SessionPlan, models: Models, load: Load | 
         *_matters(analysis, plan),
         *_front(analysis, table),
         _clocks(models),
+        *_administrator(best, plan, models.of_model),
         _in_roofline(best, plan, models.roofline),
         _year(analysis, stands, load or Load()),
     ]
@@ -268,6 +283,17 @@ def _clocks(models: Models) -> Answer:
     gain = f", {change_words(fit.energy_change, 'energy')} than {fit.baseline}" if fit.energy_change is not None else ""
     words = f"A model of the clocks could be fitted; the least energy per work is at {clock}{gain}."
     return Answer(words, f"optimum {low:.0f} to {high:.0f} MHz with 95 %; {confidence}", MODEL)
+
+
+def _administrator(best: Measurement, plan: SessionPlan, of_model: FrequencyFit | None) -> Iterator[Answer]:
+    """What a lower clock would save, where the session set nothing of the board."""
+    unknown = plan.source not in (*LIVE, "simulated") and best.observed_clock_mhz != best.observed_clock_mhz
+    if not unknown and not any(parameter.device_setting for parameter in plan.space.parameters):
+        traffic, bandwidth = best.values.get("GB/s"), figure_named(plan.gpu, "bandwidth_gb_s")
+        share = traffic / bandwidth if traffic is not None and bandwidth is not None else None
+        selector = plan.origin.get("gpu") or "0"
+        found = advice([best], plan.gpu, of_model, source=plan.source, selector=selector, memory_share=share)
+        yield Answer(found.paragraph, "", MODEL)
 
 
 def _limits(caps: CapFit) -> Answer:

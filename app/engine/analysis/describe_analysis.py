@@ -14,6 +14,7 @@ from ..results.description import NOT_IDENTIFIABLE, Cell, Description, Figure, L
 from ..results.measurement import FEWEST, State
 from ..results.settings import OWN_STATE, UNTOUCHED
 from ..space.result_table import STATES, ResultTable
+from ..space.within_limits import broken_in_words
 from ..workloads.hardware_counters import COUNTERS
 from .compare import Carried, Comparison
 from .costs import Costs, values_of
@@ -108,7 +109,12 @@ def why_none(analysis: Analysis) -> str:
         The reason; for figures with the remedy.
     """
     if analysis.nearest is not None:
-        return "No configuration keeps the limits: " + "; ".join(map(str, analysis.objective.limits))
+        measured, limits = analysis.table.measurement(analysis.nearest), analysis.objective.limits
+        named = ", ".join(f"{name} {value}" for name, value in measured.configuration.items())
+        misses = (
+            f"{broken_in_words(limits, measured.values)} ({percent(analysis.objective.excess(measured.values))} off)"
+        )
+        return f"No configuration keeps the limits: {'; '.join(map(str, limits))}. The nearest is {named}: {misses}"
     if not (analysis.table.states() == STATES.index(State.OK)).any():
         return "No configuration worked"
     there = ", ".join(analysis.table.value_names[:8])

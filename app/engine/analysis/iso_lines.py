@@ -13,7 +13,7 @@ from enum import Enum
 
 import numpy as np
 
-from ..formats.any_table import RATE_AS_WORD, RATES
+from ...base.vocabulary import PATTERNS
 from ..models.arrays import Floats
 from ..workloads.hardware_counters import COUNTERS
 
@@ -72,7 +72,7 @@ def role_of(name: str) -> Role | None:
         return Role.ENERGY
     if "power" in lower or lower.endswith("_w") or lower in ("watt", "watts"):
         return None if "limit" in lower or "memory" in lower else Role.POWER
-    if any(word in lower for word in RATES) or RATE_AS_WORD.fullmatch(lower):
+    if PATTERNS["named_rate"].search(lower):
         return Role.SPEED
     if "time" in lower or "duration" in lower or "latency" in lower:
         return Role.TIME

@@ -158,8 +158,9 @@ def ratio(
     finals = Finals.of_origin(table.origin)
     if finals is not None:
         before, after = (int(table.rows()[indices[0]]) for indices in pair)
-        if (known := finals.ratio(before, after, role)) is not None:
-            return known
+        known = finals.ratio(before, after, role)
+        if known is not None and known.interval is not None:
+            return known  # unless the turns were too few to say how far it holds
     statement = Statement.of_origin(table.origin)
     measured = [mean_of_readings(table, indices) for indices in pair]
     halves = [relative_half_width(each, name, _INVERSE.get(role, role)) for each in measured]

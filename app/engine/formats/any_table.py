@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -17,9 +17,11 @@ import numpy as np
 from ...base.errors import InputError, WattridgeError
 from ...base.files import text_chunks
 from ...base.formatting import number as figure
+from ...base.vocabulary import HEADINGS, PATTERNS
 from ..metering.gain import fit_gain
 from ..results.measurement import State, Value
 from ..results.objectives import Goal, Objective, likely_goal
+from ..results.service_figures import OF_RESULTS, SERVICE_FIGURES
 from ..space.search_space import MIXED_KERNELS
 from .cells import Cell, Table, of_text, read_cells
 from .columns import parse_columns
@@ -28,14 +30,11 @@ from .headings import COME_AGAIN, EACH_ITS_OWN, MEASURED, SET, SETTING_OF, SOMEO
 from .recording import MAXIMUM_PARAMETERS, Facts, Recording, RecordingBuilder
 from .remembered_roles import remembered
 from .roles import NAMED, beside_main, main_column, roles_of
+from .service_table import read_service
 
+OPTIONS: Final = ("parameters", "figures", "roles", "power_log")  # that say what the columns are
 REPEAT: Final = "repeat"  # the parameter that counts rows of one configuration
 KERNELS: Final = frozenset(("kernel", "kernel_name"))
-RATE_AS_WORD: Final = re.compile(
-    r"(.*[_ .])?(tps|fps|qps|rps|hash_?rate|goodput|(tok|token|req|request|img|image|sample|inf|iter|frame)s?_s(ec)?)",
-    re.IGNORECASE,
-)
-RATES: Final = ("tokens_per_s", "requests_per_s", "flop", "op/s", "ops", "b/s", "/s", "bandwidth", "throughput", "it/s")
 _PER: Final = tuple(
     (re.compile(rf"_per_{unit}$", re.IGNORECASE), written)
     for unit, written in (("s(ec|econd)?", "/s"), ("j(oule)?", "/J"), ("w(att)?", "/W"))
@@ -55,11 +54,8 @@ _ANSWERING: Final = (  # without any of these there is nothing to choose by
     *(Role.WORK_ENERGY, Role.EFFICIENCY, Role.PRODUCT),
 )
 _APART: Final = (Role.KERNEL, Role.BOARD, Role.WORK)  # rows of different ones must not be compared
-_BAD: Final = re.compile(r"fail|error|invalid|timeout|oom|false|crash|killed|out of memory", re.IGNORECASE)
+_NONE: Final = "none"
 _UNCERTAIN: Final = "it is not certain"
-_WARMED: Final = re.compile(r"warm(ing)?[-_ ]?up\w*", re.IGNORECASE)
-_WARM_UP: Final = re.compile(r"warm", re.IGNORECASE)
-_WARMING: Final = "warming up"  # rows that are left out
 _SAME_WORK: Final = {Role.THROUGHPUT: 1.5, Role.ENERGY: 1.05}  # largest to least work, within which it is the same
 _OVER: Final = 1.25  # of the power limit, beyond what boards overshoot by
 _CONTRADICTED: Final = 0.1  # share by which energy may differ from power times time
@@ -69,22 +65,23 @@ _CONTRADICTED: Final = 0.1  # share by which energy may differ from power times 
 class TableColumns:
     """The columns of parameters and of figures, heading by name here; None where they are to be found.
 
-    `roles` are those that the user names, by heading.
+    `roles` are those that the user names, by heading; `beside` what belongs to results of a benchmark of a server.
     """
 
     parameters: Mapping[str, str] | None = None
     figures: Mapping[str, str] | None = None
     roles: Mapping[str, Role] = field(default_factory=dict)
+    beside: tuple[str, ...] = ()
 
     @classmethod
     def parse(
-        cls, parameters: str | None = None, figures: str | None = None, roles: str | None = None
+        cls, parameters: str | None = None, figures: str | None = None, roles: str | None = None, logs: str = ""
     ) -> TableColumns | None:
         """From 'a,b' or 'NAME=HEADING,...' as options have it; None if nothing is said. Raises InputError.
 
-        `roles` is 'HEADING=ROLE,...'.
+        `roles` is 'HEADING=ROLE,...', `logs` a file in each line.
         """
-        if not parameters and not figures and not roles:
+        if not (parameters or figures or roles or logs):
             return None
         known = {role.value.replace(" ", "-"): role for role in Role}
         named = _named(roles, "--roles") or {}
@@ -92,7 +89,8 @@ class TableColumns:
             if role.replace(" ", "-") not in known:
                 raise InputError(f"'{role[:40]}' of '{heading[:40]}' is no role", "--roles", ", ".join(known))
         of_headings = {heading: known[role.replace(" ", "-")] for heading, role in named.items()}
-        return cls(_named(parameters, "--parameters"), _named(figures, "--figures"), of_headings)
+        beside = tuple(logs.splitlines())
+        return cls(_named(parameters, "--parameters"), _named(figures, "--figures"), of_headings, beside)
 
     @property
     def headings(self) -> dict[str, str]:
@@ -118,7 +116,7 @@ class TableColumns:
 
 def read_table(path: Path, columns: TableColumns | None = None) -> Recording:
     """A table as a recording. Raises InputError if it is none, or where it is not clear which columns are what."""
-    table = read_cells(path)
+    table = table_of(path, columns)
     if columns is None:
         columns = TableColumns.parse(**remembered(path, table.columns))
     table = prepared(table, columns)
@@ -126,8 +124,15 @@ def read_table(path: Path, columns: TableColumns | None = None) -> Recording:
     return recording_of(table, guess(table, columns, found), found)
 
 
+def table_of(path: Path, columns: TableColumns | None = None) -> Table:
+    """The cells of a table, or of results of a benchmark of a server with what is beside them. Raises InputError."""
+    return read_service(path, () if columns is None else columns.beside) or read_cells(path)
+
+
 def prepared(table: Table, columns: TableColumns | None = None) -> Table:
     """The table with what several columns say together in one: the energy of all boards, the name of what ran."""
+    if table.roles:
+        return table
     roles = TableColumns() if columns is None else TableColumns(roles=columns.roles)
     table = with_totals(without_warm_up(table), roles)
     chosen = None if columns is None or columns.parameters is None else set(columns.parameters.values())
@@ -160,9 +165,15 @@ def with_totals(table: Table, said: TableColumns) -> Table:
 
 
 def without_warm_up(table: Table) -> Table:
-    """The table without rows that some column calls 'warmup'."""
-    texts = [column for column in table.columns.values() if any(isinstance(cell, str) for cell in column)]
-    warm = {row for column in texts for row, cell in enumerate(column) if _WARMED.fullmatch(str(cell))}
+    """The table without rows that some column calls 'warmup', or one of states something like it."""
+    warm = {
+        row
+        for name, column in table.columns.items()
+        if any(isinstance(cell, str) for cell in column)
+        for row, cell in enumerate(column)
+        if PATTERNS["warm_up"].fullmatch(str(cell))
+        or (name.lower() in HEADINGS["state"] and "warm" in str(cell).lower())
+    }
     if not 0 < len(warm) < len(table):
         return table
     left = {name: [c for row, c in enumerate(cells) if row not in warm] for name, cells in table.columns.items()}
@@ -232,8 +243,8 @@ def column_roles(table: Table, requested: TableColumns | None = None) -> tuple[C
         If a column that the user names is not there.
     """
     requested = requested or TableColumns()
-    given: dict[str, Role] = {}
     names = _names(table, requested)
+    given = {names[heading]: role for heading, role in table.roles.items()}
     cells = {names[heading]: table.cells(heading) for heading in table.columns}
     found = {column.heading: column.role for column in roles_of(cells)}
     for named, wanted, other in (
@@ -272,12 +283,15 @@ def guess(table: Table, requested: TableColumns | None = None, found: Sequence[C
     known = requested.figures or requested.roles or any(column.role in _ANSWERING for column in found)
     if figures and not known:
         what = "no column is a time, an energy, a power or a speed that is known"
+        left = [column.heading for column in found if column.role is Role.FIGURE and not column.why]
+        if len(left) == 1:
+            what += f"; '{left[0][:60]}' may be a throughput, a time or an energy (--roles '{left[0][:60]}=throughput')"
         raise InputError(what, str(table.path), f"name one: --figures time_s=COLUMN,energy_j=COLUMN. {_there(table)}")
     if not parameters or not figures:
         what = "it is not clear which columns are " + ("parameters" if not parameters else "figures")
         remedy = f"name them: --parameters A,B --figures C,D. {_there(table)}"
         raise InputError(what, str(table.path), remedy)
-    return TableColumns(parameters, figures, requested.roles)
+    return replace(requested, parameters=parameters, figures=figures)
 
 
 def _parameters_of(table: Table, requested: TableColumns, found: Sequence[Column]) -> dict[str, str]:
@@ -348,7 +362,7 @@ def recording_of(table: Table, columns: TableColumns, found: Sequence[Column] | 
     if len(parameters) > MAXIMUM_PARAMETERS:
         where = str(table.path)
         raise InputError(f"{len(parameters)} parameters", where, f"at most {MAXIMUM_PARAMETERS} are read")
-    configurations = _configurations(table, parameters)
+    configurations = _configurations(table, parameters, columns.roles)
     counts = _repeats(configurations)
     repeat = REPEAT if REPEAT not in parameters else f"{REPEAT} of a row"
     builder = RecordingBuilder(table.path, (*parameters, *((repeat,) if counts is not None else ())))
@@ -359,7 +373,7 @@ def recording_of(table: Table, columns: TableColumns, found: Sequence[Column] | 
     contradicted = 0
     for row, configuration in enumerate(configurations):
         values = {name: column[row] for name, column in cells.items() if math.isfinite(column[row])}
-        if failures[row] == _WARMING or not (values or failures[row]):
+        if not (values or failures[row]):
             continue
         if not any(values.values()):
             failures[row] = failures[row] or "all of its figures are 0: it was not measured"
@@ -374,13 +388,12 @@ def recording_of(table: Table, columns: TableColumns, found: Sequence[Column] | 
     notes = list(_notes(table, columns, found, contradicted))
     notes += _together(found, cells)
     notes += _meters_beside(table, found)
-    warm = failures.count(_WARMING)
-    notes += [f"{warm} rows are of warming up and are left out"] if warm else []
-    notes += _remarks(table, columns, found, len(builder) + warm)
+    notes += _remarks(table, columns, found, len(builder))
     recording = builder.finish(device=device, kernel=kernel, notes=notes)
     objective = _objective(recording, found)
     named = bool(kernel or not device)
-    return replace(recording, objective=objective, read_with=columns.options, is_named=named, columns=tuple(found))
+    options = {**columns.options, **({"power_log": "\n".join(columns.beside)} if columns.beside else {})}
+    return replace(recording, objective=objective, read_with=options, is_named=named, columns=tuple(found))
 
 
 def _figures(
@@ -429,7 +442,7 @@ def _without_unit(found: Sequence[Column]) -> list[Column]:
 def _over_the_limit(table: Table, found: Sequence[Column]) -> Iterator[str]:
     """What is drawn beyond the power limit that is said to hold."""
     limit, power = (main_column(found, role) for role in (Role.POWER_LIMIT, Role.POWER))
-    if limit is None or power is None or not {limit.heading, power.heading} <= table.columns.keys():
+    if table.roles or limit is None or power is None or not {limit.heading, power.heading} <= table.columns.keys():
         return
     under, drawn = (
         np.array([as_number(c) for c in table.columns[each.heading]]) * each.scale for each in (limit, power)
@@ -478,7 +491,7 @@ def _questions(columns: Sequence[Column]) -> Iterator[str]:
 def _called(column: Column) -> str:
     """The name here of a figure: that of a speed says that it is one."""
     name = _figure_name(column.heading)
-    known = RATE_AS_WORD.fullmatch(name) or any(word in name.lower() for word in RATES)
+    known = PATTERNS["named_rate"].search(name.lower())
     return f"{name} [1/s]" if column.role is Role.THROUGHPUT and not known else name
 
 
@@ -491,16 +504,20 @@ def _failures(table: Table, found: Sequence[Column]) -> list[str]:
         named_bad = any(word in column.heading.lower() for word in ("fail", "error", "invalid"))
         for row, cell in enumerate(table.columns[column.heading]):
             text = "" if cell is None else str(cell).strip()
-            if column.role is Role.STATE and _WARM_UP.search(text):
-                reasons[row] = _WARMING
-            bad = text.lower() not in ("", "0", "false", "none", "no", "ok") if named_bad else bool(_BAD.search(text))
+            bad = (
+                text.lower() not in ("", "0", "false", "none", "no", "ok")
+                if named_bad
+                else bool(PATTERNS["bad"].search(text))
+            )
             if bad and not reasons[row]:
                 reasons[row] = f"{column.heading}: {text}"[:200] or NO_VALUE
     return reasons
 
 
 def _figure_name(column: str) -> str:
-    """'tokens_per_s' is called tokens/s here, where the end of a name is its unit."""
+    """'tokens_per_s' is called tokens/s here, where the end of a name is its unit; figures of a service are not."""
+    if column in (*SERVICE_FIGURES, *OF_RESULTS):
+        return column
     for pattern, written in _PER:
         column = pattern.sub(written, column)
     return column
@@ -567,16 +584,15 @@ def _named(text: str | None, option: str) -> dict[str, str] | None:
 # --- rows -------------------------------------------------------------------------------------------------------------
 
 
-def _configurations(table: Table, parameters: Mapping[str, str]) -> list[tuple[Value, ...]]:
-    rows: list[tuple[Value, ...]] = []
-    for number, cells in enumerate(zip(*(table.columns[column] for column in parameters.values()), strict=True), 1):
-        if any(cell is None for cell in cells):
-            name = list(parameters)[cells.index(None)]
-            raise InputError(
-                f"row {number} has no value of '{name[:60]}'", str(table.path), "correct or remove the row"
-            )
-        rows.append(cells)
-    return rows
+def _configurations(table: Table, parameters: Mapping[str, str], said: Collection[str]) -> list[tuple[Value, ...]]:
+    """The values of each row; what one lacks of what the user calls a parameter is 'none'."""
+    rows = list(zip(*(table.columns[column] for column in parameters.values()), strict=True))
+    for number, cells in enumerate(rows, 1):
+        name = next((n for n, cell in zip(parameters, cells, strict=True) if cell is None and n not in said), None)
+        if name is not None:
+            what = f"row {number} has no value of '{name[:60]}'"
+            raise InputError(what, str(table.path), "correct or remove the row")
+    return [tuple(_NONE if cell is None else cell for cell in cells) for cells in rows]
 
 
 def _repeats(configurations: Sequence[tuple[Value, ...]]) -> list[int] | None:
@@ -591,7 +607,8 @@ def _repeats(configurations: Sequence[tuple[Value, ...]]) -> list[int] | None:
 
 def _per_joule(rate: str) -> str:
     """The name of the work per joule of a speed."""
-    return f"{rate[:-2]}/J" if rate.endswith("/s") else f"{rate}/W"
+    work = rate.removesuffix("/s").removesuffix("_per_s")
+    return f"{rate}/W" if work == rate else f"{work}/J"
 
 
 def _add_known(

@@ -10,7 +10,7 @@ import re
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -24,9 +24,10 @@ from ...base.text import json_or_none
 from ..results.measurement import Value
 from .columns import UNKNOWN, Columns, parse_columns
 from .entries import as_number
-from .headings import Cells
+from .headings import Cells, Role
 from .kinds import first_character, is_json_lines
 from .recording import MAXIMUM_ENTRIES
+from .wide import arranged
 
 Cell = Value | None
 
@@ -44,6 +45,7 @@ class Table:
     path: Path
     columns: Mapping[str, Sequence[Cell]]
     notes: tuple[str, ...] = ()  # on what was left out or joined
+    roles: Mapping[str, Role] = field(default_factory=dict)  # that its format states, by heading
     _read: dict[str, Cells] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
@@ -80,7 +82,15 @@ def read_cells(path: Path) -> Table:
     if first_character(path) in ("[", "{"):
         return _of_objects(path, _members(path))
     text = read_text(path)
-    return _of_metrics(text, path) or of_text(parse_columns(text, str(path)), path)
+    return _of_metrics(text, path) or _of_markdown(text, path) or _of_arranged(parse_columns(text, str(path)), path)
+
+
+def _of_arranged(columns: Columns, path: Path) -> Table:
+    """A table, its wide columns as rows, with a note where only the name of the file says what its cells are."""
+    long = arranged(columns, path.stem)
+    told = path.stem in long.cells and path.stem not in columns.cells
+    notes = (f"no heading says what its cells are: the name of the file says '{path.stem[:80]}'",) if told else ()
+    return replace(of_text(long, path), notes=notes)
 
 
 def _of_metrics(text: str, path: Path) -> Table | None:
@@ -98,6 +108,29 @@ def _of_metrics(text: str, path: Path) -> Table | None:
         value = (row.get("Metric Value") or "").replace(",", "")
         launch[heading] = float(value) if NUMBER.fullmatch(value) else value
     return _of_objects(path, ((f"launch {name}", launch) for name, launch in launches.items()))
+
+
+def _of_markdown(text: str, path: Path) -> Table | None:
+    """The tables between lines of text that have the header of the first, by the titles above; None without one."""
+    header: list[str] = []
+    tables: list[tuple[str, list[list[str]]]] = []
+    above, within = "", False
+    for line in map(str.strip, text.splitlines()):
+        cells = [cell.strip().partition(" ± ")[0] for cell in line.strip("|").split("|")]
+        begins, within = not within, line.startswith("|") and len(cells) > 1
+        if within and begins:
+            header = header or cells
+            tables.append((above.strip("#=*: ") or f"table {len(tables) + 1}", []))
+        elif within and len(cells) == len(header) and not re.fullmatch(r"[-:| ]+", line):
+            tables[-1][1].append(cells)
+        elif re.match(r"[#=*]+.*\w", line):
+            above = line
+    rows = [[title, *cells] for title, read in tables for cells in read]
+    if not rows or len({*header}) < len(header) or len(rows) < len(tables):
+        return None
+    names = header if len(tables) == 1 else ["setup", *header]
+    columns = list(zip(*(row[-len(names) :] for row in rows), strict=True))
+    return of_text(Columns(str(path), dict(zip(names, columns, strict=True)), 1), path)
 
 
 def _metrics(text: str) -> Iterator[tuple[str, object]]:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from ...base.errors import InputError
 from ...base.text import cell_text
+from ...base.vocabulary import HEADINGS
 
 Floats = npt.NDArray[np.float64]
 
@@ -22,10 +23,8 @@ _QUOTED_AND_PADDED = re.compile(r'"[ \t]+(?=[,;\n]|$)()')  # spaces behind a quo
 _PREAMBLE = 20  # lines that may stand before a header
 _MAXIMUM_ROWS = 1_000_000
 _MAXIMUM_COLUMNS = 1_000
-UNKNOWN = frozenset(
-    ("", "n/a", "[n/a]", "na", "nan", "-nan", "+nan", "none", "null", "-", "[not supported]", "[unknown error]")
-)
-_SEPARATOR_LINE = re.compile(r"sep=.?")
+UNKNOWN = HEADINGS["unknown"] | {""}
+_SEPARATOR_LINE = re.compile(r"sep=.?")  # which spreadsheets write for themselves
 _BRACKETED_UNIT = re.compile(r" \[([^\[\]]{1,8})\]$")
 _DECIMAL_COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+),\d+([eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+")
@@ -106,18 +105,17 @@ def parse_columns(text: str, where: str) -> Columns:
     start = next((i for i, line in enumerate(lines) if line.strip() and not line.startswith("#")), None)
     if start is None:
         raise InputError("the file is empty", where, "a header line and rows are needed")
-    start += bool(_SEPARATOR_LINE.fullmatch(lines[start].strip()))  # which spreadsheets write for themselves
-    start, end = _table_in(lines, start)
+    start, end = _table_in(lines, start + bool(_SEPARATOR_LINE.fullmatch(lines[start].strip())))
     delimiter = max(",;\t", key=lines[start].count)
     body = "\n".join(line for line in lines[start:end] if not line.startswith("#"))
     try:
         reader = csv.reader(io.StringIO(_QUOTED_AND_PADDED.sub(r'"\1', body)), delimiter=delimiter, strict=True)
         first = next(reader)
-        headless = len(first) > 1 and not any(math.isnan(_number(cell)) for cell in first)
+        headless = len(first) > 1 and all(map(_is_number, first))
         header = [f"column {place}" for place in range(1, len(first) + 1)] if headless else _header(first, where)
         rows: list[list[str]] = [first] if headless else []
         for row in reader:
-            if not any(map(str.strip, row)):
+            if not any(map(str.strip, row)) or _is_title(row, len(header)):
                 continue
             if len(row) != len(header):
                 what = f"line {start + reader.line_num} has {len(row)} cells, the header {len(header)}"
@@ -132,9 +130,17 @@ def parse_columns(text: str, where: str) -> Columns:
         raise InputError("the file holds a header but no row", where, "add measurements")
     stripped = [[cell_text(cell.strip()) for cell in column] for column in zip(*rows, strict=True)]
     columns = [_without_units(name, cells) for name, cells in zip(header, stripped, strict=True)]
-    if any("," in cell for column in columns for cell in column[:1000]):
-        columns = _with_decimal_points(columns, delimiter, where)
+    columns = _with_decimal_points(columns, delimiter, where)
     return Columns(where, dict(zip(header, columns, strict=True)), start + 2 - headless)
+
+
+def _is_number(cell: str) -> bool:
+    return not math.isnan(_number(cell))
+
+
+def _is_title(row: Sequence[str], cells: int) -> bool:
+    """Words in the first of another number of cells, and nothing beside them: the title of what follows."""
+    return len(row) not in (1, cells) and not any(map(str.strip, row[1:])) and not _is_number(row[0])
 
 
 def _table_in(lines: Sequence[str], start: int) -> tuple[int, int]:
@@ -165,6 +171,8 @@ def _with_decimal_points(columns: list[list[str]], delimiter: str, where: str) -
     One decimal sign holds for the whole file, so a number that can only be read in one way decides for the others; and
     where semicolons separate the cells, as spreadsheets write them for that reason, a comma is a decimal one.
     """
+    if not any("," in cell for column in columns for cell in column[:1000]):
+        return columns
     with_comma = [
         (any(_DECIMAL_COMMA.fullmatch(cell) for cell in column), column)
         for column in columns
@@ -196,7 +204,7 @@ def _is_number_with_comma(cell: str) -> bool:
     """A cell that a column of numbers with decimal commas may hold."""
     if _DECIMAL_COMMA.fullmatch(cell) or _THOUSANDS.fullmatch(cell) or cell.lower() in UNKNOWN:
         return True
-    return not math.isnan(_number(cell))
+    return _is_number(cell)
 
 
 def _number(cell: str) -> float:

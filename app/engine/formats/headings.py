@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from ...base.vocabulary import HEADINGS, PATTERNS, REQUESTED, UNITS, WORDS
 from ..space.repeats import is_repeat
 
 Floats = npt.NDArray[np.float64]
@@ -56,6 +57,7 @@ class Role(StrEnum):
 
 EACH_ITS_OWN: Final = "another text in each row"
 COME_AGAIN: Final = "texts that come again"
+CHOICE: Final = "a choice by its name"
 SOMEONE_CHOSE: Final = "numbers that someone chose"
 SET: Final = (Role.PARAMETER, Role.GRAPHICS_CLOCK, Role.MEMORY_CLOCK, Role.POWER_LIMIT, Role.CLOCK_OFFSET)
 MEASURED: Final = tuple(Role)[len(SET) : tuple(Role).index(Role.WORK)]
@@ -65,151 +67,18 @@ SETTING_OF: Final = {
     Role.POWER_LIMIT: "power_limit_w",
 }
 
-UNITS: Final[Mapping[str, tuple[str, float]]] = {  # -> the quantity, and the factor to s, J, W, MHz, mV or °C
-    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), ("time", 1.0)),
-    **dict.fromkeys(("ms", "msec", "millisecond", "milliseconds"), ("time", 0.001)),
-    **dict.fromkeys(("us", "µs", "usec", "microseconds"), ("time", 1e-06)),
-    **dict.fromkeys(("ns", "nsec", "nanoseconds"), ("time", 1e-09)),
-    **dict.fromkeys(("min", "minutes"), ("time", 60.0)),
-    **dict.fromkeys(("h", "hours"), ("time", 3600.0)),
-    **dict.fromkeys(("j", "joule", "joules"), ("energy", 1.0)),
-    **dict.fromkeys(("mj", "millijoules"), ("energy", 1e-3)),
-    **dict.fromkeys(("uj", "µj", "microjoules"), ("energy", 1e-6)),
-    **dict.fromkeys(("nj", "nanojoules"), ("energy", 1e-9)),
-    **dict.fromkeys(("pj", "picojoules"), ("energy", 1e-12)),
-    "kj": ("energy", 1e3), "wh": ("energy", 3600.0), "mwh": ("energy", 3.6), "kwh": ("energy", 3.6e6),
-    **dict.fromkeys(("w", "watt", "watts"), ("power", 1.0)),
-    **dict.fromkeys(("mw", "milliwatts"), ("power", 1e-3)),
-    "kw": ("power", 1e3),
-    "mhz": ("clock", 1.0), "ghz": ("clock", 1e3), "khz": ("clock", 1e-3), "hz": ("clock", 1e-6),
-    **dict.fromkeys(("v", "volt", "volts"), ("voltage", 1e3)), "mv": ("voltage", 1.0),
-    **dict.fromkeys(("c", "°c", "celsius", "degc"), ("temperature", 1.0)),
-    **dict.fromkeys(("%", "percent", "pct"), ("share", 1.0)),
-    **dict.fromkeys(("mib", "mb", "gib", "gb", "bytes", "kib", "kb"), ("size", 1.0)),
-}  # fmt: skip
 BASE_UNIT: Final = {"time": "s", "energy": "J", "power": "W", "clock": "MHz", "voltage": "mV", "temperature": "°C"}
 _BRACKETED: Final = re.compile(r"\s*[\[(<{]([^\[\]()<>{}]{1,14})[\])>}]\s*$")
-_COMPOUND: Final = re.compile(  # 'totalpower', 'powercap', 'memfreq'
-    r"(?<=[a-z])(power|energy|clock|freq(?:uency)?|limit|cap|temp(?:erature)?|throughput)(?=[^a-z]|$)"
-    r"|(?:(?<=^)|(?<=[^a-z]))(power|energy|gpu|core|mem|memory|clock|nvml)"
-    r"(?=(?:draw|cap|limit|usage|freq|clock|clk|power|temp|time|energy|util)(?:[^a-z]|$))",
-    re.IGNORECASE,
-)
 _WORD: Final = re.compile(r"[A-Z]+(?![a-zµ])|[A-Z]?[a-zµ]+|[0-9]+|%|°C")
 
-_LIMIT: Final = frozenset(("limit", "limits", "cap", "capped", "pl", "tdp", "budget", "ceiling", "powercap", "plimit"))
-REQUESTED: Final = (
-    *("applied", "locked", "lock", "set", "requested", "request", "target", "application", "applications"),
-    *("desired", "nominal", "forced", "fixed", "app", "setting", "config", "configured"),
+_LIMIT, _OBSERVED, _MEANS, EXTREME, _SPREAD, _PRODUCT, _RELATIVE, _JUDGED, _CHOSEN = (
+    WORDS[kind]
+    for kind in ("limit", "observed", "means", "extreme", "spread", "product", "relative", "judged", "chosen")
+)
+TIME_WORDS, _LATENCY, _ENERGY, _POWER, _MEMORY, _ELSEWHERE, _OVERHEAD, _PAUSES, _IDLE = (
+    WORDS[kind] for kind in ("time", "latency", "energy", "power", "memory", "elsewhere", "overhead", "pauses", "idle")
 )
 _REQUESTED_NAMES: Final = frozenset(("nvml_gr_clock", "nvml_mem_clock", "nvml_pwr_limit"))
-_OBSERVED: Final = frozenset(
-    ("avg", "average", "mean", "median", "observed", "actual", "effective", "measured", "current", "drawn", "real")
-)
-_MEANS: Final = frozenset(("avg", "average", "mean", "median"))
-EXTREME: Final = frozenset(("peak", "max", "maximum", "min", "minimum", "boost", "base", "p99", "p95", "p90", "p50"))
-_SPREAD: Final = frozenset(
-    ("std", "stdev", "stddev", "sd", "var", "variance", "ci", "sem", "err", "low", "high", "uncertainty", "cv", "delta")
-)
-_SPREAD_PARTS: Final = re.compile(r"std|error|dev(iation)?\b|confidence|interval")
-_ELSEWHERE: Final = frozenset(("cpu", "host", "video", "vid", "dram", "ram", "soc", "system", "pkg", "package", "node"))
-_OVERHEAD: Final = frozenset(("compile", "compilation", "verification", "benchmark", "framework", "strategy", "setup"))
-_PAUSES: Final = frozenset(("cooldown", "warmup", "delay", "sleep", "pause", "interval", "timeout", "settle"))
-_IDLE: Final = frozenset(("idle", "static", "baseline"))
-_LATENCY: Final = frozenset(("latency", "ttft", "tpot", "itl", "e2e", "e2el", "ttfb", "ttst"))
-TIME_WORDS: Final = frozenset(
-    ("time", "times", "runtime", "duration", "elapsed", "walltime", "seconds", "makespan", "exectime")
-)
-_ENERGY: Final = frozenset(("energy", "joules", "joule", "energies"))
-_POWER: Final = frozenset(("power", "watt", "watts", "draw", "drawn", "pwr", "wattage"))
-_CLOCK: Final = re.compile(r"clo?c?k|freq|mhz|ghz")
-_MEMORY: Final = frozenset(("mem", "memory", "mclk", "vram", "memfreq", "memclk", "ram"))
-_PER: Final = re.compile(r"(?:\bper\b|/)")
-_RATE: Final = re.compile(
-    r"(?:(?:^|[ _])(?:[kmgtpe]?flops|[kmgt]?ops|tps|fps|qps|rps|rpm|ips|hashrate|hash rate|speed|iops)$)"
-    r"|^(?:avg|mean|median) ts$|(?:^|[ _])t/s|throughput|bandwidth|goodput|flop/s|flops|[gmt]i?b/s|perf(?:ormance)?\b"
-    r"|(?:^|hash|frame|token|data|bit|flop|processing)[ _]?rate$"
-)
-_PER_SECOND: Final = re.compile(
-    r"\b(?:tok|token|req|request|img|image|sample|inf|iter|it|frame|step|query)s?[ _](?:s|sec)$|"
-    r"(?:per[ _]?|/ ?)(?:s|sec|second|seconds|ms)$|per ?s(?:ec(?:ond)?)?\b"
-)
-_PER_ENERGY: Final = re.compile(r"(?:per[ _]?|/ ?)(?:w|watts?|j|joules?|kwh|wh)$|efficien|(?:^|[ _])eff(?:$|[ _])")
-_ENERGY_PER: Final = re.compile(
-    r"^(?:.*[ _])?(?:[munpk]?j|joules?|[mk]?wh|energy)(?:[ _]?(?:per|/)[ _]?)(?!s$|sec|second)\w+"
-)
-_SERVED_IN: Final = re.compile(r"time to \w+ (output )?token|inter token|time per output|to first token|token latency")
-_PRODUCT: Final = frozenset(("edp", "ed2p", "edyp", "eddp"))
-_STAMP: Final = re.compile(
-    r"time ?stamp|date|^(ts|epoch|unix( time)?)$|created|_at$|^(start|end|begin|finish|stop) ?time$"
-)
-_BOARD: Final = frozenset(
-    ("gpu", "gpu name", "gpuname", "device", "device name", "board", "card", "accelerator", "gpu model", "hardware")
-)
-KERNEL_NAMES: Final = frozenset(
-    (
-        *("kernel", "kernel name", "kernel id", "kid", "benchmark", "bench", "app", "app name", "application"),
-        *("application name", "workload", "program", "name", "exp", "experiment", "model", "model name", "network"),
-        *(
-            "argno",
-            "arg no",
-            "arg",
-            "dnn",
-            "suite",
-            "task",
-            "tarea",
-            "dataset",
-            "data set",
-            "model id",
-            "experiment name",
-            "algorithm name",
-        ),
-    )
-)
-_WORK: Final = frozenset(  # how much of it there is
-    (
-        *("problem size", "size", "n", "m", "k", "resolution", "input shape", "shape", "matrix size", "elements"),
-        *("shape m", "shape n", "shape k", "num elements", "array size", "input size", "length", "seq len", "context"),
-        *("seqlen", "sequence length", "context length", "size bytes", "parameter count", "num params"),
-    )
-)
-_CHOSEN: Final = frozenset(
-    (
-        *("batch", "bs", "concurrency", "block", "tile", "threads", "grid", "unroll", "precision", "dtype", "quant"),
-        *(
-            "streams",
-            "seqs",
-            "workers",
-            "tp",
-            "pp",
-            "dp",
-            "world",
-            "parallelism",
-            "variant",
-            "policy",
-            "mode",
-            "layers",
-            *("framework", "engine", "backend", "library", "compiler", "runtime", "implementation", "impl", "version"),
-            *("quantization", "format", "layout", "governor", "scheduler", "schedule", "strategy", "language"),
-            *("cooling", "order", "rate", "tag", "flags"),
-        ),
-    )
-)
-_OF_SETTINGS: Final = re.compile(r"(.*\.)?(param(eter)?s?|config(uration)?|settings?|parallelization|args)\.")
-_AMOUNTS: Final = re.compile(  # what was done is counted, and not chosen
-    r"(total |num |n )?(generated |output |prompt |input )*(tokens|docs|items|requests|samples|images|queries|problems)"
-    r"( total| ok| failed| prompt| generated| generados| per \w+)?|completed|failed|errors|http code|status code"
-)
-_CLOCK_NAMES: Final = re.compile(r"(gpu |sm |gr )?(core ?f?|dvfs|sm|graphics|gfx|mem ?f?|memory|core frequency)")
-_RELATIVE: Final = frozenset(
-    ("norm", "normalized", "normalised", "relative", "rel", "speedup", "ratio", "saving", "savings")
-)
-_STATE: Final = frozenset(
-    ("phase", "stage", "state", "status", "error", "valid", "ok", "success", "failed", "invalid", "correct", "result")
-)
-_JUDGED: Final = frozenset(("stable", "pareto", "throttled", "best", "optimal", "winner", "significant", "outlier"))
-_FILE: Final = re.compile(r"[^;,]+\.(csv|tsv|jsonl?|txt|log|out|parquet|xlsx)([;,][^;,]+\.\w+)*")
-_COUNTED: Final = re.compile(r"(\b(uuid|sha)\b|^(hash|row|index|idx|id|no|unnamed.*|column 1|nr|timestamp.*)$)")
 _LETTERS: Final = {"f": "clock", "p": "power", "t": "time", "e": "energy"}
 _CLOCKS_MHZ: Final = (100.0, 12_000.0)  # of a clock of a board
 _LEAST_LIMIT_W: Final = 10.0
@@ -263,7 +132,7 @@ def words_of(heading: str) -> list[str]:
     list of str
         In their order, units among them.
     """
-    parted = _COMPOUND.sub(lambda found: f" {found[0]} ", heading.replace("Hz", "hz").replace("hz", "hz "))
+    parted = PATTERNS["compound"].sub(lambda found: f" {found[0]} ", heading.replace("Hz", "hz").replace("hz", "hz "))
     return [word.lower() for word in _WORD.findall(parted)]
 
 
@@ -342,7 +211,7 @@ def by_itself(heading: str, values: Cells) -> Column:
         quantity = _quantity_by_words(kinds, lower)
         if (
             not quantity
-            and _CLOCK_NAMES.fullmatch(lower)
+            and PATTERNS["clock_names"].fullmatch(lower)
             and (_are_clocks(finite) or (finite.min(initial=0) < -1 and _are_whole(finite)))
         ):
             quantity = "clock"
@@ -352,29 +221,29 @@ def by_itself(heading: str, values: Cells) -> Column:
 
 def _that_tells(heading: str, plain: str, kinds: frozenset[str], finite: Floats) -> Column | None:
     """A column of numbers that tells rows apart by its name: work, kernels, repeats, stamps and rows."""
-    if plain in _WORK and _are_whole(finite):
+    if plain in HEADINGS["work"] and _are_whole(finite):
         return Column(heading, Role.WORK, why="how much was worked on, by its name")
-    if plain in KERNEL_NAMES and plain != "name":
+    if plain in HEADINGS["kernel"] and plain != "name":
         return Column(heading, Role.KERNEL, why="numbers what ran")
     if is_repeat(heading, [int(value) if value.is_integer() else value for value in finite.tolist()]):
         return Column(heading, Role.REPEAT, why="counts repeats")
-    if _STAMP.search(plain) and "per" not in kinds and _is_stamp(finite):
+    if PATTERNS["stamp"].search(plain) and "per" not in kinds and _is_stamp(finite):
         return Column(heading, Role.STAMP, why="a time stamp by its name")
-    return Column(heading, Role.UNUSED, why="a number of the row") if _COUNTED.search(plain) else None
+    return Column(heading, Role.UNUSED, why="a number of the row") if PATTERNS["counted"].search(plain) else None
 
 
 def _beside_figures(heading: str, plain: str, kinds: frozenset[str], finite: Floats, quantity: str) -> Column | None:
     """A column that is no figure of the work by its name: scatter, amounts, ratios and choices."""
-    if kinds & _SPREAD or _SPREAD_PARTS.search(plain):
+    if kinds & _SPREAD or PATTERNS["spread"].search(plain):
         return Column(heading, Role.UNUSED, why="how far another column scatters")
-    if _AMOUNTS.fullmatch(plain) and not quantity:
+    if PATTERNS["amounts"].fullmatch(plain) and not quantity:
         return Column(heading, Role.FIGURE, why="an amount that was counted")
     if kinds & _RELATIVE:
         return Column(heading, Role.FIGURE, why="relative to something by its name")
     chosen = kinds & _CHOSEN and (not kinds & (EXTREME | _MEANS | {"best"}) or kinds & {"concurrency", "seqs"})
-    settled = _OF_SETTINGS.match(heading) and not chosen
+    settled = PATTERNS["of_settings"].match(heading) and not chosen
     if not quantity and (settled or (chosen and _are_whole(finite))):
-        return Column(heading, Role.PARAMETER, why="a choice by its name")
+        return Column(heading, Role.PARAMETER, why=CHOICE)
     return None
 
 
@@ -407,16 +276,18 @@ def _rated(heading: str, last: str, plain: str, kinds: frozenset[str], finite: F
     if unit in UNITS and _quantity_by_words(frozenset(words_of(last.rpartition("/")[0])), "") == UNITS[unit][0]:
         return None  # 'time/ms', 'power/W': a quantity over its unit
     for text in texts:
-        if _PER_ENERGY.search(text) and not kinds & {"coefficient"}:
+        if PATTERNS["per_energy"].search(text) and not kinds & {"coefficient"}:
             return Column(heading, Role.EFFICIENCY, why="work per energy by its unit or name")
     for text in texts:
-        if _ENERGY_PER.search(text):
+        if PATTERNS["energy_per"].search(text):
             return Column(heading, Role.WORK_ENERGY, "", _scale_per(text), "energy per work by its unit")
     if kinds & {"rps", "qps"} and len(finite) > 1 and _are_whole(finite) and not kinds & _OBSERVED:
         return Column(heading, Role.PARAMETER, why="whole numbers of requests per second: asked for")
     if _counts_operations(kinds, plain):
         return None
-    if any(_PER_SECOND.search(text) or _RATE.search(text) for text in texts) and not kinds & (_LIMIT | {"request"}):
+    if any(PATTERNS["per_second"].search(text) or PATTERNS["rate"].search(text) for text in texts) and not kinds & (
+        _LIMIT | {"request"}
+    ):
         return Column(heading, Role.THROUGHPUT, why="work per time by its unit or name")
     return None
 
@@ -439,7 +310,7 @@ def _quantity_by_words(kinds: frozenset[str], lower: str) -> str:
         return "power" if kinds & _POWER or len(kinds) <= 2 else ""
     if kinds & _LATENCY or kinds & TIME_WORDS:
         return "time"
-    if _CLOCK.search(lower):
+    if PATTERNS["clock"].search(lower):
         return "clock"
     if any(word.startswith("temp") for word in kinds):
         return "temperature"
@@ -495,7 +366,7 @@ def _of_power(kinds: frozenset[str], finite: Floats, known: str, *, elsewhere: b
 
 def _of_time(kinds: frozenset[str], words: str, known: str, finite: Floats) -> tuple[Role, str]:
     """The role of a time by itself, and why."""
-    if _SERVED_IN.search(words):
+    if PATTERNS["served_in"].search(words):
         return Role.LATENCY, "a latency of a service by its name"
     if kinds & _OVERHEAD:
         return Role.UNUSED, "time that the tuner spent"
@@ -527,30 +398,28 @@ def _of_clock(kinds: frozenset[str], finite: Floats, *, elsewhere: bool) -> tupl
 def _of_text(heading: str, lower: str, values: Sequence[str]) -> Column:
     present = [value for value in values if value]
     plain = re.sub(r"[^a-z0-9]+", " ", heading.lower()).strip()
-    if _STAMP.search(plain):
+    if PATTERNS["stamp"].search(plain):
         return Column(heading, Role.STAMP, why="a time stamp by its name")
-    if plain in _BOARD:
+    if plain in HEADINGS["board"]:
         return Column(heading, Role.BOARD, why="names the board")
-    if plain in KERNEL_NAMES or lower in KERNEL_NAMES:
+    if plain in HEADINGS["kernel"] or lower in HEADINGS["kernel"]:
         return Column(heading, Role.KERNEL, why="names what ran")
-    if plain in _WORK:
+    if plain in HEADINGS["work"]:
         return Column(heading, Role.WORK, why="how much was worked on, by its name")
     if plain in ("phase", "stage") and not any("warm" in value.lower() for value in present):
         return Column(heading, Role.KERNEL, why="names what ran")
-    if plain in _STATE:
+    if plain in HEADINGS["state"]:
         return Column(heading, Role.STATE, why="says how it went")
     kinds = frozenset(words_of(heading))
-    if present and all(map(_FILE.fullmatch, present)):
+    if present and all(map(PATTERNS["file"].fullmatch, present)):
         return Column(heading, Role.UNUSED, why="names files")
     if kinds & _JUDGED and len(set(present)) <= 2:
         return Column(heading, Role.UNUSED, why="says how it went")
     names = _CHOSEN - {"variant"} if len(set(present)) < len(values) else _CHOSEN
-    if kinds & (names | {"config", "configuration", "setup", "method"}) and len(present) == len(values):
-        return Column(heading, Role.PARAMETER, why="a choice by its name")
-    if _COUNTED.search(plain) or (len(present) > 2 and len(set(present)) == len(values)):
+    if kinds & (names | {"config", "configuration", "setup", "method"}):
+        return Column(heading, Role.PARAMETER, why=CHOICE)
+    if PATTERNS["counted"].search(plain) or (len(present) > 2 and len(set(present)) == len(values)):
         return Column(heading, Role.UNUSED, why=EACH_ITS_OWN)
-    if len(present) < len(values):
-        return Column(heading, Role.UNUSED, why="empty in some rows")
     return Column(heading, Role.PARAMETER, why=COME_AGAIN)
 
 

@@ -21,6 +21,7 @@ from .json_stream import JsonStream, Member
 from .kernel_tuner import CacheEntries
 from .kinds import first_character, is_json_lines, is_of_a_tuner, is_program_trace, is_trace, other_kind, refused_trace
 from .recording import Recording
+from .service_results import is_served
 from .t1 import is_specification
 from .t4 import KttEntries, ListEntries, T4Entries
 
@@ -59,7 +60,7 @@ def read_recording(path: Path | str, columns: TableColumns | None = None) -> Rec
     Raises InputError naming the file, the line or key and the remedy if it is none of them.
     """
     path = Path(path)
-    if is_table_by_name(path):
+    if is_table_by_name(path) or (columns is not None and columns.beside) or is_served(path):
         return read_table(path, columns)
     begun = first_character(path)
     if not begun:
@@ -108,7 +109,7 @@ class FileKind(Enum):
 
 def kind_of_file(path: Path) -> FileKind:
     """What a file is, by its content. Raises InputError if it cannot be read, or belongs to another command."""
-    if is_table_by_name(path):
+    if is_table_by_name(path) or is_served(path):
         return FileKind.TABLE
     if path.suffix.lower() == ".wprofile" or is_program_trace(path):
         return FileKind.PROGRAM

@@ -91,7 +91,8 @@ def _is_outside(value: float, low: float, high: float) -> bool:
     return low > high or value < low - 1e-6 * abs(value) or value > high + 1e-6 * abs(value)
 
 
-_Texts = tuple[str, str, str, str, str, int, Depth]  # error, message, power source, source, board, event reasons, depth
+_TEXTS = ("error", "message", "power_source", "source", "board", "event_reasons", "depth")  # few are different
+_TIMES = ("observed_clock_mhz", "timestamp_s", "cost_s")
 _Columns = dict[str, "array[float]"]
 
 
@@ -102,13 +103,13 @@ class FactColumns:
         self._where = where
         self._state = array("B")
         self._texts = array("L")  # index into the distinct ones
-        self._times: _Columns = {"observed_clock_mhz": array("d"), "timestamp_s": array("d"), "cost_s": array("d")}
+        self._times: _Columns = {name: array("d") for name in _TIMES}
         self._values: _Columns = {}
         self._lows: _Columns = {}  # of the intervals
         self._highs: _Columns = {}
         self._windows: dict[int, tuple[int, int]] = {}
-        self._code_of_texts: dict[_Texts, int] = {}
-        self._distinct_texts: list[_Texts] = []
+        self._code_of_texts: dict[tuple[Any, ...], int] = {}
+        self._distinct_texts: list[tuple[Any, ...]] = []
 
     def __len__(self) -> int:
         return len(self._state)
@@ -121,7 +122,7 @@ class FactColumns:
     @property
     def sources(self) -> frozenset[str]:
         """Where the measurements come from: nvml, simulated or recorded."""
-        return frozenset(source for _, _, _, source, *_ in self._distinct_texts)
+        return frozenset(texts[_TEXTS.index("source")] for texts in self._code_of_texts)
 
     def values(self, name: str) -> npt.NDArray[np.float64]:
         """One value of every index, NaN if it is not known. Raises KeyError for an unknown name."""
@@ -151,24 +152,15 @@ class FactColumns:
 
     def facts(self, index: int) -> Facts:
         """The facts at one index."""
-        error, message, power_source, source, board, reasons, depth = self._distinct_texts[self._texts[index]]
-        clock, timestamp_s, cost_s = (column[index] for column in self._times.values())
+        stated: dict[str, Any] = {name: column[index] for name, column in self._times.items()}
+        stated |= zip(_TEXTS, self._distinct_texts[self._texts[index]], strict=True)
         highs = self._highs
         return Facts(
             STATES[self._state[index]],
             {name: value for name, column in self._values.items() if (value := column[index]) == value},
             {name: (low, highs[name][index]) for name, column in self._lows.items() if (low := column[index]) == low},
-            error,
-            self._windows.get(index),
-            clock,
-            reasons,
-            power_source,
-            source,
-            timestamp_s,
-            cost_s,
-            message,
-            depth,
-            board,
+            window_ns=self._windows.get(index),
+            **stated,
         )
 
     def _groups(self) -> tuple[_Columns, ...]:
@@ -178,17 +170,11 @@ class FactColumns:
         if len(self._state) % 4096 == 0:
             self._check_room(0)
         ends = facts.intervals.items()
-        times = {
-            "observed_clock_mhz": facts.observed_clock_mhz,
-            "timestamp_s": facts.timestamp_s,
-            "cost_s": facts.cost_s,
-        }
-        self._extend(self._times, times)
+        self._extend(self._times, {name: getattr(facts, name) for name in _TIMES})
         self._extend(self._values, facts.values)
         self._extend(self._lows, {name: low for name, (low, _) in ends})
         self._extend(self._highs, {name: high for name, (_, high) in ends})
-        words = facts.error, facts.message, facts.power_source, facts.source, facts.board
-        texts: _Texts = (*words, facts.event_reasons, facts.depth)
+        texts = tuple(getattr(facts, name) for name in _TEXTS)
         code = self._code_of_texts.setdefault(texts, len(self._distinct_texts))
         if code == len(self._distinct_texts):
             self._distinct_texts.append(texts)

@@ -15,19 +15,19 @@ from typing import Final
 
 import numpy as np
 
+from ...base.vocabulary import PATTERNS, REQUESTED, UNITS, WORDS
 from ..results.description import Listing
 from .headings import (
     BASE_UNIT,
+    CHOICE,
     COME_AGAIN,
     EACH_ITS_OWN,
     EXTREME,
     MEASURED,
-    REQUESTED,
     SET,
     SOMEONE_CHOSE,
     STATISTICS,
     TIME_WORDS,
-    UNITS,
     Cells,
     Column,
     Role,
@@ -44,26 +44,6 @@ _UNIT_OF: Final = {
     Role.TEMPERATURE: "°C",
     Role.VOLTAGE: "mV",
 }
-_SERVICE: Final = frozenset(("concurrency", "ttft", "tpot", "itl", "request", "requests", "token", "tokens", "prompt"))
-_PARTIAL: Final = frozenset(
-    ("dyn", "dynamic", "core", "static", "norm", "cpu", "soc", "ram", "mem", "memory", "ddr", "net")
-)
-_WHOLE_RUN: Final = frozenset(
-    ("real", "wall", "elapsed", "kernel", "runtime", "execution", "exec", "launch", "duration")
-)
-_PARTS_OF_A_RUN: Final = frozenset(
-    ("user", "system", "sys", "init", "initialization", "allocation", "deallocation", "copy", "load", "loading", "eval")
-)
-_ONE_OF_MANY: Final = frozenset(("launch", "iter", "iteration", "kernel", "call", "inf", "inference", "step"))
-_ALL_OF_IT: Final = frozenset(
-    ("output", "out", "decode", "generation", "gen", "predicted", "agg", "aggregate", "total", "tg")
-)
-_PART_OF_IT: Final = frozenset(
-    ("input", "prompt", "prefill", "request", "requests", "session", "user", "peak", "pp", "req", "single")
-)
-_OF_A_METER: Final = frozenset(
-    ("wall", "meter", "wattmeter", "powermeter", "external", "shunt", "plug", "pdu", "psu", "powersensor", "pmt", "ina")
-)
 _FITS: Final = 0.03  # relative: a product agrees with a column
 _OFF: Final = 0.10  # relative: it contradicts it
 _MOST_TIMES: Final = 2  # of different names, beyond which it is asked which counts
@@ -176,7 +156,7 @@ def _latencies(columns: Sequence[Column], given: Mapping[str, Role]) -> list[Col
     """Where nothing is served, a latency is the time of the work."""
     if any(column.role is Role.TIME for column in columns):
         return list(columns)
-    served = any(column.words & _SERVICE for column in columns)
+    served = any(column.words & WORDS["service"] for column in columns)
     return [
         replace(column, role=Role.TIME)
         if column.role is Role.LATENCY and column.heading not in given and (not served or "total" in column.words)
@@ -226,27 +206,46 @@ def _parameters(
     varies = _distinct(there, cells) > 1 or any(column.why == EACH_ITS_OWN for column in columns)
     repeats = any(column.role is Role.REPEAT for column in there)
     states = [column for column in columns if column.role is Role.STATE]
+    whole_there = [column for column in there if _is_complete(whole[column.heading])]
     for column in columns:
         values = whole[column.heading]
         others = [*(each for each in there if each is not column), *states]
-        complete = bool(np.isfinite(values).all()) if isinstance(values, np.ndarray) else all(values)
+        complete = _is_complete(values)
         if column.role is Role.REPEAT and column.heading not in given and not complete:
-            yield replace(column, role=Role.UNUSED, why="empty in some rows")
+            yield _incomplete(column, (), cells)
         elif column.heading in given or column.role is not Role.PARAMETER:
             yield column
         elif repeats and not column.why and _distinct(others, cells) == _distinct([*others, column], cells):
             yield replace(column, role=Role.FIGURE, why="differs from repeat to repeat")
         elif not complete:
-            yield replace(column, role=Role.UNUSED, why="empty in some rows")
+            yield _incomplete(column, whole_there if not repeats else (), cells)
         elif column not in there:
             left = Role.FIGURE if isinstance(values, np.ndarray) else Role.UNUSED
             yield replace(column, role=left, why="stands behind what was measured")
         elif varies and len(set(values)) == 1:
             yield replace(column, role=Role.UNUSED, why="the same in all rows")
-        elif re.fullmatch(r"key( \d+)?", column.heading):  # of JSON: it has no name
-            yield replace(column, why="a key without a name", candidates=(Role.PARAMETER, Role.KERNEL))
         else:
-            yield column if column.why else replace(column, why=SOMEONE_CHOSE)
+            yield _chosen(column)
+
+
+def _chosen(column: Column) -> Column:
+    """A parameter, with why it is one; a key of JSON has no name that could say it."""
+    if re.fullmatch(r"key( \d+)?", column.heading):
+        return replace(column, why="a key without a name", candidates=(Role.PARAMETER, Role.KERNEL))
+    return column if column.why else replace(column, why=SOMEONE_CHOSE)
+
+
+def _incomplete(column: Column, others: Sequence[Column], cells: Mapping[str, Cells]) -> Column:
+    """A column that is empty in some rows: not used, but asked about where it alone tells choices of others apart."""
+    chosen = bool(others) and column.why in (CHOICE, COME_AGAIN)
+    tells = chosen and _distinct([*others, column], cells) > _distinct(others, cells)
+    both = (Role.UNUSED, Role.PARAMETER) if tells else ()
+    return replace(column, role=Role.UNUSED, why="empty in some rows", candidates=both)
+
+
+def _is_complete(values: Cells) -> bool:
+    """Whether no row lacks a value."""
+    return bool(np.isfinite(values).all()) if isinstance(values, np.ndarray) else all(values)
 
 
 def _unknown_texts(columns: Sequence[Column], cells: Mapping[str, Cells], given: Mapping[str, Role]) -> list[Column]:
@@ -256,7 +255,13 @@ def _unknown_texts(columns: Sequence[Column], cells: Mapping[str, Cells], given:
     """
     result = list(columns)
     rows = max(map(len, cells.values()), default=0)
-    unknown = [c for c in columns if c.role is Role.PARAMETER and c.why == COME_AGAIN and c.heading not in given]
+    in_operations = any(c.role is Role.THROUGHPUT and PATTERNS["operations"].search(c.heading.lower()) for c in columns)
+    unknown = [
+        c
+        for c in columns
+        if c.role is Role.PARAMETER and c.heading not in given and not isinstance(cells[c.heading], np.ndarray)
+        if c.why == COME_AGAIN or (in_operations and c.words & {"precision", "dtype"})  # operations of each differ
+    ]
     telling = [c for c in columns if c.role in (*SET, Role.KERNEL, Role.BOARD, Role.WORK) and c not in unknown]
     varying = [c for c in telling if c.role in SET and _distinct([c], cells) > 1]
     for column in unknown:
@@ -451,11 +456,11 @@ def beside_main(columns: Sequence[Column], role: Role) -> list[Column]:
         The main column first; empty where none stands beside it. Of several statistics of one reading the first.
     """
     main = main_column(columns, role)
-    whole = [c for c in columns if c.role is role and not c.words & (EXTREME | _PARTIAL)]
+    whole = [c for c in columns if c.role is role and not c.words & (EXTREME | WORDS["partial"])]
     if main is None or main not in whole:
         return []
     readings = {column.words - STATISTICS: column for column in (*reversed(whole), main)}
-    others = [column for column in readings.values() if column is not main and column.words & _OF_A_METER]
+    others = [column for column in readings.values() if column is not main and column.words & WORDS["of_a_meter"]]
     return [main, *others] if others else []
 
 
@@ -478,15 +483,20 @@ def main_column(columns: Iterable[Column], role: Role) -> Column | None:
     def rank(column: Column) -> tuple[bool, ...]:
         if column.role is Role.THROUGHPUT:
             named = "/" in column.heading or "per" in column.words
-            part, whole = column.words & (EXTREME | _PART_OF_IT), column.words & _ALL_OF_IT
+            part, whole = column.words & (EXTREME | WORDS["part_of_it"]), column.words & WORDS["all_of_it"]
             return bool(part), not whole, not whole - {"total"}, not named
         if column.role is Role.TIME:
-            partial = bool(column.words & (EXTREME | _PARTIAL | _PARTS_OF_A_RUN))
-            return not column.confirmed, partial, not column.words & _WHOLE_RUN, not column.words & _ONE_OF_MANY
+            partial = bool(column.words & (EXTREME | WORDS["partial"] | WORDS["parts_of_a_run"]))
+            return (
+                not column.confirmed,
+                partial,
+                not column.words & WORDS["whole_run"],
+                not column.words & WORDS["one_of_many"],
+            )
         return (
             not column.confirmed,
             bool(column.words & EXTREME),
-            bool(column.words & _PARTIAL),
+            bool(column.words & WORDS["partial"]),
             not column.words & {"gpu", "total", "avg"},
         )
 

@@ -7,6 +7,7 @@ Lists are read by our own grammar, never eval'ed: lists, `range`, `list(...)`, c
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
@@ -208,25 +209,16 @@ class _Lists:
                 raise self._wrong("a loop that depends on another")
             names.append(loop.target.id)
             lists.append(self.values(loop.iter))
-        total = 1
-        for values in lists:
-            total *= len(values)
-            self._check_count(total)
-        if not total:
-            return []
-        rows = list(product(*lists))
-        scope: dict[str, Any] = {
-            name: np.array(column) if len({type(v) for v in column}) == 1 else np.array(column, dtype=object)
-            for name, column in zip(names, zip(*rows, strict=True), strict=True)
-        }
-        for loop in loops:
-            for condition in loop.ifs:
-                kept = expression_of(condition, self._text, self._where).mask({**_WORDS, **scope}, (total,))
-                scope, total = {name: column[kept] for name, column in scope.items()}, int(kept.sum())
-        if not total:
-            return []
-        column = np.broadcast_to(np.asarray(self._value(item, scope)), (total,))
-        return [value.item() if isinstance(value, np.generic) else value for value in column.tolist()]
+        self._check_count(math.prod(map(len, lists)))
+        value = expression_of(item, self._text, self._where)
+        conditions = [expression_of(each, self._text, self._where) for loop in loops for each in loop.ifs]
+        result: list[Value] = []
+        for row in product(*lists):
+            scope: dict[str, Any] = {**_WORDS, **dict(zip(names, row, strict=True))}
+            if all(condition.mask(scope, ()) for condition in conditions):
+                found: Any = value.evaluate(scope)
+                result.append(found.item() if isinstance(found, np.generic) else found)
+        return result
 
     def _sorted(self, values: list[Value]) -> list[Value]:
         try:

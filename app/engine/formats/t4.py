@@ -19,6 +19,7 @@ from typing import Any
 
 from ...base.errors import InputError
 from ...base.files import write_text
+from ...base.vocabulary import UNITS
 from ..results.measurement import Measurement, State
 from ..results.objectives import Objective, likely_goal
 from ..space.result_table import ResultTable
@@ -31,13 +32,6 @@ from .recording import MAXIMUM_ENTRIES, MAXIMUM_PARAMETERS, Recording, Recording
 
 SCHEMA_VERSION = "1.0.0"
 
-# What one of a unit is in ms; the hub's own spelling is among them.
-_MS = {
-    **dict.fromkeys(("s", "seconds", "second"), 1e3),
-    **dict.fromkeys(("ms", "milliseconds", "miliseconds", "millisecond"), 1.0),
-    **dict.fromkeys(("us", "µs", "microseconds", "microsecond"), 1e-3),
-    **dict.fromkeys(("ns", "nanoseconds", "nanosecond"), 1e-6),
-}
 _SPENT = {"compilation": "compile_time", "compilation_time": "compile_time", "validation": "verification_time"}
 _CORRECT = "correct"
 _TIMES = {  # of a result, and what Kernel Tuner's results call them
@@ -148,7 +142,8 @@ class T4Entries:
 
 def ms_of(unit: object) -> float | None:
     """How many ms one of a unit of time is; None if it is none."""
-    return _MS.get(unit.strip().lower()) if isinstance(unit, str) else None
+    quantity, scale = UNITS.get(unit.strip().lower(), ("", 0.0)) if isinstance(unit, str) else ("", 0.0)
+    return 1e3 * scale if quantity == "time" else None
 
 
 def _metadata(document: Mapping[str, Any], key: str = "metadata") -> Mapping[str, Any]:

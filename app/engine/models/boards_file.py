@@ -58,8 +58,26 @@ def base_clock_named(name: str) -> float | None:
     float or None
         In MHz; None where none is on file, or boards of that name have several.
     """
+    return figure_named(name, "base_clock_mhz")
+
+
+def figure_named(name: str, key: str) -> float | None:
+    """Look up a figure of a board's data sheet.
+
+    Parameters
+    ----------
+    name : str
+        As for `base_clock_named`.
+    key : str
+        Of the file: 'tdp_w', 'bandwidth_gb_s', ...
+
+    Returns
+    -------
+    float or None
+        In the unit of the key; None where none is on file, or boards of that name have several.
+    """
     wanted = folded(name)
     exact = [table for table, names in board_tables() if wanted in names]
     alike = [table for table, names in board_tables() if wanted and any(wanted in each for each in names)]
-    clocks = {float(table["base_clock_mhz"]) for table in exact or alike if "base_clock_mhz" in table}
-    return clocks.pop() if len(clocks) == 1 else None
+    figures = {float(table[key]) for table in exact or alike if key in table}
+    return figures.pop() if len(figures) == 1 else None

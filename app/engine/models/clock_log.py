@@ -7,13 +7,14 @@ them. Of a sweep of locked clocks it holds one plateau or more per clock; everyt
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 import numpy as np
 
+from ...sensors.recorded.logs.cells import Block, is_time, stamp_reader
 from ..formats.columns import Columns
+from ..formats.headings import unit_of
 from .arrays import Floats, Mask, Rows
 
 READING = "reading"  # the column instead of the time, if that is unknown
@@ -23,7 +24,6 @@ _DURATION = re.compile(r"run_?time|duration|latency|launch|exec|per_(run|iter|la
 _LEAST_ROWS = 100  # fewer rows are a table
 _LONGEST_STEP_S = 15.0  # between the readings of a log
 _ROWS_PER_CLOCK = 5  # of a log whose times are numbers: they may also be durations
-_FORMATS = ("%Y/%m/%d %H:%M:%S.%f", "%Y/%m/%d %H:%M:%S", "%Y%m%d %H:%M:%S", "%d.%m.%Y %H:%M:%S", "%H:%M:%S")
 
 _SAME_CLOCK_MHZ = 4.0  # readings of one locked clock lie this close together
 _LEAST_S = 1.5  # a plateau lasts, the ramp aside
@@ -174,36 +174,15 @@ def ceiling_w(log: Log) -> float | None:
 
 def _stamps(cells: Sequence[str]) -> Floats | None:
     """Date and time as seconds; None if a cell is none."""
-    parsers: list[Callable[[str], float | None]] = [_iso, *map(_format, _FORMATS)]
-    parse = next((parser for parser in parsers if parser(cells[0]) is not None), None)
-    if parse is None:
+    block = Block("\n".join(cell or "-" for cell in cells).encode(), "\0", 1)
+    reader = stamp_reader(cells[0].encode(), None)
+    if reader is None or len(block) < len(cells):
         return None
-    seconds = np.fromiter((value if (value := parse(cell)) is not None else np.nan for cell in cells), np.float64)
-    if np.isnan(seconds).mean() > 0.01:
+    stamps = reader(block, 0)
+    known = np.flatnonzero(is_time(stamps))
+    if len(known) < 0.99 * len(cells):
         return None
-    indices = np.flatnonzero(np.isfinite(seconds))
-    return np.asarray(np.interp(np.arange(len(seconds)), indices, seconds[indices] - seconds[indices[0]]))
-
-
-def _format(form: str) -> Callable[[str], float | None]:
-    """What reads a time in one format."""
-
-    def read(cell: str) -> float | None:
-        try:
-            return datetime.strptime(cell[:40], form).replace(tzinfo=UTC).timestamp()
-        except (ValueError, OverflowError):
-            return None
-
-    return read
-
-
-def _iso(cell: str) -> float | None:
-    """Faster than a format; nvidia-smi writes slashes."""
-    try:
-        stamp = datetime.fromisoformat(cell[:40].replace("/", "-"))
-        return (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError):
-        return None
+    return np.asarray(np.interp(np.arange(len(cells)), known, (stamps[known] - stamps[known[0]]) / 1e9))
 
 
 def _numeric_times(columns: Columns, name: str, clock: str) -> Floats | None:
@@ -214,12 +193,9 @@ def _numeric_times(columns: Columns, name: str, clock: str) -> Floats | None:
     numbers = columns.numbers(clock)
     if len(values) < _ROWS_PER_CLOCK * len(np.unique(numbers[np.isfinite(numbers)])):
         return None
-    lower = name.lower()
-    scale = 1e-3 if re.search(r"ms\b|_ms|milli", lower) else 1e-6 if re.search(r"us\b|_us|µs", lower) else 1.0
-    if re.search(r"ns\b|_ns", lower) or (scale == 1.0 and values[0] > 1e17):
-        scale = 1e-9
-    elif scale == 1.0 and values[0] > 1e11:  # since the epoch, in ms
-        scale = 1e-3
+    quantity, scale = unit_of(name)
+    if quantity != "time" or scale == 1.0:  # since the epoch, in ns or ms, or seconds
+        scale = 1e-9 if values[0] > 1e17 else 1e-3 if values[0] > 1e11 else 1.0
     steps = np.diff(values)
     steps = steps[steps > 0]
     if not len(steps) or np.percentile(steps, 90) > 5 * np.median(steps):

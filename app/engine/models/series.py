@@ -17,6 +17,7 @@ from ...sensors.event_reasons import LIMITING
 from ...sensors.gpu import LIVE
 from ..formats.columns import Columns
 from ..formats.read import is_recording, read_recording
+from ..formats.wide import transposed
 from ..metering.limit_effect import THROTTLED, LimitEffect, effects_of
 from ..metering.window import PEAK_POWER, THROTTLED_SHARE
 from ..results.measurement import State
@@ -38,7 +39,6 @@ from .tables import (
     parse_series,
     read_table,
     roles_of_table,
-    transposed,
     wanted_rows,
 )
 

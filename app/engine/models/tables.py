@@ -21,6 +21,7 @@ from ...sensors.recorded.logs.read import Log, is_dmon, read_log
 from ...sensors.recorded.recording import read_recording
 from ..formats.columns import Columns, parse_columns
 from ..formats.kinds import is_gpu_benches, is_trace, refused_gpu_benches
+from ..formats.wide import wide_headings
 from ..results.measurement import State
 from ..space.repeats import is_repeat
 from ..space.result_table import ResultTable
@@ -29,9 +30,6 @@ from .clock_log import READING
 from .column_roles import Named, Roles, find_roles
 
 DEVICE_COLUMNS = ("gpu", "gpu_name", "device", "device_name", "dev", "board")
-_CLOCK_HEADING = re.compile(r"(?P<what>.*?)[ _@-]*(?P<clock>\d+(\.\d+)?) ?(?P<unit>mhz|ghz)?", re.IGNORECASE)
-_CLOCKS_MHZ = (100.0, 10_000.0)  # of a heading that is a clock
-_LEAST_CLOCKS = 4
 _TIME = "timestamp_s"
 
 
@@ -113,93 +111,6 @@ def roles_of_table(columns: Columns, named: Named) -> Roles:
         what = f"one row per application, and one column per clock from {clocks[0]:g} to {clocks[-1]:g} MHz"
         remedy = "add --transpose: the cells are read as W; --rate FILE or --time FILE names such a table of speeds"
         raise InputError(what, columns.where, remedy) from None
-
-
-def wide_headings(columns: Columns) -> Mapping[str, tuple[str, float]]:
-    """The headings of a wide table that are clocks: '757', '757 MHz', 'power_757'.
-
-    Most columns must be such, in ascending or descending order of the clock.
-
-    Parameters
-    ----------
-    columns : Columns
-        The table.
-
-    Returns
-    -------
-    mapping of (str, float)
-        What is measured and at which clock in MHz, by heading; empty if the table is not wide.
-    """
-    headings: dict[str, tuple[str, float]] = {}
-    for name in columns.cells:
-        heading = _CLOCK_HEADING.fullmatch(name)
-        if heading is None:
-            continue
-        clock = float(heading["clock"]) * (1e3 if (heading["unit"] or "").lower() == "ghz" else 1.0)
-        if _CLOCKS_MHZ[0] <= clock <= _CLOCKS_MHZ[1]:
-            headings[name] = (heading["what"].strip(" _-@"), clock)
-    by_quantity: dict[str, list[float]] = {}
-    for what, clock in headings.values():
-        by_quantity.setdefault(what, []).append(clock)
-    orders = [clocks in (sorted(set(clocks)), sorted(set(clocks), reverse=True)) for clocks in by_quantity.values()]
-    enough = all(len(clocks) >= _LEAST_CLOCKS for clocks in by_quantity.values())
-    return headings if enough and all(orders) and 2 * len(headings) > len(columns.cells) else {}
-
-
-def transposed(columns: Columns, tables: Mapping[str, Columns]) -> Columns:
-    """Turn a wide table into one with one row per application and clock.
-
-    Parameters
-    ----------
-    columns : Columns
-        The wide table. Cells without another name are powers in W.
-    tables : mapping of Columns
-        Further wide tables by what they hold (rate, time_s); their rows are found by their labels.
-
-    Returns
-    -------
-    Columns
-        The labels, `clock_mhz`, and what was measured; a cell that another table does not hold is empty.
-
-    Raises
-    ------
-    InputError
-        If a table is not wide, a cell is no number, or another table has no row and clock in common.
-    """
-    labels, rows = _long_rows(columns, "power_w")
-    others = {name: _long_rows(table, name)[1] for name, table in tables.items()}
-    wanted = list(dict.fromkeys(figure for figures in rows.values() for figure in figures)) + list(others)
-    cells: dict[str, list[str]] = {name: [] for name in (*labels, "clock_mhz", *wanted)}
-    for (label, clock), figures in rows.items():
-        more = {name: table.get((label, clock), {}).get(name, "") for name, table in others.items()}
-        row = dict(zip(labels, label, strict=True)) | {"clock_mhz": f"{clock:g}"} | figures | more
-        for name, column in cells.items():
-            column.append(row.get(name, ""))
-    missing = next((name for name in others if not any(cells[name])), None)
-    if missing is not None:
-        what = "no row and clock of it is in the other table"
-        raise InputError(what, tables[missing].where, "name a table with the same applications and clocks")
-    return Columns(columns.where, cells, columns.first_line)
-
-
-def _long_rows(
-    columns: Columns, unnamed: str
-) -> tuple[list[str], Mapping[tuple[tuple[str, ...], float], dict[str, str]]]:
-    """The columns of labels, and the figures by label and clock."""
-    headings = wide_headings(columns)
-    if not headings:
-        remedy = "leave --transpose out, or pass a table with one row per application and clocks in MHz as headings"
-        raise InputError("this is not a wide table: its columns are not clocks", columns.where, remedy)
-    for name in headings:
-        columns.numbers(name)  # names the cell that is none
-    labels = [name for name in columns.cells if name not in headings]
-    rows: dict[tuple[tuple[str, ...], float], dict[str, str]] = {}
-    for index in range(len(columns)):
-        label = tuple(columns.cells[name][index] for name in labels) or (str(index + 1),)
-        for name, (what, clock) in headings.items():
-            rows.setdefault((label, clock), {})[what or unnamed] = columns.cells[name][index]
-    shown = ["application" if _CLOCK_HEADING.fullmatch(name) or "freq" in name.lower() else name for name in labels]
-    return (shown if len(set(shown)) == len(shown) else labels) or ["row"], rows
 
 
 _REMARKS = re.compile(r"note|comment|remark|stamp|date|error|reason|state|source", re.IGNORECASE)

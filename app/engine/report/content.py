@@ -75,6 +75,7 @@ def gather(
     chooser: str | None = None,
     load: Load | None = None,
     comparison: Comparison | None = None,
+    of_model: FrequencyFit | None = None,
 ) -> ReportContent:
     """What there is to report of an analysed session, and what else is kept of its board.
 
@@ -87,7 +88,7 @@ def gather(
         index, why = kept, "what the vendor's library does by itself: nothing takes less energy for certain"
     simulated = plan.source == "simulated"  # a simulated board has the name of a real one
     uuid = plan.origin.get("gpu", "")  # none where it was measured elsewhere
-    models = models_of(analysis.table, plan, store)
+    models = models_of(analysis.table, plan, store, of_model)
     own = models.clocks
     fit = latest_fit(store, plan.gpu, simulated=simulated, uuid=uuid)
     if own is not None and own.fit is not None and own.fit.identifiable:

@@ -20,6 +20,7 @@ from ..results.measurement import Value
 from ..runner.cuda.measured_code import MeasuredCode, capability_of
 from ..space.array_expressions import number_type
 from ..specification.model import Specification
+from ..specification.operator_shapes import ALGORITHM, MAKER
 from ..workloads.kernel_arguments import Argument
 from ..workloads.source_kernel import Prepared, SourceKernel, define_lines
 
@@ -56,7 +57,8 @@ class CudaFile:
     def of(cls, spec: Specification, configuration: Mapping[str, Value], limits: DeviceLimits) -> CudaFile:
         """Raises InputError if there is no source, KernelRefused if the board could not launch it."""
         opt_in = limits.shared_memory_per_multiprocessor  # what a block may ask for beyond the default
-        parameters = {name: value for name, value in configuration.items() if name in spec.parameters}
+        own = {*spec.parameters, MAKER, ALGORITHM}
+        parameters = {name: value for name, value in configuration.items() if name in own}
         return cls(spec, parameters, limits, SourceKernel.of(spec, limits, opt_in).prepare(dict(parameters)))
 
     def source(self, remarks: Sequence[str]) -> str:

@@ -26,7 +26,7 @@ from ...sensors.limits import DeviceLimits, limits_of
 from ..analysis.costs import costs_of
 from ..analysis.own_state import OwnState, own_state
 from ..analysis.standing import standing
-from ..formats.c_header import c_header
+from ..formats.c_header import c_header, identifier
 from ..formats.csv_table import SIGNATURE, write_csv
 from ..formats.kernel_tuner import write_cache
 from ..formats.names import DEVICE_SETTINGS, unit_of
@@ -46,9 +46,11 @@ from ..space.repeats import fold
 from ..space.result_table import ResultTable
 from ..space.within_limits import nearest
 from ..specification.model import Specification
+from ..specification.operator_shapes import CUBLASLT, LIBRARY, OURS, TRITON
 from ..specification.plan import SessionPlan
 from ..workloads.source_kernel import KernelRefused
 from .cuda_export import CudaFile, code_source
+from .maker_export import library_declaration, library_file, library_source, maker_of, remarks_on, script, why_no_file
 from .receipt import NAME, Receipt, document_of, new_folder, receipt_of, write_receipt
 
 # kind -> how its file's name ends: a configuration's first, then those of the whole session
@@ -57,12 +59,14 @@ KINDS = {
     "header": ".h",
     "source": ".cu",
     "code": "-code.c",
+    "python": ".py",
     "script": "-clocks.sh",
     "csv": "-session.csv",
     "cache": "-cache.json",
     "t4": "-t4.json",
     "t1": "-t1.json",
 }
+_NO_SOURCE = "there is no CUDA source of this session as it was"
 Existing = Literal["refuse", "replace", "beside", "new"]  # what becomes of an export that lies where one goes
 _OURS = ("Wattridge", '"wattridge"', SIGNATURE)  # one of these stands in every file written here
 
@@ -97,6 +101,11 @@ class Choice:
         """Clocks and cap under this program's names (MHz, W)."""
         chosen = self.measurement.configuration
         return {DEVICE_SETTINGS.get(n, n): v for n, v in chosen.items() if n in self.settings}
+
+    @property
+    def maker(self) -> str:
+        """Who made its kernel: this program, or a library that has it."""
+        return maker_of(self.plan.origin, self.parameters)
 
     @property
     def provenance(self) -> str:
@@ -183,17 +192,23 @@ def _provenance(plan: SessionPlan, source: str) -> str:
 
 def _possible(plan: SessionPlan, choice: Choice | None, asked: Sequence[str], *, named: bool) -> list[str]:
     """The kinds that can be written of those asked for. Raises InputError if one that the user named cannot be."""
-    able = {
-        "t1": _has_t1(plan),
-        "source": choice is not None and choice.kernel is not None,
-        "code": choice is not None and choice.code is not None,
-    }
+    why_not = {kind: _why_not(choice, kind) for kind in ("source", "code", "python")}
+    able = {"t1": _has_t1(plan), **{kind: not why for kind, why in why_not.items()}}
     wanted = [kind for kind in asked if named or able.get(kind, True)]
-    if "source" in wanted and not able["source"]:
-        raise InputError("there is no CUDA source of this session as it was", plan.title, "choose other kinds")
-    if "code" in wanted and not able["code"]:
-        raise InputError(f"there is no machine code: {_why_no_code(choice)}", plan.title, "choose other kinds")
+    if why := next((why for kind in wanted if (why := why_not.get(kind))), ""):
+        raise InputError(why, plan.title, "choose other kinds")
     return wanted
+
+
+def _why_not(choice: Choice | None, kind: str) -> str:
+    """Why there is no `source`, `code` or `python`; empty where there is one."""
+    if choice is not None and (why := why_no_file(choice.maker, kind)):
+        return why
+    if choice is None or (choice.kernel is None and kind != "python"):
+        return f"{'there is no machine code: ' if kind == 'code' else ''}{_NO_SOURCE}"
+    if kind == "code" and choice.maker == OURS and choice.code is None:
+        return f"there is no machine code: {_why_no_code(choice)}"
+    return ""
 
 
 def export_session(
@@ -228,8 +243,8 @@ def export_session(
     wanted = _possible(plan, choice, [kind for kind in KINDS if kind in asked], named=kinds is not None)
     without = receipt_of(plan, session, len(table), state, _provenance(plan, plan.source))
     receipt = without if choice is None else choice.receipt
-    folder, stem = _claimed(plan, session, folder, wanted, existing), file_stem(plan.title)
-    paths = {kind: folder / f"{stem}{KINDS[kind]}" for kind in wanted}
+    folder = _claimed(plan, session, folder, wanted, existing)
+    paths = {kind: folder / _name(plan.title, kind) for kind in wanted}
     size, known_as = plan.origin.get("problem_size", ""), plan.origin.get("known_as")
     about = About(plan.gpu, plan.title, plan.objective, plan.source, size, plan.units, known_as, document_of(receipt))
     for kind, path in paths.items():
@@ -241,9 +256,10 @@ def export_session(
             _SESSIONS[kind](table, path, about, overwrite=True)
     files = list(paths.values())
     files.append(write_receipt(receipt, files, folder))
-    remarks = [*filter(None, [receipt.running]), *(_of_the_code(choice) if "source" in wanted else [])]
+    told = choice is not None and ("source" in wanted or choice.maker != OURS)
+    remarks = [*filter(None, [receipt.running]), *(_of_the_code(choice) if told else [])]
     if kinds is None and existing == "replace":
-        remarks += _left_there(folder, stem, [kind for kind in KINDS if kind not in wanted])
+        remarks += _left_there(folder, plan.title, [kind for kind in KINDS if kind not in wanted])
     for line in remarks:
         on_remark(line)
     return files
@@ -263,16 +279,16 @@ def _claimed(plan: SessionPlan, session: int | None, folder: Path, kinds: Collec
 
 def refuse_files(folder: Path, title: str, kinds: Collection[str], existing: Existing) -> None:
     """Raises WattridgeError if an export that is not to be replaced lies in a folder, or a file of another origin."""
-    for name in (*(f"{file_stem(title)}{KINDS[kind]}" for kind in kinds), NAME):
+    for name in (*(_name(title, kind) for kind in kinds), NAME):
         if existing == "replace":
             refuse_foreign(folder / name)
         else:
             refuse_taken(folder / name)
 
 
-def _left_there(folder: Path, stem: str, kinds: Sequence[str]) -> list[str]:
+def _left_there(folder: Path, title: str, kinds: Sequence[str]) -> list[str]:
     """Files of an earlier export, of kinds that this session has none of: they would be taken for this one's."""
-    paths = [folder / f"{stem}{KINDS[kind]}" for kind in kinds]
+    paths = [folder / _name(title, kind) for kind in kinds]
     left = [path.name for path in paths if is_there(path)]
     return [f"Of an earlier export, not of this one: {', '.join(left)}."] if left else []
 
@@ -364,7 +380,7 @@ def export_json(choice: Choice) -> str:
         "window_s": (m.window_ns[1] - m.window_ns[0]) / 1e9 if m.window_ns else None,
         "measured_at": _time(m.timestamp_s),
         "cost_s": finite_or_none(m.cost_s),
-        "launch": choice.kernel.facts() if choice.kernel is not None else None,
+        "launch": choice.kernel.facts() if choice.kernel is not None and choice.maker == OURS else None,
         "machine_code": _code_facts(choice),
     }
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
@@ -373,7 +389,9 @@ def export_json(choice: Choice) -> str:
 def export_header(choice: Choice) -> str:
     """The kernel's parameters as #defines, clocks and figures as comments."""
     plan, remarks = choice.plan, _remarks(choice)
-    return c_header(plan.title, choice.parameters, remarks, choice.kernel.declaration() if choice.kernel else ())
+    parameters = {} if choice.maker in (CUBLASLT, LIBRARY) else choice.parameters  # compiled with none
+    declared = library_declaration if choice.maker == CUBLASLT else CudaFile.declaration
+    return c_header(plan.title, parameters, remarks, declared(choice.kernel) if choice.kernel else ())
 
 
 def export_source(choice: Choice) -> str:
@@ -383,10 +401,17 @@ def export_source(choice: Choice) -> str:
 
 
 def export_code(choice: Choice) -> str:
-    """The machine code that was measured, and a function that launches it."""
+    """The machine code that was measured, or the library's algorithm, and a function that launches it."""
     assert choice.kernel is not None, "it was looked for"
+    if choice.maker == CUBLASLT:
+        return library_source(choice.kernel, choice.plan.origin, _remarks(choice))
     assert choice.code is not None, "it was looked for"
     return code_source(choice.kernel, choice.code, _remarks(choice))
+
+
+def export_python(choice: Choice) -> str:
+    """A module for PyTorch, of what a library or Triton has."""
+    return script(choice.maker, choice.plan.origin, choice.parameters, _remarks(choice))
 
 
 def export_script(choice: Choice) -> str:
@@ -408,7 +433,7 @@ def _remarks(choice: Choice) -> list[str]:
     plan = choice.plan
     figures = [f"{name} = {value:.6g} {unit_of(name, choice.plan.units)}".strip() for name, value in _figures(choice)]
     settings = [f"{name} = {value}" for name, value in choice.device_settings.items()]
-    compiler = plan.origin.get("compiler")
+    compiler = plan.origin.get("compiler") if choice.maker == OURS else None
     return [
         f"Written by Wattridge {__version__}: a configuration of {plan.title}, {choice.how}.",
         choice.of_figures,
@@ -433,21 +458,24 @@ def _against(choice: Choice) -> tuple[str, ...]:
 
 
 def _kernel_of(choice: Choice) -> CudaFile | None:
-    """The kernel of a choice; None if it has no file of source that is as it was, or could not be launched."""
+    """The kernel of a choice; None if it has no file of source that is as it was, or is not launched by a function."""
+    if choice.maker in (TRITON, LIBRARY):
+        return None
     spec = load_specification(Path(choice.plan.origin["file"]))
     if spec.kernel is None or spec.kernel.language != "CUDA" or not spec.kernel.sources:
         return None
     if not are_as_measured(spec, choice.plan.origin):
         return None
     with suppress(KernelRefused, InputError):
-        return CudaFile.of(spec, choice.parameters, _limits_of(choice.plan))
+        file = CudaFile.of(spec, choice.parameters, _limits_of(choice.plan))
+        return library_file(file) if choice.maker == CUBLASLT else file
     return None
 
 
 def _with_code(choice: Choice, *, beside_nvcc: bool) -> Choice:
     """With the machine code that was measured, and with what nvcc makes of the source, which takes a second."""
     kernel, compiler = choice.kernel, choice.plan.origin.get("compiler")
-    if kernel is None or compiler is None:
+    if kernel is None or compiler is None or choice.maker != OURS:
         return choice
     code = measured_code(kernel.prepared.build, kernel.prepared.launch.name, compiler)
     if code is None or not beside_nvcc:
@@ -457,9 +485,11 @@ def _with_code(choice: Choice, *, beside_nvcc: bool) -> Choice:
 
 
 def _of_the_code(choice: Choice | None) -> list[str]:
-    """Whether who builds the source has what was measured."""
+    """Whether who builds the source has what was measured, or who made it."""
     if choice is None:
         return []
+    if choice.maker != OURS:
+        return remarks_on(choice.maker, choice.plan.origin, choice.parameters)
     stem, code, other = file_stem(choice.plan.title), choice.code, choice.by_nvcc
     lines = []
     if other is not None and other.same:
@@ -479,7 +509,7 @@ def _of_the_code(choice: Choice | None) -> list[str]:
 def _why_no_code(choice: Choice | None) -> str:
     compiler = None if choice is None else choice.plan.origin.get("compiler")
     if choice is None or choice.kernel is None:
-        return "there is no CUDA source of this session as it was"
+        return _NO_SOURCE
     return f"it is no longer kept, nor is {compiler} here" if compiler else "nothing was compiled in this session"
 
 
@@ -512,9 +542,16 @@ _CHOICES = {
     "header": export_header,
     "source": export_source,
     "code": export_code,
+    "python": export_python,
     "script": export_script,
 }
 _SESSIONS = {"csv": write_csv, "cache": write_cache, "t4": write_t4}
+
+
+def _name(title: str, kind: str) -> str:
+    """Of a file of an export; that of a module can be imported."""
+    stem = file_stem(title)
+    return f"{identifier(stem) if kind == 'python' else stem}{KINDS[kind]}"
 
 
 def file_stem(title: str) -> str:

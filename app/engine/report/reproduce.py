@@ -20,7 +20,7 @@ from ...base.errors import InputError
 from ...base.files import digest_of, is_there
 from ...base.installation import can_be_imported, own_program
 from ...sensors.gpu import LIVE
-from ..formats.any_table import TableColumns
+from ..formats.any_table import OPTIONS, TableColumns
 from ..formats.read import read_recording
 from ..results.objectives import Goal, Limit
 from ..results.state import Purpose
@@ -259,11 +259,13 @@ def _tuned(plan: SessionPlan, path: Path) -> tuple[str, ...]:
 
 
 def _replayed(plan: SessionPlan, path: Path) -> tuple[str, ...]:
-    columns = {name: plan.origin[name] for name in ("parameters", "figures", "roles") if name in plan.origin}
+    columns = {name: plan.origin[name] for name in OPTIONS if name in plan.origin}
     default_plan = plan_replay(
-        path, read=read_recording(path, TableColumns.parse(*map(columns.get, ("parameters", "figures", "roles"))))
+        path, read=read_recording(path, TableColumns.parse(*(plan.origin.get(name, "") for name in OPTIONS)))
     )
-    words = ["replay", str(path), *(word for name, column in columns.items() for word in (f"--{name}", column))]
+    words = ["replay", str(path)]
+    for name, column in columns.items():
+        words += [word for text in column.split("\n") for word in (f"--{name.replace('_', '-')}", text)]
     if plan.follow is not None:
         words.append("--follow")
     else:

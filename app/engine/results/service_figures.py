@@ -44,3 +44,4 @@ SERVICE_FIGURES: Final[Mapping[str, tuple[str, str]]] = {
 }
 OF_ENERGY: Final = ("energy_per_token_j", "energy_per_request_j")
 OF_EVERY_CLIENT: Final = (*OF_ENERGY, START)  # also of a program
+OF_RESULTS: Final = ("total_tokens_per_s", "energy_per_total_token_j", "run_energy_j")  # of another tool, beside these

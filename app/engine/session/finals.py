@@ -55,6 +55,18 @@ def contenders(table: ResultTable, objective: Objective, apart: Collection[int] 
     return ranked[: max(near, default=-1) + 1]
 
 
+def kept_for_turns_s(plan: SessionPlan, table: ResultTable) -> float:
+    """Seconds of a session's limit that its search leaves for the turns with the vendor's library; 0 without one.
+
+    They take as long as two windows for each round: of a library that runs at the board's limit, a second each.
+    """
+    library = library_index(table, plan.space) if plan.max_seconds is not None else None
+    if plan.max_seconds is None or library is None:
+        return 0.0
+    turns_s = 2 * ROUNDS * (_seconds(table.measurement(library)) + _BETWEEN_S)
+    return min(max(WITH_LIBRARY_S, turns_s), plan.max_seconds / 2)
+
+
 def play(
     runner: Runner,
     table: ResultTable,

@@ -22,7 +22,7 @@ from ...sensors.select import open_gpu
 from ...sensors.unmetered import NO_ENERGY
 from ..analysis.finals import KEY as FINALS
 from ..control.guard import DeviceGuard
-from ..formats.any_table import TableColumns
+from ..formats.any_table import OPTIONS, TableColumns
 from ..formats.names import their_device
 from ..formats.read import read_recording
 from ..formats.recording import Recording
@@ -442,7 +442,7 @@ def plan_resume(
     decided = (DECIDED_ON, FINALS)  # it is open again
     origin = {name: text for name, text in record.origin.items() if name not in decided}
     if record.origin.get("kind") == "replay":
-        recording = read_recording(path, TableColumns.parse(*map(origin.get, ("parameters", "figures", "roles"))))
+        recording = read_recording(path, TableColumns.parse(*(origin.get(name, "") for name in OPTIONS)))
         return make_plan(recorded(recording), **{**facts, "space": recording.space(), "origin": origin})
     if gpu is None:
         gpu = open_gpu(record.origin.get("gpu"), seed=int(record.origin.get("sim_seed", "0")))

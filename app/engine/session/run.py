@@ -28,6 +28,7 @@ from ..results.state import Purpose, SessionState
 from ..runner.base import PreparationFailed, Runner, setting_names
 from ..runner.boards import ReadyPlan, open_runner
 from ..space.result_table import ResultTable
+from ..specification.operator_shapes import CUBLASLT, MAKER
 from ..specification.plan import SessionPlan
 from ..store.database import Store
 from ..strategies import base as strategies
@@ -41,7 +42,7 @@ from .events import (
     SessionRemark,
     SessionStarted,
 )
-from .finals import as_in_turns, play
+from .finals import as_in_turns, kept_for_turns_s, play
 from .gains import gain_of_session
 from .live_session import Attend, LiveSession, SessionClock, SessionResult
 from .references import with_floor
@@ -52,6 +53,7 @@ FLUSH_COUNT = 4096  # ... or this many at once
 _KEEPS_ONE: Final = 4  # evaluations from which one is kept for the best on the untouched board
 AGAIN: Final = 8  # of the first configurations are measured again at the end, on a board as warm as it became,
 AGAIN_SHARE: Final = 3  # one of so many at most
+MOST_MADE: Final = 256  # rows of a library's that are timed first
 FIRST: Final = 64  # evaluations, by which power limits without effect are remarked on
 
 
@@ -121,8 +123,9 @@ def background_of(runner: Runner, plan: SessionPlan, stop: threading.Event | Non
     """What a strategy may know of the runner's rows and, unless it is resumed, of earlier sessions of the kernel."""
     prior = None if plan.resume is not None else lambda: kept_model(plan.board, plan.space.names)
     features = partial(runner.features, stop=stop) if runner.feature_names else None
-    starts = (*plan.starts, *plan.suggestions)
-    return strategies.Background(runner.feature_names, features, prior, lambda: runner.board_count, starts)
+    starts, space = (*plan.starts, *plan.suggestions), plan.space
+    made = space.rows_with({MAKER: CUBLASLT})[:MOST_MADE].tolist() if MAKER in space.names else ()
+    return strategies.Background(runner.feature_names, features, prior, lambda: runner.board_count, starts, tuple(made))
 
 
 class _Ended(Exception):
@@ -161,6 +164,7 @@ class SessionRun(LiveSession):
         self._at_once: set[int] = set()  # rows measured in full though their time was asked for
         self._fresh: list[Measurement] = []  # the first that were measured now, not found stored
         self._best_after = 0  # evaluations until the best was found
+        self._turns_s = 0.0  # kept of the limit for the turns at the end
         self._least_cost = math.inf
         self._best_row: int | None = None
         self._told_limits = False  # that some power limits are without effect
@@ -348,13 +352,18 @@ class SessionRun(LiveSession):
             for measurement in measuring:
                 self._take(measurement)
                 limit = self.plan.max_seconds
-                if limit is not None and self._clock.elapsed_s >= limit:
+                if limit is not None and self._clock.elapsed_s >= limit - self._kept_s():
                     raise _Ended(SessionState.DONE, "the time is used up")
                 self._check_patience()
         finally:
             close = getattr(measuring, "close", None)  # a generator releases the GPU at once
             if close is not None:
                 close()
+
+    def _kept_s(self) -> float:
+        """What is kept of the limit for the turns; known once the library has been measured, which comes first."""
+        self._turns_s = self._turns_s or kept_for_turns_s(self.plan, self.table)
+        return self._turns_s
 
     def _check_patience(self) -> None:
         patience = self.plan.patience

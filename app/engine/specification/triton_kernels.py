@@ -162,19 +162,24 @@ def _most_tma(operator: Operator) -> int:
     return 1 if operator.product[2] % _ROW else 2
 
 
-def triton_constants(operator: Operator, configuration: Configuration) -> dict[str, dict[str, Any]]:
-    """What the kernel is compiled for: SIZES and TILE are its constants, OPTIONS those of the compiler."""
+def sizes_of(operator: Operator) -> dict[str, Any]:
+    """An operator as files of Python have it, whoever makes its kernel: sizes, layout, and what follows the sums."""
     batch, rows, columns, depth = operator.product
     return {
-        "SIZES": {
-            "BATCH": batch,
-            "M": rows,
-            "N": columns,
-            "K": depth,
-            "A_ACROSS": int(operator.transposed[0]),
-            "B_ACROSS": int(operator.transposed[1]),
-            "ACTIVATION": operator.epilogue.removeprefix("bias").removeprefix("+"),
-        },
+        "BATCH": batch,
+        "M": rows,
+        "N": columns,
+        "K": depth,
+        "A_ACROSS": int(operator.transposed[0]),
+        "B_ACROSS": int(operator.transposed[1]),
+        "ACTIVATION": operator.epilogue.removeprefix("bias").removeprefix("+"),
+    }
+
+
+def triton_constants(operator: Operator, configuration: Configuration) -> dict[str, dict[str, Any]]:
+    """What the kernel is compiled for: SIZES and TILE are its constants, OPTIONS those of the compiler."""
+    return {
+        "SIZES": sizes_of(operator),
         "TILE": {name: int(configuration[name]) for name in _TILE},
         "OPTIONS": {theirs: int(configuration[name]) for theirs, name in _OPTIONS.items()},
     }
@@ -195,5 +200,7 @@ def triton_script(operator: Operator, configuration: Configuration) -> str:
         *(f"{name} = {value!r}" for name, value in made.items()),
         "",
         read_text(TRITON_KERNEL.with_name("mm_triton_alone.py")),
+        "",
+        read_text(TRITON_KERNEL.with_name("mm_alone.py")),
     )
     return "\n".join(parts)

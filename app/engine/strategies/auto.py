@@ -61,7 +61,9 @@ class Auto(Strategy, name="auto", label="Automatic (Bayesian, then local search)
         first = self.background.first(drawn, STARTS_SHARE)
         together = partial(self.at_once, batch, LearningOptions().together)
         enough = options.enough / 100
-        ended = yield from sample_at_two_depths(evaluations, first, together, options.learn_for, enough)
+        ended = yield from sample_at_two_depths(
+            evaluations, first, together, options.learn_for, enough, self.background.made
+        )
         if ended is not None:
             return ended
         if len(evaluations.outcome(next(iter(evaluations))).front) > 1:

@@ -140,6 +140,7 @@ class Background:
     prior: Callable[[], EnergyCostModel | None] | None = None  # what is kept of another problem, or another board
     boards: Callable[[], int] = lambda: 1  # how many measure at the same time, now
     starts: tuple[int, ...] = ()
+    made: tuple[int, ...] = ()  # rows that need no compiler, such as a library's: a look at each costs next to nothing
 
     def first(self, drawn: Sequence[int], share: float) -> list[int]:
         """A first generation, with starts in place of some of the rows that were drawn.

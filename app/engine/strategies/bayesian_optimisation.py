@@ -98,6 +98,7 @@ def sample_at_two_depths(
     together: Callable[[], int],
     until: float = math.inf,
     enough: float = 0.0,
+    made: Sequence[int] = (),
 ) -> Search:
     """Time the first sample and learn at two depths; where timing saves nothing, that is the sample measured.
 
@@ -113,6 +114,8 @@ def sample_at_two_depths(
         How many rows are evaluated at the end; all where it is inf, the default.
     enough : float, optional
         As of `TwoDepths.proceed`.
+    made : sequence of int, optional
+        Rows that are timed with the sample where rows can be timed, as that costs next to nothing.
 
     Yields
     ------
@@ -128,6 +131,7 @@ def sample_at_two_depths(
     heard = yield from evaluations.time(first)
     if any(outcome.depth is Depth.TIME for outcome in heard):
         goals = len(costs_of(heard[0]))
+        yield from evaluations.time(made)
         ended = yield from TwoDepths(evaluations, goals).proceed(together, until, enough)
     if not len(evaluations):
         yield from evaluations.ask(first)

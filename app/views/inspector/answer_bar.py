@@ -33,7 +33,12 @@ _KINDS = (
     ("json", "&JSON", "Every figure with its unit, source, device, driver and version"),
     ("header", "C &header", "The parameters as #defines"),
     ("source", "C&UDA source", "The kernel with these parameters, and a function that launches it"),
-    ("code", "&Machine code", "The machine code that was measured, and a function that launches it, as a C file"),
+    (
+        "code",
+        "&Machine code",
+        "The machine code that was measured, or a library's algorithm, and a function that launches it, in C",
+    ),
+    ("python", "&Python", "What cuBLASLt or Triton has for an operator, as a function on tensors of PyTorch"),
     ("script", "&Script", "Shell script: nvidia-smi commands that set the clocks or the cap, and that put them back"),
     ("csv", "&CSV", "Every measurement of the session, units in the heads"),
     ("cache", "Cach&e", "A Kernel Tuner cache: every measurement of the session, for other tools of the field"),

@@ -26,8 +26,8 @@ from PySide6.QtWidgets import (
 
 from ...base.errors import WattridgeError
 from ...base.formatting import number
-from ...engine.analysis.recorded_energy import describe_energy, recorded_energy
 from ...engine.metering.confidence import Interval
+from ...engine.metering.recorded_energy import describe_energy, recorded_energy
 from ...engine.metering.recorded_spans import SpanFigures, span_difference, span_figures
 from ...engine.results.description import Description, Listing
 from ...sensors.recorded.columns import SUFFIX, is_columns

@@ -571,15 +571,15 @@ class SessionsPanel(Panel):
         self.import_files(paths, by_hand=True)
 
     def import_files(
-        self, paths: Sequence[Path], *, by_hand: bool = False, columns: TableColumns | None = None
+        self, paths: Sequence[Path], *, by_hand: bool = False, columns: TableColumns | None = None, asked: int = 0
     ) -> None:
         """Keep recordings as sessions that are done, and open the last one; of specifications `specification_met`.
 
         Nothing is opened where something else was opened meanwhile. What is given alone, `by_hand`, may be a log or a
         table whose columns are to be chosen: `log_met`. `columns` are those of a table for which they were.
+        `asked` is what `keep_only` gave when they were dropped.
         """
-        self.keep_only()
-        asked, may_be_log = self._opened, by_hand and len(paths) == 1
+        asked, may_be_log = asked or self.keep_only(), by_hand and len(paths) == 1
         for path in paths:
             self._say(f"Reading {path.name} …")
             self._do(
@@ -588,9 +588,10 @@ class SessionsPanel(Panel):
             )
 
     @Slot()
-    def keep_only(self) -> None:
-        """Something else is opened: what is still being imported is kept, and not opened."""
+    def keep_only(self) -> int:
+        """Something else is opened: what is still being imported is kept, and not opened. How often that was."""
         self._opened += 1
+        return self._opened
 
     def _imported(self, made: int | _Met, *, opens: bool) -> None:
         if isinstance(made, int):

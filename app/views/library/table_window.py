@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,8 +18,9 @@ from ...engine.formats.any_table import (
     guess,
     prepared,
     recording_of,
+    table_of,
 )
-from ...engine.formats.cells import Table, read_cells
+from ...engine.formats.cells import Table
 from ...engine.formats.headings import MEASURED, SET, Column, Role
 from ...engine.formats.recording import Recording
 from ...engine.formats.remembered_roles import remember, remembered
@@ -85,15 +87,15 @@ class TableWindow(QDialog, Ending):
         self.keep.setEnabled(False)
         self.columns.itemChanged.connect(self._changed)
 
-    def open(self, path: Path) -> None:  # type: ignore[override]
-        """Read a table, or a folder of points, and guess its columns."""
+    def open(self, path: Path, *beside: Path) -> None:  # type: ignore[override]
+        """Read a table, a folder of points, or results of a benchmark of a server with logs, and guess its columns."""
         self._path, self._table, self._found = path, None, ()
         self.setWindowTitle(f"Table of measurements – {path.name}")
         self.named.setText(path.name)
         self.message.setText(f"Reading {path.name} …")
         self.keep.setEnabled(False)
         self.columns.setRowCount(0)
-        self._read.run(lambda _stop: _opened(path))
+        self._read.run(lambda _stop: _opened(path, tuple(map(str, beside))))
 
     @property
     def chosen(self) -> TableColumns:
@@ -112,8 +114,8 @@ class TableWindow(QDialog, Ending):
                 named[role not in MEASURED][name.text().strip()] = column.text()
                 renamed |= name.text().strip() != column.text()
         if not renamed:
-            return TableColumns(roles=roles)
-        return TableColumns(named[True], named[False], roles)
+            return TableColumns(roles=roles, beside=self._said.beside)
+        return TableColumns(named[True], named[False], roles, self._said.beside)
 
     def role_box(self, row: int) -> QComboBox:
         """What chooses the role of a column."""
@@ -201,9 +203,9 @@ class TableWindow(QDialog, Ending):
         self.close()
 
 
-def _opened(path: Path) -> _Opened:
-    table = read_cells(path)
-    said = TableColumns.parse(**remembered(path, table.columns)) or TableColumns()
+def _opened(path: Path, beside: tuple[str, ...]) -> _Opened:
+    table = table_of(path, TableColumns(beside=beside))
+    said = replace(TableColumns.parse(**remembered(path, table.columns)) or TableColumns(), beside=beside)
     return _judged(prepared(table, said), said)
 
 
@@ -212,14 +214,15 @@ def _judged(table: Table, said: TableColumns) -> _Opened:
     found = column_roles(table, said)
     try:
         read = recording_of(table, guess(table, said, found), found)
-        return _Opened(table, found, said, _words_of(read, len(table)), complete=True)
+        words = "\n".join((_words_of(read, len(table)), *(table.notes if table.roles else ())))
+        return _Opened(table, found, said, words, complete=True)
     except InputError as error:
         return _Opened(table, found, said, f"{error.what}: choose them here.", complete=False)
 
 
 def _remembered(table: Table, said: TableColumns) -> None:
     if said.options:
-        remember(table.path, read_cells(table.path).columns, said.options)
+        remember(table.path, table_of(table.path, said).columns, said.options)
 
 
 def _words_of(recording: Recording, rows: int) -> str:

@@ -86,12 +86,13 @@ class FileOpener(QObject):
     to_log = Signal(object)  # of a log of power over time, or a recording of a board's channels
     to_program = Signal(object)  # of a profile of a program, or a trace of one
     to_table = Signal(object)  # of any other table of measurements, or a folder of points
+    apart = Signal(object)  # several Paths that are no results of one service, and the `asked` of `open_several`
     failed = Signal(str, str)
 
     def __init__(self, window: QWidget) -> None:
         super().__init__(window)
         self._window = window
-        self._task = LatestTask(self, self._looked, self.failed)
+        self._task, self._several = (LatestTask(self, self._looked, self.failed) for _ in range(2))
 
     @Slot()
     def choose(self) -> None:
@@ -105,6 +106,10 @@ class FileOpener(QObject):
         signals["program"] = self.to_program
         self._task.run(lambda _stop: (signals.get(_kind_of(path), self.to_tune), path))
 
+    def open_several(self, paths: tuple[Path, ...], asked: int) -> None:
+        """Open results of a benchmark of a server, with logs among them, as one table; others are `apart`."""
+        self._several.run(lambda _stop: (self.to_table, paths) if _are_served(paths) else (self.apart, (paths, asked)))
+
     @Slot()
     def choose_folder(self) -> None:
         """Let the user choose a folder with one JSON file per point."""
@@ -114,6 +119,12 @@ class FileOpener(QObject):
     def _looked(self, opened: tuple[SignalInstance, object]) -> None:
         where, what = opened
         where.emit(what)
+
+
+def _are_served(paths: tuple[Path, ...]) -> bool:
+    from ...engine.formats.service_results import is_served
+
+    return any(map(is_served, paths))
 
 
 def _kind_of(path: Path) -> str:

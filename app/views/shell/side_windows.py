@@ -133,8 +133,8 @@ class SideWindows(QObject):
         self._boards.show(selector)
 
     @Slot(object)
-    def show_table(self, path: Path) -> None:
-        """Another tool's table of measurements."""
+    def show_table(self, paths: Path | tuple[Path, ...]) -> None:
+        """Another tool's table of measurements, or results of a benchmark of a server with logs."""
         from ..library.table_window import TableWindow
 
         def make() -> TableWindow:
@@ -144,7 +144,7 @@ class SideWindows(QObject):
             return made
 
         made = self._made("table", make)
-        made.open(path)
+        made.open(*(paths if isinstance(paths, tuple) else (paths,)))
         self._show(made)
 
     def setting_rows(self) -> dict[str, str]:

@@ -279,6 +279,7 @@ class MainWindow(QMainWindow, InParts):
         self.file_opener.to_log.connect(self.side_windows.show_log)
         self.file_opener.to_program.connect(self.open_program)
         self.file_opener.to_table.connect(self.side_windows.show_table)
+        self.file_opener.apart.connect(self._keep_several)
         self.side_windows.fit_asked.connect(self.open_log)
         self.side_windows.table_ready.connect(self._keep_table)
         self.file_opener.failed.connect(self.notices.fail)
@@ -420,6 +421,12 @@ class MainWindow(QMainWindow, InParts):
             self.panels["sessions"].import_files([path], columns=columns)
 
     @Slot(object)
+    def _keep_several(self, dropped: tuple[tuple[Path, ...], int]) -> None:
+        """Keep recordings as sessions."""
+        self.workspaces.bring("sessions")
+        self.panels["sessions"].import_files(dropped[0], asked=dropped[1])
+
+    @Slot(object)
     def tune_example(self, path: Path | None = None) -> None:
         """Tune an example on the shown board, GEMM unless another one is named."""
         self.open_specification(path or resources() / "examples" / EXAMPLE, start=True)
@@ -447,14 +454,15 @@ class MainWindow(QMainWindow, InParts):
     def dropEvent(self, event: QDropEvent) -> None:
         """A specification is opened to be tuned; recordings are kept as sessions, and the last one is shown.
 
-        A log or a table that is dropped alone is opened in a window of its own.
+        A log or a table that is dropped alone is opened in a window of its own, and so are results of a service.
         """
         if "sessions" in self.panels:
             event.acceptProposedAction()
             files = _files_of(event.mimeData())
             if len(files) > 1:
-                self.workspaces.bring("sessions")
-            self.panels["sessions"].import_files(files, by_hand=True)
+                self.file_opener.open_several(tuple(files), self.panels["sessions"].keep_only())
+            else:
+                self.panels["sessions"].import_files(files, by_hand=True)
 
     # --- what is shown ------------------------------------------------------------------------------------------------
 

@@ -151,6 +151,25 @@ def test_an_optimum_at_an_end_of_the_clocks_may_lie_beyond() -> None:
     assert "it may lie beyond" in about(said(table, models), "A model of the clocks").sentence
 
 
+def test_where_nothing_was_set_an_administrator_could_lower_the_clock() -> None:
+    figures = {0: {"time_s": 1.0, "energy_j": 200.0, "power_w": 200.0, "GB/s": 1555.0}}
+    table, board = table_of(space(Parameter("tile", (1,))), figures), "NVIDIA A100-PCIE-40GB"
+    advised = about(said(table, gpu=board, source="nvml", origin={"gpu": "GPU-12"}), "An administrator can try it")
+    assert "runs at 1500 MHz by itself" in advised.sentence
+    assert "sudo nvidia-smi -i GPU-12 -lgc 0,1035" in advised.sentence
+    assert "up to 20 % more time" in advised.sentence, "it waits for memory"
+    assert advised.figure == MODEL
+    why_not = about(said(table, source="nvml"), "What a lower clock would save here")
+    assert "the power limit of Test GPU is not known" in why_not.sentence
+    set_here = said(table_of(space(CLOCK), figures), gpu=board, source="nvml")
+    assert not [item for item in set_here if "administrator" in item.sentence or "lower clock" in item.sentence]
+    clock = tuple(range(600, 1801, 100))
+    swept = models_of(over := over_clocks(clock), plan_for(over.space, LEAST_ENERGY)).clocks
+    assert swept is not None
+    by_sweep = about(said(table, replace(NO_MODELS, of_model=swept.fit), gpu=board, source="nvml"), "An administrator")
+    assert "a board of this model" in by_sweep.sentence
+
+
 def test_a_kernel_stands_beside_the_roofline_that_is_named() -> None:
     [sweep] = recorded_sweeps("fp32")
     assert sweep.model is not None
@@ -199,12 +218,13 @@ def test_a_recorded_session_answers_every_question_or_says_what_is_missing() -> 
     table, plan = recording.table(), replace(plan_replay(path, read=recording), origin={"precision": "fp32"})
     analysis = analyse(table, plan.objective, with_difficulty=False)
     items = answers(analysis, plan, models_of(table, plan))
-    assert [item.figure for item in items] == [FRONT, FRONT, "importance", MODEL, ROOFLINE, "year"]
+    assert [item.figure for item in items] == [FRONT, FRONT, "importance", MODEL, MODEL, ROOFLINE, "year"]
     assert all(item.sentence.endswith(".") for item in items)
     assert "of 204 measurements" in items[0].confidence
     assert "204 measurements" in items[2].confidence
     assert "at least 5" in items[3].sentence, "no clock was varied"
-    assert "times the peak of the roofline" in items[4].sentence
+    assert "On NVIDIA H200 (recorded) this load runs at 1980 MHz by itself" in items[4].sentence
+    assert "times the peak of the roofline" in items[5].sentence
     figures = {chart.name for chart in CHARTS} | {FRONT, MODEL, ROOFLINE}
     assert {item.figure for item in items} <= figures
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from app.base.errors import InputError
 from app.engine.formats.any_table import TableColumns, read_table
 from app.engine.formats.columns import parse_columns
 from app.engine.formats.headings import Column, Role
@@ -199,3 +200,18 @@ def test_units_that_fit_as_well_are_the_plainest() -> None:
     )  # fmt: skip
     assert {column.heading: column.scale for column in columns}["energy"] == 3.6e6
     assert {column.heading: column.scale for column in columns}["duration"] == 1.0
+
+
+def test_the_one_figure_of_which_nothing_says_what_it_is_is_asked_about(tmp_path: Path) -> None:
+    rows = "".join(f"{limit},{value}\n" for limit, value in ((100, 9738.37), (150, 11203.5), (200, 12871.9)))
+    text = "power limit (W),REFERENCE\n" + rows
+    with pytest.raises(InputError, match="'REFERENCE' may be a throughput, a time or an energy"):
+        read(tmp_path, text)
+    assert len(read(tmp_path, text, columns=TableColumns.parse(roles="REFERENCE=throughput"))) == 3
+
+
+def test_operations_of_different_number_formats_are_asked_about_and_other_speeds_are_compared() -> None:
+    rows = f"float,8,{11.5}\nfloat,16,{12.25}\ndouble,8,{5.75}\ndouble,16,{6.5}\n"
+    column = found("precision,tile,TFLOP/s\n" + rows)["precision"]
+    assert (column.role, column.candidates) == (Role.KERNEL, (Role.KERNEL, Role.PARAMETER))
+    assert found("precision,tile,tokens/s\n" + rows)["precision"].role is Role.PARAMETER

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.engine.analysis.recorded_energy import recorded_energy, sampling_of
+from app.engine.metering.recorded_energy import recorded_energy, sampling_of
 from app.sensors.channel import CHANNELS
 from app.sensors.gpu import PowerLimit
 from app.sensors.recorded.header import recorded_info

@@ -140,9 +140,13 @@ def test_where_nothing_keeps_the_limits_the_nearest_is_named() -> None:
     found = analyse(table, objective(*impossible))
     assert all(choice.index is None for choice in found.choices)
     assert found.nearest == index
-    assert [describe_choice.title for describe_choice in describe_choices(found)] == [
-        "No configuration keeps the limits: latency_s <= 0.01; energy_j <= 150"
-    ]
+    (said,) = describe_choices(found)
+    where = ", ".join(f"{name} {value}" for name, value in table.measurement(index).configuration.items())
+    assert said.title.startswith(
+        "No configuration keeps the limits: latency_s <= 0.01; energy_j <= 150. The nearest is"
+    )
+    assert f"is {where}: {broken_in_words(impossible, values_at(index))}" in said.title
+    assert f"({100 * by_hand[index]:.1f} % off)" in said.title
 
 
 @pytest.mark.parametrize(

@@ -238,6 +238,71 @@ def test_tegrastats_has_the_power_of_the_board_and_not_that_of_its_parts(tmp_pat
     assert values(board, "power_instant_w") == pytest.approx([5 + n / 1000 for n in range(5)])
 
 
+def test_rails_of_a_jetson_without_stamps_are_a_second_apart_as_the_tool_writes_them(tmp_path: Path) -> None:
+    line = "RAM 483/7850MB (lfb 407x4MB) CPU [72%@2035] GR3D_FREQ 0%@1300 VDD_SYS_GPU 304/304 VDD_IN {}/4687\n"
+    printed = read(tmp_path, "Tue Jan 26 18:22:31 UTC 2021\n" + "".join(line.format(4000 + n) for n in range(4)))
+    table = read(tmp_path, "POM_5V_IN (mW),POM_5V_GPU (mW)\n" + "".join(f"{4000 + n},300\n" for n in range(4)))
+    for log in (printed, table):
+        (board,) = log.boards
+        assert values(board, "power_instant_w") == pytest.approx([4 + n / 1000 for n in range(4)])
+        assert log.assumed_step_s == 1.0
+        assert any("1 s between two are assumed, as tegrastats does by default" in note for note in log.notes)
+
+
+def test_screens_of_nvidia_smi_are_readings_of_each_board_under_the_stamp_above(tmp_path: Path) -> None:
+    screen = """\
+Tue Oct 29 19:00:{second:02d} 2024
+| NVIDIA-SMI 550.54.15              Driver Version: 550.54.15      CUDA Version: 12.4     |
+|   0  NVIDIA L40S                    On  |   00000000:4A:00.0 Off |                    0 |
+| N/A   27C    P8             {one}W /  350W |       0MiB /  46068MiB |      0%      Default |
+|   1  NVIDIA L40S                    On  |   00000000:4B:00.0 Off |                    0 |
+| N/A   27C    P8             {other}W /  300W |       0MiB /  46068MiB |      0%      Default |
+|    0   N/A  N/A      1234      C   python                                     300MiB |
+"""
+    text = "".join(screen.format(second=n, one=30 + n, other=60 + n) for n in range(4))
+    log = read(tmp_path, text)
+    assert [values(board, "power_average_w") for board in log.boards] == [[30, 31, 32, 33], [60, 61, 62, 63]]
+    assert [board.info.power_limit.current_w for board in log.boards] == [350.0, 300.0]
+    assert is_log(tmp_path / "log.csv")
+
+
+def test_a_line_for_each_field_gives_the_power_of_each_board(tmp_path: Path) -> None:
+    rows = [
+        f"{board},{1718783836956328 + 500_000 * n},{field},{value}\n"
+        for board in range(2)
+        for n in range(4)
+        for field, value in (("throttle_reason_idle", 1), ("power_usage_instant", 70 + 10 * board + n))
+    ]
+    log = read(tmp_path, "GPUId,TimeStampUs,Field,Values\n" + "".join(rows))
+    assert [values(board, "power_instant_w") for board in log.boards] == [[70, 71, 72, 73], [80, 81, 82, 83]]
+    assert float(log.boards[0].time_ns[-1]) / 1e9 == pytest.approx(1.5)
+
+
+def test_cells_without_a_heading_are_left_out_unless_those_before_them_are_of_other_columns(tmp_path: Path) -> None:
+    rows = "".join(f"{n}\t{20 + n}\t18\t\n" for n in range(5))
+    (board,) = read(tmp_path, "time [s]\tpower [W]\n" + rows).boards
+    assert values(board, "power_average_w") == [20, 21, 22, 23, 24]
+    shifted = "".join(f"2026-05-06 10:06:4{n},2026/05/06 10:06:4{n}.5,RTX 4060,42,2.5\n" for n in range(5))
+    with pytest.raises(InputError, match="not laid out as the others"):
+        read(tmp_path, "time,temp_c,gpu_name,power_w\n" + shifted)
+
+
+def test_readings_that_share_a_stamp_of_whole_seconds_are_spread_over_it(tmp_path: Path) -> None:
+    rows = "".join(f"2026-05-06 10:06:{second:02d},{100 + second}\n" for second in range(10) for _ in range(5))
+    log = read(tmp_path, "timestamp,power_w\n" + rows)
+    (board,) = log.boards
+    assert len(board.time_ns) == 50
+    assert float(np.median(np.diff(board.time_ns))) / 1e9 == pytest.approx(0.2)
+    assert any("spread evenly" in note for note in log.notes)
+
+
+def test_powers_beside_those_of_numbered_boards_are_of_the_host(tmp_path: Path) -> None:
+    rows = "".join(f"{1746820000 + n};900;{50 + n};0;{n % 3};10-05-2025\n" for n in range(5))
+    log = read(tmp_path, "TIMESTAMP;DC_NODE_POWER_W;GPU0_POWER_W;GPU1_POWER_W;ELAPSED;DATE\n" + rows)
+    (board,) = log.boards
+    assert values(board, "power_average_w") == [50, 51, 52, 53, 54]
+
+
 def test_a_heading_that_says_w_where_no_board_draws_so_much_is_contradicted(tmp_path: Path) -> None:
     log = read(tmp_path, "timestamp,gpu_power_w\n" + "".join(f"{n},{6600 + n}\n" for n in range(5)))
     assert values(log.boards[0], "power_average_w") == pytest.approx([6.6 + n / 1000 for n in range(5)])

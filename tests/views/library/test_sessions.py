@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -362,6 +363,30 @@ def test_dropped_files_become_a_session_and_a_draft(qtbot: QtBot, open_program: 
         drop(window, resources() / "examples" / "copy.toml")
     assert opened.args[0].name == "copy.toml"
     assert not window.notices.problems
+
+
+def test_results_of_a_service_that_are_dropped_together_are_one_sheet_with_the_power_of_their_log(
+    qtbot: QtBot, open_program: OpenProgram, tmp_path: Path
+) -> None:
+    for rate in ("1", "8"):
+        file = f"result-short-rate{rate}.json"
+        shutil.copy(Path(__file__).parents[2] / "engine/formats/serving" / file, tmp_path)
+    power = tmp_path / "power.csv"
+    readings = [f"2026/04/27 {10 + m // 60}:{m % 60:02d}:00, 250.00 W" for m in range(180)]
+    power.write_text("\n".join(["timestamp, power.draw [W]", *readings, ""]))
+    window = ready(qtbot, open_program())
+    drop(window, tmp_path / "result-short-rate1.json", power, tmp_path / "result-short-rate8.json")
+    qtbot.waitUntil(lambda: "table" in window.side_windows.by_name, timeout=20_000)
+    sheet = window.side_windows.by_name["table"]
+    qtbot.waitUntil(sheet.keep.isEnabled, timeout=20_000)
+    assert "power is that of 1 board: power" in sheet.message.text()
+    assert "Best for min:energy_j: request_rate 8.0" in sheet.message.text()
+    with qtbot.waitSignal(window.bridge.signal(events.SessionChanged), timeout=20_000) as changed:
+        sheet.keep.click()
+    assert changed.args[0].progress.state is SessionState.DONE
+    assert window.result.table is not None
+    assert set(window.result.table.values("power_w")) == {250.0}
+    assert not (tmp_path / "wattridge-roles.json").exists(), "nothing was said of a column"
 
 
 def test_what_is_opened_while_dropped_files_are_read_is_not_replaced_by_them(

@@ -21,7 +21,7 @@ from .toolkit import load_first
 WORKSPACE: Final = 64 << 20  # bytes
 LISTED: Final = 32  # algorithms that the heuristic is asked for
 MOST: Final = 160  # with those that differ from them in one setting
-_TYPES: Final = {"fp32": 0, "fp16": 2, "bf16": 14}  # cudaDataType
+TYPES: Final = {"fp32": 0, "fp16": 2, "bf16": 14}  # cudaDataType
 _COMPUTE_32F, _R_32F = 68, 0
 _TRANSA, _TRANSB, _EPILOGUE, _BIAS = 3, 4, 7, 8  # of a description
 _BATCH, _APART = 5, 6  # of a layout
@@ -126,7 +126,7 @@ class Product:
 
     def __init__(self, library: ctypes.CDLL, operator: Operator) -> None:
         self._library = library
-        self._number = _TYPES[operator.precision]
+        self._number = TYPES[operator.precision]
         self._epilogue = operator.epilogue
         if operator.epilogue not in EPILOGUES:
             raise OSError(f"cuBLASLt has no epilogue '{operator.epilogue}'")

@@ -18,7 +18,7 @@ from ..kernels.made_image import facts_of
 from .comparer import TYPES, compared_type
 from .driver import Driver, Module, Recording, launch_recorded
 from .occupancy import occupancy, resident_blocks
-from .vendor import Operands, VendorOperator, VendorProduct, cublas
+from .vendor import KeptOfLibraries, Operands, VendorOperator, VendorProduct, cublas
 
 SCRATCH: Final = ("scratch_byte", "profile_byte")  # of a block, that a kernel of Triton's is given at the end
 NONE_YET: Final = 2**64 - 1  # no element differs
@@ -43,6 +43,7 @@ class DeviceBackend(Backend):
         self._limits = _limits(driver)
         self._comparers: Module | None = None
         self._compared = driver.allocate(24)
+        self._kept = KeptOfLibraries(driver)
 
     def describe(self) -> dict[str, Any]:
         driver = self._driver
@@ -104,7 +105,7 @@ class DeviceBackend(Backend):
 
     def vendor(self, facts: Mapping[str, Any], operands: Operands) -> VendorOperator:
         algorithm = str(facts[ALGORITHM]) if facts[MAKER] == CUBLASLT else ""
-        return VendorOperator(self._driver, parse_operator(facts["operator"]), operands, algorithm)
+        return VendorOperator(self._driver, parse_operator(facts["operator"]), operands, algorithm, self._kept)
 
     def mark(self) -> Mark:
         return self._driver.mark()
@@ -128,6 +129,7 @@ class DeviceBackend(Backend):
         return Difference(count, int(result[1]) // parts if count else -1, float(result[2:].view(np.float64)[0]))
 
     def close(self) -> None:
+        self._kept.close()
         self._driver.close()
 
 

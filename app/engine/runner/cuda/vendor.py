@@ -39,6 +39,8 @@ _GEMV: Final = {  # operands, sums and y; the last two since CUDA 11.6
 _COMPUTE_32F: Final = 68  # CUBLAS_COMPUTE_32F
 _DEFAULT_ALGORITHM: Final = -1  # CUBLAS_GEMM_DEFAULT
 _TIMED: Final = 8  # launches of each way that there is,
+_WARM_S: Final = 0.05  # that the board runs before ways are compared,
+_MOST_WARM: Final = 500  # in so many turns at most
 _LOOKS: Final = 2  # the second look once the clock has risen
 _RECORDINGS: Final = 3  # tries to record launches: what a library does only once may be over by the next
 LAYOUTS: Final = {"NCHW": 0, "NHWC": 1}  # CUDNN_TENSOR_NCHW, CUDNN_TENSOR_NHWC
@@ -237,6 +239,8 @@ class VendorProduct:
 class _Calls(Protocol):
     """One way to a library."""
 
+    algorithm: int  # of a way that has several
+
     @property
     def library(self) -> str:
         """Its name and version, and which of its ways it is."""
@@ -262,16 +266,24 @@ class VendorOperator:
 
     facts = KernelFacts(0, 0, 0, 0, math.nan)
 
-    def __init__(self, driver: Driver, operator: Operator, operands: Operands, algorithm: str = "") -> None:
+    def __init__(
+        self,
+        driver: Driver,
+        operator: Operator,
+        operands: Operands,
+        algorithm: str = "",
+        kept: KeptOfLibraries | None = None,
+    ) -> None:
         """By one algorithm of cuBLASLt's, or as the library does it by itself.
 
+        What other kernels of the device have a use for is taken from what is `kept`, and put there.
         Raises DeviceFault, with what is missing in words, where no library does this.
         """
         self._driver = driver
         self._recording: Recording | None = None
         self._recordings = _RECORDINGS  # that may still be tried
         try:
-            self._calls = _calls(driver, operator, operands, algorithm)
+            self._calls = _calls(driver, operator, operands, algorithm, kept)
         except (OSError, ValueError) as error:
             raise DeviceFault(str(error)) from None
 
@@ -308,11 +320,41 @@ class VendorOperator:
             raise DeviceFault(str(error)) from None
 
 
-def _calls(driver: Driver, operator: Operator, operands: Operands, algorithm: str) -> _Calls:
+class KeptOfLibraries:
+    """What a device keeps of libraries from one kernel to the next.
+
+    For a product cuBLASLt's handle, descriptions and workspace, which take as long to make as a launch of hundreds; for
+    a convolution which way was the fastest, so that what the library does by itself is the same each time.
+    """
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self.ways: dict[str, tuple[int, int]] = {}  # of an operator: which way, and its algorithm
+        self._product: tuple[str, Product] | None = None
+        self._workspace = 0
+
+    def product(self, library: ctypes.CDLL, operator: Operator) -> tuple[Product, int]:
+        """The product, and the address of its workspace. Raises OSError and DeviceFault."""
+        if self._product is None or self._product[0] != operator.notation:
+            self.close()
+            self._product = operator.notation, Product(library, operator)
+            self._workspace = self._driver.allocate(WORKSPACE)
+        return self._product[1], self._workspace
+
+    def close(self) -> None:
+        if self._product is not None:
+            self._product[1].close()
+            self._driver.free(self._workspace)
+        self._product = None
+
+
+def _calls(
+    driver: Driver, operator: Operator, operands: Operands, algorithm: str, kept: KeptOfLibraries | None
+) -> _Calls:
     """The fastest way to have it done, launched once. Raises OSError if no library does this."""
     size = operator.sizes
     if algorithm or operator.epilogue:
-        return _ByCublasLt(driver, operator, operands, algorithm)
+        return _ByCublasLt(driver, operator, operands, algorithm, kept)
     direct = operator.kind == "conv2d" and (size["kernel"], size["stride"], size["pad"]) == (1, 1, 0)
     single = operator.precision == "fp32"
     blas = cublas()
@@ -322,7 +364,15 @@ def _calls(driver: Driver, operator: Operator, operands: Operands, algorithm: st
         ]
         if direct and blas is not None:
             ways.append(partial(_ByCublas, driver, blas, operator, operands))
-        return _fastest(driver, ways)
+        known = kept.ways if kept is not None else {}
+        if (before := known.get(operator.notation)) is not None:
+            calls = ways[before[0]]()
+            calls.algorithm = before[1]
+            calls.queue()
+            return calls
+        way, calls = _fastest(driver, ways)
+        known[operator.notation] = way, calls.algorithm
+        return calls
     if blas is None or (operator.kind == "conv2d" and not direct):
         raise OSError(why_no_library(operator))
     calls = _ByCublas(driver, blas, operator, operands)
@@ -344,26 +394,29 @@ def why_no_library(operator: Operator) -> str:
     return f"{package[0]} was not found: {how_to_add_package(package[1])} (or {package[2]})" if missing else ""
 
 
-def _fastest(driver: Driver, ways: Sequence[Callable[[], _Calls]]) -> _Calls:
-    """The way whose launches take least time; those that are refused do not count, unless all are.
+def _fastest(driver: Driver, ways: Sequence[Callable[[], _Calls]]) -> tuple[int, _Calls]:
+    """The way whose launches take least time, and its place; those that are refused do not count, unless all are.
 
-    A convolution's algorithms and layouts are many, and what cuDNN takes by itself is not always its best.
+    A convolution's algorithms and layouts are many, and what cuDNN takes by itself is not always its best. The board
+    runs for a moment first: what is timed while its clock rises looks slower than what comes later.
     """
-    best: _Calls | None = None
-    least_s, refusal = math.inf, OSError()
-    for way in ways:
+    best: tuple[int, _Calls] | None = None
+    least_s, refusal, warm_s = math.inf, OSError(), 0.0
+    for place, way in enumerate(ways):
         try:
             calls = way()
         except OSError as error:
             refusal = error
             continue
         try:
+            while warm_s < _WARM_S:
+                warm_s += max(_TIMED * _timed(driver, calls.queue), _WARM_S / _MOST_WARM)
             time_s = min(calls.timed() for _ in range(_LOOKS))
         except OSError as error:
             refusal, time_s = error, math.inf
-        slower = calls if time_s >= least_s else best
+        slower = calls if time_s >= least_s else best and best[1]
         if time_s < least_s:
-            best, least_s = calls, time_s
+            best, least_s = (place, calls), time_s
         if slower is not None:
             slower.close()
     if best is None:
@@ -384,6 +437,8 @@ def _timed(driver: Driver, queue: Callable[[], None]) -> float:
 
 class _ByCublas:
     """Products, and convolutions that are one. cuBLAS has matrices column by column, so that it sees our transposes."""
+
+    algorithm = 0
 
     def __init__(self, driver: Driver, library: ctypes.CDLL, operator: Operator, operands: Operands) -> None:
         self._driver = driver
@@ -453,17 +508,21 @@ class _ByCublas:
 class _ByCublasLt:
     """A product by one algorithm of cuBLASLt's; without a word for one, by that which the library takes by itself."""
 
-    def __init__(self, driver: Driver, operator: Operator, operands: Operands, algorithm: str) -> None:
+    algorithm = 0
+
+    def __init__(
+        self, driver: Driver, operator: Operator, operands: Operands, algorithm: str, kept: KeptOfLibraries | None
+    ) -> None:
         library = cublaslt()
         if library is None:
             raise OSError("cuBLASLt was not found")
         self._driver = driver
-        self._product = Product(library, operator)
-        chosen = Algorithm.of_word(algorithm) if algorithm else self._product.listed()[0]
-        self.library = f"{self._product.version} {chosen.word}"
+        self._own = KeptOfLibraries(driver) if kept is None else None
+        product, workspace = (kept or self._own or KeptOfLibraries(driver)).product(library, operator)
+        chosen = Algorithm.of_word(algorithm) if algorithm else product.listed()[0]
+        self.library = f"{product.version} {chosen.word}"
         addresses = [operands[name][0] for name in ("c", "a", "b", *(("bias",) if operator.has_bias else ()))]
-        self._workspace = driver.allocate(WORKSPACE)
-        self._one = self._product.launcher(chosen, addresses, self._workspace, driver.stream)
+        self._one = product.launcher(chosen, addresses, workspace, driver.stream)
         self.queue()  # a first call loads kernels, which a recording must not
 
     def queue(self) -> None:
@@ -475,8 +534,8 @@ class _ByCublasLt:
     def deliver(self) -> None: ...
 
     def close(self) -> None:
-        self._product.close()
-        self._driver.free(self._workspace)
+        if self._own is not None:
+            self._own.close()
 
 
 class _ByCudnn:
@@ -509,6 +568,14 @@ class _ByCudnn:
     @property
     def library(self) -> str:
         return self._convolution.version
+
+    @property
+    def algorithm(self) -> int:
+        return self._convolution.algorithm
+
+    @algorithm.setter
+    def algorithm(self, algorithm: int) -> None:
+        self._convolution.algorithm = algorithm
 
     def queue(self) -> None:
         self._convolution.queue(self._x, self._w, self._y, self._workspace)

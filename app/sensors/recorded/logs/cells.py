@@ -228,6 +228,12 @@ def is_time(stamps: Nanoseconds) -> npt.NDArray[np.bool_]:
     return stamps > _BAD // 2
 
 
+def rises(stamps: Nanoseconds, share: float = 1.0) -> bool:
+    """Whether there are times, of which at least this share is no earlier than the one before."""
+    later = np.diff(stamps) >= 0
+    return len(stamps) > 0 and bool(is_time(stamps).all()) and later.sum() >= share * len(later)
+
+
 def _dated(data: Bytes, starts: Rows, form: _Form) -> Nanoseconds:
     month, day = form.month, form.day
     if form.day == 0 and bool((_digits(data, starts + month, 2) > 12).any()):

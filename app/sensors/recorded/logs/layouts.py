@@ -6,77 +6,15 @@ What a column of a log holds, by its heading: a time, a board, or a channel and 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ....base.vocabulary import BOARDS, CHANNELS, LOG_PATTERNS, LOG_ROLES, UNITS
 from .cells import stamp_reader
 
-_SCALES: Final = {  # unit in a heading or a cell -> (channel's unit, factor)
-    "w": ("W", 1.0), "watt": ("W", 1.0), "watts": ("W", 1.0), "mw": ("W", 1e-3), "kw": ("W", 1e3),
-    "j": ("J", 1.0), "joule": ("J", 1.0), "joules": ("J", 1.0), "mj": ("J", 1e-3), "kj": ("J", 1e3),
-    "wh": ("J", 3600.0),
-    "hz": ("MHz", 1e-6), "khz": ("MHz", 1e-3), "mhz": ("MHz", 1.0), "ghz": ("MHz", 1e3),
-    "v": ("mV", 1e3), "mv": ("mV", 1.0), "%": ("%", 1.0), "c": ("°C", 1.0), "°c": ("°C", 1.0),
-    "mib": ("MiB", 1.0), "mb": ("MiB", 1.0), "gib": ("MiB", 1024.0), "mb/s": ("MB/s", 1.0),
-}  # fmt: skip
-_TIME_SCALES: Final = {"s": 1.0, "sec": 1.0, "seconds": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 _BRACKETED: Final = re.compile(r"\s*[\[(]([^\[\]()]*)[\])]\s*$")
-_LAST_WORD: Final = re.compile(
-    r"[ _](mw|w|watts?|kw|mj|j|joules?|wh|mhz|ghz|khz|mv|mib|ms|us|ns|s|sec|seconds|c|percent)$"
-)
 _NUMBERED: Final = re.compile(r"\b(?:gpu|device|card)[ _]?(\d{1,3})\b")
-
-# the words of a heading, units and punctuation aside -> the channel; the first that fits counts
-_CHANNELS: Final = [
-    (re.compile(pattern), channel)
-    for pattern, channel in (
-        (r"(gpu )?power (draw )?(avg|average)|gpu average|average power", "power_average_w"),
-        (r"(gpu )?power (draw )?(inst|instant|instantaneous)|gpu instant|instant power|powinst", "power_instant_w"),
-        (r"(.*\b)?(power (cap|limit)|enforced power limit|pmlmt|eplmt)|power management limit", "power_limit_w"),
-        (r"(mem|memory|vram|mvddc) power.*", "memory_power_w"),
-        (r"power|pwr|(gpu |device )power", "power_average_w"),  # as NVML gives it if nothing else is asked for
-        (r"(board )?power draw|((gpu|board|total|device) )?(power|watts?|power usage|power watts)", "power_instant_w"),
-        (r"(average )?socket power", "power_average_w"),
-        (r"totec|total energy consumption|energy counter|energy( consumption)?", "energy_j"),
-        (r"clockspeed gpu|clocks (current )?(gr|graphics)|pclk", "graphics_clock_mhz"),
-        (r"(gpu|graphics|core) (clock|freq)", "graphics_clock_mhz"),
-        (r"clocks (current )?sm|sm (clock|freq)|smclk|smfreq", "sm_clock_mhz"),
-        (r"clocks (current )?mem(ory)?|(mem|memory|vram) (clock|freq)|clockspeed vram|mm?clk", "memory_clock_mhz"),
-        (r"clocks (current )?video|video clock", "video_clock_mhz"),
-        (r"clockspeed gpu target", "requested_graphics_clock_mhz"),
-        (r"temperature gpu|(gpu )?temp(erature)?|temp (gpu|edge)|gtemp|gpu temperature|tmptr", "temperature_c"),
-        (r"temperature memory|temp (vram|mem)|(memory|mem|vram) temp(erature)?|mtemp|mmtmp", "memory_temperature_c"),
-        (r"utilization gpu|(gpu )?(usage|util(i[sz]ation)?|load|busy)|sm|gputl", "utilisation_percent"),
-        (r"utilization memory|memory (controller load|utili[sz]ation)|mem|mcutl", "memory_utilisation_percent"),
-        (r"memory used|vram used|mem used|fb|fbusd", "memory_used_mib"),
-        (r"fan speed|fan|fansp", "fan_percent"),
-        (r"pstate|pstat|performance state", "performance_state"),
-        (r"gpu voltage|core voltage|voltage", "core_voltage_mv"),
-        (r"clocks (event|throttle) reasons active", "event_reasons"),
-        (r"rxpci", "pcie_rx_mb_per_s"),
-        (r"txpci", "pcie_tx_mb_per_s"),
-    )
-]  # fmt: skip
-_OTHER_POWER: Final = re.compile(  # a power by its words or its unit, where no pattern above fits
-    r"(?!.*\b(limit|cap|cpu|mem|memory|ram|dram|max|min|peak|std|idle|soc|state|management|mode|source|status)\b)"
-    r"(.*\bpower\b.*|(vdd|pom 5v) in)"
-)
-_REASON: Final = re.compile(r"clocks (event|throttle) reasons (?!active)")
-_NODE: Final = re.compile(r"(n|node|host|server|psu|rack)[ _]?\d{1,3}")  # a power in W of one of several
-_BOARDS: Final = {  # what tells boards apart, the best first
-    "gpu uuid": "uuid", "uuid": "uuid", "gpu bus id": "bus", "pci bus id": "bus", "index": "index", "gpu": "index",
-    "gpu id": "index", "gpu index": "index", "device": "index", "device id": "index", "entity": "index", "idx": "index",
-    **dict.fromkeys(("gpu idx", "gpu no", "gpu num", "gpu number", "card", "card id", "board", "board id"), "index"),
-    **dict.fromkeys(("minor number", "rank", "local rank", "device index", "device idx", "host", "hostname"), "index"),
-    "sensor": "index", "sensor name": "index",
-    "serial": "uuid", "gpu serial": "uuid", "bus id": "bus", "pci bus": "bus",
-}  # fmt: skip
-_NAMES: Final = frozenset(("name", "gpu name", "device name"))
-_PHASES: Final = frozenset(("phase", "stage", "section", "region", "marker", "label"))
-_TIMES: Final = re.compile(
-    r"(time ?stamp|date ?time|ts|time|date|elapsed|elapsed time|sec(?:ond)?s?|t)( (s|sec|seconds|ms|us|ns|utc|local))?"
-)
-_UNIT_OF: Final = {"percent": "%"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,24 +39,18 @@ def heading(text: str, unit: str = "") -> Heading:
     words = re.sub(r"[^a-z0-9%µ]+", " ", lower).strip()
     if words in ("date", "time", "day") and not unit:
         return Heading(text, "day" if words != "time" else "time")
-    if _TIMES.fullmatch(words):
-        last = unit or words.rpartition(" ")[2]
-        return Heading(text, "time", scale=_TIME_SCALES.get(last))
-    if words in _BOARDS:
-        return Heading(text, "board", board=_BOARDS[words])
-    if words in _NAMES:
-        return Heading(text, "name")
-    if _REASON.match(words):
-        return Heading(text, "")  # active or not, one for each reason
-    if words in _PHASES:
-        return Heading(text, "phase")
-    if words == "driver version":
-        return Heading(text, "driver")
+    if LOG_PATTERNS["time"].fullmatch(words):
+        quantity, scale = UNITS.get(unit or words.rpartition(" ")[2], ("", None))
+        return Heading(text, "time", scale=scale if quantity == "time" else None)
+    if words in BOARDS:
+        return Heading(text, "board", board=BOARDS[words])
+    if words in LOG_ROLES or LOG_PATTERNS["reason"].match(words):
+        return Heading(text, LOG_ROLES.get(words, ""))
     if not unit and words in ("w", "mw", "kw"):  # a unit alone
         unit, words = words, "power"
-    last_word = _LAST_WORD.search(words)
-    if last_word and not unit:
-        unit, words = _UNIT_OF.get(last_word[1], last_word[1]), words[: last_word.start()]
+    *others, last = words.split() or [""]
+    if others and last in UNITS and not unit:
+        unit, words = last, " ".join(others)
     numbered = _NUMBERED.search(words)
     board = numbered[1] if numbered else ""
     if numbered:
@@ -131,25 +63,24 @@ def heading(text: str, unit: str = "") -> Heading:
 
 def _channel_of(text: str, words: str, unit: str, board: str) -> Heading:
     """The channel that a heading names; '' where it names none."""
-    for pattern, channel in _CHANNELS:
+    for channel, pattern in CHANNELS.items():
         if pattern.fullmatch(words):
             return Heading(text, "channel", channel, scale_of(unit), board)
-    if _OTHER_POWER.fullmatch(words) and unit not in ("%", "s", "ms"):
+    if LOG_PATTERNS["other_power"].fullmatch(words) and unit not in ("%", "s", "ms"):
         return Heading(text, "channel", "power_instant_w", scale_of(unit), board)
-    if unit in ("w", "watt", "watts") and _NODE.fullmatch(words):
+    if unit in ("w", "watt", "watts") and LOG_PATTERNS["node"].fullmatch(words):
         return Heading(text, "channel", "power_instant_w", scale_of(unit), words)
     return Heading(text, "")
 
 
 def scale_of(unit: str) -> float | None:
     """The factor from a unit to that of its channel; None for an unknown one."""
-    scale = _SCALES.get(unit.strip().lower())
-    return None if scale is None else scale[1]
+    return UNITS.get(unit.strip().lower(), ("", None))[1]
 
 
 def _is_unit(text: str) -> bool:
     lower = text.strip().lower()
-    return lower in _SCALES or lower in _TIME_SCALES or lower in ("", "rpm", "% tdp", "℃")
+    return lower in UNITS or lower in ("", "rpm", "mb/s", "% tdp", "℃")
 
 
 _BY_UNIT: Final = {  # the channels that cells of a unit hold, in the order in which nvidia-smi is usually asked
@@ -158,11 +89,10 @@ _BY_UNIT: Final = {  # the channels that cells of a unit hold, in the order in w
     "MiB": ("memory_used_mib",),
     "MHz": ("sm_clock_mhz", "memory_clock_mhz"),
 }
+_RAILS: Final = ("VDD_IN", "POM_5V_IN")  # of the whole board, as tegrastats names them
+_OF_A_SECOND: Final = ("power.draw", *_RAILS)  # what tools log once a second by default
 _DELIMITERS: Final = ",;\t"
 _DCGM_WATTS: Final = ("POWER", "POWINST", "PMLMT", "EPLMT")
-_MLPERF: Final = re.compile(r"Time,[^,]+,Watts,[^,]*,")
-_ZEUS: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\S* \{'GPU\d+': [^{}]*\}$")
-_PUNCTUATION: Final = bytes.maketrans(b"{}',", b"    ")
 _AS_POINTS: Final = bytes.maketrans(b",", b".")
 
 
@@ -199,38 +129,11 @@ class Layout:
 def find_layout(beginning: str) -> Layout | None:
     """The layout of a log that begins so; None if it is none that is known: no power in it, or no header."""
     lines = beginning.replace("\r", "").lstrip("\n\ufeff ").split("\n")
-    for find in (_mlperf, _zeus, _dmon, _dcgm, _with_header, _without_header, _two_columns):
+    for find in (_dmon, _dcgm, _with_header, _without_header, _two_columns):
         result = find(lines)
         if result is not None and result.powers:
             return result
     return None
-
-
-def _mlperf(lines: list[str]) -> Layout | None:
-    """'Time,28-12-2020 15:21:14.682,Watts,22.95,Volts,228.57,...': every cell behind its name."""
-    if not _MLPERF.match(lines[0]):
-        return None
-    cells = lines[0].split(",")
-    columns = {}
-    for place in range(0, min(len(cells) - 1, 12), 2):  # what follows repeats these for each analyser or channel
-        named = heading(cells[place])
-        if named.role in ("time", "channel"):
-            columns[place + 1] = named if named.role == "time" else Heading("Watts", "channel", "power_instant_w", 1.0)
-            if cells[place] not in ("Time", "Watts"):
-                del columns[place + 1]
-    return Layout("SPEC PTDaemon (MLPerf)", ",", len(cells), columns)
-
-
-def _zeus(lines: list[str]) -> Layout | None:
-    """ "2024-05-01 12:00:00.123456 {'GPU0': 65.15}": what `python -m zeus.monitor power` prints."""
-    if not _ZEUS.match(lines[0].strip()):
-        return None
-    words = lines[0].translate(_PUNCTUATION.decode("latin-1")).split()
-    columns = {0: Heading("date", "day"), 1: Heading("time", "time")}
-    for place in range(2, len(words) - 2, 3):  # GPU0, a colon, watts
-        board = words[place].removeprefix("GPU")
-        columns[place + 2] = Heading(words[place], "channel", "power_instant_w", 1.0, board)
-    return Layout("Zeus", None, len(words), columns, translation=_PUNCTUATION)
 
 
 def _dmon(lines: list[str]) -> Layout | None:
@@ -281,20 +184,36 @@ def _with_header(lines: list[str]) -> Layout | None:
     delimiter = max(_DELIMITERS, key=line.count)
     separated = delimiter in line
     names = [name.strip().strip('"') for name in (line.split(delimiter) if separated else line.split())]
-    columns = dict(enumerate(heading(name) for name in names))
-    if not any(item.role == "time" for item in columns.values()):  # a column 'date' that holds the time as well
-        columns = {header_line: Heading(c.text, "time") if c.role == "day" else c for header_line, c in columns.items()}
+    columns = _columns(names)
+    first = lines[header_line + 1].split(delimiter) if separated and len(lines) > header_line + 1 else []
+    beyond = len(first) if _fits(columns, first) else 0  # cells behind those that have a heading
     commas = separated and delimiter != "," and any("," in value for value in lines[header_line + 1 : header_line + 3])
     return Layout(
         _tool(names),
         delimiter if separated else None,
-        len(names),
-        {place: column for place, column in columns.items() if column.role},
+        max(len(names), beyond),
+        columns,
         header=lines[header_line].strip().encode(),
         skipped=header_line + 1,
         translation=_AS_POINTS if commas else None,
-        step_s=1.0 if any(name.startswith("power.draw") for name in names) else None,
+        step_s=1.0 if any(name.startswith(_OF_A_SECOND) for name in names) else None,
     )
+
+
+def _columns(names: Sequence[str]) -> dict[int, Heading]:
+    """What is read of a row: the powers of numbered boards, and not those of the host beside them."""
+    found = {place: named for place, name in enumerate(names) if (named := heading(name)).role}
+    if not any(named.role == "time" for named in found.values()):  # a column 'date' that holds the time as well
+        found = {at: Heading(each.text, "time") if each.role == "day" else each for at, each in found.items()}
+    powers = {at: each for at, each in found.items() if each.channel.startswith("power_")}
+    numbered = any(each.board for each in powers.values())
+    return {at: each for at, each in found.items() if each.board or not numbered or at not in powers}
+
+
+def _fits(columns: Mapping[int, Heading], cells: Sequence[str]) -> bool:
+    """Whether the first cells of a row are what their headings name: they are not of the columns beside them."""
+    named = [(column, cells[at].strip().split(" ")[0]) for at, column in columns.items() if at < len(cells)]
+    return all(column.role != "channel" or _is_number(cell) for column, cell in named)
 
 
 def _without_header(lines: list[str]) -> Layout | None:
@@ -326,9 +245,13 @@ def _two_columns(lines: list[str]) -> Layout | None:
 def _tool(names: list[str]) -> str:
     if any(name.startswith(("power.draw", "clocks.", "temperature.gpu", "utilization.gpu")) for name in names):
         return "nvidia-smi"
+    if names[0].startswith(_RAILS):
+        return "tegrastats"
+    if names == ["Time", "Watts"]:
+        return "SPEC PTDaemon (MLPerf)"
     if "timestamp" in names and any(name in names for name in ("Power Draw", "Power Draw (Avg)", "Power Cap")):
         return "LACT"
-    if names[:2] == ["Time", "Power"]:
+    if names[:2] == ["Time", "Power"] or names[1:2] == ["GPU0 power draw (W)"]:
         return "Zeus"
     return "GPU-Z" if "Board Power Draw [W]" in names else ""
 

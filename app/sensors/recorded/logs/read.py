@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
 import io
 import math
@@ -17,17 +16,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ....base.errors import InputError
-from ....base.files import byte_chunks, read_text, title_of
-from ....base.json_rows import flattened, rows_in
-from ....base.text import json_or_none
+from ....base.files import byte_chunks, title_of
+from ....base.vocabulary import HEADINGS
 from ...channel import CHANNELS
 from ...gpu import PowerLimit
 from ..header import Mark, recorded_info
 from ..recording import Recording
-from .cells import DAY_NS, Block, Floats, Nanoseconds, days, is_time, stamp_reader
-from .layouts import Heading, Layout, find_layout, heading, scale_of
+from .cells import DAY_NS, Block, Floats, Nanoseconds, days, is_time, rises, stamp_reader
+from .layouts import Heading, Layout, find_layout, scale_of
+from .printed import BEGINNING, chunks_of, utf8
 
-_BEGINNING: Final = 65536  # bytes by which a log is known
 _LONGEST_LINE: Final = 2**16
 _MOST_READINGS: Final = 10_000_000  # of all boards
 _MOST_BOARDS: Final = 64
@@ -42,27 +40,9 @@ _CLAIM: Final = re.compile(
     r"(?P<number>\d+(?:\.\d+)?(?:e-?\d+)?)\s*(?P<unit>ms|s|kj|j|kwh|wh)?\b",
     re.IGNORECASE,
 )
-_CLAIMED_UNITS: Final = {"s": 1.0, "ms": 1e-3, "j": 1.0, "kj": 1e3, "wh": 3600.0, "kwh": 3.6e6}
 _DIFFERENT: Final = 0.2  # of the logarithm, beyond which a claim is contradicted
 _MOSTLY: Final = 0.9  # of the times since a beginning: it begins again with each step of a job
-_OF_TUNERS: Final = (
-    b'"tune_params',
-    b'"cache"',
-    b'"configuration"',
-    b'"compile_time"',
-    b'"benchmark_time"',
-    b'"kernel_name"',
-)
-_OF_WORK: Final = re.compile(
-    r"throughput|tok|latency|flop|runtime|duration|time_(ms|us|s)$|^times?$|per_(token|request|j)"
-)
-_LEAST_ROWS: Final = 20  # of JSON
-_LONGEST_STEP_S: Final = 30.0  # between readings in JSON: what comes more rarely are runs
 _RUNS: Final = re.compile(r"^.*\bemissions\b.*\n", re.IGNORECASE)  # CodeCarbon: a row for each finished run
-_TEGRASTATS: Final = re.compile(  # of a Jetson
-    rb"^(\d\d-\d\d-\d{4} \d\d:\d\d:\d\d) RAM \d.*? (?:VDD_IN|POM_5V_IN) (\d+)(?:mW)?/\d+", re.MULTILINE
-)
-_UNKNOWN: Final = frozenset((b"", b"n/a", b"na", b"nan", b"none", b"null", b"-", b"not supported", b"unknown"))
 _TIMES_REMEDY: Final = (
     "log the time as well (--query-gpu=timestamp,power.draw; dmon -o DT), or name a step with --interval"
 )
@@ -100,20 +80,14 @@ def is_log(path: Path) -> bool:
         reader = stamp_reader(first, layout.columns[place].scale) if first else None
         return np.empty(0, np.int64) if reader is None else reader(beginning, place)
 
-    if others and not layout.tool and not all(_rises(stamps_of(other), _MOSTLY) for other in others):
+    if others and not layout.tool and not all(rises(stamps_of(other), _MOSTLY) for other in others):
         return False  # how long something took, beside when: a table of measurements
     if layout.places("day") or "stamp" in layout.columns[place].text.lower() or layout.tool:
         return True
     stamps = stamps_of(place)
     if len(stamps) and int(stamps[0]) > _SINCE_EPOCH_NS:
         return True
-    return len(stamps) >= _FEWEST_OF_LOG and _rises(stamps) and bool(stamps[-1] > stamps[0])
-
-
-def _rises(stamps: Nanoseconds, share: float = 1.0) -> bool:
-    """Whether there are times, of which at least this share is no earlier than the one before."""
-    later = np.diff(stamps) >= 0
-    return len(stamps) > 0 and bool(is_time(stamps).all()) and later.sum() >= share * len(later)
+    return len(stamps) >= _FEWEST_OF_LOG and rises(stamps) and bool(stamps[-1] > stamps[0])
 
 
 def is_dmon(path: Path) -> bool:
@@ -136,7 +110,7 @@ def read_log(path: Path, interval_s: float | None = None) -> Log:
     for text in _blocks(path, layout):
         reader.take(text)
     log = reader.finish(interval_s)
-    claims = tuple(_contradicted(next(_utf8(byte_chunks(path)), b"")[:_BEGINNING].decode("utf-8", "replace"), log))
+    claims = tuple(_contradicted(next(utf8(byte_chunks(path)), b"")[:BEGINNING].decode("utf-8", "replace"), log))
     return replace(log, notes=(*log.notes, *claims)) if claims else log
 
 
@@ -150,7 +124,7 @@ def _contradicted(text: str, log: Log) -> Iterator[str]:
         known = np.isfinite(power)
         joules += float(np.trapezoid(power[known], board.time_ns[known] / 1e9))
     for claim in _CLAIM.finditer(text):
-        said, scale = float(claim["number"]), _CLAIMED_UNITS.get((claim["unit"] or "").lower())
+        said, scale = float(claim["number"]), scale_of(claim["unit"] or "")
         if "interval" in claim["what"].lower():
             scales: tuple[float, ...] = (1.0, 1e-3)
             there = steps[0] if steps else math.nan
@@ -246,7 +220,7 @@ class _Reader:
         stamps = reader(block, place)
         self._numbered = _number(block.text(0, place)) is not None
         day = self._layout.places("day")
-        return stamps + days(block, day[0]) if day else stamps
+        return stamps + days(block, day[0]) if day and int(stamps.max(initial=0)) < DAY_NS else stamps
 
     def _floats(self, block: Block, place: int) -> Floats:
         named = self._layout.columns[place]
@@ -403,6 +377,7 @@ class _Reader:
             time_ns = np.arange(count, dtype=np.int64) * round(step_s * 1e9)
         else:
             time_ns = times[rows]
+        time_ns = _spread(time_ns, notes)
         forward = self._forward(time_ns, notes)
         late = int(count - forward.sum())
         if forward.sum() < 2:
@@ -454,6 +429,17 @@ class _Reader:
         raise InputError(what, str(self._path), remedy)
 
 
+def _spread(time_ns: Nanoseconds, notes: list[str]) -> Nanoseconds:
+    """Readings that share a stamp of whole seconds, evenly over that second."""
+    begins = np.flatnonzero(np.diff(time_ns, prepend=-1) != 0)
+    counts = np.diff(np.append(begins, len(time_ns)))
+    if counts.max(initial=0) < 2 or (np.diff(time_ns) < 0).any() or (time_ns % 1_000_000_000).any():
+        return time_ns
+    notes.append("several readings share a stamp of whole seconds: they are spread evenly over it")
+    within = np.arange(len(time_ns)) - np.repeat(begins, counts)
+    return np.asarray(time_ns + within * 1_000_000_000 // np.repeat(counts, counts))
+
+
 def _draws(of_board: Mapping[str, Floats], wide: str, rows: npt.NDArray[np.int64] | slice, notes: list[str]) -> bool:
     """Whether a board's power or energy was read, and not 0 throughout beside others."""
     powers = [name for name in ("power_instant_w", "power_average_w", "energy_j") if name in of_board]
@@ -484,7 +470,7 @@ def _index(key: bytes, number: int) -> str:
 def _number(cell: bytes) -> float | None:
     """What is not plain digits: exponents, hexadecimal masks, and the many words for what is not known."""
     words = cell.strip().strip(b'"')
-    if words.lower() in _UNKNOWN or words[:1] == b"[":
+    if not words or words.lower().decode("latin-1") in HEADINGS["unknown"] or words[:1] == b"[":
         return math.nan
     if words[:2].lower() == b"0x" and len(words) <= 18:
         try:
@@ -518,72 +504,8 @@ def _shown(cell: bytes) -> str:
 
 
 def _beginning(path: Path) -> str:
-    data = next(_chunks(path), b"")[:_BEGINNING]
+    data = next(chunks_of(path), b"")[:BEGINNING]
     return data.decode("utf-8", "replace")
-
-
-def _chunks(path: Path) -> Iterator[bytes]:
-    """The bytes of a log as UTF-8; of JSON, its readings as CSV."""
-    chunks = _utf8(byte_chunks(path))
-    first = next(chunks, b"")
-    table = _csv_of_json(path, first[:_BEGINNING]) if first.lstrip()[:1] in (b"{", b"[") else None
-    if _TEGRASTATS.match(first):
-        table = _csv_of_tegrastats(b"".join((first, *chunks)))
-    if table is not None:
-        yield table
-        return
-    yield first
-    yield from chunks
-
-
-def _csv_of_tegrastats(text: bytes) -> bytes:
-    """The stamps and the board's power, the present and not the average one, of `tegrastats`."""
-    rows = (b"%s,%s" % match.groups() for match in _TEGRASTATS.finditer(text))
-    return b"\n".join((b"timestamp,board power [mW]", *rows, b""))
-
-
-def _readings_of_json(path: Path, beginning: bytes) -> list[dict[str, object]]:
-    """The rows of JSON or JSON lines that may be readings of power; none of a tuner's, or of runs."""
-    lower = beginning.lower()
-    tuned = any(key in lower for key in _OF_TUNERS)
-    if tuned or not (b"power" in lower or b"watt" in lower) or not re.search(rb'"[^"]*(time|date|"ts")', lower):
-        return []
-    text = read_text(path)
-    document = json_or_none(text)
-    lines = text.splitlines() if document is None else ()
-    rows = rows_in(document) or [row for line in lines if isinstance(row := json_or_none(line), dict)]
-    flat: list[dict[str, object]] = [dict(flattened(row)) for row in rows]
-    works = filter(lambda name: _OF_WORK.search(name.lower()), flat[0] if len(flat) >= _LEAST_ROWS else ())
-    runs = any(len({row.get(name) for row in flat[:_LEAST_ROWS]}) > 1 for name in works)
-    return [] if runs or len(flat) < _LEAST_ROWS else flat
-
-
-def _csv_of_json(path: Path, beginning: bytes) -> bytes | None:
-    """The readings in JSON or JSON lines; None where there are none: power at times that follow one another."""
-    flat = _readings_of_json(path, beginning)
-    if not flat:
-        return None
-    roles = {name: heading(name.rpartition(".")[2]).role for name in flat[0]}
-    names = [name for name, role in roles.items() if role]
-    times = [name for role in ("time", "day") for name in names if roles[name] == role]
-    written = io.StringIO()
-    writer = csv.writer(written, lineterminator="\n")
-    shown = [name.rpartition(".")[2] for name in names]
-    writer.writerow(shown if len(set(shown)) == len(shown) else names)
-    writer.writerows(["" if row.get(name) is None else row.get(name) for name in names] for row in flat)
-    whole = written.getvalue().encode()
-    return (
-        whole
-        if times and _follow_soon(Block(whole.split(b"\n", 1)[1], ",", len(names)), names.index(times[0]))
-        else None
-    )
-
-
-def _follow_soon(block: Block, place: int) -> bool:
-    """Whether the times of a column rise, in steps of readings and not of runs."""
-    reader = stamp_reader(block.text(0, place), None) if len(block) else None
-    stamps = reader(block, place) if reader is not None else np.empty(0, np.int64)
-    return len(stamps) > 1 and _rises(stamps) and float(np.median(np.diff(stamps))) / 1e9 < _LONGEST_STEP_S
 
 
 def _whole_lines(data: bytes) -> bytes:
@@ -593,7 +515,7 @@ def _whole_lines(data: bytes) -> bytes:
 def _blocks(path: Path, layout: Layout) -> Iterator[bytes]:
     """Whole lines of the file, some megabytes at a time, from the first that may hold a reading."""
     rest, skip = b"", layout.skipped
-    for chunk in _chunks(path):
+    for chunk in chunks_of(path):
         rest += chunk
         end = rest.rfind(b"\n") + 1
         if not end:
@@ -624,16 +546,3 @@ def _without_quotes(block: bytes, delimiter: str) -> bytes:
         return "".join(delimiter.join(row) + "\n" for row in cells).encode()
     except csv.Error:
         return block
-
-
-def _utf8(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """The bytes as UTF-8: PowerShell writes UTF-16 where the output of a tool is redirected."""
-    first = next(chunks, b"")
-    if first[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        decoder = codecs.getincrementaldecoder("utf-16")("replace")
-        yield decoder.decode(first).encode()
-        for chunk in chunks:
-            yield decoder.decode(chunk).encode()
-        return
-    yield first.removeprefix(codecs.BOM_UTF8)
-    yield from chunks

@@ -16,8 +16,8 @@ from ...base.formatting import finite_or_none
 from ...base.records import Count, Source, figure
 from ...sensors.channel import CHANNELS, POWER_SAMPLES
 from ...sensors.recorded.recording import Recording
-from ..models.arrays import Floats
 from ..results.description import Description, Figure, Listing
+from .power_source import Floats
 
 Span = tuple[float, float]
 

@@ -1,0 +1,175 @@
+"""Tables that are wide: clocks, implementations or settings across, a value in each cell, as rows of measurements."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import numpy as np
+
+from ...base.errors import InputError
+from ...base.vocabulary import WORDS
+from .columns import Columns
+from .headings import Role, by_itself, words_of
+
+_CLOCK_HEADING = re.compile(r"(?P<what>.*?)[ _@-]*(?P<clock>\d+(\.\d+)?) ?(?P<unit>mhz|ghz)?", re.IGNORECASE)
+_CLOCKS_MHZ = (100.0, 10_000.0)  # of a heading that is a clock
+_LEAST_CLOCKS = 4
+_TOLD = (Role.TIME, Role.THROUGHPUT, Role.ENERGY, Role.WORK_ENERGY, Role.EFFICIENCY)  # a power alone answers nothing
+_UNIT = re.compile(r"\s*[\[(]([^\[\]()]+)[\])]\s*$")
+
+
+def arranged(columns: Columns, name: str) -> Columns:
+    """Arrange a table with a row for each measurement, where it is clear what its cells are.
+
+    Parameters
+    ----------
+    columns : Columns
+        The table.
+    name : str
+        Of the file, without its ending: it names what is in the cells where no heading does.
+
+    Returns
+    -------
+    Columns
+        The table itself where it is not wide, or nothing says what its cells are.
+    """
+    first, *others = columns.cells
+    if wide_headings(columns):
+        long = transposed(columns, {}, name)
+        return (
+            long if any(_is_told(each, long.numbers(each)) for each in long.cells if long.is_numeric(each)) else columns
+        )
+    if others and all(re.fullmatch(r"\d+(\.\d+)?", each) for each in others):
+        return _turned(columns, first, others)
+    return _by_implementation(columns, name)
+
+
+def _is_told(heading: str, values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> bool:
+    return by_itself(heading, values).role in _TOLD
+
+
+def _turned(columns: Columns, first: str, others: list[str]) -> Columns:
+    """Metrics down and a setting across; the table itself where no name of a row is one of a metric."""
+    names = columns.cells[first]
+    rows = {name: [columns.cells[each][place] for each in others] for place, name in enumerate(names)}
+    turned = Columns(columns.where, {"column": others, **rows}, columns.first_line)
+    numeric = [name for name in rows if turned.is_numeric(name)]
+    told = any(_is_told(name, turned.by_kind()[name]) for name in numeric)  # type: ignore[arg-type]
+    return turned if told and len(rows) == len(names) and len(numeric) == len(rows) else columns
+
+
+def _by_implementation(columns: Columns, name: str) -> Columns:
+    """Sizes down and implementations across, as benchmarks of Triton write them."""
+    plain = {each: _UNIT.sub("", each) for each in columns.cells}
+    if not any(WORDS["implementation"] & set(words_of(each)) for each in plain.values()):
+        return columns
+    known = frozenset[str]().union(
+        *(words for kind, words in WORDS.items() if kind not in ("implementation", "memory"))
+    )
+    unknown = (Role.FIGURE, Role.PARAMETER)
+    across = [
+        each
+        for each, values in columns.by_kind().items()
+        if isinstance(values, np.ndarray) and not known & set(words_of(plain[each]))
+        if by_itself(plain[each], values).role in unknown
+    ]
+    units = {unit[1] for each in across if (unit := _UNIT.search(each))}
+    value = f"value ({units.pop()})" if len(units) == 1 else name
+    labels = [each for each in columns.cells if each not in across]
+    if len(across) < 2 or not labels or not _is_told(value, np.ones(2)):
+        return columns
+    count = len(columns)
+    cells = {label: list(columns.cells[label]) * len(across) for label in labels}
+    cells["implementation"] = [plain[each] for each in across for _ in range(count)]
+    cells[value] = [cell for each in across for cell in columns.cells[each]]
+    return Columns(columns.where, cells, columns.first_line)
+
+
+def wide_headings(columns: Columns) -> Mapping[str, tuple[str, float]]:
+    """The headings of a wide table that are clocks: '757', '757 MHz', 'power_757'.
+
+    Most columns must be such, in ascending or descending order of the clock.
+
+    Parameters
+    ----------
+    columns : Columns
+        The table.
+
+    Returns
+    -------
+    mapping of (str, float)
+        What is measured and at which clock in MHz, by heading; empty if the table is not wide.
+    """
+    headings: dict[str, tuple[str, float]] = {}
+    for name in columns.cells:
+        heading = _CLOCK_HEADING.fullmatch(name)
+        if heading is None:
+            continue
+        clock = float(heading["clock"]) * (1e3 if (heading["unit"] or "").lower() == "ghz" else 1.0)
+        if _CLOCKS_MHZ[0] <= clock <= _CLOCKS_MHZ[1]:
+            headings[name] = (heading["what"].strip(" _-@"), clock)
+    by_quantity: dict[str, list[float]] = {}
+    for what, clock in headings.values():
+        by_quantity.setdefault(what, []).append(clock)
+    orders = [clocks in (sorted(set(clocks)), sorted(set(clocks), reverse=True)) for clocks in by_quantity.values()]
+    enough = all(len(clocks) >= _LEAST_CLOCKS for clocks in by_quantity.values())
+    return headings if enough and all(orders) and 2 * len(headings) > len(columns.cells) else {}
+
+
+def transposed(columns: Columns, tables: Mapping[str, Columns], unnamed: str = "power_w") -> Columns:
+    """Turn a wide table into one with one row per application and clock.
+
+    Parameters
+    ----------
+    columns : Columns
+        The wide table.
+    tables : mapping of Columns
+        Further wide tables by what they hold (rate, time_s); their rows are found by their labels.
+    unnamed : str, optional
+        What cells are whose heading is a clock alone.
+
+    Returns
+    -------
+    Columns
+        The labels, `clock_mhz`, and what was measured; a cell that another table does not hold is empty.
+
+    Raises
+    ------
+    InputError
+        If a table is not wide, a cell is no number, or another table has no row and clock in common.
+    """
+    labels, rows = _long_rows(columns, unnamed)
+    others = {name: _long_rows(table, name)[1] for name, table in tables.items()}
+    wanted = list(dict.fromkeys(figure for figures in rows.values() for figure in figures)) + list(others)
+    cells: dict[str, list[str]] = {name: [] for name in (*labels, "clock_mhz", *wanted)}
+    for (label, clock), figures in rows.items():
+        more = {name: table.get((label, clock), {}).get(name, "") for name, table in others.items()}
+        row = dict(zip(labels, label, strict=True)) | {"clock_mhz": f"{clock:g}"} | figures | more
+        for name, column in cells.items():
+            column.append(row.get(name, ""))
+    missing = next((name for name in others if not any(cells[name])), None)
+    if missing is not None:
+        what = "no row and clock of it is in the other table"
+        raise InputError(what, tables[missing].where, "name a table with the same applications and clocks")
+    return Columns(columns.where, cells, columns.first_line)
+
+
+def _long_rows(
+    columns: Columns, unnamed: str
+) -> tuple[list[str], Mapping[tuple[tuple[str, ...], float], dict[str, str]]]:
+    """The columns of labels, and the figures by label and clock."""
+    headings = wide_headings(columns)
+    if not headings:
+        remedy = "leave --transpose out, or pass a table with one row per application and clocks in MHz as headings"
+        raise InputError("this is not a wide table: its columns are not clocks", columns.where, remedy)
+    for name in headings:
+        columns.numbers(name)  # names the cell that is none
+    labels = [name for name in columns.cells if name not in headings]
+    rows: dict[tuple[tuple[str, ...], float], dict[str, str]] = {}
+    for index in range(len(columns)):
+        label = tuple(columns.cells[name][index] for name in labels) or (str(index + 1),)
+        for name, (what, clock) in headings.items():
+            rows.setdefault((label, clock), {})[what or unnamed] = columns.cells[name][index]
+    shown = ["application" if _CLOCK_HEADING.fullmatch(name) or "freq" in name.lower() else name for name in labels]
+    return (shown if len(set(shown)) == len(shown) else labels) or ["row"], rows

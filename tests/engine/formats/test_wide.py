@@ -1,0 +1,87 @@
+"""Tables that are wide, through the reader of recordings: what is across becomes a column where that is clear."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.base.errors import InputError
+from app.engine.formats.any_table import TableColumns
+from app.engine.formats.read import read_recording
+
+CLOCKS = "frequency(MHz),757,885,1012,1140\n3MM,0.55,0.67,0.75,0.84\nFDTD,0.74,0.95,1.01,1.00\n"
+
+
+def rows_of(path: Path, text: str, **columns: str) -> list[dict[str, object]]:
+    path.write_text(text)
+    recording = read_recording(path, TableColumns.parse(**columns))
+    return [{**m.configuration, **m.values} for m in recording.in_file_order()]
+
+
+def test_clocks_across_are_read_where_the_name_of_the_file_says_what_the_cells_are(tmp_path: Path) -> None:
+    rows = rows_of(tmp_path / "dataset_performance.csv", CLOCKS)
+    assert len(rows) == 8
+    assert {row["graphics_clock_mhz"] for row in rows} == {757, 885, 1012, 1140}
+    assert {row["kernel"] for row in rows} == {"3MM", "FDTD"}
+    assert [row["dataset_performance [1/s]"] for row in rows if row["kernel"] == "FDTD"] == [0.74, 0.95, 1.01, 1.00]
+    notes = " ".join(read_recording(tmp_path / "dataset_performance.csv").notes)
+    assert "no heading says what its cells are: the name of the file says 'dataset_performance'" in notes
+
+
+@pytest.mark.parametrize("name", ["dataset_power.csv", "table_3.csv"])
+def test_powers_alone_and_cells_of_no_known_kind_give_no_answer(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError, match="no column is a time, an energy, a power or a speed"):
+        rows_of(tmp_path / name, CLOCKS)
+
+
+def test_metrics_down_and_a_setting_across_are_turned_without_their_titles(tmp_path: Path) -> None:
+    text = (
+        "Metric,1,8,64\n[[Serving Benchmark Result]],,,,,\nSuccessful requests,320,320,320\n"
+        "Output token throughput (tok/s),54.3,157.2,210.2\nMean TTFT (ms),20,25,90\n"
+    )
+    rows = rows_of(tmp_path / "trends.csv", text)
+    assert [row["column"] for row in rows] == [1, 8, 64]
+    assert [row["Output token throughput (tok/s)"] for row in rows] == [54.3, 157.2, 210.2]
+
+
+def test_implementations_across_are_compared_for_each_size(tmp_path: Path) -> None:
+    text = "N,Triton (GB/s),Torch (GB/s)\n4096,63.8,76.8\n8192,153.6,146.2\n"
+    rows = rows_of(tmp_path / "vector-add.csv", text)
+    assert [(row["kernel"], row["implementation"], row["value (GB/s)"]) for row in rows] == [
+        ("4096", "Triton", 63.8),
+        ("8192", "Triton", 153.6),
+        ("4096", "Torch", 76.8),
+        ("8192", "Torch", 146.2),
+    ]
+    assert len(rows_of(tmp_path / "copies.csv", "N,read (GB/s),write (GB/s)\n1024,63.8,76.8\n2048,153.6,146.2\n")) == 2
+
+
+def test_choices_that_some_rows_lack_are_asked_about_and_may_be_used(tmp_path: Path) -> None:
+    text = "kernel,tile,time_ms\nnaive,,9\ntiled,8,4\ntiled,16,3\ntiled,32,5\n"
+    (tmp_path / "sweep.csv").write_text(text)
+    notes = " ".join(read_recording(tmp_path / "sweep.csv").notes)
+    assert "tile is read as not used, but may be parameter: it is not certain (--roles tile=parameter)" in notes
+    rows = rows_of(tmp_path / "sweep.csv", text, roles="tile=parameter")
+    assert [row["tile"] for row in rows] == ["none", 8, 16, 32]
+
+
+def test_tables_between_lines_of_text_are_one_with_the_titles_above_them(tmp_path: Path) -> None:
+    table = """
+ggml_vulkan: 0 = AMD Radeon RX 7900 XTX
+| model         | fa |  test |            t/s |
+| ------------- | -: | ----: | -------------: |
+| llama 7B Q4_0 |  0 | pp512 | {} ± 0.15 |
+| llama 7B Q4_0 |  1 | pp512 | {} ± 0.21 |
+
+build: 34ce48d97 (7356)
+"""
+    text = f"### GPU 0 ONLY ###\n{table.format(198.1, 279.5)}\n=== BOTH ===\n{table.format(1012.1, 1768.4)}"
+    rows = rows_of(tmp_path / "bench.txt", text)
+    assert [(row["setup"], row["fa"], row["t/s"]) for row in rows] == [
+        ("GPU 0 ONLY", 0, 198.1),
+        ("GPU 0 ONLY", 1, 279.5),
+        ("BOTH", 0, 1012.1),
+        ("BOTH", 1, 1768.4),
+    ]
+    assert [row["t/s"] for row in rows_of(tmp_path / "one.md", table.format(198.1, 279.5))] == [198.1, 279.5]
