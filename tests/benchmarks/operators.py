@@ -46,12 +46,12 @@ from operator_lines import print_lines  # noqa: E402
 from app.engine import strategies  # noqa: E402, F401  (registers every strategy)
 from app.engine.models.roofline.operator_floor import floor_on  # noqa: E402
 from app.engine.results.measurement import Depth, Measurement, State  # noqa: E402
-from app.engine.runner.kernels.reference import Baseline, VendorLook  # noqa: E402
+from app.engine.runner.kernels.reference import Baseline, LibraryRow  # noqa: E402
 from app.engine.runner.kernels.runner import KernelRunner  # noqa: E402
 from app.engine.session.load import load_specification  # noqa: E402
 from app.engine.session.planning import plan_specification  # noqa: E402
 from app.engine.specification.operator_kernels import kept_specification  # noqa: E402
-from app.engine.specification.operator_shapes import EXAMPLES, Operator, parse_operator  # noqa: E402
+from app.engine.specification.operator_shapes import EXAMPLES, LIBRARY, MAKER, Operator, parse_operator  # noqa: E402
 from app.engine.specification.plan import SessionPlan  # noqa: E402
 from app.engine.store.database import Store  # noqa: E402
 from app.engine.strategies.energy_aware import RowNumbers  # noqa: E402
@@ -101,7 +101,7 @@ def measured_again(shared: Shared, rows: list[int], seconds: float) -> tuple[dic
     runner = shared.runner
     if isinstance(runner, KernelRunner):
         runner.window_s = seconds
-        runner._vendor = VendorLook(runner._spec.operator)  # the library once more, in place of what was measured of it
+        runner._by_library = LibraryRow()  # the library once more, in place of what was measured of it
     found = list(shared.measure_now(rows, threading.Event()))
     return {each.row: each for each in runner.restated(found)}, Baseline.of_origin(runner.conclude())
 
@@ -183,7 +183,8 @@ def shape(name: str, gpu: Gpu, store: Store, seed: int, seconds: float, rounds: 
             if arm == "k search" and arms[arm].ended == "stopped":  # the others must not have more rounds than it had
                 options |= {"rounds": max(1, rounds_of(arms[arm]))}
         rows = winners(arms)
-        again, baseline = measured_again(shared, list(dict.fromkeys(rows.values())), again_s)
+        wanted = dict.fromkeys([*rows.values(), *plan.space.rows_with({MAKER: LIBRARY}).tolist()])
+        again, baseline = measured_again(shared, list(wanted), again_s)
     finally:
         shared.close()
     log = EnergyLog.of_origin(arms["k search"].origin)

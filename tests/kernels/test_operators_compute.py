@@ -44,11 +44,6 @@ _ROUNDING = 2e-5  # of the largest value: sums in another order differ by that m
         ("conv2d:2,6,5,16,32,1,1,0", "stages == 2 and copy_async == 0", HOPPER),
         ("conv2d:1,9,11,3,10,5,2,2", "stages == 1", VOLTA),
         ("conv2d:1,5,5,6,8,2,1,0", "block_k == 8", VOLTA),  # channels divide by two, the depth by four
-        ("mm:2,50,44,72:fp16", "stages == 3", HOPPER),
-        ("mm:1,33,35,131:fp16", "split_k == 1 and slices_k == 2", HOPPER),
-        ("conv2d:1,6,5,8,20,3,1,1:fp16", "split_k == 2", HOPPER),
-        ("mm:2,50,44,72:bf16", "stages == 3 and slices_k == 2", HOPPER),
-        ("conv2d:1,6,5,8,20,3,1,1:bf16", "copy_async == 0", HOPPER),
         ("mv:2,1,37,264:fp16", "vector_width == 8 and x_shared == 1 and split_k == 1", HOPPER),
         ("mv:1,1,33,1030:fp16", "split_k == 2 and rows_at_once == 4", HOPPER),
         ("mv:1,1,33,135:fp16", "vector_width == 1 and x_shared == 1", VOLTA),
