@@ -263,6 +263,9 @@ def _are_clocks(finite: Floats) -> bool:
     return within and _looks_chosen(finite) and len(np.unique(finite)) < len(finite)
 
 
+_ASKED_FOR: Final = frozenset(("target", "requested", "desired"))
+
+
 def _rated(heading: str, last: str, plain: str, kinds: frozenset[str], finite: Floats) -> Column | None:
     """A column of work per time or energy, of energy per work, or of energy times time; None for any other."""
     bracketed = _BRACKETED.search(heading)
@@ -283,6 +286,8 @@ def _rated(heading: str, last: str, plain: str, kinds: frozenset[str], finite: F
             return Column(heading, Role.WORK_ENERGY, "", _scale_per(text), "energy per work by its unit")
     if kinds & {"rps", "qps"} and len(finite) > 1 and _are_whole(finite) and not kinds & _OBSERVED:
         return Column(heading, Role.PARAMETER, why="whole numbers of requests per second: asked for")
+    if kinds & _ASKED_FOR and len(finite) and not kinds & _OBSERVED:
+        return Column(heading, Role.PARAMETER, why="asked for by its name")
     if _counts_operations(kinds, plain):
         return None
     if any(PATTERNS["per_second"].search(text) or PATTERNS["rate"].search(text) for text in texts) and not kinds & (

@@ -215,3 +215,9 @@ def test_operations_of_different_number_formats_are_asked_about_and_other_speeds
     column = found("precision,tile,TFLOP/s\n" + rows)["precision"]
     assert (column.role, column.candidates) == (Role.KERNEL, (Role.KERNEL, Role.PARAMETER))
     assert found("precision,tile,tokens/s\n" + rows)["precision"].role is Role.PARAMETER
+
+
+def test_a_rate_that_was_asked_for_is_a_setting_and_what_came_of_it_the_speed() -> None:
+    columns = found("target_fps,fps,energy_j\n10,9.9,12.1\n20,19.5,22.9\n25,21.0,24.7\n30,21.1,24.8\n")
+    assert columns["target_fps"].role is Role.PARAMETER
+    assert columns["fps"].role is Role.THROUGHPUT
