@@ -17,6 +17,7 @@ from ...sensors.limits import limits_of
 from ..metering.external_meters import BOARD, MeterChoice
 from ..results.measurement import MEASURED, Configuration, Value
 from ..results.objectives import Goal, Limit, Objective, parse_bound
+from ..results.process import OF_LAUNCHES, SM_COUNT, SM_PERCENT, UNSET
 from ..results.settings import PROFILE, SETTINGS, UNTOUCHED, is_setting
 from ..space.array_expressions import parse_array_expression
 from ..space.build import BLOCK_SIZE_NAMES, MAX_PARAMETERS
@@ -142,7 +143,17 @@ TYPES = (
 _BY_SUFFIX = {".cl": "OpenCL", ".f90": "Fortran", ".f95": "Fortran", ".f03": "Fortran", ".f": "Fortran"}
 _LIMITS = tuple(limits_of((8, 0)).as_names())
 _SECTIONS = (
-    *("restrictions", "kernel", "operator", "command", "service", "constants", "parameters", "device_settings"),
+    *(
+        "restrictions",
+        "environment",
+        "kernel",
+        "operator",
+        "command",
+        "service",
+        "constants",
+        "parameters",
+        "device_settings",
+    ),
     *("metrics", "objective", "limits", "search", "metering"),
 )
 _SEARCH_KEYS = ("strategy", "options", "max_evaluations", "max_fraction", "max_seconds", "patience", "seed", "start")
@@ -172,6 +183,8 @@ def specification_of(document: Mapping[str, Any], path: Path) -> Specification:
         )
         raise InputError(f"both {what}", str(path), f"keep one of {tables}")
     kernel = _kernel(root.table("kernel", keys_of(KernelSpec)), path.parent, scope) if "kernel" in root else None
+    environment = _environment(root, parameters)
+    _check_launches(root, kernel, parameters)
     named = (*tunable, *constants)
     if kernel is not None:
         _check_programs(kernel, root.table("kernel"), named)
@@ -192,6 +205,7 @@ def specification_of(document: Mapping[str, Any], path: Path) -> Specification:
         service=service,
         operator=operator,
         device_settings=settings,
+        environment=environment,
         metrics=metrics,
         objective=_objective(root, (*measured, *metrics), measured),
         limits=_limits(_bounded(root.table("limits")), (*measured, *metrics)),
@@ -205,6 +219,29 @@ def specification_of(document: Mapping[str, Any], path: Path) -> Specification:
         starts=_starts(search, tunable),
         meters=_meters(root.table("metering", ("meters", "energy_from", "correct_gain"))),
     )
+
+
+def _environment(root: Section, parameters: Mapping[str, object]) -> tuple[str, ...]:
+    """The parameters that are variables of a process's environment."""
+    names = root.texts("environment")
+    if names and not {"command", "service"} & set(root):
+        remedy = "a kernel's process has the environment that Wattridge is started in: set it there"
+        raise InputError("an environment is a program's or a service's", root.place("environment"), remedy)
+    for name in names:
+        if name not in parameters:
+            remedy = f'list its values: parameters.{name} = ["{UNSET}", "1"]'
+            raise InputError(f"'{name}' is no parameter", root.place("environment"), remedy)
+    return names
+
+
+def _check_launches(root: Section, kernel: KernelSpec | None, parameters: Mapping[str, object]) -> None:
+    """Raise InputError for what only launches of a kernel have, of something else or in another language."""
+    for name in (name for name in OF_LAUNCHES if name in parameters):
+        where = f"{root.place('parameters')}.{name}"
+        if kernel is None:
+            raise InputError("it is for kernels: it says how they are launched", where, "rename it")
+        if name in (SM_COUNT, SM_PERCENT) and kernel.language != "CUDA":
+            raise InputError(f"a kernel in {kernel.language} runs on the whole device", where, "leave it out")
 
 
 def _meters(section: Section) -> MeterChoice:

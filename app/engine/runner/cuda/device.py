@@ -17,6 +17,7 @@ from .driver import Driver, Module, Recording, launch_recorded
 from .occupancy import occupancy, resident_blocks
 from .vendor import Operands, VendorOperator, VendorProduct, cublas
 
+_PROBE_BLOCKS: Final = 16  # for each SM: more than it holds at a time
 NONE_YET: Final = 2**64 - 1  # no element differs
 _LIMITS: Final = {  # of DeviceLimits, as the driver calls them; where its library does not know one, the default stays
     "multiprocessors": "MULTIPROCESSOR_COUNT",
@@ -38,6 +39,7 @@ class DeviceBackend(Backend):
         self._driver = driver
         self._limits = _limits(driver)
         self._comparers: Module | None = None
+        self._seen: dict[Any, int] = {}  # SMs that were counted, by queue
         self._compared = driver.allocate(24)
 
     def describe(self) -> dict[str, Any]:
@@ -48,6 +50,7 @@ class DeviceBackend(Backend):
             "limits": self._limits.as_names(),
             "shared_memory_opt_in": driver.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN") or 0,
             "driver": driver.version,
+            "sm_granularity": driver.granularity,
         }
 
     # --- memory -----------------------------------------------------------------------------------------------------
@@ -79,18 +82,35 @@ class DeviceBackend(Backend):
     def load(
         self, image: bytes, launch: Launch, arguments: Sequence[Any], constants: Mapping[str, Array]
     ) -> DeviceKernel:
-        return DeviceKernel(self._driver, self._limits, image, launch, arguments, constants)
+        queue, had = self._driver.partition(launch.sms) if launch.sms else (self._driver.whole, 0)
+        self._driver.use(queue)
+        if launch.sms:
+            had = self._seen_sms(queue) or had
+        return DeviceKernel(self._driver, self._limits, image, launch, arguments, constants, had)
+
+    def _seen_sms(self, queue: Any) -> int:
+        """How many SMs run what is in a queue, as the blocks of a kernel see them; 0 without that kernel."""
+        if queue not in self._seen and self._comparers is not None:
+            most = 4 * self._limits.multiprocessors  # numbers may have gaps
+            seen = self.upload(np.zeros(most, np.uint32))
+            launch = Launch("seen_sms", (_PROBE_BLOCKS * self._limits.multiprocessors, 1, 1), (1024, 1, 1))
+            self._comparers.function(launch.name).bind(launch, (seen, np.uint32(most)))(1)
+            self._seen[queue] = int(np.count_nonzero(self.read(seen, np.zeros(most, np.uint32))))
+            self.free(seen)
+        return self._seen.get(queue, 0)
 
     def product(self) -> VendorProduct | None:
         library = cublas()
         if library is None:
             return None
+        self._driver.use(self._driver.whole)
         try:
             return VendorProduct(self._driver, library)
         except (OSError, DeviceFault):  # another release than the driver's, or no memory left
             return None
 
     def vendor(self, operator: Operator, operands: Operands) -> VendorOperator:
+        self._driver.use(self._driver.whole)
         return VendorOperator(self._driver, operator, operands)
 
     def mark(self) -> Mark:
@@ -129,8 +149,10 @@ class DeviceKernel:
         launch: Launch,
         arguments: Sequence[Any],
         constants: Mapping[str, Array],
+        sms: int,
     ) -> None:
-        self._driver = driver
+        """Make it in the queue that is in use; `sms` were counted there, 0 if nobody asked."""
+        self._driver, self._in = driver, driver.queue
         self._module = driver.load(image)
         for name, array in constants.items():
             address, size = self._module.variable(name)
@@ -151,9 +173,11 @@ class DeviceKernel:
             local_byte=function.local_byte,
             blocks_per_multiprocessor=resident_blocks(limits, **figures),
             occupancy=occupancy(limits, **figures),
+            sms=sms or None,
         )
 
     def launch(self, times: int) -> None:
+        self._driver.use(self._in)
         self._recording = launch_recorded(self._driver, self._queue, self._recording, times)
 
     def unload(self) -> None:
