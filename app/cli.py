@@ -349,7 +349,7 @@ def _window(arguments: argparse.Namespace) -> int:
     problem = _why_no_window()
     if problem is not None:
         raise problem
-    from .commands.sources import specification_path
+    from .engine.specification.examples import specification_path
 
     specification = specification_path(arguments.window_specification) if arguments.window_specification else None
     return _open_window(

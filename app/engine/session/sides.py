@@ -1,0 +1,253 @@
+"""What is measured in turns, as a user names it, and opened as contenders: with its own data or other, changed or not.
+
+A `Change` is what a process or a board has other than it is found: a part of the SMs, variables, settings.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from ...base.errors import InputError
+from ...base.files import is_there
+from ...base.processes import original_environment
+from ...sensors.gpu import Gpu
+from ..control.guard import DeviceGuard
+from ..metering.watching import Watch
+from ..results.objectives import Goal
+from ..results.process import SAME_DATA, SM_COUNT, UNSET
+from ..results.settings import in_words
+from ..runner.boards import open_runner
+from ..specification.examples import is_specification, specification_path
+from ..specification.input_data import with_inputs
+from ..specification.model import Specification
+from ..specification.plan import SearchOptions
+from .contenders import Contender, FunctionContender, KernelContender, Look, ProgramContender
+from .load import load_specification
+from .planning import plan_specification
+
+_CONFIGURED: Final = re.compile(r"(.+?):(\w+=[^,:]*(?:,\w+=[^,:]*)*)")
+_FUNCTION: Final = re.compile(r"(.+\.py):([A-Za-z_]\w*)")
+Remark = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A side as it was named."""
+
+    name: str  # for the answer
+    kind: str  # 'command', 'function' or 'specification'
+    words: tuple[str, ...]
+    folder: Path
+    specification: Specification | None = None
+    commit: str = ""  # in full, of a checkout
+
+    @property
+    def takes_real_time(self) -> bool:
+        """A program or a server runs, whatever board it is measured on."""
+        return self.specification is None or self.specification.kernel is None
+
+
+def shlex_split(text: str) -> list[str]:
+    """A command line's words. Raises InputError."""
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise InputError(f"not a command line: {error}", text, "close every quote") from None
+
+
+def named(text: str, words: Sequence[str], folder: Path, name: str) -> Named:
+    """What a text names: a specification with values, FILE.py:FUNCTION or a command line. Raises InputError."""
+    found = _CONFIGURED.fullmatch(text)
+    path, wanted = (found[1], found[2]) if found else (text, "")
+    if is_specification(path) or (found and is_there(Path(path))):
+        local = folder / path
+        specification = load_specification(local if is_there(local) else specification_path(path))
+        return Named(name, "specification", (wanted,), folder, replace(specification, device_settings={}))
+    if (function := _FUNCTION.fullmatch(text)) is not None:
+        if not is_there(folder / function[1]):
+            raise InputError("there is no such file", str(folder / function[1]), "FILE.py:FUNCTION, from here")
+        return Named(name, "function", (str(folder / function[1]), function[2]), folder)
+    if not words:
+        raise InputError("a side is empty", "check", "name a command, a specification or FILE.py:FUNCTION")
+    local = folder / words[0]
+    program = str(local) if "/" in words[0] and is_there(local) else shutil.which(words[0])
+    if program is None:
+        raise InputError(f"there is no program '{words[0]}'", name, "give its name or its path")
+    return Named(name, "command", (program, *words[1:]), folder)
+
+
+def on_data(side: Named, data: str, gpu: Gpu | None = None) -> Named:
+    """The side on other data. Raises InputError where it has data of its own, or the board does not tell them apart."""
+    name = f"{side.name} on {Path(data).name}"
+    if side.specification is not None:
+        if gpu is not None and gpu.info.source == "simulated":
+            raise InputError(SAME_DATA, "--inputs", "leave it out, or choose a real GPU")
+        return replace(side, name=name, specification=with_inputs(side.specification, [data]))
+    if side.kind == "command":
+        remedy = "give it as an argument of theirs: wattridge check './a --zeros' './a --random'"
+        raise InputError("the data of a program is its own", "--inputs", remedy)
+    return replace(side, name=name, words=(*side.words, data))
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What is other than it is found."""
+
+    sms: int = 0  # that kernels run on; 0: all
+    environment: tuple[tuple[str, str], ...] = ()
+    settings: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def words(self) -> str:
+        """'64 SMs, graphics clock 1200 MHz'."""
+        variables = [f"{name}={value}" for name, value in self.environment]
+        settings = [in_words(dict(self.settings))] if self.settings else []
+        return ", ".join([*([f"{self.sms} SMs"] if self.sms else []), *variables, *settings]) or "untouched"
+
+    def __or__(self, other: Change) -> Change:
+        """Both."""
+        return Change(self.sms or other.sms, self.environment + other.environment, self.settings + other.settings)
+
+
+UNTOUCHED: Final = Change()
+
+
+class Workload(ABC):
+    """A side that can be opened changed and unchanged. What it opens is closed with the stack."""
+
+    @abstractmethod
+    def contender(self, change: Change = UNTOUCHED) -> Contender:
+        """It with a change, but for the board's settings. Raises InputError and WattridgeError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What sides are opened with."""
+
+    gpu: Gpu
+    stop: threading.Event
+    stack: ExitStack
+    remark: Remark
+    timeout_s: float = 600.0  # of one run of a program
+    inputs: str = ""  # the function that makes a function's arguments
+    copies: int = 1
+    watches: list[Watch] = field(default_factory=list)
+
+    def watch(self) -> Watch:
+        """The board, watched once for all."""
+        from ..metering.watching import watch
+
+        if not self.watches:
+            self.watches.append(watch(self.gpu))
+            self.stack.callback(self.watches[0].release)
+        return self.watches[0]
+
+
+def opened(side: Named, opening: Opening, changes: Sequence[Change] = ()) -> Workload:
+    """A side on a board; a specification takes no other changes than those announced."""
+    if side.kind == "specification":
+        return _OfSpecification(side, opening, changes)
+    return _OfProcess(side, opening)
+
+
+class Held(Contender):
+    """A contender whose board has settings of its own in its blocks."""
+
+    def __init__(self, inner: Contender, guard: DeviceGuard, settings: Mapping[str, float]) -> None:
+        self._inner, self._guard, self._settings, self.unit = inner, guard, dict(settings), inner.unit
+
+    def block(self, stop: threading.Event) -> Look | None:
+        self._guard.hold(**self._settings)
+        if self._guard.gpu.clock.wait(self._guard.settling_s, stop):
+            return None
+        return self._inner.block(stop)
+
+
+class _OfProcess(Workload):
+    """A program, or a function in a process of its own for each change."""
+
+    def __init__(self, side: Named, opening: Opening) -> None:
+        self._side, self._opening = side, opening
+
+    def contender(self, change: Change = UNTOUCHED) -> Contender:
+        side, opening = self._side, self._opening
+        variables = {name: value for name, value in change.environment if value != UNSET}
+        if side.kind == "command":
+            if change.sms:
+                raise InputError("a program chooses its SMs itself", side.name, "name a kernel or a function")
+            environment = {**original_environment(), **variables} if change.environment else None
+            watched, timeout_s = opening.watch(), opening.timeout_s
+            return ProgramContender(side.words, side.folder, watched, timeout_s=timeout_s, environment=environment)
+        file, function, *data = side.words
+        asked = {"file": file, "function": function, "folder": str(side.folder), "seed": 0, "sms": change.sms}
+        asked |= {"inputs": opening.inputs, "copies": opening.copies, "data": "".join(data)}
+        contender = FunctionContender(asked, opening.watch(), variables)
+        opening.stack.callback(contender.close)
+        return contender
+
+
+class _OfSpecification(Workload):
+    """One configuration of a specification, on one runner; each change is a row of its space."""
+
+    def __init__(self, side: Named, opening: Opening, changes: Sequence[Change]) -> None:
+        """Raises InputError where the side singles out no configuration."""
+        assert side.specification is not None, "a specification was named"
+        self._side, self._every = side, 0
+        spec, options = side.specification, SearchOptions(objective=Goal("energy_j", maximise=False))
+        plan = plan_specification(spec, opening.gpu, options)
+        row = _single_row(plan, side, opening.remark)
+        if sms := [change.sms for change in changes if change.sms]:
+            self._every = opening.gpu.info.multiprocessors or max(sms)
+            added: dict[str, Any] = {SM_COUNT: (self._every, *sorted(set(sms)))}
+        else:
+            added = {}
+        names = dict.fromkeys(name for change in changes for name, _ in change.environment)
+        for name in names:
+            added[name] = (UNSET, *(dict(c.environment)[name] for c in changes if name in dict(c.environment)))
+        if added:
+            fixed = {name: (value,) for name, value in plan.space.configuration(row).items()}
+            environment = (*spec.environment, *names)
+            spec = replace(spec, parameters={**fixed, **added}, environment=environment, starts=(), restrictions=())
+            plan = plan_specification(spec, opening.gpu, options)
+            row = 0
+        self._plan, self._added, self._row = plan, added, row
+        self._runner = opening.stack.enter_context(open_runner(plan, plan.boards))
+        self._runner.prepare([row], opening.stop, lambda *_: None)
+
+    def contender(self, change: Change = UNTOUCHED) -> Contender:
+        row = self._row
+        if self._added:
+            chosen = dict(change.environment)
+            wanted: dict[str, Any] = {name: chosen.get(name, UNSET) for name in self._added if name != SM_COUNT}
+            wanted |= {SM_COUNT: change.sms or self._every} if SM_COUNT in self._added else {}
+            row = int(self._plan.space.rows_with(wanted)[0])
+        return KernelContender(self._runner, row, self._side.name)
+
+
+def _single_row(plan: Any, side: Named, remark: Remark) -> int:
+    """The row that a side names, else the one that its search would begin with. Raises InputError without one."""
+    space, wanted = plan.space, dict(part.split("=", 1) for part in side.words[0].split(",") if part)
+    values = {parameter.name: {str(value): value for value in parameter.values} for parameter in space.parameters}
+    for name, text in wanted.items():
+        if text not in values.get(name, {}):
+            known = f"values of {name}: {', '.join(values[name])}" if name in values else f"names: {', '.join(values)}"
+            raise InputError(f"no configuration has {name}={text}", side.name, known)
+    rows = space.rows_with({name: values[name][text] for name, text in wanted.items()})
+    suggested = [row for row in (*plan.starts, *plan.suggestions) if row in rows]
+    if len(rows) != 1 and not suggested:
+        remedy = f"add its values: {side.name}:{','.join(f'{name}=...' for name in space.names if name not in wanted)}"
+        raise InputError(f"{len(rows)} configurations match", side.name, remedy)
+    row = int(rows[0]) if len(rows) == 1 else suggested[0]
+    if len(rows) != 1:
+        chosen = ", ".join(f"{name}={value}" for name, value in space.configuration(row).items())
+        remark(f"{side.name}: of {len(rows)} configurations the one that its search would begin with: {chosen}")
+    return int(row)
