@@ -1,0 +1,105 @@
+"""`wattridge savings TARGET`: what this user may save here, as it is: levers in turns with the untouched state."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from argparse import ArgumentParser, Namespace
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..base.errors import InputError
+from .arguments import add_board, add_control, positive_float, positive_int
+from .sources import SPECIFICATION
+from .terminal import ProgressBar, print_description, print_json, say, stop_on_interrupt
+
+if TYPE_CHECKING:
+    from ..engine.analysis.in_turns import InTurns
+    from ..engine.session.savings import SavingsPlan
+    from ..engine.session.sides import Named
+
+
+def savings_arguments(parser: ArgumentParser) -> None:
+    """Declare the options of `wattridge savings`."""
+    usage = "wattridge savings [OPTION ...]"
+    parser.usage = f"{usage} TARGET\n       {usage} -- PROGRAM [ARGUMENT ...]"
+    what = f"{SPECIFICATION}, with values as in sgemm.toml:block_size_x=32; FILE.py:FUNCTION, a script or a command"
+    parser.add_argument("target", nargs="?", metavar="TARGET", help=what)
+    parser.add_argument(
+        "--seconds", type=positive_float, metavar="S", help="for all of it, about (45 for each lever, at least 14)"
+    )
+    slower = "of a lever's values those at most so much slower (5)"
+    parser.add_argument("--slower", type=positive_float, default=5.0, metavar="PERCENT", help=slower)
+    parser.add_argument(
+        "--rounding", action="store_true", help="try math modes too, which round results otherwise: TF32 in PyTorch"
+    )
+    inputs, copies = "of the same file: makes a function's arguments", "use so many copies of them in turn (1)"
+    parser.add_argument("--inputs", default="", metavar="FUNCTION", help=inputs)
+    parser.add_argument("--copies", type=positive_int, default=1, metavar="N", help=copies)
+    timeout = "of one run of a program (600)"
+    parser.add_argument("--timeout", type=positive_float, default=600.0, metavar="S", help=timeout)
+    parser.add_argument("--seed", type=int, metavar="N", help="of the coins that decide which side begins a pair")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write it with its points in the front, as HTML")
+    add_board(parser, speed=float("inf"))
+    add_control(parser)
+
+
+def savings(arguments: Namespace) -> int:
+    """Try the levers that this user may use here, and answer with a table."""
+    from ..engine.session.savings import plan_savings, try_levers
+    from ..engine.session.sides import Opening
+    from ..engine.specification.input_data import data_in_words
+    from ..sensors.select import open_gpu
+    from .control import guard_of
+
+    side = _target(arguments)
+    with ExitStack() as stack:
+        stop = stack.enter_context(stop_on_interrupt())
+        speed = 1.0 if side.takes_real_time else arguments.speed
+        board = open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=speed, voltage=False)
+        gpu = stack.enter_context(closing(board))
+        guard = stack.enter_context(closing(guard_of(gpu, arguments)))
+        opening = Opening(gpu, stop, stack, say, arguments.timeout, arguments.inputs, arguments.copies)
+        slower, rounding = arguments.slower / 100, arguments.rounding
+        plan = plan_savings(side, opening, guard, arguments.seconds, slower=slower, rounding=rounding)
+        say(f"{side.name}: {plan.words}")
+        stack.callback(guard.restore)  # after the levers, whatever happens, before the board is closed
+        if plan.levers and guard.allowed and gpu.info.live and any(c.settings for x in plan.levers for c in x.changes):
+            for note in guard.open():
+                say(note)
+        data = data_in_words(side.specification) if side.specification is not None else ""
+        bar = ProgressBar(quiet=arguments.json)
+
+        def on_step(words: str, now: InTurns | None) -> None:
+            _progress(bar, words, now, plan)
+
+        found = try_levers(side, opening, guard, plan, on_step, data=data, seed=arguments.seed)
+    if arguments.out is not None:
+        from ..engine.report.savings_page import write_savings
+
+        write_savings(found, arguments.out)
+    if arguments.json:
+        print_json(found)
+    else:
+        print_description(found.describe())
+    return 0
+
+
+def _target(arguments: Namespace) -> Named:
+    """What is to save. Raises InputError."""
+    from ..engine.session.sides import named, shlex_split
+
+    if bool(arguments.target) == bool(arguments.program):
+        raise InputError("name one target", "savings", "as in: wattridge savings sgemm, or savings -- python train.py")
+    text = arguments.target or shlex.join(arguments.program)
+    words = arguments.program or shlex_split(text)
+    if len(words) == 1 and words[0].endswith(".py"):
+        words = [sys.executable, *words]
+    return named(text, words, Path.cwd(), text)
+
+
+def _progress(bar: ProgressBar, words: str, now: InTurns | None, plan: SavingsPlan) -> None:
+    if sys.stderr.isatty():
+        done = 0 if now is None else min(round(now.seconds), round(plan.each_s))
+        bar.show(done, round(plan.each_s), f"s  {words}{'' if now is None else f': {now.words}'}")
