@@ -129,15 +129,7 @@ def _sides(arguments: Namespace, stop: Stop) -> Iterator[tuple[Named, Named]]:
     from ..engine.session.sides import named, shlex_split
 
     if arguments.commits is None:
-        if arguments.program and (arguments.a or arguments.b):
-            raise InputError("a program stands after -- and A is named too", "check", "use --commits, or quote A and B")
-        texts = [text for text in (arguments.a, arguments.b, *arguments.program) if text is not None]
-        _, data = _inputs(arguments.inputs)
-        if len(texts) != 2 and not (len(texts) == 1 and data):
-            remedy = "as in: wattridge check 'python a.py' 'python b.py'"
-            raise InputError(f"two sides are compared, not {len(texts)}", "check", f"name both, {remedy}")
-        sides = [named(text, shlex_split(text), Path.cwd(), text) for text in texts]
-        yield _alike(*_on_data(sides, data))
+        yield _as_named(arguments)
         return
     revisions = [text.strip() for text in arguments.commits.split(",")]
     words = arguments.program or [text for text in (arguments.a, arguments.b) if text is not None]
@@ -155,6 +147,21 @@ def _sides(arguments: Namespace, stop: Stop) -> Iterator[tuple[Named, Named]]:
         a, b = (named(text, words, folder, name) for folder, name in zip(folders, revisions, strict=True))
         _alike(a, b)
         yield replace(a, commit=commits[0]), replace(b, commit=commits[1])
+
+
+def _as_named(arguments: Namespace) -> tuple[Named, Named]:
+    """The sides that stand on the command line, or one on two kinds of data. Raises InputError."""
+    from ..engine.session.sides import named, shlex_split
+
+    if arguments.program and (arguments.a or arguments.b):
+        raise InputError("a program stands after -- and A is named too", "check", "use --commits, or quote A and B")
+    texts = [text for text in (arguments.a, arguments.b, *arguments.program) if text is not None]
+    _, data = _inputs(arguments.inputs)
+    if len(texts) != 2 and not (len(texts) == 1 and data):
+        remedy = "as in: wattridge check 'python a.py' 'python b.py'"
+        raise InputError(f"two sides are compared, not {len(texts)}", "check", f"name both, {remedy}")
+    sides = [named(text, shlex_split(text), Path.cwd(), text) for text in texts]
+    return _alike(*_on_data(sides, data))
 
 
 def _inputs(text: str | None) -> tuple[str, tuple[str, ...]]:

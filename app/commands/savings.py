@@ -16,7 +16,6 @@ from .terminal import ProgressBar, print_description, print_json, say, stop_on_i
 
 if TYPE_CHECKING:
     from ..engine.analysis.in_turns import InTurns
-    from ..engine.session.savings import SavingsPlan
     from ..engine.session.sides import Named
 
 
@@ -47,13 +46,20 @@ def savings_arguments(parser: ArgumentParser) -> None:
 
 def savings(arguments: Namespace) -> int:
     """Try the levers that this user may use here, and answer with a table."""
-    from ..engine.session.savings import plan_savings, try_levers
+    from ..engine.analysis.in_turns import FEWEST
+    from ..engine.session.savings import Asked, find_savings
     from ..engine.session.sides import Opening
-    from ..engine.specification.input_data import data_in_words
     from ..sensors.select import open_gpu
     from .control import guard_of
 
-    side = _target(arguments)
+    side, bar = _target(arguments), ProgressBar(quiet=arguments.json)
+
+    def on_step(words: str, now: InTurns | None) -> None:
+        if sys.stderr.isatty():
+            blocks, so_far = (0, "") if now is None else (now.blocks, f": {now.words}")
+            bar.show(min(blocks, FEWEST), FEWEST, f"blocks  {words}{so_far}")
+
+    asked = Asked(arguments.seconds, arguments.slower / 100, arguments.rounding, arguments.seed)
     with ExitStack() as stack:
         stop = stack.enter_context(stop_on_interrupt())
         speed = 1.0 if side.takes_real_time else arguments.speed
@@ -61,20 +67,7 @@ def savings(arguments: Namespace) -> int:
         gpu = stack.enter_context(closing(board))
         guard = stack.enter_context(closing(guard_of(gpu, arguments)))
         opening = Opening(gpu, stop, stack, say, arguments.timeout, arguments.inputs, arguments.copies)
-        slower, rounding = arguments.slower / 100, arguments.rounding
-        plan = plan_savings(side, opening, guard, arguments.seconds, slower=slower, rounding=rounding)
-        say(f"{side.name}: {plan.words}")
-        stack.callback(guard.restore)  # after the levers, whatever happens, before the board is closed
-        if plan.levers and guard.allowed and gpu.info.live and any(c.settings for x in plan.levers for c in x.changes):
-            for note in guard.open():
-                say(note)
-        data = data_in_words(side.specification) if side.specification is not None else ""
-        bar = ProgressBar(quiet=arguments.json)
-
-        def on_step(words: str, now: InTurns | None) -> None:
-            _progress(bar, words, now, plan)
-
-        found = try_levers(side, opening, guard, plan, on_step, data=data, seed=arguments.seed)
+        found = find_savings(side, opening, guard, asked, on_step)
     if arguments.out is not None:
         from ..engine.report.savings_page import write_savings
 
@@ -97,9 +90,3 @@ def _target(arguments: Namespace) -> Named:
     if len(words) == 1 and words[0].endswith(".py"):
         words = [sys.executable, *words]
     return named(text, words, Path.cwd(), text)
-
-
-def _progress(bar: ProgressBar, words: str, now: InTurns | None, plan: SavingsPlan) -> None:
-    if sys.stderr.isatty():
-        done = 0 if now is None else min(round(now.seconds), round(plan.each_s))
-        bar.show(done, round(plan.each_s), f"s  {words}{'' if now is None else f': {now.words}'}")

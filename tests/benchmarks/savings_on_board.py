@@ -172,12 +172,13 @@ def of_savings(words: list[str], gpu: str, limit_s: float, folder: Path) -> None
         return
     print(f"--- savings {' '.join(words)}: {found['words']}")
     print(f"   said {found['seconds_said']:.0f} s, took {found['seconds']:.0f} s; data: {found['data'] or 'its own'}")
-    print(f"   untouched: {found['energy_j']:.5g} J, {found['time_s']:.5g} s per {found['unit']}")
+    free = found["untouched"]
+    print(f"   untouched: {free['energy_j'] or math.nan:.5g} J, {free['time_s'] or math.nan:.5g} s per {found['unit']}")
     for one in found["tried"]:
         joules, seconds_lost = (one[key]["interval"] for key in ("energy", "time"))
         words = f"{one['blocks']} blocks, {'helps' if one['helps'] else 'does not help'}"
-        print(f"   {one['change']}: joules {joules}, time {seconds_lost}, {words}")
-        for look in one["looks"]:
+        print(f"   {one['look']['change']}: joules {joules}, time {seconds_lost}, {words}")
+        for look in one["first_looks"]:
             joules, took_s = (look[key] or math.nan for key in ("energy_j", "time_s"))
             print(f"      first look: {look['change']:>10}  {joules:.5g} J  {took_s:.5g} s")
     for line in (*found["refused"], *found["remarks"]):

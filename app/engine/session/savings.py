@@ -11,7 +11,10 @@ import math
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import or_
+from statistics import fmean
 from typing import ClassVar, Final
 
 import numpy as np
@@ -20,19 +23,19 @@ from ...base.errors import WattridgeError
 from ...base.formatting import duration, number
 from ...base.records import Amount, Finite, Source, figure
 from ...sensors.gpu import LIVE
-from ..analysis.in_turns import ERROR, FEWEST, SIDES, InTurns, Side, TurnsDifference, Verdict
+from ..analysis.in_turns import ERROR, FEWEST, Block, InTurns, Side, TurnsDifference
 from ..analysis.tradeoff import percent_words
 from ..control.guard import DeviceGuard
 from ..results.chart import Chart, Series
 from ..results.description import Cell, Description, Figure, Listing
 from ..results.settings import nearest_supported, upper
+from ..specification.input_data import data_in_words
 from .check import Terms, in_turns
 from .contenders import Contender
 from .sides import Change, Held, Named, Opening, Workload, opened
 
 TURN_S: Final = 45.0  # for a lever, at most, unless the user says how long all may take
 MATTERS: Final = 0.005  # of the joules
-SLOWER: Final = 0.05  # of the time
 LEAST_S: Final = 14.0  # for a lever: blocks until there is an interval
 LOOK_S: Final = 0.7  # about, for a block of a first look
 START_S: Final = 8.0  # about, until it runs
@@ -57,35 +60,35 @@ class Lever:
 
 
 @dataclass(frozen=True, slots=True)
-class SavingsPlan:
-    """What is tried, what not and why, and for how long."""
+class Asked:
+    """What the user asks for."""
 
-    levers: tuple[Lever, ...]
-    refused: tuple[str, ...]
-    seconds: Finite  # about, in all
-    each_s: Finite  # for a lever, at most
-    slower: Finite  # that what a first look chooses may be, relative, where there is such
-    fewest: int  # blocks for a lever, whatever time they take; 0 where the user says how long all may take
+    seconds: float | None = None  # for all of it, about; None: `TURN_S` for each lever, and as long as it needs
+    slower: float = 0.05  # at most, relative, of what a first look chooses, where there is such
+    rounding: bool = False  # levers too that round results otherwise
+    seed: int | None = None  # of the coins
 
-    @property
-    def words(self) -> str:
-        """What is said before it begins."""
-        names = ", ".join(lever.name for lever in self.levers) or "nothing"
-        return f"about {duration(self.seconds)} at most: {names}; each in turns with the untouched state"
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    levers: list[Lever]
+    refused: list[str]  # what is not tried, and why
+    each_s: float  # for a lever, at most
+
+    def seconds(self, block_s: float, fewest: int = 0) -> float:
+        """How long all of it takes at most, about, with blocks of that length."""
+        looks = sum(len(lever.changes) for lever in self.levers if len(lever.changes) > 1)
+        turns = len(self.levers) + (len(self.levers) > 1)
+        return START_S + looks * block_s + turns * max(self.each_s, (fewest + 2) * block_s)
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A value in the first look: one block."""
+    """Time and joules of a unit of work in one state."""
 
     change: str
     time_s: float
     energy_j: float
-
-    @property
-    def cells(self) -> list[Cell]:
-        """A row of a table."""
-        return [self.change, self.energy_j, self.time_s]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,21 +96,14 @@ class Tried:
     """One lever, or several together, against the untouched state."""
 
     lever: str
-    change: str
+    look: Look
     permanent: str  # how it is made permanent
     energy: TurnsDifference
     time: TurnsDifference
-    energy_j: float  # of one unit of work
-    time_s: float
     blocks: int
     helps: bool  # it needs fewer joules, by an interval that leaves out zero
     remark: str = ""
-    looks: tuple[Look, ...] = ()
-
-    @property
-    def excluded(self) -> float:
-        """The smallest saving that would have been seen: a larger one lies outside the interval; NaN without one."""
-        return math.nan if self.energy.interval is None else max(0.0, -self.energy.interval[0])
+    first_looks: tuple[Look, ...] = ()  # a block of each value
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,30 +115,26 @@ class Savings:
     source: Source
     unit: str  # of the work: 'run', 'call' or 'launch'
     data: str  # that it holds for; empty where it is the program's own
+    untouched: Look
     tried: tuple[Tried, ...]
     refused: tuple[str, ...]  # levers that were not tried, and why
-    energy_j: float  # untouched, of one unit of work
-    time_s: float
     seconds_said: Finite
     seconds: Finite  # that it took
     remarks: tuple[str, ...] = ()
-    when_s: Amount = field(default=0.0, metadata=figure(key="time"))  # since the epoch
+    when_s: Amount = field(default_factory=time.time, metadata=figure(key="time"))  # since the epoch
     IN_JSON: ClassVar = ("words",)
 
     @property
-    def best(self) -> Tried | None:
-        """What helps most; None if nothing does."""
-        return min((one for one in self.tried if one.helps), key=lambda one: one.energy.change, default=None)
-
-    @property
     def words(self) -> str:
-        """The answer in a line."""
-        if (best := self.best) is not None:
-            return f"{best.change}: {best.energy.words('energy')}, {best.time.words('time')}"
-        seen = [one.excluded for one in self.tried if not math.isnan(one.excluded)]
-        if not self.tried or len(seen) < len(self.tried):
-            return "nothing was tried" if not self.tried else "undecided: it needs more time"
-        return f"nothing found: a saving of more than {number(100 * max(seen), 2)} % would have been seen"
+        """The answer in a line: what helps most, or the smallest saving that would have been seen."""
+        if helping := [one for one in self.tried if one.helps]:
+            best = min(helping, key=lambda one: one.energy.change)
+            return f"{best.look.change}: {best.energy.words('energy')}, {best.time.words('time')}"
+        ends = [one.energy.interval for one in self.tried]
+        if not ends or None in ends:
+            return "undecided: it needs more time" if ends else "nothing could be tried"
+        seen = max(max(0.0, -low) for low, _ in filter(None, ends))
+        return f"nothing found: a saving of more than {number(100 * seen, 2)} % would have been seen"
 
     @property
     def board(self) -> str:
@@ -151,169 +143,117 @@ class Savings:
 
     def describe(self) -> Description:
         """For terminal, report and window."""
-        header = ["lever", "joules saved", "time lost", f"J per {self.unit}", f"s per {self.unit}"]
-        rows: list[list[Cell]] = [["untouched", None, None, self.energy_j, self.time_s]]
+        units = [f"J per {self.unit}", f"s per {self.unit}"]
+        rows: list[list[Cell]] = [["untouched", None, None, self.untouched.energy_j, self.untouched.time_s]]
         for one in self.tried:
-            energy, time_s = one.energy, one.time
-            against = [_interval(-energy.change, energy.half_width), _interval(time_s.change, time_s.half_width)]
-            rows.append([one.change, *against, one.energy_j, one.time_s])
-        looks = [
-            Listing(f"A first look: {one.lever}, a block each", ["", "J", "s"], [look.cells for look in one.looks])
-            for one in self.tried
-            if one.looks
-        ]
+            saved = _percent(-one.energy.change, one.energy.half_width)
+            lost = _percent(one.time.change, one.time.half_width)
+            rows.append([one.look.change, saved, lost, one.look.energy_j, one.look.time_s])
+        listings = [Listing("Against the untouched state", ["lever", "joules saved", "time lost", *units], rows)]
+        if lasting := [[one.look.change, one.permanent] for one in self.tried if one.helps]:
+            listings.append(Listing("How to make it permanent", ["lever", "how"], lasting))
+        for one in self.tried:
+            looks: list[list[Cell]] = [[look.change, look.energy_j, look.time_s] for look in one.first_looks]
+            if looks:
+                listings.append(Listing(f"A first look: {one.lever}, a block each", ["", *units], looks))
         figures = [
             Figure("Answer", self.words, important=True),
             Figure("Data", self.data or "the target's own"),
             Figure("Took", f"{duration(self.seconds)}, of about {duration(self.seconds_said)} at most"),
         ]
         sure = f"intervals hold with {number(100 * (1 - ERROR))} %, whenever one stops"
-        remarks = [sure, *self.refused, *(f"{one.change}: {one.remark}" for one in self.tried if one.remark)]
-        lasting: list[list[Cell]] = [[one.change, one.permanent] for one in self.tried if one.helps]
-        made = [Listing("How to make it permanent", ["lever", "how"], lasting)] if lasting else []
-        listings = [Listing("Against the untouched state", header, rows), *made, *looks]
-        return Description(f"What {self.target} can save", self.board, figures, listings, [*remarks, *self.remarks])
+        said = [f"{one.look.change}: {one.remark}" for one in self.tried if one.remark]
+        remarks = [sure, *self.refused, *said, *self.remarks]
+        return Description(f"What {self.target} can save", self.board, figures, listings, remarks)
 
     def chart(self) -> Chart:
         """Time and energy of a unit of work: untouched, each lever, and what the first looks showed."""
-        looks = [look for one in self.tried for look in one.looks]
         shown = (
-            ("first look", "grey", "o", looks),
-            ("untouched", "blue", "s", [self]),
-            ("lever", "vermillion", "t", [one for one in self.tried if not one.helps]),
-            ("lever that helps", "green", "t", [one for one in self.tried if one.helps]),
+            ("first look", "grey", "o", [look for one in self.tried for look in one.first_looks]),
+            ("untouched", "blue", "s", [self.untouched]),
+            ("lever", "vermillion", "t", [one.look for one in self.tried if not one.helps]),
+            ("lever that helps", "green", "t", [one.look for one in self.tried if one.helps]),
         )
-        series = (
-            Series(
-                label,
-                colour,
-                np.array([each.energy_j for each in of]),
-                np.array([each.time_s for each in of]) * 1e3,
-                line=False,
-                points=True,
-                symbol=symbol,
-            )
-            for label, colour, symbol, of in shown
-            if of
-        )
+        series = []
+        for label, colour, symbol, looks in shown:
+            y, x = np.array([look.energy_j for look in looks]), np.array([1e3 * look.time_s for look in looks])
+            series += [Series(label, colour, y, x, line=False, points=True, symbol=symbol)] if looks else []
         caption = f"Time and joules of a {self.unit} of {self.target} on {self.board}, with each lever and without."
         return Chart("time (ms)", "energy (J)", tuple(series), caption)
 
 
-def plan_savings(
+def find_savings(
     side: Named,
     opening: Opening,
     guard: DeviceGuard,
-    seconds: float | None = None,
-    *,
-    slower: float = SLOWER,
-    rounding: bool = False,
-) -> SavingsPlan:
-    """The levers that this user may use here.
+    asked: Asked = Asked(),
+    on_step: Callable[[str, InTurns | None], None] = lambda words, now: None,
+) -> Savings:
+    """Say how long it takes, and try the levers that this user may use here. What was set is put back.
 
     Parameters
     ----------
     side
         What is to save.
     opening
-        The board.
+        The board; its `remark` is told what is tried, and for how long, before anything runs.
     guard
-        What may be set; nothing is asked of the user here.
-    seconds
-        For all of it, about; None: as long as it takes with `TURN_S` for each lever.
-    slower
-        By how much what is chosen may be slower, relative.
-    rounding
-        Whether levers count that round results otherwise.
-
-    Returns
-    -------
-    SavingsPlan
-        With the reasons for what is left out.
-    """
-    levers: list[Lever] = []
-    refused: list[str] = []
-    for make in (_sms, _environment, _settings):
-        made, why = make(side, opening, guard, rounding)
-        levers += made
-        refused += why
-    looks = sum(len(lever.changes) + 1 for lever in levers if len(lever.changes) > 1)
-    turns = len(levers) + (len(levers) > 1)
-    each_s = TURN_S if seconds is None else max(LEAST_S, (seconds - START_S - LOOK_S * looks) / max(1, turns))
-    said_s = START_S + LOOK_S * looks + turns * each_s
-    return SavingsPlan(tuple(levers), tuple(refused), said_s, each_s, slower, FEWEST if seconds is None else 0)
-
-
-def try_levers(
-    side: Named,
-    opening: Opening,
-    guard: DeviceGuard,
-    plan: SavingsPlan,
-    on_step: Callable[[str, InTurns | None], None] = lambda words, now: None,
-    *,
-    data: str = "",
-    seed: int | None = None,
-) -> Savings:
-    """Try what is planned. What was set is put back.
-
-    Parameters
-    ----------
-    side, opening, guard, plan
-        As of `plan_savings`.
+        What may be set. The rights are asked for only where it may, and a clock or a limit is among the levers.
+    asked
+        How long, and what counts.
     on_step
         Called with what is measured, and the comparison so far.
-    data
-        That it holds for, in words.
-    seed
-        Of the coins of the turns.
 
     Returns
     -------
     Savings
         Of what was tried until `opening.stop` was set. Raises WattridgeError where the target itself fails.
     """
-    began = time.monotonic()
+    began, live = time.monotonic(), opening.gpu.info.live
+    plan = _planned(side, opening, guard, asked)
+    said_s, tried = plan.seconds(LOOK_S), list[Tried]()
+    names = ", ".join(lever.name for lever in plan.levers) or "nothing"
+    opening.remark(f"about {duration(said_s)} at most: {names}; each in turns with the untouched state")
+    opening.stack.callback(guard.restore)
+    if live and any(change.settings for lever in plan.levers for change in lever.changes):
+        for note in guard.open():
+            opening.remark(note)
     workload = opened(side, opening, [change for lever in plan.levers for change in lever.changes])
-    turns = _Turns(workload, opening, guard, plan, Terms(plan.each_s, -MATTERS, ERROR, seed, plan.fewest), on_step)
-    said_s = max(plan.seconds, turns.longest_s() if plan.levers else 0.0)
-    if said_s > plan.seconds:
-        opening.remark(f"{side.name}: a block of it is long, so that it takes about {duration(said_s)} at most")
-    tried: list[Tried] = []
+    turns = _Turns(workload, opening, guard, plan.each_s, asked, on_step)
+    if plan.levers and said_s < (longer_s := plan.seconds(turns.first_block_s(), turns.terms.fewest)):
+        said_s = longer_s
+        opening.remark(f"its blocks are long, so that it takes about {duration(said_s)} at most")
     for lever in plan.levers:
-        if opening.stop.is_set():
-            break
-        try:
-            tried.append(turns.best_of(lever))
-        except WattridgeError as error:  # this lever cannot be used here
-            turns.remarks.append(f"{lever.name} could not be tried: {error}")
+        if not opening.stop.is_set():
+            try:
+                tried.append(turns.best_of(lever))
+            except WattridgeError as error:  # this lever cannot be used here
+                turns.remarks.append(f"{lever.name} could not be tried: {error}")
     helping = [turns.chosen[one.lever] for one in tried if one.helps]
     if len(helping) > 1 and not opening.stop.is_set():
-        together = helping[0]
-        for change in helping[1:]:
-            together |= change
-        tried.append(turns.against("together", together, "each of them"))
-    energy_j, time_s = turns.untouched
-    info, took_s = opening.gpu.info, time.monotonic() - began
+        tried.append(turns.against("together", reduce(or_, helping)))
     if opening.stop.is_set():
         turns.remarks.append("it was stopped before everything was tried")
-    return Savings(
-        target=side.name,
-        gpu=info.name,
-        source=info.source,
-        unit=turns.unit,
-        data=data,
-        tried=tuple(tried),
-        refused=plan.refused,
-        energy_j=energy_j,
-        time_s=time_s,
-        seconds_said=said_s,
-        seconds=took_s,
-        remarks=tuple(dict.fromkeys(turns.remarks)),
-        when_s=time.time(),
-    )
+    info, spec, took_s = opening.gpu.info, side.specification, time.monotonic() - began
+    data = data_in_words(spec) if spec is not None else ""
+    every, remarks = tuple(tried), tuple(dict.fromkeys(turns.remarks))
+    names_of = side.name, info.name, info.source, turns.unit, data
+    return Savings(*names_of, turns.untouched, every, tuple(plan.refused), said_s, took_s, remarks)
 
 
 # --- inside -----------------------------------------------------------------------------------------------------------
+
+
+def _planned(side: Named, opening: Opening, guard: DeviceGuard, asked: Asked) -> _Plan:
+    plan = _Plan([], [], 0.0)
+    for make in (_sms, _environment, _settings):
+        made, why = make(side, opening, guard, asked)
+        plan.levers.extend(made)
+        plan.refused.extend(why)
+    if asked.seconds is None:
+        return replace(plan, each_s=TURN_S)
+    turns = max(1, len(plan.levers) + (len(plan.levers) > 1))
+    return replace(plan, each_s=max(LEAST_S, (asked.seconds - plan.seconds(LOOK_S)) / turns))
 
 
 class _Turns:
@@ -324,68 +264,53 @@ class _Turns:
         workload: Workload,
         opening: Opening,
         guard: DeviceGuard,
-        plan: SavingsPlan,
-        terms: Terms,
+        each_s: float,
+        asked: Asked,
         on_step: Callable[[str, InTurns | None], None],
     ) -> None:
         self._workload, self._opening, self._guard = workload, opening, guard
-        self._plan, self._terms, self._on_step = plan, terms, on_step
+        self._slower, self._on_step = asked.slower, on_step
+        fewest = FEWEST if asked.seconds is None else 0
+        self.terms = Terms(each_s, -MATTERS, ERROR, asked.seed, fewest)
         self._free = self._held(Change())
         self.unit = self._free.unit
         self.chosen: dict[str, Change] = {}
         self.remarks: list[str] = []
-        self.untouched = math.nan, math.nan
+        self.untouched = Look("untouched", math.nan, math.nan)
 
-    def longest_s(self) -> float:
-        """How long all takes at most, by the first block of the untouched state. Raises WattridgeError."""
-        plan, began = self._plan, time.monotonic()
-        look = self._free.block(self._opening.stop)
-        if look is None:
-            return 0.0
-        self.untouched = math.nan, look.time_s
-        block_s = (look.end_ns - look.start_ns) / 1e9 if self._opening.gpu.info.live else time.monotonic() - began
-        looks = sum(len(lever.changes) for lever in plan.levers if len(lever.changes) > 1)
-        turns = len(plan.levers) + (len(plan.levers) > 1)
-        return START_S + looks * block_s + turns * max(plan.each_s, (plan.fewest + 2) * block_s)
+    def first_block_s(self) -> float:
+        """How long a block of the untouched state takes. Raises WattridgeError where it fails."""
+        began = time.monotonic()
+        if (look := self._free.block(self._opening.stop)) is not None:
+            self.untouched = Look("untouched", look.time_s, math.nan)
+        return time.monotonic() - began
 
     def best_of(self, lever: Lever) -> Tried:
-        looks = [] if len(lever.changes) == 1 else self._first_look(lever)
-        most_s = (1 + self._plan.slower) * self.untouched[1]
+        looks = [] if len(lever.changes) == 1 else self._first_looks(lever)
+        most_s = (1 + self._slower) * self.untouched.time_s
         known = [at for at, look in enumerate(looks) if math.isfinite(look.energy_j)]
         quick = [at for at in known if looks[at].time_s <= most_s]
-        least = min(quick, key=lambda at: looks[at].energy_j) if quick else None
-        if least is None:  # nothing is quick enough: the quickest
-            least = min(known, key=lambda at: looks[at].time_s, default=0)
-        chosen = lever.changes[least]
-        self.chosen[lever.name] = chosen
-        return self.against(lever.name, chosen, lever.remark, tuple(looks))
+        best = min(quick, key=lambda at: looks[at].energy_j, default=-1)
+        if best < 0:  # nothing is quick enough: the quickest
+            best = min(known, key=lambda at: looks[at].time_s, default=0)
+        self.chosen[lever.name] = lever.changes[best]
+        return self.against(lever.name, lever.changes[best], lever.remark, tuple(looks))
 
-    def against(self, name: str, change: Change, remark: str, looks: tuple[Look, ...] = ()) -> Tried:
+    def against(self, name: str, change: Change, remark: str = "", looks: tuple[Look, ...] = ()) -> Tried:
         sides: dict[Side, Contender] = {"A": self._free, "B": self._held(change)}
-        words = change.words
-
-        def on_pair(now: InTurns) -> None:
-            self._on_step(words, now)
-
+        words, stop = change.words, self._opening.stop
         self._on_step(words, None)
-        found, blocks, remarks = in_turns(sides, self._opening.gpu, self._terms, self._opening.stop, on_pair)
-        self.remarks += remarks
-        means = {side: [block for block in blocks if block.side == side] for side in SIDES}
-        energies, times = (
-            {side: _mean([getattr(block, key) for block in of]) for side, of in means.items()}
-            for key in ("energy_j", "time_s")
+        found, blocks, remarks = in_turns(
+            sides, self._opening.gpu, self.terms, stop, lambda now: self._on_step(words, now)
         )
-        self.untouched = energies["A"], times["A"]
+        self.remarks += remarks
+        self.untouched, look = _mean("untouched", blocks, "A"), _mean(words, blocks, "B")
         helps = bool(found.energy.distinguishable) and found.energy.change < 0
-        saves = found.verdict is Verdict.NO_WORSE or helps
-        if dict(change.environment).get(BOOST) and not saves:
+        if dict(change.environment).get(BOOST) and found.energy.distinguishable is False:
             remark = f"no difference was seen; {IGNORED}"
-        return Tried(
-            name, words, _permanent(change), found.energy, found.time, energies["B"], times["B"], len(blocks), helps,
-            remark if name != "together" else "", looks,
-        )  # fmt: skip
+        return Tried(name, look, _permanent(change), found.energy, found.time, len(blocks), helps, remark, looks)
 
-    def _first_look(self, lever: Lever) -> list[Look]:
+    def _first_looks(self, lever: Lever) -> list[Look]:
         found: list[Look] = []
         for change in lever.changes:
             self._on_step(f"a first look: {change.words}", None)
@@ -409,7 +334,7 @@ class _Turns:
 _Made = tuple[list[Lever], list[str]]
 
 
-def _sms(side: Named, opening: Opening, guard: DeviceGuard, rounding: bool) -> _Made:
+def _sms(side: Named, opening: Opening, guard: DeviceGuard, asked: Asked) -> _Made:
     """Parts of the SMs, as far as it is known before anything runs."""
     spec, info, name = side.specification, opening.gpu.info, "a part of the SMs"
     limits = getattr(opening.gpu, "limits", None)
@@ -428,7 +353,7 @@ def _sms(side: Named, opening: Opening, guard: DeviceGuard, rounding: bool) -> _
     return [Lever(name, tuple(Change(sms=count) for count in counts if count < every))], []
 
 
-def _environment(side: Named, opening: Opening, guard: DeviceGuard, rounding: bool) -> _Made:
+def _environment(side: Named, opening: Opening, guard: DeviceGuard, asked: Asked) -> _Made:
     """Variables of a process that is started for it."""
     spec = side.specification
     if spec is not None and (spec.kernel is not None or not opening.gpu.info.real):
@@ -438,17 +363,17 @@ def _environment(side: Named, opening: Opening, guard: DeviceGuard, rounding: bo
     if not opening.gpu.info.real:
         return [], ["variables of the environment: a program draws nothing on a board that is not there"]
     torch = _uses_torch(side)
-    variables = _VARIABLES | (_OF_TORCH if torch else {}) | (_MATH if torch and rounding else {})
+    variables = _VARIABLES | (_OF_TORCH if torch else {}) | (_MATH if torch and asked.rounding else {})
     remarks = {BOOST: IGNORED, **dict.fromkeys(_MATH, ROUNDED)}
     kept = {name: value for name, value in variables.items() if name not in os.environ}
     why = [f"{name}: it is set already" for name in variables if name not in kept]
-    if torch and not rounding:
+    if torch and not asked.rounding:
         why.append(f"{', '.join(_MATH)}: {ROUNDED}; --rounding tries it")
     changes = {name: (Change(environment=((name, value),)),) for name, value in kept.items()}
     return [Lever(name, change, remarks.get(name, "")) for name, change in changes.items()], why
 
 
-def _settings(side: Named, opening: Opening, guard: DeviceGuard, rounding: bool) -> _Made:
+def _settings(side: Named, opening: Opening, guard: DeviceGuard, asked: Asked) -> _Made:
     """The graphics clock and the power limit, where they may be set."""
     gpu, names = opening.gpu, ("graphics_clock_mhz", "power_limit_w")
     if not guard.allowed:
@@ -494,7 +419,7 @@ def _permanent(change: Change) -> str:
     return "; ".join(parts)
 
 
-def _interval(change: float, half_width: float) -> str:
+def _percent(change: float, half_width: float) -> str:
     if math.isnan(change):
         return "unknown"
     size = percent_words(abs(change)).removesuffix(" %")
@@ -502,6 +427,8 @@ def _interval(change: float, half_width: float) -> str:
     return f"{size} %, interval unknown" if math.isnan(half_width) else f"{size} ± {percent_words(half_width)}"
 
 
-def _mean(values: Sequence[float]) -> float:
-    known = [value for value in values if math.isfinite(value)]
-    return sum(known) / len(known) if known else math.nan
+def _mean(state: str, blocks: Sequence[Block], side: Side) -> Look:
+    """The mean of a side's blocks."""
+    known = [(block.time_s, block.energy_j) for block in blocks if block.side == side and block.energy_j > 0]
+    times, energies = zip(*known, strict=True) if known else ((math.nan,), (math.nan,))
+    return Look(state, fmean(times), fmean(energies))
