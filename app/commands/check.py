@@ -103,6 +103,7 @@ def check(arguments: Namespace) -> int:
         from ..engine.runner.command import not_its_own
 
         remarks.append(not_its_own(gpu.info.source))
+    remarks += dict.fromkeys(line for side in sides for line in side.data)
     (a, b), info = (side.name for side in sides), gpu.info
     unit = contenders["A"].unit
     checked = Checked(a, b, info.name, info.source, unit, result, tuple(blocks), tuple(remarks), time.time())
@@ -145,7 +146,7 @@ def _sides(arguments: Namespace, stop: Stop) -> Iterator[tuple[Named, Named]]:
                 _run(shlex_split(arguments.prepare), folder, stop, "--prepare", arguments.timeout)
         text = words[0] if len(words) == 1 else shlex.join(words)
         a, b = (named(text, words, folder, name) for folder, name in zip(folders, revisions, strict=True))
-        _alike(a, b)
+        a, b = _alike(*_on_data((a, b), _inputs(arguments.inputs)[1]))
         yield replace(a, commit=commits[0]), replace(b, commit=commits[1])
 
 

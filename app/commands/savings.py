@@ -81,12 +81,8 @@ def savings(arguments: Namespace) -> int:
 
 def _target(arguments: Namespace) -> Named:
     """What is to save. Raises InputError."""
-    from ..engine.session.sides import named, shlex_split
+    from ..engine.session.sides import target_of
 
     if bool(arguments.target) == bool(arguments.program):
         raise InputError("name one target", "savings", "as in: wattridge savings sgemm, or savings -- python train.py")
-    text = arguments.target or shlex.join(arguments.program)
-    words = arguments.program or shlex_split(text)
-    if len(words) == 1 and words[0].endswith(".py"):
-        words = [sys.executable, *words]
-    return named(text, words, Path.cwd(), text)
+    return target_of(arguments.target or shlex.join(arguments.program), arguments.program)

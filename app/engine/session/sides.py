@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+import sys
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -23,11 +24,11 @@ from ...sensors.gpu import Gpu
 from ..control.guard import DeviceGuard
 from ..metering.watching import Watch
 from ..results.objectives import Goal
-from ..results.process import SAME_DATA, SM_COUNT, UNSET
+from ..results.process import SM_COUNT, UNSET
 from ..results.settings import in_words
 from ..runner.boards import open_runner
 from ..specification.examples import is_specification, specification_path
-from ..specification.input_data import with_inputs
+from ..specification.input_data import data_in_words, note_on_data, with_inputs
 from ..specification.model import Specification
 from ..specification.plan import SearchOptions
 from .contenders import Contender, FunctionContender, KernelContender, Look, ProgramContender
@@ -54,6 +55,13 @@ class Named:
     def takes_real_time(self) -> bool:
         """A program or a server runs, whatever board it is measured on."""
         return self.specification is None or self.specification.kernel is None
+
+    @property
+    def data(self) -> list[str]:
+        """Remarks on what the arrays of a kernel hold."""
+        spec = self.specification
+        words = data_in_words(spec) if spec is not None else ""
+        return [f"the data are {words}", *filter(None, [note_on_data(spec)])] if spec is not None and words else []
 
 
 def shlex_split(text: str) -> list[str]:
@@ -85,12 +93,17 @@ def named(text: str, words: Sequence[str], folder: Path, name: str) -> Named:
     return Named(name, "command", (program, *words[1:]), folder)
 
 
-def on_data(side: Named, data: str, gpu: Gpu | None = None) -> Named:
-    """The side on other data. Raises InputError where it has data of its own, or the board does not tell them apart."""
+def target_of(text: str, words: Sequence[str] = ()) -> Named:
+    """What a text, or the words of a program, name; a script is run by this Python. Raises InputError."""
+    words = words or shlex_split(text)
+    python = [sys.executable] if len(words) == 1 and words[0].endswith(".py") else []
+    return named(text, [*python, *words], Path.cwd(), text)
+
+
+def on_data(side: Named, data: str) -> Named:
+    """The side on other data. Raises InputError where its data is its own."""
     name = f"{side.name} on {Path(data).name}"
     if side.specification is not None:
-        if gpu is not None and gpu.info.source == "simulated":
-            raise InputError(SAME_DATA, "--inputs", "leave it out, or choose a real GPU")
         return replace(side, name=name, specification=with_inputs(side.specification, [data]))
     if side.kind == "command":
         remedy = "give it as an argument of theirs: wattridge check './a --zeros' './a --random'"
