@@ -82,7 +82,7 @@ def check(arguments: Namespace) -> int:
     """Measure A and B in turns. 0: B is no worse, 4: worse, 3: undecided, 1: a side failed, 2: usage."""
     from ..engine.analysis.in_turns import SIDES
     from ..engine.session.check import EXIT, Checked, Terms, in_turns
-    from ..engine.session.sides import Opening, opened
+    from ..engine.session.sides import UNTOUCHED, Opening, opened
     from ..sensors.select import open_gpu
 
     if arguments.history:
@@ -96,7 +96,7 @@ def check(arguments: Namespace) -> int:
         board = open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=speed, voltage=False)
         gpu = stack.enter_context(closing(board))
         opening = Opening(gpu, stop, stack, say, arguments.timeout, _inputs(arguments.inputs)[0], arguments.copies)
-        contenders = {side: opened(each, opening).contender() for side, each in zip(SIDES, sides, strict=True)}
+        contenders = {side: opened(each, opening)(UNTOUCHED) for side, each in zip(SIDES, sides, strict=True)}
         bar = ProgressBar(quiet=arguments.json or arguments.markdown)
         result, blocks, remarks = in_turns(contenders, gpu, terms, stop, lambda now: _progress(bar, now, terms))
     if not kernels and not gpu.info.real:

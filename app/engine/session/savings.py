@@ -327,7 +327,7 @@ class _Turns:
         return found
 
     def _held(self, change: Change) -> Contender:
-        contender = self._workload.contender(change)
+        contender = self._workload(change)
         return Held(contender, self._guard, dict(change.settings)) if self._guard.allowed else contender
 
 

@@ -10,10 +10,10 @@ import shlex
 import shutil
 import sys
 import threading
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -134,12 +134,7 @@ class Change:
 UNTOUCHED: Final = Change()
 
 
-class Workload(ABC):
-    """A side that can be opened changed and unchanged. What it opens is closed with the stack."""
-
-    @abstractmethod
-    def contender(self, change: Change = UNTOUCHED) -> Contender:
-        """It with a change, but for the board's settings. Raises InputError and WattridgeError."""
+Workload = Callable[[Change], Contender]  # a side that can be opened changed and unchanged
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +161,11 @@ class Opening:
 
 
 def opened(side: Named, opening: Opening, changes: Sequence[Change] = ()) -> Workload:
-    """A side on a board; a specification takes no other changes than those announced."""
-    if side.kind == "specification":
-        return _OfSpecification(side, opening, changes)
-    return _OfProcess(side, opening)
+    """A side on a board, closed with the stack; a specification takes no other changes than those announced.
+
+    Settings are not made by it. What it gives raises InputError and WattridgeError.
+    """
+    return _rows(side, opening, changes) if side.kind == "specification" else partial(_process, side, opening)
 
 
 class Held(Contender):
@@ -185,65 +181,47 @@ class Held(Contender):
         return self._inner.block(stop)
 
 
-class _OfProcess(Workload):
+def _process(side: Named, opening: Opening, change: Change) -> Contender:
     """A program, or a function in a process of its own for each change."""
-
-    def __init__(self, side: Named, opening: Opening) -> None:
-        self._side, self._opening = side, opening
-
-    def contender(self, change: Change = UNTOUCHED) -> Contender:
-        side, opening = self._side, self._opening
-        variables = {name: value for name, value in change.environment if value != UNSET}
-        if side.kind == "command":
-            if change.sms:
-                raise InputError("a program chooses its SMs itself", side.name, "name a kernel or a function")
-            environment = {**original_environment(), **variables} if change.environment else None
-            watched, timeout_s = opening.watch(), opening.timeout_s
-            return ProgramContender(side.words, side.folder, watched, timeout_s=timeout_s, environment=environment)
-        file, function, *data = side.words
-        asked = {"file": file, "function": function, "folder": str(side.folder), "seed": 0, "sms": change.sms}
-        asked |= {"inputs": opening.inputs, "copies": opening.copies, "data": "".join(data)}
-        contender = FunctionContender(asked, opening.watch(), variables)
-        opening.stack.callback(contender.close)
-        return contender
+    variables = {name: value for name, value in change.environment if value != UNSET}
+    if side.kind == "command":
+        environment = {**original_environment(), **variables} if change.environment else None
+        limit_s = opening.timeout_s
+        return ProgramContender(side.words, side.folder, opening.watch(), timeout_s=limit_s, environment=environment)
+    file, function, *data = side.words
+    asked = {"file": file, "function": function, "folder": str(side.folder), "seed": 0, "sms": change.sms}
+    asked |= {"inputs": opening.inputs, "copies": opening.copies, "data": "".join(data)}
+    contender = FunctionContender(asked, opening.watch(), variables)
+    opening.stack.callback(contender.close)
+    return contender
 
 
-class _OfSpecification(Workload):
-    """One configuration of a specification, on one runner; each change is a row of its space."""
-
-    def __init__(self, side: Named, opening: Opening, changes: Sequence[Change]) -> None:
-        """Raises InputError where the side singles out no configuration."""
-        assert side.specification is not None, "a specification was named"
-        self._side, self._every = side, 0
-        spec, options = side.specification, SearchOptions(objective=Goal("energy_j", maximise=False))
+def _rows(side: Named, opening: Opening, changes: Sequence[Change]) -> Workload:
+    """One configuration of a specification, on one runner; each change is a row. Raises InputError."""
+    assert side.specification is not None, "a specification was named"
+    spec, options = side.specification, SearchOptions(objective=Goal("energy_j", maximise=False))
+    plan = plan_specification(spec, opening.gpu, options)
+    row, every = _single_row(plan, side, opening.remark), opening.gpu.info.multiprocessors or 0
+    added: dict[str, tuple[Any, ...]] = {}
+    if sms := sorted({change.sms for change in changes} - {0}):
+        added[SM_COUNT] = (max(every, *sms), *sms)
+    for name, value in (variable for change in changes for variable in change.environment):
+        added[name] = (*added.get(name, (UNSET,)), value)
+    if added:
+        fixed = {name: (value,) for name, value in plan.space.configuration(row).items()}
+        environment = (*spec.environment, *(name for name in added if name != SM_COUNT))
+        spec = replace(spec, parameters={**fixed, **added}, environment=environment, starts=(), restrictions=())
         plan = plan_specification(spec, opening.gpu, options)
-        row = _single_row(plan, side, opening.remark)
-        if sms := [change.sms for change in changes if change.sms]:
-            self._every = opening.gpu.info.multiprocessors or max(sms)
-            added: dict[str, Any] = {SM_COUNT: (self._every, *sorted(set(sms)))}
-        else:
-            added = {}
-        names = dict.fromkeys(name for change in changes for name, _ in change.environment)
-        for name in names:
-            added[name] = (UNSET, *(dict(c.environment)[name] for c in changes if name in dict(c.environment)))
-        if added:
-            fixed = {name: (value,) for name, value in plan.space.configuration(row).items()}
-            environment = (*spec.environment, *names)
-            spec = replace(spec, parameters={**fixed, **added}, environment=environment, starts=(), restrictions=())
-            plan = plan_specification(spec, opening.gpu, options)
-            row = 0
-        self._plan, self._added, self._row = plan, added, row
-        self._runner = opening.stack.enter_context(open_runner(plan, plan.boards))
-        self._runner.prepare([row], opening.stop, lambda *_: None)
+        row = 0  # what comes first is untouched
+    runner = opening.stack.enter_context(open_runner(plan, plan.boards))
+    runner.prepare([row], opening.stop, lambda *_: None)
 
-    def contender(self, change: Change = UNTOUCHED) -> Contender:
-        row = self._row
-        if self._added:
-            chosen = dict(change.environment)
-            wanted: dict[str, Any] = {name: chosen.get(name, UNSET) for name in self._added if name != SM_COUNT}
-            wanted |= {SM_COUNT: change.sms or self._every} if SM_COUNT in self._added else {}
-            row = int(self._plan.space.rows_with(wanted)[0])
-        return KernelContender(self._runner, row, self._side.name)
+    def contender(change: Change) -> Contender:
+        chosen = {SM_COUNT: change.sms or None, **dict(change.environment)}
+        wanted = {name: chosen.get(name) or values[0] for name, values in added.items()}
+        return KernelContender(runner, int(plan.space.rows_with(wanted)[0]) if added else row, side.name)
+
+    return contender
 
 
 def _single_row(plan: Any, side: Named, remark: Remark) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import threading
 from contextlib import ExitStack, closing
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QDialog, QLineEdit, QTextBrowser, QWidget
@@ -13,6 +12,7 @@ from PySide6.QtWidgets import QDialog, QLineEdit, QTextBrowser, QWidget
 from ...engine.control.guard import DeviceGuard
 from ...engine.session.savings import Savings, find_savings
 from ...engine.session.sides import Opening, Remark, target_of
+from ...sensors.gpu import Gpu
 from ...sensors.select import open_gpu
 from ..plots.chart_plot import ChartPlot
 from ..plots.descriptions import rich_text
@@ -20,9 +20,6 @@ from ..shared.label import PlainLabel
 from ..shared.panel import Ending
 from ..shared.tasks import LatestTask
 from ..shared.widgets import button, hbox, vbox
-
-if TYPE_CHECKING:
-    from ...sensors.gpu import Gpu
 
 _EXAMPLE = "mm:1,512,512,512"
 _WHAT = "A specification, an example or an operator, FILE.py:FUNCTION, a script or a command line"
@@ -38,7 +35,7 @@ class SavingsWindow(QDialog, Ending):
         super().__init__(parent)
         self.setWindowTitle("What can I save?")
         self.resize(900, 760)
-        self._gpu, self._stop = gpu, threading.Event()
+        self._stop = threading.Event()
         self.found: Savings | None = None
         self.target = QLineEdit(_EXAMPLE)
         self.target.setAccessibleName("What is to save")
@@ -52,6 +49,7 @@ class SavingsWindow(QDialog, Ending):
         self._task = LatestTask(self, self._show, self._failed)
         self._said.connect(self.said.setText)
         self.show_board(gpu)
+        self._ready()
 
     @property
     def busy(self) -> bool:
@@ -61,7 +59,6 @@ class SavingsWindow(QDialog, Ending):
     def show_board(self, gpu: Gpu) -> None:
         """What is tried next is tried on this board."""
         self._gpu = gpu
-        self._ready()
 
     @Slot()
     def try_levers(self) -> None:
