@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..base.errors import InputError
-from .arguments import add_board, add_control, positive_float, positive_int
+from .arguments import add_board, add_control, positive_float
 from .sources import SPECIFICATION
 from .terminal import ProgressBar, print_description, print_json, say, stop_on_interrupt
 
@@ -33,11 +33,8 @@ def savings_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--rounding", action="store_true", help="try math modes too, which round results otherwise: TF32 in PyTorch"
     )
-    inputs, copies = "of the same file: makes a function's arguments", "use so many copies of them in turn (1)"
+    inputs = "of the same file: makes a function's arguments"
     parser.add_argument("--inputs", default="", metavar="FUNCTION", help=inputs)
-    parser.add_argument("--copies", type=positive_int, default=1, metavar="N", help=copies)
-    timeout = "of one run of a program (600)"
-    parser.add_argument("--timeout", type=positive_float, default=600.0, metavar="S", help=timeout)
     parser.add_argument("--seed", type=int, metavar="N", help="of the coins that decide which side begins a pair")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write it with its points in the front, as HTML")
     add_board(parser, speed=float("inf"))
@@ -66,7 +63,7 @@ def savings(arguments: Namespace) -> int:
         board = open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=speed, voltage=False)
         gpu = stack.enter_context(closing(board))
         guard = stack.enter_context(closing(guard_of(gpu, arguments)))
-        opening = Opening(gpu, stop, stack, say, arguments.timeout, arguments.inputs, arguments.copies)
+        opening = Opening(gpu, stop, stack, say, inputs=arguments.inputs)
         found = find_savings(side, opening, guard, asked, on_step)
     if arguments.out is not None:
         from ..engine.report.savings_page import write_savings

@@ -37,6 +37,7 @@ from ..formats.t4 import write_t4
 from ..metering.window import PEAK_POWER, THROTTLED_SHARE
 from ..results.measurement import MEASURED, Measurement, Value
 from ..results.objectives import BY_HAND
+from ..results.process import OF_LAUNCHES
 from ..results.state import SessionState
 from ..runner.cuda.measured_code import ByNvcc, MeasuredCode, by_nvcc, capability_of, measured_code
 from ..session.load import load_specification
@@ -373,7 +374,9 @@ def export_json(choice: Choice) -> str:
 def export_header(choice: Choice) -> str:
     """The kernel's parameters as #defines, clocks and figures as comments."""
     plan, remarks = choice.plan, _remarks(choice)
-    return c_header(plan.title, choice.parameters, remarks, choice.kernel.declaration() if choice.kernel else ())
+    own = {name: value for name, value in choice.parameters.items() if name not in OF_LAUNCHES}
+    remarks = [*remarks, *(f"{name} = {value}" for name, value in choice.parameters.items() if name in OF_LAUNCHES)]
+    return c_header(plan.title, own, remarks, choice.kernel.declaration() if choice.kernel else ())
 
 
 def export_source(choice: Choice) -> str:
