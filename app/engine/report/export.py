@@ -375,7 +375,6 @@ def export_header(choice: Choice) -> str:
     """The kernel's parameters as #defines, clocks and figures as comments."""
     plan, remarks = choice.plan, _remarks(choice)
     own = {name: value for name, value in choice.parameters.items() if name not in OF_LAUNCHES}
-    remarks = [*remarks, *(f"{name} = {value}" for name, value in choice.parameters.items() if name in OF_LAUNCHES)]
     return c_header(plan.title, own, remarks, choice.kernel.declaration() if choice.kernel else ())
 
 
@@ -410,7 +409,8 @@ def _remarks(choice: Choice) -> list[str]:
     """What stands above a configuration's macros: where they come from, and what was measured."""
     plan = choice.plan
     figures = [f"{name} = {value:.6g} {unit_of(name, choice.plan.units)}".strip() for name, value in _figures(choice)]
-    settings = [f"{name} = {value}" for name, value in choice.device_settings.items()]
+    of_launches = {name: value for name, value in choice.parameters.items() if name in OF_LAUNCHES}
+    settings = [f"{name} = {value}" for name, value in (choice.device_settings | of_launches).items()]
     compiler = plan.origin.get("compiler")
     return [
         f"Written by Wattridge {__version__}: a configuration of {plan.title}, {choice.how}.",

@@ -24,17 +24,18 @@ SAME_DATA: Final = "a simulated board draws the same for any data"
 
 
 def sms_asked(configuration: Mapping[str, Value], multiprocessors: int) -> int:
-    """How many SMs a configuration asks for; 0 if it does not say.
+    """How many SMs a configuration asks for; 0: all of them, and none is counted.
 
     A percentage is rounded to whole SMs, of which there is at least one. Raises InputError for what cannot be.
     """
     for name, whole in ((SM_COUNT, multiprocessors), (SM_PERCENT, 100)):
         if name in configuration:
             value = _number(configuration[name], name)
-            if not 0 < value <= whole or (name == SM_COUNT and value != int(value)):
-                remedy = f"1 to {multiprocessors}" if name == SM_COUNT else "above 0, at most 100"
+            counted = name == SM_COUNT
+            if not 0 <= value <= whole or (value != int(value) if counted else not value):
+                remedy = f"1 to {multiprocessors}, or 0 for all" if counted else "above 0, at most 100"
                 raise InputError(f"{value:g} cannot be had of {multiprocessors} SMs", name, remedy)
-            return max(1, round(value if name == SM_COUNT else multiprocessors * value / 100))
+            return int(value) if counted else max(1, round(multiprocessors * value / 100))
     return 0
 
 

@@ -42,6 +42,7 @@ START_S: Final = 8.0  # about, until it runs
 _SHARES: Final = (0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875)  # of the SMs
 _CLOCKS: Final = (0.5, 0.6, 0.7, 0.8, 0.9)  # of the highest
 _LIMITS: Final = (0.6, 0.7, 0.8, 0.9)  # of the one in force
+_FEW_SMS: Final = 32
 BOOST: Final = "CUDA_DISABLE_PERF_BOOST"
 _VARIABLES: Final = {BOOST: "1"}
 _OF_TORCH: Final = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
@@ -280,10 +281,10 @@ class _Turns:
 
     def first_block_s(self) -> float:
         """How long a block of the untouched state takes. Raises WattridgeError where it fails."""
-        began = time.monotonic()
-        if (look := self._free.block(self._opening.stop)) is not None:
-            self.untouched = Look("untouched", look.time_s, math.nan)
-        return time.monotonic() - began
+        if (look := self._free.block(self._opening.stop)) is None:
+            return 0.0
+        self.untouched = Look("untouched", look.time_s, math.nan)
+        return (look.end_ns - look.start_ns) / 1e9 / self._opening.gpu.clock.speed
 
     def best_of(self, lever: Lever) -> Tried:
         looks = [] if len(lever.changes) == 1 else self._first_looks(lever)
@@ -347,8 +348,8 @@ def _sms(side: Named, opening: Opening, guard: DeviceGuard, asked: Asked) -> _Ma
         return [], [f"{name}: only CUDA has it"]
     if not every or (side.kind == "function" and (not info.real or not _uses_torch(side))):
         return [], [f"{name}: {'a function has it by PyTorch on a real GPU' if every else 'their number is unknown'}"]
-    step = 8 if info.source == "nvml" else 1  # of boards since Hopper; others round up to fewer
-    counts = sorted({max(step, round(every * share / step) * step) for share in _SHARES})
+    step = 8 if every > _FEW_SMS else 2  # of boards since Hopper; others round up to fewer
+    counts = sorted({max(step, round(every * share / step) * step) for share in _SHARES} - {every})
     counts = counts[2::3] if side.kind == "function" else counts  # a process for each
     return [Lever(name, tuple(Change(sms=count) for count in counts if count < every))], []
 

@@ -26,6 +26,7 @@ from ..metering.watching import Watch
 from ..results.objectives import Goal
 from ..results.process import SM_COUNT, UNSET
 from ..results.settings import in_words
+from ..runner.base import PreparationFailed
 from ..runner.boards import open_runner
 from ..specification.examples import is_specification, specification_path
 from ..specification.input_data import data_in_words, note_on_data, with_inputs
@@ -201,10 +202,10 @@ def _rows(side: Named, opening: Opening, changes: Sequence[Change]) -> Workload:
     assert side.specification is not None, "a specification was named"
     spec, options = side.specification, SearchOptions(objective=Goal("energy_j", maximise=False))
     plan = plan_specification(spec, opening.gpu, options)
-    row, every = _single_row(plan, side, opening.remark), opening.gpu.info.multiprocessors or 0
+    row = _single_row(plan, side, opening.remark)
     added: dict[str, tuple[Any, ...]] = {}
     if sms := sorted({change.sms for change in changes} - {0}):
-        added[SM_COUNT] = (max(every, *sms), *sms)
+        added[SM_COUNT] = (0, *sms)
     for name, value in (variable for change in changes for variable in change.environment):
         added[name] = (*added.get(name, (UNSET,)), value)
     if added:
@@ -214,7 +215,10 @@ def _rows(side: Named, opening: Opening, changes: Sequence[Change]) -> Workload:
         plan = plan_specification(spec, opening.gpu, options)
         row = 0  # what comes first is untouched
     runner = opening.stack.enter_context(open_runner(plan, plan.boards))
-    runner.prepare([row], opening.stop, lambda *_: None)
+    try:
+        runner.prepare([row], opening.stop, lambda *_: None)
+    except PreparationFailed as failure:  # it can measure all the same
+        opening.remark(str(failure))
 
     def contender(change: Change) -> Contender:
         chosen = {SM_COUNT: change.sms or None, **dict(change.environment)}
