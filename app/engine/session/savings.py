@@ -246,7 +246,9 @@ def find_savings(
 
 
 def _planned(side: Named, opening: Opening, guard: DeviceGuard, asked: Asked) -> _Plan:
-    plan = _Plan([], [], 0.0)
+    plan, spec = _Plan([], [], 0.0), side.specification
+    if not opening.gpu.info.real and (spec is None or spec.command is not None):
+        return replace(plan, refused=["a program draws nothing on a board that is not there"])
     for make in (_sms, _environment, _settings):
         made, why = make(side, opening, guard, asked)
         plan.levers.extend(made)
@@ -346,8 +348,8 @@ def _sms(side: Named, opening: Opening, guard: DeviceGuard, asked: Asked) -> _Ma
         return [], []
     if spec is not None and spec.kernel is not None and spec.kernel.language != "CUDA":
         return [], [f"{name}: only CUDA has it"]
-    if not every or (side.kind == "function" and (not info.real or not _uses_torch(side))):
-        return [], [f"{name}: {'a function has it by PyTorch on a real GPU' if every else 'their number is unknown'}"]
+    if not every or (side.kind == "function" and not _uses_torch(side)):
+        return [], [f"{name}: {'a function has it by PyTorch' if every else 'their number is unknown'}"]
     step = 8 if every > _FEW_SMS else 2  # of boards since Hopper; others round up to fewer
     counts = sorted({max(step, round(every * share / step) * step) for share in _SHARES} - {every})
     counts = counts[2::3] if side.kind == "function" else counts  # a process for each
@@ -357,12 +359,11 @@ def _sms(side: Named, opening: Opening, guard: DeviceGuard, asked: Asked) -> _Ma
 def _environment(side: Named, opening: Opening, guard: DeviceGuard, asked: Asked) -> _Made:
     """Variables of a process that is started for it."""
     spec = side.specification
-    if spec is not None and (spec.kernel is not None or not opening.gpu.info.real):
+    attached = spec is not None and spec.service is not None and spec.service.attach
+    if spec is not None and (spec.kernel is not None or attached or not opening.gpu.info.real):
         return [], []
     if side.kind == "function":
         return [], [f"{', '.join(_VARIABLES)}: two processes with contexts share the board here; name the program"]
-    if not opening.gpu.info.real:
-        return [], ["variables of the environment: a program draws nothing on a board that is not there"]
     torch = _uses_torch(side)
     variables = _VARIABLES | (_OF_TORCH if torch else {}) | (_MATH if torch and asked.rounding else {})
     remarks = {BOOST: IGNORED, **dict.fromkeys(_MATH, ROUNDED)}
