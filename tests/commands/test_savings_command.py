@@ -1,4 +1,4 @@
-"""`wattridge savings TARGET`: what is tried for whom, its table, its document and its page; data and `check --inputs`."""
+"""`wattridge savings TARGET`: what is tried, its table, its document and its page; data and `check --inputs`."""
 
 from __future__ import annotations
 

@@ -30,20 +30,19 @@ def sms_asked(configuration: Mapping[str, Value], multiprocessors: int) -> int:
     """
     for name, whole in ((SM_COUNT, multiprocessors), (SM_PERCENT, 100)):
         if name in configuration:
-            value = _number(configuration[name], name)
-            counted = name == SM_COUNT
-            if not 0 <= value <= whole or (value != int(value) if counted else not value):
+            value, counted = configuration[name], name == SM_COUNT
+            if isinstance(value, str) or not 0 <= value <= whole or (value != int(value) if counted else not value):
                 remedy = f"1 to {multiprocessors}, or 0 for all" if counted else "above 0, at most 100"
-                raise InputError(f"{value:g} cannot be had of {multiprocessors} SMs", name, remedy)
+                raise InputError(f"{value} cannot be had of {multiprocessors} SMs", name, remedy)
             return int(value) if counted else max(1, round(multiprocessors * value / 100))
     return 0
 
 
 def pause_asked_s(configuration: Mapping[str, Value]) -> float:
     """The pause after each launch, s. Raises InputError for what cannot be."""
-    value = _number(configuration.get(PAUSE, 0), PAUSE)
-    if not 0 <= value <= MOST_PAUSE_MS:
-        raise InputError(f"a pause of {value:g} ms", PAUSE, f"0 to {MOST_PAUSE_MS:g}")
+    value = configuration.get(PAUSE, 0)
+    if isinstance(value, str) or not 0 <= value <= MOST_PAUSE_MS:
+        raise InputError(f"a pause of {value} ms", PAUSE, f"0 to {MOST_PAUSE_MS:g}")
     return value / 1e3
 
 
@@ -54,9 +53,3 @@ def changed_environment(
     chosen = {name: str(configuration[name]) for name in names if name in configuration}
     kept = {name: text for name, text in environment.items() if name not in chosen}
     return {**kept, **{name: text for name, text in chosen.items() if text != UNSET}} if chosen else None
-
-
-def _number(value: Value, name: str) -> float:
-    if isinstance(value, str | bool):
-        raise InputError(f"{value!r} is no number", name, "give a number")
-    return float(value)

@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import cache, reduce
 from operator import or_
 from statistics import fmean
 from typing import ClassVar, Final
@@ -20,6 +20,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 from ...base.errors import WattridgeError
+from ...base.files import is_there, read_text
 from ...base.formatting import duration, number
 from ...base.records import Amount, Finite, Source, figure
 from ...sensors.gpu import LIVE
@@ -271,7 +272,7 @@ class _Turns:
         asked: Asked,
         on_step: Callable[[str, InTurns | None], None],
     ) -> None:
-        self._workload, self._opening, self._guard = workload, opening, guard
+        self._workload, self._opening, self._guard = cache(workload), opening, guard
         self._slower, self._on_step = asked.slower, on_step
         fewest = FEWEST if asked.seconds is None else 0
         self.terms = Terms(each_s, -MATTERS, ERROR, asked.seed, fewest)
@@ -330,7 +331,7 @@ class _Turns:
         return found
 
     def _held(self, change: Change) -> Contender:
-        contender = self._workload(change)
+        contender = self._workload(replace(change, settings=()))
         return Held(contender, self._guard, dict(change.settings)) if self._guard.allowed else contender
 
 
@@ -398,14 +399,8 @@ def _settings(side: Named, opening: Opening, guard: DeviceGuard, asked: Asked) -
 
 def _uses_torch(side: Named) -> bool:
     """Whether its Python file names the package."""
-    for word in side.words:
-        if word.endswith(".py"):
-            try:
-                with open(side.folder / word, encoding="utf-8", errors="replace") as file:
-                    return "torch" in file.read(1 << 20)
-            except OSError:
-                return False
-    return False
+    file = next((side.folder / word for word in side.words if word.endswith(".py")), None)
+    return file is not None and is_there(file) and "torch" in read_text(file)
 
 
 def _permanent(change: Change) -> str:

@@ -41,7 +41,7 @@ class SavingsWindow(QDialog, Ending):
         self.target.setAccessibleName("What is to save")
         self.target.setToolTip(_WHAT)
         self.start = button("&Try the levers", "Each in turns with the untouched state", self.try_levers)
-        self.end = button("&Stop", "Keep what was tried", self.stop)
+        self.end = button("&Stop", "Keep what was tried", lambda: self._stop.set())
         self.said, self.chart, self.words = PlainLabel(_FIRST, wrap=True), ChartPlot(), QTextBrowser()
         vbox(hbox((self.target, 1), self.start, self.end), self.said, (self.chart, 2), (self.words, 3), of=self)
         self.words.setAccessibleName("What was found")
@@ -66,11 +66,6 @@ class SavingsWindow(QDialog, Ending):
         self._stop, text, selector = threading.Event(), self.target.text().strip(), self._gpu.info.uuid
         self._task.run(lambda _: _found(text, selector, self._stop, self._said.emit))
         self._ready()
-
-    @Slot()
-    def stop(self) -> None:
-        """End early."""
-        self._stop.set()
 
     def shutdown(self) -> None:
         self._stop.set()

@@ -91,6 +91,8 @@ class BindingsDriver(Driver):
 
     def _split(self, count: int) -> Any:
         """A group of at least so many SMs. Raises DeviceFault if there can be none."""
+        if not hasattr(cuda, "cuDevSmResourceSplitByCount"):
+            raise DeviceFault("a part of the SMs needs cuda-bindings 12.4 or newer")
         whole = self.call("DeviceGetDevResource", self.device)
         groups, made, _ = self.call("DevSmResourceSplitByCount", 1, whole, 0, count)
         if not made:
