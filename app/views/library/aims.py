@@ -58,7 +58,7 @@ AIMS: Final = (
     ),
 )
 SAVINGS: Final = Aim(
-    "What can I &save?",
+    "What can I s&ave?",
     "Try what needs no rights, each in turns with the untouched state",
     "",
     "",
