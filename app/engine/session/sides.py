@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -22,7 +22,7 @@ from ...base.files import is_there
 from ...base.processes import original_environment
 from ...sensors.gpu import Gpu
 from ..control.guard import DeviceGuard
-from ..metering.watching import Watch
+from ..metering.watching import watch
 from ..results.objectives import Goal
 from ..results.process import SM_COUNT, UNSET
 from ..results.settings import in_words
@@ -149,16 +149,6 @@ class Opening:
     timeout_s: float = 600.0  # of one run of a program
     inputs: str = ""  # the function that makes a function's arguments
     copies: int = 1
-    watches: list[Watch] = field(default_factory=list)
-
-    def watch(self) -> Watch:
-        """The board, watched once for all."""
-        from ..metering.watching import watch
-
-        if not self.watches:
-            self.watches.append(watch(self.gpu))
-            self.stack.callback(self.watches[0].release)
-        return self.watches[0]
 
 
 def opened(side: Named, opening: Opening, changes: Sequence[Change] = ()) -> Workload:
@@ -185,14 +175,16 @@ class Held(Contender):
 def _process(side: Named, opening: Opening, change: Change) -> Contender:
     """A program, or a function in a process of its own for each change."""
     variables = {name: value for name, value in change.environment if value != UNSET}
+    watched = watch(opening.gpu)
+    opening.stack.callback(watched.release)
     if side.kind == "command":
         environment = {**original_environment(), **variables} if change.environment else None
         limit_s = opening.timeout_s
-        return ProgramContender(side.words, side.folder, opening.watch(), timeout_s=limit_s, environment=environment)
+        return ProgramContender(side.words, side.folder, watched, timeout_s=limit_s, environment=environment)
     file, function, *data = side.words
     asked = {"file": file, "function": function, "folder": str(side.folder), "seed": 0, "sms": change.sms}
     asked |= {"inputs": opening.inputs, "copies": opening.copies, "data": "".join(data)}
-    contender = FunctionContender(asked, opening.watch(), variables)
+    contender = FunctionContender(asked, watched, variables)
     opening.stack.callback(contender.close)
     return contender
 

@@ -17,13 +17,14 @@ from ...sensors.limits import limits_of
 from ..metering.external_meters import BOARD, MeterChoice
 from ..results.measurement import MEASURED, Configuration, Value
 from ..results.objectives import Goal, Limit, Objective, parse_bound
-from ..results.process import OF_LAUNCHES, SM_COUNT, SM_PERCENT, UNSET
+from ..results.process import DATA, UNSET
 from ..results.settings import PROFILE, SETTINGS, UNTOUCHED, is_setting
 from ..space.array_expressions import parse_array_expression
 from ..space.build import BLOCK_SIZE_NAMES, MAX_PARAMETERS
 from ..space.device_settings import SettingValues
 from ..space.expression import parse, unknown_name
 from ..space.values import parse_values
+from .input_data import FILLED, parse_inputs
 from .model import (
     ARRAY_FILES,
     COMPILERS,
@@ -135,7 +136,6 @@ MAX_ENTRIES = 1000  # constants, metrics, restrictions
 MAX_METERS = 8
 MAX_STARTS = 100  # configurations that a search begins with
 MAX_REPEATS = 1000  # measurements of one configuration
-FILLS = ("zeros", "ones", "random", "range")
 TYPES = (
     *("float16", "bfloat16", "float32", "float64", "complex64", "complex128", "bool"),
     *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
@@ -184,7 +184,8 @@ def specification_of(document: Mapping[str, Any], path: Path) -> Specification:
         raise InputError(f"both {what}", str(path), f"keep one of {tables}")
     kernel = _kernel(root.table("kernel", keys_of(KernelSpec)), path.parent, scope) if "kernel" in root else None
     environment = _environment(root, parameters)
-    _check_launches(root, kernel, parameters)
+    if kernel is not None and DATA in parameters:
+        parameters[DATA] = parse_inputs(",".join(map(str, parameters[DATA])), f"parameters.{DATA}", path.parent)
     named = (*tunable, *constants)
     if kernel is not None:
         _check_programs(kernel, root.table("kernel"), named)
@@ -232,16 +233,6 @@ def _environment(root: Section, parameters: Mapping[str, object]) -> tuple[str, 
             remedy = f'list its values: parameters.{name} = ["{UNSET}", "1"]'
             raise InputError(f"'{name}' is no parameter", root.place("environment"), remedy)
     return names
-
-
-def _check_launches(root: Section, kernel: KernelSpec | None, parameters: Mapping[str, object]) -> None:
-    """Raise InputError for what only launches of a kernel have, of something else or in another language."""
-    for name in (name for name in OF_LAUNCHES if name in parameters):
-        where = f"{root.place('parameters')}.{name}"
-        if kernel is None:
-            raise InputError("it is for kernels: it says how they are launched", where, "rename it")
-        if name in (SM_COUNT, SM_PERCENT) and kernel.language != "CUDA":
-            raise InputError(f"a kernel in {kernel.language} runs on the whole device", where, "leave it out")
 
 
 def _meters(section: Section) -> MeterChoice:
@@ -460,8 +451,8 @@ def _argument(section: Section, folder: Path, scope: tuple[str, ...]) -> Argumen
     fill = section.text("fill", "zeros")
     if fill.endswith(ARRAY_FILES):
         fill = str((folder / fill).resolve())
-    elif fill not in FILLS:
-        remedy = f"one of {', '.join(FILLS)}, a file ({', '.join(ARRAY_FILES)}), or an expression of i and random"
+    elif fill not in FILLED:
+        remedy = f"one of {', '.join(FILLED)}, a file ({', '.join(ARRAY_FILES)}), or an expression of i and random"
         parse(fill, section.place("fill")).check_names(("i", "random"), remedy)
     memory = section.text("memory", "global")
     if memory not in ("global", "constant", "local"):

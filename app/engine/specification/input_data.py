@@ -17,15 +17,17 @@ _CONSTANT: Final = ("zeros", "ones")
 MEASURE_IT: Final = "real data may draw more: wattridge check {} --inputs zeros,random measures by how much"
 
 
-def parse_inputs(text: str, where: str = "--inputs") -> tuple[str, ...]:
-    """The data that 'zeros,random,file.npy' names; files by their absolute paths. Raises InputError."""
-    named = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
-    for name in named:
-        if name.endswith(ARRAY_FILES) and not is_there(Path(name)):
-            raise InputError("there is no such file", name, "write one with numpy.save")
+def parse_inputs(text: str, where: str = "--inputs", folder: Path | None = None) -> tuple[str, ...]:
+    """The data that 'zeros,random,file.npy' names; files of that folder by their absolute paths. Raises InputError."""
+    data = []
+    for name in dict.fromkeys(part.strip() for part in text.split(",")):
         if not is_data(name):
             raise InputError(f"'{name}' is no data", where, f"some of {', '.join((OWN_DATA, *FILLED))}, FILE.npy")
-    return tuple(str(Path(name).resolve()) if name.endswith(ARRAY_FILES) else name for name in named)
+        path = (folder or Path()) / name
+        if name.endswith(ARRAY_FILES) and not is_there(path):
+            raise InputError("there is no such file", str(path), "write one with numpy.save")
+        data.append(str(path.resolve()) if name.endswith(ARRAY_FILES) else name)
+    return tuple(data)
 
 
 def is_data(text: str) -> bool:
@@ -51,9 +53,9 @@ def data_in_words(spec: Specification) -> str:
     holds: dict[str, list[str]] = {}
     for argument in spec.kernel.arguments if spec.kernel is not None else ():
         if argument.shape and not argument.output:
-            varied = DATA in spec.parameters and _is_input(argument)
-            fill = Path(argument.fill).name if argument.fill.endswith(ARRAY_FILES) else argument.fill
-            holds.setdefault(f"by {DATA}" if varied else fill, []).append(argument.name)
+            chosen = spec.parameters.get(DATA, (OWN_DATA,))
+            fill = filled_with(argument, chosen[0]) if len(chosen) == 1 or not _is_input(argument) else f"by {DATA}"
+            holds.setdefault(Path(fill).name, []).append(argument.name)
     return "; ".join(f"{', '.join(names)}: {fill}" for fill, names in holds.items())
 
 

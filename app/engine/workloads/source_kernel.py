@@ -21,7 +21,7 @@ from ...base.errors import InputError
 from ...base.files import open_input, read_text
 from ...sensors.limits import DeviceLimits
 from ..results.measurement import Configuration, State, Value
-from ..results.process import DATA, OF_LAUNCHES, OWN_DATA, pause_asked_s, sms_asked
+from ..results.process import DATA, OF_LAUNCHES, OWN_DATA, SM_COUNT, SM_PERCENT, pause_asked_s, sms_asked
 from ..space.array_expressions import parse_array_expression
 from ..space.expression import Expression, parse
 from ..specification.input_data import filled_with
@@ -154,6 +154,9 @@ class SourceKernel:
     """The kernel of a specification on a board."""
 
     def __init__(self, spec: Specification, kernel: KernelSpec, limits: DeviceLimits, shared_opt_in: int) -> None:
+        if kernel.language != "CUDA" and not {SM_COUNT, SM_PERCENT}.isdisjoint(spec.parameters):
+            what = f"a kernel in {kernel.language} runs on all of the device"
+            raise InputError(what, str(spec.path), f"leave {SM_COUNT} out")
         self._spec = spec
         self._kernel = kernel
         self._limits = limits

@@ -1,4 +1,4 @@
-"""*What can I save?*: the card on Home leads to a window that tries the levers on the shown board, and shows what helps."""
+"""*What can I save?*: the card on Home leads to a window that tries the levers on the shown board."""
 
 from __future__ import annotations
 
