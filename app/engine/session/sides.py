@@ -54,8 +54,8 @@ class Named:
 
     @property
     def takes_real_time(self) -> bool:
-        """A program or a server runs, whatever board it is measured on."""
-        return self.specification is None or self.specification.kernel is None
+        """A program runs, whatever board it is measured on; a server may be modelled."""
+        return self.specification is None or self.specification.command is not None
 
     @property
     def data(self) -> list[str]:
