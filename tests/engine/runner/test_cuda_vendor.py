@@ -57,13 +57,17 @@ class HostMark:
 class HostDriver:
     """As much of a `Driver` as a library needs, its device the host."""
 
-    stream = 1
+    stream = queue = whole = 1
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self._rooms: dict[int, Any] = {}
         self._clock = clock
         self.recordings = 0
         self.refused = 0  # recordings that fail before one succeeds
+
+    def use(self, queue: Any) -> None:
+        """There is one queue."""
+        assert queue is self.whole
 
     def mark(self) -> Any:
         return HostMark(self._clock())
