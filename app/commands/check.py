@@ -103,7 +103,7 @@ def check(arguments: Namespace) -> int:
         from ..engine.runner.command import not_its_own
 
         remarks.append(not_its_own(gpu.info.source))
-    remarks += dict.fromkeys(line for side in sides for line in side.data)
+    remarks += dict.fromkeys(line for side in sides if gpu.info.real for line in side.data)
     (a, b), info = (side.name for side in sides), gpu.info
     unit = contenders["A"].unit
     checked = Checked(a, b, info.name, info.source, unit, result, tuple(blocks), tuple(remarks), time.time())

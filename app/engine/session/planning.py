@@ -184,7 +184,7 @@ def plan_specification(
     steered = boards.model_range(on_progress, stop) if "ridge" in wanted.values() else None
     settings, snapped = resolve_device_settings(wanted, boards.gpu, steered)
     together = require_boards(spec, boards.gpu, settings)
-    notes = (*notes, *filter(None, (note_on_data(spec),)))
+    notes = (*notes, *filter(None, (note_on_data(spec) if info.real else "",)))
     if meters.energy_from != BOARD:
         notes = tuple(note for note in notes if note != NO_ENERGY)
     space = _space(spec, limits, settings, (*refused, *notes, *snapped), stop)

@@ -64,7 +64,7 @@ def note_on_data(spec: Specification) -> str:
     arrays = [a for a in (spec.kernel.arguments if spec.kernel is not None else ()) if _is_input(a)]
     if not arrays or DATA in spec.parameters or any(argument.fill not in _CONSTANT for argument in arrays):
         return ""
-    return f"its arguments are all zeros or constant; {MEASURE_IT.format(spec.path.name)}"
+    return f"its arguments are all zeros or constant; {MEASURE_IT.format(spec.path)}"
 
 
 def _is_input(argument: ArgumentSpec) -> bool:
