@@ -409,8 +409,9 @@ def _remarks(choice: Choice) -> list[str]:
     """What stands above a configuration's macros: where they come from, and what was measured."""
     plan = choice.plan
     figures = [f"{name} = {value:.6g} {unit_of(name, choice.plan.units)}".strip() for name, value in _figures(choice)]
-    of_launches = {name: value for name, value in choice.parameters.items() if name in OF_LAUNCHES}
-    settings = [f"{name} = {value}" for name, value in (choice.device_settings | of_launches).items()]
+    settings = [f"Device setting: {name} = {value}" for name, value in choice.device_settings.items()]
+    launched = {name: choice.parameters[name] for name in OF_LAUNCHES if name in choice.parameters}
+    settings += [f"Of its launches: {name} = {value}" for name, value in launched.items()]
     compiler = plan.origin.get("compiler")
     return [
         f"Written by Wattridge {__version__}: a configuration of {plan.title}, {choice.how}.",
@@ -423,7 +424,7 @@ def _remarks(choice: Choice) -> list[str]:
         *_of_the_code(choice),
         *_against(choice),
         *choice.receipt.lines,
-        *(f"Device setting: {text}" for text in settings),
+        *settings,
         *figures,
     ]
 

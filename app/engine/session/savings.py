@@ -238,6 +238,7 @@ def find_savings(
         turns.remarks.append("it was stopped before everything was tried")
     info, spec, took_s = opening.gpu.info, side.specification, time.monotonic() - began
     data = data_in_words(spec) if spec is not None else ""
+    turns.remarks += side.data[1:] if info.real else []
     every, remarks = tuple(tried), tuple(dict.fromkeys(turns.remarks))
     names_of = side.name, info.name, info.source, turns.unit, data
     return Savings(*names_of, turns.untouched, every, tuple(plan.refused), said_s, took_s, remarks)

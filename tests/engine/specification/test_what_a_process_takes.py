@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.base.errors import InputError
+from app.cli import main
 from app.engine.results.process import changed_environment, pause_asked_s, sms_asked
 from app.engine.runner.boards import open_runner
 from app.engine.session.load import load_specification
@@ -183,3 +185,17 @@ def test_variables_of_a_program_s_environment_are_dimensions(tmp_path: Path, mon
 def test_an_environment_that_makes_no_sense_is_refused(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
         specification(tmp_path, text=text)
+
+
+def test_an_exported_header_says_what_launches_had_and_does_not_define_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    specification(tmp_path, "sm_count = [66]\nitems_per_thread = [4]\nvector_width = [4]\nloop_unroll_factor = [1]")
+    words = ["tune", str(tmp_path / "scale.toml"), "--gpu", "simulated:h200", "--out", str(tmp_path / "out"), "--json"]
+    assert main(words) == 0
+    (header,) = (tmp_path / "out").glob("*.h")
+    text = header.read_text()
+    assert "Of its launches: sm_count = 66" in text
+    assert "sm_count" not in "".join(line for line in text.splitlines() if line.startswith("#define"))
+    assert "#define items_per_thread 4" in text
+    assert json.loads(capsys.readouterr().out)["best"]["configuration"]["sm_count"] == 66
