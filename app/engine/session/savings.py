@@ -43,7 +43,6 @@ START_S: Final = 8.0  # about, until it runs
 _SHARES: Final = (0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875)  # of the SMs
 _CLOCKS: Final = (0.5, 0.6, 0.7, 0.8, 0.9)  # of the highest
 _LIMITS: Final = (0.6, 0.7, 0.8, 0.9)  # of the one in force
-_FEW_SMS: Final = 32
 BOOST: Final = "CUDA_DISABLE_PERF_BOOST"
 _VARIABLES: Final = {BOOST: "1"}
 _OF_TORCH: Final = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
@@ -298,8 +297,10 @@ class _Turns:
         best = min(quick, key=lambda at: looks[at].energy_j, default=-1)
         if best < 0:  # nothing is quick enough: the quickest
             best = min(known, key=lambda at: looks[at].time_s, default=0)
-        self.chosen[lever.name] = lever.changes[best]
-        return self.against(lever.name, lever.changes[best], lever.remark, tuple(looks))
+        self.chosen[lever.name], remark = lever.changes[best], lever.remark
+        if lever.changes[best].sms and (full := [one for one in looks if one.time_s <= 1.01 * self.untouched.time_s]):
+            remark = f"the fewest within 1 % of the time are {full[0].change}, with {number(full[0].energy_j)} J"
+        return self.against(lever.name, lever.changes[best], remark, tuple(looks))
 
     def against(self, name: str, change: Change, remark: str = "", looks: tuple[Look, ...] = ()) -> Tried:
         sides: dict[Side, Contender] = {"A": self._free, "B": self._held(change)}
@@ -348,11 +349,11 @@ def _sms(side: Named, opening: Opening, guard: DeviceGuard, asked: Asked) -> _Ma
         return [], [f"{name}: a program launches its kernels itself; name a kernel or FILE.py:FUNCTION"]
     if spec is not None and spec.kernel is None:
         return [], []
-    if spec is not None and spec.kernel is not None and spec.kernel.language != "CUDA":
+    if info.source == "amd" or (spec is not None and spec.kernel is not None and spec.kernel.language != "CUDA"):
         return [], [f"{name}: only CUDA has it"]
     if not every or (side.kind == "function" and not _uses_torch(side)):
         return [], [f"{name}: {'a function has it by PyTorch' if every else 'their number is unknown'}"]
-    step = 8 if every > _FEW_SMS else 2  # of boards since Hopper; others round up to fewer
+    step = 8 if every > 32 else 2  # of boards since Hopper; others round up to fewer
     counts = sorted({max(step, round(every * share / step) * step) for share in _SHARES} - {every})
     counts = counts[2::3] if side.kind == "function" else counts  # a process for each
     return [Lever(name, tuple(Change(sms=count) for count in counts if count < every))], []
