@@ -152,7 +152,7 @@ def _of_ours(words: list[str]) -> list[str]:
     return words[: words.index("kernel-tuner")] if "kernel-tuner" in words else words
 
 
-_RUN_PROGRAMS = ("check", "measure", "profile")
+_RUN_PROGRAMS = ("check", "measure", "profile", "savings")
 
 
 def split_program(words: list[str]) -> tuple[list[str], list[str]]:
@@ -186,6 +186,7 @@ _GROUPS: Final = {
     "Measure and model": {
         "measure": ("measure", "time, energy and power of any program, as perf stat counts"),
         "check": ("check", "whether B needs more joules than A: commands, functions, kernels, commits, in turns"),
+        "savings": ("savings", "what can be saved as you are: levers in turns with the untouched state, as a table"),
         "verify": ("verify", "whether every figure of an energy test's evidence file follows from its samples"),
         "profile": ("profile", "where the joules of a program go: kernels, ranges and gaps, with intervals"),
         "characterise": (
@@ -349,7 +350,7 @@ def _window(arguments: argparse.Namespace) -> int:
     problem = _why_no_window()
     if problem is not None:
         raise problem
-    from .commands.sources import specification_path
+    from .engine.specification.examples import specification_path
 
     specification = specification_path(arguments.window_specification) if arguments.window_specification else None
     return _open_window(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.errors import InputError, WattridgeError
 from ..base.files import is_input, write_text
+from ..engine.specification.examples import is_specification
 from .arguments import (
     add_board,
     add_choosing,
@@ -27,7 +28,7 @@ from .arguments import (
     session_number,
 )
 from .side_by_side import measured_sessions, show_comparison
-from .sources import is_specification, newest_session, open_session, recording_path
+from .sources import newest_session, open_session, recording_path
 from .terminal import print_description, print_json, print_wrapped, show
 
 if TYPE_CHECKING:

@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import shutil
 import subprocess
 import sys
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ..base.errors import InputError, WattridgeError
-from ..base.files import is_there
 from .arguments import add_board, positive_float, positive_int
-from .sources import is_specification, specification_path
 from .terminal import ProgressBar, Stop, print_description, print_json, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
-    from ..engine.analysis.in_turns import InTurns, Side
+    from ..engine.analysis.in_turns import InTurns
     from ..engine.session.check import Terms
-    from ..engine.session.contenders import Contender
-    from ..sensors.gpu import Gpu
+    from ..engine.session.sides import Named
 
-_CONFIGURED: Final = re.compile(r"(.+?):(\w+=[^,:]*(?:,\w+=[^,:]*)*)")
-_FUNCTION: Final = re.compile(r"(.+\.py):([A-Za-z_]\w*)")
 _GIT_S: Final = 300.0  # for a checkout
 
 
@@ -63,7 +57,12 @@ def check_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--timeout", type=positive_float, default=600.0, metavar="S", help="of one run of a program (600)"
     )
-    parser.add_argument("--inputs", metavar="FUNCTION", help="of the same file: makes the arguments of both functions")
+    parser.add_argument(
+        "--inputs",
+        metavar="[FUNCTION,]DATA,...",
+        help="the function of the same file that makes the arguments of both functions; and what they hold, as in"
+        " zeros,random or own,FILE.npy, which compares one side on both",
+    )
     parser.add_argument(
         "--copies",
         type=positive_int,
@@ -81,7 +80,9 @@ def check_arguments(parser: ArgumentParser) -> None:
 
 def check(arguments: Namespace) -> int:
     """Measure A and B in turns. 0: B is no worse, 4: worse, 3: undecided, 1: a side failed, 2: usage."""
+    from ..engine.analysis.in_turns import SIDES
     from ..engine.session.check import EXIT, Checked, Terms, in_turns
+    from ..engine.session.sides import UNTOUCHED, Opening, opened
     from ..sensors.select import open_gpu
 
     if arguments.history:
@@ -94,13 +95,15 @@ def check(arguments: Namespace) -> int:
         speed = arguments.speed if kernels and not any(side.takes_real_time for side in sides) else 1.0
         board = open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=speed, voltage=False)
         gpu = stack.enter_context(closing(board))
-        contenders = _contenders(sides, gpu, arguments, stop, stack)
+        opening = Opening(gpu, stop, stack, say, arguments.timeout, _inputs(arguments.inputs)[0], arguments.copies)
+        contenders = {side: opened(each, opening)(UNTOUCHED) for side, each in zip(SIDES, sides, strict=True)}
         bar = ProgressBar(quiet=arguments.json or arguments.markdown)
         result, blocks, remarks = in_turns(contenders, gpu, terms, stop, lambda now: _progress(bar, now, terms))
     if not kernels and not gpu.info.real:
         from ..engine.runner.command import not_its_own
 
         remarks.append(not_its_own(gpu.info.source))
+    remarks += dict.fromkeys(line for side in sides if gpu.info.real for line in side.data)
     (a, b), info = (side.name for side in sides), gpu.info
     unit = contenders["A"].unit
     checked = Checked(a, b, info.name, info.source, unit, result, tuple(blocks), tuple(remarks), time.time())
@@ -121,34 +124,13 @@ def check(arguments: Namespace) -> int:
     return EXIT[checked.verdict]
 
 
-@dataclass(frozen=True, slots=True)
-class _Given:
-    """A side as it was named."""
-
-    name: str  # for the answer
-    kind: str  # 'command', 'function' or 'specification'
-    words: tuple[str, ...]
-    folder: Path
-    specification: Any = None
-    commit: str = ""  # in full, of a checkout
-
-    @property
-    def takes_real_time(self) -> bool:
-        return self.specification is not None and self.specification.kernel is None
-
-
 @contextmanager
-def _sides(arguments: Namespace, stop: Stop) -> Iterator[tuple[_Given, _Given]]:
+def _sides(arguments: Namespace, stop: Stop) -> Iterator[tuple[Named, Named]]:
     """Both sides as they are named; checkouts are removed at the end. Raises InputError."""
+    from ..engine.session.sides import named, shlex_split
+
     if arguments.commits is None:
-        if arguments.program and (arguments.a or arguments.b):
-            raise InputError("a program stands after -- and A is named too", "check", "use --commits, or quote A and B")
-        named = [text for text in (arguments.a, arguments.b, *arguments.program) if text is not None]
-        if len(named) != 2:
-            remedy = "as in: wattridge check 'python a.py' 'python b.py'"
-            raise InputError(f"two sides are compared, not {len(named)}", "check", f"name both, {remedy}")
-        a, b = (_given(text, shlex_split(text), Path.cwd(), text) for text in named)
-        yield _alike(a, b)
+        yield _as_named(arguments)
         return
     revisions = [text.strip() for text in arguments.commits.split(",")]
     words = arguments.program or [text for text in (arguments.a, arguments.b) if text is not None]
@@ -163,42 +145,52 @@ def _sides(arguments: Namespace, stop: Stop) -> Iterator[tuple[_Given, _Given]]:
             for folder in folders:
                 _run(shlex_split(arguments.prepare), folder, stop, "--prepare", arguments.timeout)
         text = words[0] if len(words) == 1 else shlex.join(words)
-        a, b = (_given(text, words, folder, name) for folder, name in zip(folders, revisions, strict=True))
-        _alike(a, b)
+        a, b = (named(text, words, folder, name) for folder, name in zip(folders, revisions, strict=True))
+        a, b = _alike(*_on_data((a, b), _inputs(arguments.inputs)[1]))
         yield replace(a, commit=commits[0]), replace(b, commit=commits[1])
 
 
-def shlex_split(text: str) -> list[str]:
-    """A command line's words. Raises InputError."""
-    try:
-        return shlex.split(text)
-    except ValueError as error:
-        raise InputError(f"not a command line: {error}", text, "close every quote") from None
+def _as_named(arguments: Namespace) -> tuple[Named, Named]:
+    """The sides that stand on the command line, or one on two kinds of data. Raises InputError."""
+    from ..engine.session.sides import named, shlex_split
+
+    if arguments.program and (arguments.a or arguments.b):
+        raise InputError("a program stands after -- and A is named too", "check", "use --commits, or quote A and B")
+    texts = [text for text in (arguments.a, arguments.b, *arguments.program) if text is not None]
+    _, data = _inputs(arguments.inputs)
+    if len(texts) != 2 and not (len(texts) == 1 and data):
+        remedy = "as in: wattridge check 'python a.py' 'python b.py'"
+        raise InputError(f"two sides are compared, not {len(texts)}", "check", f"name both, {remedy}")
+    sides = [named(text, shlex_split(text), Path.cwd(), text) for text in texts]
+    return _alike(*_on_data(sides, data))
 
 
-def _given(text: str, words: Sequence[str], folder: Path, name: str) -> _Given:
-    from ..engine.session.load import load_specification
+def _inputs(text: str | None) -> tuple[str, tuple[str, ...]]:
+    """The function that `--inputs` names, if any, and the data. Raises InputError."""
+    from ..engine.specification.input_data import is_data, parse_inputs
 
-    found = _CONFIGURED.fullmatch(text)
-    path, wanted = (found[1], found[2]) if found else (text, "")
-    if is_specification(path) or (found and is_there(Path(path))):
-        local = folder / path
-        specification = load_specification(local if is_there(local) else specification_path(path))
-        return _Given(name, "specification", (wanted,), folder, replace(specification, device_settings={}))
-    if (function := _FUNCTION.fullmatch(text)) is not None:
-        if not is_there(folder / function[1]):
-            raise InputError("there is no such file", str(folder / function[1]), "FILE.py:FUNCTION, from here")
-        return _Given(name, "function", (str(folder / function[1]), function[2]), folder)
-    if not words:
-        raise InputError("a side is empty", "check", "name a command, a specification or FILE.py:FUNCTION")
-    local = folder / words[0]
-    program = str(local) if "/" in words[0] and is_there(local) else shutil.which(words[0])
-    if program is None:
-        raise InputError(f"there is no program '{words[0]}'", name, "give its name or its path")
-    return _Given(name, "command", (program, *words[1:]), folder)
+    names = text.split(",") if text else []
+    function = names.pop(0) if names and not is_data(names[0]) else ""
+    return function, parse_inputs(",".join(names)) if names else ()
 
 
-def _alike(a: _Given, b: _Given) -> tuple[_Given, _Given]:
+def _on_data(sides: Sequence[Named], data: Sequence[str]) -> Sequence[Named]:
+    """Two sides: one on two kinds of data, or both on one kind. Raises InputError for another number of them."""
+    from ..engine.results.process import OWN_DATA
+    from ..engine.session.sides import on_data
+
+    if len(sides) == 1:
+        data = data if len(data) > 1 else (OWN_DATA, *data)
+        sides = [sides[0]] * len(data)
+    if len(data) > 2 or len(data) > len(sides):
+        raise InputError("two are compared at a time", "--inputs", "name two kinds of data, as in zeros,random")
+    if not data:
+        return sides
+    every = data if len(data) == 2 else [data[0]] * 2
+    return [side if one == OWN_DATA else on_data(side, one) for side, one in zip(sides, every, strict=True)]
+
+
+def _alike(a: Named, b: Named) -> tuple[Named, Named]:
     if a.kind != b.kind:
         raise InputError(f"A is a {a.kind} and B a {b.kind}", "check", "compare what does the same work")
     return a, b
@@ -279,59 +271,6 @@ def _history(arguments: Namespace) -> int:
 
 
 # --- what is measured -------------------------------------------------------------------------------------------------
-
-
-def _contenders(
-    sides: Sequence[_Given], gpu: Gpu, arguments: Namespace, stop: Stop, stack: ExitStack
-) -> Mapping[Side, Contender]:
-    from ..engine.analysis.in_turns import SIDES
-    from ..engine.session.contenders import FunctionContender, ProgramContender
-
-    if sides[0].kind == "specification":
-        return {side: _kernel(given, gpu, stop, stack) for side, given in zip(SIDES, sides, strict=True)}
-    from ..engine.metering.watching import watch
-
-    watched = watch(gpu)
-    stack.callback(watched.release)
-    contenders: dict[Side, Contender] = {}
-    for side, given in zip(SIDES, sides, strict=True):
-        if given.kind == "command":
-            contenders[side] = ProgramContender(given.words, given.folder, watched, timeout_s=arguments.timeout)
-            continue
-        asked = {"file": given.words[0], "function": given.words[1], "folder": str(given.folder), "seed": 0}
-        asked |= {"inputs": arguments.inputs or "", "copies": arguments.copies}
-        contenders[side] = FunctionContender(asked, watched)
-        stack.callback(contenders[side].close)
-    return contenders
-
-
-def _kernel(given: _Given, gpu: Gpu, stop: Stop, stack: ExitStack) -> Contender:
-    """One configuration of a specification, its device opened. Raises InputError where it singles out none."""
-    from ..engine.results.objectives import Goal
-    from ..engine.runner.boards import open_runner
-    from ..engine.session.contenders import KernelContender
-    from ..engine.session.planning import plan_specification
-    from ..engine.specification.plan import SearchOptions
-
-    plan = plan_specification(given.specification, gpu, SearchOptions(objective=Goal("energy_j", maximise=False)))
-    space, wanted = plan.space, dict(part.split("=", 1) for part in given.words[0].split(",") if part)
-    values = {parameter.name: {str(value): value for value in parameter.values} for parameter in space.parameters}
-    for name, text in wanted.items():
-        if text not in values.get(name, {}):
-            known = f"values of {name}: {', '.join(values[name])}" if name in values else f"names: {', '.join(values)}"
-            raise InputError(f"no configuration has {name}={text}", given.name, known)
-    rows = space.rows_with({name: values[name][text] for name, text in wanted.items()})
-    suggested = [row for row in (*plan.starts, *plan.suggestions) if row in rows]
-    if len(rows) != 1 and not suggested:
-        remedy = f"add its values: {given.name}:{','.join(f'{name}=...' for name in space.names if name not in wanted)}"
-        raise InputError(f"{len(rows)} configurations match", given.name, remedy)
-    row = int(rows[0]) if len(rows) == 1 else suggested[0]
-    if len(rows) != 1:
-        chosen = ", ".join(f"{name}={value}" for name, value in space.configuration(row).items())
-        say(f"{given.name}: of {len(rows)} configurations the one that its search would begin with: {chosen}")
-    runner = stack.enter_context(open_runner(plan, plan.boards))
-    runner.prepare([row], stop, lambda *_: None)
-    return KernelContender(runner, row, given.name)
 
 
 def _progress(bar: ProgressBar, now: InTurns, terms: Terms) -> None:

@@ -29,6 +29,7 @@ from ..engine.report.receipt import Receipt
 from ..engine.session.check import Checked
 from ..engine.session.check_history import History
 from ..engine.session.evidence import EvidenceOfSession
+from ..engine.session.savings import Savings
 from ..engine.session.summary import SessionSummary
 from ..engine.strategies.scoring import Floats, Interval, MeanCurve
 from ..engine.workloads.hardware_counters import Counter
@@ -464,6 +465,7 @@ DOCUMENTS: Final[Mapping[str, tuple[str, Any]]] = {
         "The energy roofline of a board, or of every board on file",
         RooflineDocument | list[RooflineDocument],
     ),
+    "savings": ("What can be saved as the user is: levers in turns with the untouched state", Savings),
     "schema": ("The documents that have a schema", list[SchemaListed]),
     "score": ("How good search strategies are on recorded spaces", ScoreDocument),
     "sessions": (

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from ..engine.specification.examples import about
-from .sources import examples as by_name
+from ..engine.specification.examples import named_examples as by_name
 from .terminal import print_json, print_table, show
 
 

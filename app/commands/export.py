@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.errors import InputError
 from ..base.paths import data_folder
+from ..engine.specification.examples import is_specification, specification_path
 from .analyse import preferences_of
 from .arguments import add_force, add_preferences, add_table, columns_of, existing_of, session_number
-from .sources import chosen_index, is_specification, newest_session, recording_path, specification_path
+from .sources import chosen_index, newest_session, recording_path
 from .terminal import print_json, say, show
 
 if TYPE_CHECKING:

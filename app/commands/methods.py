@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import InputError, WattridgeError
+from ..engine.specification.examples import is_specification, specification_path
 from .arguments import add_board, add_control, session_number
-from .sources import is_specification, recording_path, specification_path
+from .sources import recording_path
 from .terminal import ProgressBar, print_description, print_json, say
 
 if TYPE_CHECKING:

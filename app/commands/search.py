@@ -15,6 +15,7 @@ from ..base.files import is_input, is_there
 from ..base.paths import data_folder, resources
 from ..engine.models.fit_documents import save_fit
 from ..engine.results.state import SessionState
+from ..engine.specification.examples import specification_path
 from ..scripting.session_progress import watch_session
 from .arguments import (
     add_board,
@@ -36,7 +37,7 @@ from .arguments import (
 )
 from .pool import add_pool, is_pooled, pooled_gpu, pooled_gpus, selectors_of
 from .side_by_side import show_comparison, tuned_by_models
-from .sources import SPECIFICATION, recording_path, specification_path
+from .sources import SPECIFICATION, recording_path
 from .terminal import print_description, print_json, print_table, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ def tune_arguments(parser: ArgumentParser) -> None:
         metavar="SESSION|FILE",
         help="go on with a stored session, or with SPEC where a cache, T4 results or a CSV file left off",
     )
+    what = "the data of its arrays as a dimension: some of own, zeros, ones, random, range, FILE.npy"
+    parser.add_argument("--inputs", metavar="DATA,...", help=what)
     add_repeats(parser)
     add_board(parser, speed=float("inf"))
     add_search(parser)
@@ -75,6 +78,7 @@ def tune(arguments: Namespace) -> int:
     from ..engine.session.load import load_specification
     from ..engine.session.planning import plan_specification
     from ..engine.session.service_boards import on_boards
+    from ..engine.specification.input_data import parse_inputs, with_inputs
     from .control import guarded_board
 
     if arguments.resume is not None and (session := session_number(arguments.resume)) is not None:
@@ -85,6 +89,8 @@ def tune(arguments: Namespace) -> int:
             raise InputError(f"'{arguments.resume}' is no session's number", "--resume", remedy)
         raise InputError("no specification", "tune", "name a TOML or T1 file, or --resume a session")
     specification = load_specification(specification_path(arguments.specification))
+    if arguments.inputs:
+        specification = with_inputs(specification, parse_inputs(arguments.inputs))
     pooled = is_pooled(arguments)
     if specification.service is not None and (selectors := selectors_of(arguments.gpu)) is not None:
         specification, pooled = on_boards(specification, selectors[1:]), False  # they serve together

@@ -14,8 +14,6 @@ from ..base.files import is_there
 from ..base.paths import resources
 from ..engine.session.opened import Opened, stored_session
 from ..engine.space.repeats import fold
-from ..engine.specification.operator_kernels import kept_specification
-from ..engine.specification.operator_shapes import is_operator, parse_operator
 from .arguments import session_number
 from .terminal import print_listing
 
@@ -60,34 +58,6 @@ def recording_path(text: str) -> Path:
         return path
     shipped = (resources() / "recordings" / f"{text}{suffix}" for suffix in (".json.gz", ".csv.gz"))
     return next((item for item in shipped if item.is_file()), path)
-
-
-def specification_path(text: str) -> Path:
-    """A file, an example by its name, or the specification of an operator, which is kept in the data folder.
-
-    Raises InputError for an operator that makes no sense and for a name that nothing has, and WattridgeError where
-    nothing can be written.
-    """
-    path = Path(text)
-    if is_there(path):
-        return path
-    if is_operator(text):
-        return kept_specification(parse_operator(text))
-    paths = examples()
-    if text not in paths and path.name == text and not path.suffix:
-        raise InputError("there is neither a file nor an example of that name", text, "see `wattridge examples`")
-    return paths.get(text, path)
-
-
-def is_specification(text: str) -> bool:
-    """Whether it names a specification: a file in TOML, an example or an operator."""
-    return Path(text).suffix.lower() == ".toml" or is_operator(text) or text in examples()
-
-
-def examples() -> dict[str, Path]:
-    """The specifications and scripts that come with the program, by the name of their file without its suffix."""
-    files = sorted((resources() / "examples").rglob("*"))
-    return {path.stem: path for path in files if path.suffix in (".toml", ".py")}
 
 
 @contextmanager

@@ -5,7 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from contextlib import closing, nullcontext
 
-from .sources import SPECIFICATION, specification_path
+from ..engine.specification.examples import specification_path
+from .sources import SPECIFICATION
 from .terminal import print_json, print_table, say, show
 
 

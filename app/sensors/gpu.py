@@ -239,10 +239,11 @@ class Load:
     precision: Precision
     work_flop: float  # W: floating-point operations
     traffic_byte: float  # Q: bytes through device memory
-    occupancy: float = 1.0  # resident share of the board's threads, 0..1
+    occupancy: float = 1.0  # resident share of the board's threads, 0..1; of those on its part of the SMs
     issue_efficiency: float = 1.0  # share of the peak rate the instruction mix can reach, 0..1
     onchip_byte: float = 0.0  # bytes through shared memory and caches, beyond what traffic brings along
     counts: Counts | None = None  # None: the kernel's formulas tell no more than what stands above
+    sm_share: float = 1.0  # of the board's SMs that it may run on, 0..1
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,6 +83,7 @@ CALLS: tuple[tuple[str, ...], ...] = (
     ("examples",),
     ("score", SESSION, "--repeats", "2", "--strategy", "random_sample"),
     ("check", "--gpu", "simulated:h200", *("mm:1,512,512,512",) * 2, "--seed", "1", "--evidence", "{}/evidence.json"),
+    ("savings", "--gpu", "simulated:h200", "mm:1,512,512,512", "--seed", "1", "--seconds", "20"),
     ("verify", "{}/evidence.json"),
     ("apply", *A100, "--clock", "1005", "--keep"),
     ("apply", *A100, "--clock", "900:1005", "--power-limit", "200", "--keep"),

@@ -84,6 +84,8 @@ def main(folder: Path) -> None:
     once = run_kernel(**common, params={"block_size_x": 32, "wrong": 1, "faulty": 0})
     (folder / "offset.h").write_text("#define OFFSET 1.5f\n")  # what is included is part of the kernel
     again = run_kernel(**common, params={"block_size_x": 32, "wrong": 1, "faulty": 0})
+    own = {"block_size_x": [32], "wrong": [0], "faulty": [0]}
+    parts, _ = tune_kernel(**common, tune_params={**own, "cuda_sm_percentage": [50, 100]}, iterations=3)
     wrong = expected.copy()
     wrong[3] += 1
     said = {
@@ -94,6 +96,7 @@ def main(folder: Path) -> None:
         "isolated": environment["isolated"],
         "launches": observed[0]["launches"],
         "watched": [watched["isolated"], "error" in observed[0]],
+        "sms": [part.get("sms_used") for part in parts],
         "once": bool(np.array_equal(once[0], wrong)),
         "again": bool(np.array_equal(again[0], wrong + 1)),
         "scalars": [float(once[2]), int(once[3])],

@@ -42,6 +42,7 @@ def test_kernels_run_are_checked_and_are_isolated_unless_a_script_watches_them(t
     assert said["isolated"] is True
     assert said["launches"] == 4
     assert said["watched"] == [False, False]
+    assert said["sms"] == [2, 4]  # of the stand-in's four, by Kernel Tuner's name
     assert said["once"]
     assert said["again"]
     assert said["scalars"] == [2.0, 1000]

@@ -37,6 +37,7 @@ from ..formats.t4 import write_t4
 from ..metering.window import PEAK_POWER, THROTTLED_SHARE
 from ..results.measurement import MEASURED, Measurement, Value
 from ..results.objectives import BY_HAND
+from ..results.process import OF_LAUNCHES
 from ..results.state import SessionState
 from ..runner.cuda.measured_code import ByNvcc, MeasuredCode, by_nvcc, capability_of, measured_code
 from ..session.load import load_specification
@@ -390,8 +391,9 @@ def export_header(choice: Choice) -> str:
     """The kernel's parameters as #defines, clocks and figures as comments."""
     plan, remarks = choice.plan, _remarks(choice)
     parameters = {} if choice.maker in (CUBLASLT, LIBRARY) else choice.parameters  # compiled with none
+    own = {name: value for name, value in parameters.items() if name not in OF_LAUNCHES}
     declared = library_declaration if choice.maker == CUBLASLT else CudaFile.declaration
-    return c_header(plan.title, parameters, remarks, declared(choice.kernel) if choice.kernel else ())
+    return c_header(plan.title, own, remarks, declared(choice.kernel) if choice.kernel else ())
 
 
 def export_source(choice: Choice) -> str:
@@ -432,7 +434,9 @@ def _remarks(choice: Choice) -> list[str]:
     """What stands above a configuration's macros: where they come from, and what was measured."""
     plan = choice.plan
     figures = [f"{name} = {value:.6g} {unit_of(name, choice.plan.units)}".strip() for name, value in _figures(choice)]
-    settings = [f"{name} = {value}" for name, value in choice.device_settings.items()]
+    settings = [f"Device setting: {name} = {value}" for name, value in choice.device_settings.items()]
+    launched = {name: choice.parameters[name] for name in OF_LAUNCHES if name in choice.parameters}
+    settings += [f"Of its launches: {name} = {value}" for name, value in launched.items()]
     compiler = plan.origin.get("compiler") if choice.maker == OURS else None
     return [
         f"Written by Wattridge {__version__}: a configuration of {plan.title}, {choice.how}.",
@@ -445,7 +449,7 @@ def _remarks(choice: Choice) -> list[str]:
         *_of_the_code(choice),
         *_against(choice),
         *choice.receipt.lines,
-        *(f"Device setting: {text}" for text in settings),
+        *settings,
         *figures,
     ]
 

@@ -31,6 +31,7 @@ from .stating import Stating, seen_again
 
 MODELLED: Final = "a model of the vendor's library"
 TIMED_SCATTER: Final = 0.005  # of the time by a few launches on a real board; those of a simulated one are all alike
+SMS_MODELLED: Final = "a part of the SMs is modelled: by the roofline of as many, with the others idle"
 _Look = Callable[[int, Configuration, Load, threading.Event], Measurement | None]  # one configuration; None: stopped
 
 
@@ -152,6 +153,8 @@ class SimulatedRunner(BoardRunner):
         self._looks.count()
         cost_s = (self._gpu.clock.now_ns() - start_ns) / 1e9
         measured = measurement_of(self._spec, row, configuration, windows, source=self.source, cost_s=cost_s)
+        if load.sm_share < 1.0:
+            measured = replace(measured, message=SMS_MODELLED)
         return self._stating.state(measured)
 
     def _look_at_reference(self, kernel: str, load: Load, stop: threading.Event) -> None:

@@ -37,6 +37,7 @@ class Terms:
     threshold: float = THRESHOLD
     error: float = ERROR
     seed: int | None = None  # of the coins
+    fewest: int = 0  # blocks at least, whatever time they take
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +164,7 @@ def in_turns(
             compared = compare_in_turns(blocks, terms.threshold, terms.error)
             on_pair(compared)
             decided = len(blocks) >= FEWEST and compared.verdict is not Verdict.OPEN
-            if decided or compared.seconds >= terms.seconds:
+            if decided or (compared.seconds >= terms.seconds and len(blocks) >= terms.fewest):
                 break
     return compared, blocks, list(_remarks(blocks, neighbours, stop))
 

@@ -65,7 +65,17 @@ class ProgramContender(Contender):
 
     unit = "run"
 
-    def __init__(self, words: Sequence[str], folder: Path, watch: Watch, *, timeout_s: float) -> None:
+    def __init__(
+        self,
+        words: Sequence[str],
+        folder: Path,
+        watch: Watch,
+        *,
+        timeout_s: float,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """`environment` is the user's own if none is given."""
+        self._environment = environment
         self._words, self._folder, self._watch = list(words), folder, watch
         self._timeout_s, self._host = timeout_s, Host()
         self._least_ns = round(_least_s(watch, PROGRAM_BLOCK_S) * 1e9)
@@ -76,7 +86,14 @@ class ProgramContender(Contender):
         self._host.mean_w()
         while True:
             try:
-                ended = run_command(self._words, self._folder, self._timeout_s, stop=stop, now_ns=now_ns)
+                ended = run_command(
+                    self._words,
+                    self._folder,
+                    self._timeout_s,
+                    stop=stop,
+                    now_ns=now_ns,
+                    environment=self._environment,
+                )
             except CommandFailed as failure:
                 remedy = "run it by itself to see what it prints"
                 raise WattridgeError(f"it failed: {failure}", " ".join(self._words), remedy) from None
@@ -93,14 +110,16 @@ class FunctionContender(Contender):
 
     unit = "call"
 
-    def __init__(self, asked: Mapping[str, Any], watch: Watch) -> None:
-        """`asked` as `function_child` reads it: file, function, folder, inputs, copies, seed."""
+    def __init__(self, asked: Mapping[str, Any], watch: Watch, variables: Mapping[str, str] | None = None) -> None:
+        """`asked` as `function_child` reads it: file, function, folder, inputs, copies, seed, data, sms.
+
+        `variables` are those that its environment has beside this process's.
+        """
         self._watch, self._host = watch, Host()
         self._name = f"{asked['file']}:{asked['function']}"
         self._heard: queue.SimpleQueue[Frame | None] = queue.SimpleQueue()
-        self._child = Conversation(
-            python_command(_CHILD, json.dumps(asked)), receive, self._heard.put, environment=python_environment()
-        )
+        command, environment = python_command(_CHILD, json.dumps(asked)), python_environment(variables)
+        self._child = Conversation(command, receive, self._heard.put, environment=environment)
 
     def block(self, stop: threading.Event) -> Look | None:
         self._watch.mark()

@@ -72,6 +72,7 @@ def describe_search(plan: SessionPlan, table: ResultTable, seconds: float = math
     figures = [
         *([] if not health.known else [Figure("Health", health.words, important=not health.healthy)]),
         Figure("Source", _source_of(plan)),
+        *([Figure("Data", data)] if (data := plan.origin.get("data")) else []),
         Figure("Combinations", f"{plan.space.cartesian}, of which {plan.space.size} are valid"),
         Figure("Measured", f"{len(table) - timed} ({percent(share)} of the valid ones)"),
         Figure("Failed", failed or "none"),

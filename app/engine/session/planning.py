@@ -46,6 +46,7 @@ from ..space.expression import parse
 from ..space.result_table import DECIDED_ON
 from ..space.search_space import SearchSpace, joined, space_of_table
 from ..specification.check import returned_value
+from ..specification.input_data import data_in_words, note_on_data
 from ..specification.model import DEFAULT_STRATEGY, PATIENCE, Specification, programs_of
 from ..specification.operator_shapes import ALGORITHM, CUBLASLT, LIBRARY, MAKER, NO_ALGORITHM, TRITON
 from ..specification.plan import SearchOptions, SessionPlan
@@ -190,6 +191,7 @@ def plan_specification(
     steered = boards.model_range(on_progress, stop) if "ridge" in wanted.values() else None
     settings, snapped = resolve_device_settings(wanted, boards.gpu, steered)
     together = require_boards(spec, boards.gpu, settings)
+    notes = (*notes, *filter(None, (note_on_data(spec) if info.real else "",)))
     if meters.energy_from != BOARD:
         notes = tuple(note for note in notes if note != NO_ENERGY)
     offers, why_no_library = boards.offers(spec)
@@ -228,6 +230,7 @@ def plan_specification(
             "sim_seed": str(getattr(boards.gpu, "seed", 0)),
             "problem_size": _problem_size(spec),
             "precision": _precision(spec),
+            "data": data_in_words(spec),
             "repeats": str(spec.repeats),
             **({"operator": spec.operator.notation} if spec.operator is not None else {}),
             **(Baseline(why_not=why_no_library).to_origin() if why_no_library else {}),

@@ -17,12 +17,14 @@ from ...sensors.limits import limits_of
 from ..metering.external_meters import BOARD, MeterChoice
 from ..results.measurement import MEASURED, Configuration, Value
 from ..results.objectives import Goal, Limit, Objective, parse_bound
+from ..results.process import DATA, UNSET
 from ..results.settings import PROFILE, SETTINGS, UNTOUCHED, is_setting
 from ..space.array_expressions import parse_array_expression
 from ..space.build import BLOCK_SIZE_NAMES, MAX_PARAMETERS
 from ..space.device_settings import SettingValues
 from ..space.expression import parse, unknown_name
 from ..space.values import parse_values
+from .input_data import FILLED, parse_inputs
 from .model import (
     ARRAY_FILES,
     COMPILERS,
@@ -135,7 +137,6 @@ MAX_ENTRIES = 1000  # constants, metrics, restrictions
 MAX_METERS = 8
 MAX_STARTS = 100  # configurations that a search begins with
 MAX_REPEATS = 1000  # measurements of one configuration
-FILLS = ("zeros", "ones", "random", "normal", "range")
 TYPES = (
     *("float16", "bfloat16", "float32", "float64", "complex64", "complex128", "bool"),
     *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
@@ -143,7 +144,17 @@ TYPES = (
 _BY_SUFFIX = {".cl": "OpenCL", ".f90": "Fortran", ".f95": "Fortran", ".f03": "Fortran", ".f": "Fortran"}
 _LIMITS = tuple(limits_of((8, 0)).as_names())
 _SECTIONS = (
-    *("restrictions", "kernel", "operator", "command", "service", "constants", "parameters", "device_settings"),
+    *(
+        "restrictions",
+        "environment",
+        "kernel",
+        "operator",
+        "command",
+        "service",
+        "constants",
+        "parameters",
+        "device_settings",
+    ),
     *("metrics", "objective", "limits", "search", "metering"),
 )
 _SEARCH_KEYS = ("strategy", "options", "max_evaluations", "max_fraction", "max_seconds", "patience", "seed", "start")
@@ -173,6 +184,9 @@ def specification_of(document: Mapping[str, Any], path: Path) -> Specification:
         )
         raise InputError(f"both {what}", str(path), f"keep one of {tables}")
     kernel = _kernel(root.table("kernel", keys_of(KernelSpec)), path.parent, scope) if "kernel" in root else None
+    environment = _environment(root, parameters)
+    if kernel is not None and DATA in parameters:
+        parameters[DATA] = parse_inputs(",".join(map(str, parameters[DATA])), f"parameters.{DATA}", path.parent)
     named = (*tunable, *constants)
     if kernel is not None:
         _check_programs(kernel, root.table("kernel"), named)
@@ -193,6 +207,7 @@ def specification_of(document: Mapping[str, Any], path: Path) -> Specification:
         service=service,
         operator=operator,
         device_settings=settings,
+        environment=environment,
         metrics=metrics,
         objective=_objective(root, (*measured, *metrics), measured),
         limits=_limits(_bounded(root.table("limits")), (*measured, *metrics)),
@@ -206,6 +221,19 @@ def specification_of(document: Mapping[str, Any], path: Path) -> Specification:
         starts=_starts(search, tunable if operator is None else (*tunable, MAKER, ALGORITHM)),
         meters=_meters(root.table("metering", ("meters", "energy_from", "correct_gain"))),
     )
+
+
+def _environment(root: Section, parameters: Mapping[str, object]) -> tuple[str, ...]:
+    """The parameters that are variables of a process's environment."""
+    names = root.texts("environment")
+    if names and not {"command", "service"} & set(root):
+        remedy = "a kernel's process has the environment that Wattridge is started in: set it there"
+        raise InputError("an environment is a program's or a service's", root.place("environment"), remedy)
+    for name in names:
+        if name not in parameters:
+            remedy = f'list its values: parameters.{name} = ["{UNSET}", "1"]'
+            raise InputError(f"'{name}' is no parameter", root.place("environment"), remedy)
+    return names
 
 
 def _meters(section: Section) -> MeterChoice:
@@ -424,8 +452,8 @@ def _argument(section: Section, folder: Path, scope: tuple[str, ...]) -> Argumen
     fill = section.text("fill", "zeros")
     if fill.endswith(ARRAY_FILES):
         fill = str((folder / fill).resolve())
-    elif fill not in FILLS:
-        remedy = f"one of {', '.join(FILLS)}, a file ({', '.join(ARRAY_FILES)}), or an expression of i and random"
+    elif fill not in FILLED:
+        remedy = f"one of {', '.join(FILLED)}, a file ({', '.join(ARRAY_FILES)}), or an expression of i and random"
         parse(fill, section.place("fill")).check_names(("i", "random"), remedy)
     memory = section.text("memory", "global")
     if memory not in ("global", "constant", "local"):

@@ -14,7 +14,7 @@ from .model import ARRAY_FILES, ArgumentSpec, Specification
 from .operator_kernels import document_of_operator
 from .toml_section import KEYS
 
-_SAME: Final = ("restrictions", "kernel", "command", "service", "constants", "parameters", "metrics")
+_SAME: Final = ("restrictions", "environment", "kernel", "command", "service", "constants", "parameters", "metrics")
 _SEARCH: Final = ("strategy", "max_evaluations", "max_fraction", "max_seconds", "patience", "seed")
 
 

@@ -154,6 +154,7 @@ class Specification(SearchOfAnySize):
     device_settings: Mapping[str, SettingValues] = field(default_factory=dict)  # resolved when a session is planned
     metrics: Mapping[str, str] = field(default_factory=dict)
     objective: Objective | None = None  # without limits: these stand beside it, as in the file
+    environment: tuple[str, ...] = ()  # parameters that are variables of a program's or a service's environment
     limits: tuple[Limit, ...] = ()
     starts: tuple[Configuration, ...] = ()  # that are measured first, the best guess first; each names parameters
     meters: MeterChoice = NO_METERS  # beside the board

@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Final
 
 from ...base.errors import InputError
-from ...base.processes import lone_module_command
+from ...base.processes import lone_module_command, original_environment
 from ..results.measurement import Configuration, State, Value
+from ..results.process import changed_environment
 from ..specification.model import CommandSpec, Specification
 from .subprocesses import Ended, run_process
 
@@ -142,6 +143,7 @@ class Command:
             raise InputError("there is no [command]", str(spec.path), "add one with run = 'PROGRAM ARGUMENT ...'")
         self.spec: CommandSpec = spec.command
         self._constants = dict(spec.constants)
+        self._environment = spec.environment
         self._folder = spec.path.resolve().parent
         self._line = CommandLine(self.spec.run, self._folder, f"{spec.path}: command.run")
 
@@ -157,7 +159,9 @@ class Command:
         now_ns: Callable[[], int] = time.monotonic_ns,
     ) -> Ended:
         """Run it once to its end, or to `stop`; the stamps are on the given clock. Raises CommandFailed."""
-        return run_command(self.words(configuration), self._folder, self.spec.timeout_s, stop=stop, now_ns=now_ns)
+        environment = changed_environment(self._environment, configuration, original_environment())
+        words, limit_s = self.words(configuration), self.spec.timeout_s
+        return run_command(words, self._folder, limit_s, stop=stop, now_ns=now_ns, environment=environment)
 
     def values(self, ended: Ended, stop: threading.Event | None = None) -> dict[str, float] | None:
         """The figures in its output, as `figures_in` reads them."""
@@ -172,14 +176,17 @@ def run_command(
     stop: threading.Event | None,
     now_ns: Callable[[], int],
     role: str = "",
+    environment: Mapping[str, str] | None = None,
 ) -> Ended:
     """Run a program to its end, or to `stop`; the stamps are on the given clock.
 
-    `role` names the program in the messages of CommandFailed, which is raised where it does not start, exceeds its
-    time limit, or exits with another status than 0.
+    `environment` is the user's own if none is given. `role` names the program in the messages of CommandFailed, which
+    is raised where it does not start, exceeds its time limit, or exits with another status than 0.
     """
     try:
-        ended = run_process(words, folder=folder, timeout_s=timeout_s, stop=stop, now_ns=now_ns)
+        ended = run_process(
+            words, folder=folder, timeout_s=timeout_s, stop=stop, now_ns=now_ns, environment=environment
+        )
     except (OSError, ValueError) as error:  # ValueError: a NUL in a word
         raise CommandFailed(State.RUNTIME, f"{words[0]}: {getattr(error, 'strerror', None) or error}") from None
     if ended.timed_out and not ended.stopped:

@@ -28,6 +28,8 @@ class Launch:
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     shared_byte: int = 0  # dynamic
+    sms: int = 0  # that it may run on; 0: all, and nothing is counted
+    pause_s: float = 0.0  # of the host after each launch
 
     def as_message(self, name: str | None = None) -> dict[str, Any]:
         """As plain data, under another name where the image has one."""
@@ -36,7 +38,7 @@ class Launch:
     @classmethod
     def of_message(cls, message: Mapping[str, Any]) -> Launch:
         """The reverse of `as_message`."""
-        return cls(message["name"], tuple(message["grid"]), tuple(message["block"]), message["shared_byte"])
+        return cls(**{**message, "grid": tuple(message["grid"]), "block": tuple(message["block"])})
 
 
 @dataclass(frozen=True, slots=True)

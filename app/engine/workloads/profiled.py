@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from ...base.errors import InputError
 from ...sensors.gpu import Load
@@ -10,6 +11,7 @@ from ...sensors.limits import DeviceLimits
 from ...sensors.simulated.kernels.residency import residencies
 from ...sensors.simulated.profiles import PROFILES, LaunchRefused, load_of
 from ..results.measurement import Configuration, Value
+from ..results.process import DATA, PAUSE, SAME_DATA, sms_asked
 from ..specification.model import OF_THE_HOST, Specification
 from .machine_code import LaunchShape
 
@@ -41,11 +43,16 @@ class ProfiledKernel:
                 str(spec.path),
                 f'add profile = "gemm" (or {", ".join(PROFILES[1:])}) under [kernel], or choose {_real(spec)}',
             )
+        for name, why in ((DATA, SAME_DATA), (PAUSE, "a simulated board launches without a pause")):
+            if name in spec.parameters:
+                raise InputError(why, f"{spec.path}: {name}", "leave it out, or choose a real GPU")
         return cls(spec.kernel.profile, spec.constants, limits)
 
     def prepare(self, configuration: Configuration) -> Load:
         """The load of one launch on the board. Raises LaunchRefused if a real board would refuse it."""
-        return load_of(self._profile, configuration, self._constants, self._limits)
+        load, every = load_of(self._profile, configuration, self._constants, self._limits), self._limits.multiprocessors
+        asked = sms_asked(configuration, every)
+        return replace(load, sm_share=asked / every) if asked else load
 
     def features(self, configuration: Configuration) -> dict[str, float]:
         """What a compiler would report of the kernel, by names of FEATURES; empty if it refuses to launch."""

@@ -23,10 +23,12 @@ import numpy as np
 
 from ...base.errors import InputError
 from ...base.installation import how_to_add
+from ...base.processes import original_environment
 from ...base.text import json_or_none
 from ...sensors.service import Requests, Served, ServiceLoad
 from ..children.python import python_command, python_environment
 from ..results.measurement import Configuration, State, Value
+from ..results.process import changed_environment
 from ..space.expression import parse
 from ..specification.model import Specification
 from ..specification.service import APIS, FREE_PORT, ClientSpec, ServiceSpec, is_url
@@ -161,10 +163,15 @@ class Service:
             CommandLine(text, self._folder, f"{self._where}.{key}") if text and not modelled else None
             for key, text in (("start", self.spec.start), ("stop", self.spec.stop), ("client.run", client.run))
         )
-        self.argument_names = self.spec.arguments(tuple(spec.parameters) + tuple(spec.device_settings))
+        self._environment = spec.environment
+        named = self.spec.arguments(tuple(spec.parameters) + tuple(spec.device_settings))
+        self.argument_names = tuple(dict.fromkeys((*named, *spec.environment)))
         if modelled and client.run:
             what, remedy = "a program cannot ask a simulated service", "give rate or concurrency instead of run"
             raise InputError(what, f"{self._where}.client", remedy)
+        if spec.environment and (modelled or self.spec.attach):
+            what = "nothing is started, so that there is no environment to change"
+            raise InputError(what, f"{spec.path}: environment", "leave it out, or give start = COMMAND and a real GPU")
         if modelled:
             return
         if not client.run:
@@ -201,7 +208,10 @@ class Service:
         program: BackgroundProgram | None = None
         begun = time.monotonic()
         if self._start is not None:
-            program = BackgroundProgram(self._start.words(scope), folder=self._folder, ask_s=self.spec.stop_s)
+            environment = changed_environment(self._environment, configuration, original_environment())
+            program = BackgroundProgram(
+                self._start.words(scope), folder=self._folder, environment=environment, ask_s=self.spec.stop_s
+            )
         running = RunningService(url, program, lambda: self._ask_to_end(scope))
         try:
             stopped = not self._wait_until_ready(running, ready, stop)

@@ -22,8 +22,10 @@ from ...base.errors import InputError
 from ...base.files import open_input, read_text
 from ...sensors.limits import DeviceLimits
 from ..results.measurement import Configuration, State, Value
+from ..results.process import DATA, OF_LAUNCHES, OWN_DATA, SM_COUNT, SM_PERCENT, pause_asked_s, sms_asked
 from ..space.array_expressions import parse_array_expression
 from ..space.expression import Expression, parse
+from ..specification.input_data import filled_with
 from ..specification.model import ARRAY_FILES, OF_THE_HOST, ArgumentSpec, KernelSpec, Specification
 from ..specification.operator_shapes import MAKER, OURS, TRITON, Operator
 from ..specification.triton_kernels import TRITON_KERNEL
@@ -60,8 +62,8 @@ _NAME: Final = re.compile(r"([A-Za-z_]\w*)\s*(?:\[[^\]]*\]\s*)*$")
 
 
 def define_lines(spec: Specification, configuration: Configuration) -> list[str]:
-    """One line for each constant, then for each parameter; device settings are no part of the text."""
-    settings = spec.device_settings
+    """One line for each constant, then for each parameter that neither the board nor the process takes."""
+    settings = {*spec.device_settings, *OF_LAUNCHES}
     defined = {**spec.constants, **{n: v for n, v in configuration.items() if n not in settings}}
     return [f"#define {name} {_define(value)}" for name, value in defined.items()]
 
@@ -156,6 +158,9 @@ class SourceKernel:
     """The kernel of a specification on a board."""
 
     def __init__(self, spec: Specification, kernel: KernelSpec, limits: DeviceLimits, shared_opt_in: int) -> None:
+        if kernel.language != "CUDA" and not {SM_COUNT, SM_PERCENT}.isdisjoint(spec.parameters):
+            what = f"a kernel in {kernel.language} runs on all of the device"
+            raise InputError(what, str(spec.path), f"leave {SM_COUNT} out")
         self._spec = spec
         self._kernel = kernel
         self._limits = limits
@@ -198,7 +203,12 @@ class SourceKernel:
         build = by_maker or self._build(configuration, values, launch)
         return Prepared(
             build=build,
-            launch=replace(launch, name=self._kernel.name),
+            launch=replace(
+                launch,
+                name=self._kernel.name,
+                sms=sms_asked(configuration, self._limits.multiprocessors),
+                pause_s=pause_asked_s(configuration),
+            ),
             reference=self._reference_launch(size),
             calls=self._passed(self._calls(scope), build),
             instructions=self._instructions(scope),
@@ -232,7 +242,7 @@ class SourceKernel:
         for path in self._kernel.sources:
             with suppress(InputError):
                 for name in parameter_names(read_text(path), self._kernel.name, self._dialect.qualifier):
-                    if name in defined and name not in self._spec.device_settings:
+                    if name in defined and name not in (*self._spec.device_settings, *OF_LAUNCHES):
                         taken[name] = None
         if not taken:
             return ""
@@ -326,7 +336,7 @@ class SourceKernel:
             name=argument.name,
             type=argument.type,
             shape=shape,
-            fill=argument.fill,
+            fill=filled_with(argument, scope.get(DATA, OWN_DATA)),
             value=value,
             output=argument.output,
             constant=argument.memory == "constant" and self._dialect.constant_symbols,

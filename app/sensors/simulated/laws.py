@@ -78,12 +78,14 @@ def launch_time_s(twin: Twin, load: Load, clock_mhz: float, memory_clock_mhz: in
         raise NotSupported(f"no {load.precision} units", twin.name, f"this board has {choices}")
     hertz = clock_mhz * 1e6
     memory_clock_mhz = memory_in_force_mhz(twin, clock_mhz, memory_clock_mhz)
-    issue = load.issue_efficiency * saturation(load.occupancy, rate.compute_occupancy)
+    # the other SMs idle: they neither compute nor have bytes on their way
+    issue = load.sm_share * load.issue_efficiency * saturation(load.occupancy, rate.compute_occupancy)
+    resident = load.sm_share * load.occupancy
     compute_s = load.work_flop / (per_clock * hertz * issue)
     bandwidth = rate.bandwidth_gb_s * 1e9 * rate.bandwidth_share * memory_clock_mhz / twin.clocks.memory_mhz[-1]
     bandwidth *= min(1.0, clock_mhz / rate.full_bandwidth_clock_mhz)
-    memory_s = load.traffic_byte / (bandwidth * saturation(load.occupancy, rate.memory_occupancy))
-    onchip_s = load.onchip_byte / (rate.onchip_byte_per_clock * hertz)
+    memory_s = load.traffic_byte / (bandwidth * saturation(resident, rate.memory_occupancy))
+    onchip_s = load.onchip_byte / (rate.onchip_byte_per_clock * hertz * load.sm_share)
     longest = max(compute_s, memory_s, onchip_s, 1e-12)
     blended = sum((roof / longest) ** ROOF_BLEND for roof in (compute_s, memory_s, onchip_s))
     return longest * max(1.0, blended) ** (1.0 / ROOF_BLEND) + rate.launch_overhead_us * 1e-6, memory_s
@@ -114,7 +116,7 @@ def under_load(twin: Twin, load: Load, clock_mhz: float, memory_clock_mhz: int) 
         launch_s=launch_s,
         steady_w=core_j * 1e-12 * switching / launch_s
         + memory_w
-        + unleaked_w(twin, clock_mhz, memory_clock_mhz, load.occupancy),
+        + unleaked_w(twin, clock_mhz, memory_clock_mhz, load.sm_share * load.occupancy),
         leakage_w=power.static_w * power.leakage_share * voltage,
         memory_w=resting_memory_w(twin, clock_mhz, memory_clock_mhz) + memory_w,
         memory_busy=min(1.0, memory_s / launch_s),

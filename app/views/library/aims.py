@@ -57,6 +57,13 @@ AIMS: Final = (
         "workspace_control",
     ),
 )
+SAVINGS: Final = Aim(
+    "What can I s&ave?",
+    "Try what needs no rights, each in turns with the untouched state",
+    "",
+    "",
+    "savings",
+)
 Place = tuple[str, str]  # selector and name of the simulated board on which an aim is tried
 _SIMULATED, _SCHEME = " (simulated)", "simulated:"
 _FEW_S = 10.0  # below that this computer's own work counts

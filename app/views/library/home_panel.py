@@ -46,7 +46,7 @@ from ..shared.thumbnail import SmallFronts, Thumbnail
 from ..shared.turns import timer
 from ..shared.watched_boards import WatchedBoard, is_real
 from ..shared.widgets import button, hbox, local_time, vbox
-from .aims import AIMS, Aim, Place, places_of, words_of
+from .aims import AIMS, SAVINGS, Aim, Place, places_of, words_of
 
 if TYPE_CHECKING:
     from ...engine.store.database import Store
@@ -371,6 +371,8 @@ class HomePanel(Panel):
         self._waits_for: tuple[str, Path] | None = None  # the board that an example is to be tried on, and the example
         self._finder = LatestTask(self, self._show, self._not_found)
         self.aims = {aim.example: AimCard(aim) for aim in AIMS}
+        self.savings = AimCard(SAVINGS)
+        self.savings.say(f"{SAVINGS.what}.")
         self.watch, self.open = button("&Watch a board"), button("Open a f&ile …", _FILES)
         self.library = button("All sessions", "Every stored session, in the Library")
         self.last = LastSession(context.fronts)
@@ -387,6 +389,7 @@ class HomePanel(Panel):
             pressed.clicked.connect(lambda _=False, action=action: self.action_asked.emit(action))
         for card in self.aims.values():
             card.clicked.connect(lambda _=False, aim=card.aim: self.try_it(aim))
+        self.savings.clicked.connect(lambda: self.action_asked.emit(SAVINGS.action))
         self.last.chosen.connect(self.session_asked)
         self.last.resume_asked.connect(self.resume_asked)
         self.recent.chosen.connect(self.session_asked)
@@ -414,6 +417,7 @@ class HomePanel(Panel):
             question,
             self._ways,
             *rows,
+            self.savings,
             hbox(self.watch, self.open, 1, margins=0),
             self._watched,
             self._files,

@@ -189,6 +189,12 @@ class SideWindows(QObject):
         elif not made.busy:
             made.look()
 
+    def show_savings(self) -> None:
+        """What can be saved on the shown board, as the user is."""
+        from ..library.savings_window import SavingsWindow
+
+        self._show(self._made("savings", lambda: SavingsWindow(self._boards.current.gpu, self._window)))
+
     def show_about(self) -> None:
         """Versions and the board's facts."""
         from .about import AboutWindow

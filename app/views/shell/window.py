@@ -91,6 +91,7 @@ def handlers_of(window: Host) -> dict[str, Handler]:
         "log_folder": lambda _: open_log_folder(),
         "diagnostics": lambda _: window.copy_diagnostics(),
         "doctor": lambda _: beside.show_doctor(),
+        "savings": lambda _: beside.show_savings(),
         "about": lambda _: beside.show_about(),
         **_of_traces(window),
     }

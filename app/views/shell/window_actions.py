@@ -193,6 +193,7 @@ _FILE = (
         "Begin one from a kernel, a command or an example",
         separator=True,
     ),
+    ActionSpec("savings", "What can I sa&ve?…", "&File", "", "Levers that need no rights, tried in turns"),
     ActionSpec("new_operator", "Tune an op&erator…", "&File", "", "Tune a product or a convolution by its shape alone"),
     ActionSpec("new_program", "Tune a pro&gram…", "&File", "", "Run a command with several values and measure each"),
     ActionSpec(

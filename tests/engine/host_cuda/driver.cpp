@@ -26,9 +26,10 @@ typedef unsigned (*Sizes)(size_t *sizes);
 struct Function { Call call; std::vector<size_t> sizes; int most_shared; };
 struct Module { void *library; int file; std::map<std::string, Function> functions; };
 struct Event { int64_t ns; };
-struct Launch { Function *function; unsigned dimensions[6]; std::vector<std::vector<char>> values; };
+struct Launch { Function *function; unsigned dimensions[7]; std::vector<std::vector<char>> values; };
 struct Graph { std::vector<Launch> launches; };
 
+enum { INVALID_CONFIGURATION = 915, SMS = 4, STEP = 2, SM_RESOURCE = 1 };
 static const int DEFAULT_SHARED = 49152, MOST_SHARED = 232448, THREADS = 1024;
 static const size_t MEMORY = size_t(8) << 30;
 static const char *const lost_error = "an illegal memory access was encountered";
@@ -80,7 +81,7 @@ int cuDeviceGet(int *found, int number) { *found = device; return number ? INVAL
 int cuDeviceGetName(char *name, int size, int) { snprintf(name, size, "The host"); return OK; }
 int cuDeviceGetAttribute(int *value, int which, int) {
     static const std::map<int, int> known = {
-        {1, THREADS}, {8, DEFAULT_SHARED}, {10, 32}, {12, 65536}, {16, 4}, {39, 2048}, {75, 9}, {76, 0},
+        {1, THREADS}, {8, DEFAULT_SHARED}, {10, 32}, {12, 65536}, {16, SMS}, {39, 2048}, {75, 9}, {76, 0},
         {81, 233472}, {82, 65536}, {97, MOST_SHARED}, {106, 32}};
     auto found = known.find(which);
     if (found == known.end()) return INVALID_VALUE;
@@ -106,6 +107,34 @@ int cuDeviceComputeCapability(int *major, int *minor, int) { *major = 9; *minor 
 int cuStreamDestroy_v2(void *) { return OK; }
 int cuStreamCreate(void **made, unsigned) { *made = &stream; return OK; }
 int cuStreamSynchronize(void *) { return lost; }
+
+// --- a part of the SMs: by two, where Hopper has eight
+
+struct Resource { int type; unsigned char padding[92]; unsigned sms; unsigned char rest[44]; };  // CUdevResource
+struct Part { unsigned sms; };
+static std::map<void *, unsigned> parts;  // by their streams
+static unsigned sms_of(void *queue) { return parts.count(queue) ? parts[queue] : unsigned(SMS); }
+
+int cuDeviceGetDevResource(int, Resource *found, int type) {
+    *found = Resource{SM_RESOURCE, {}, SMS, {}};
+    return type == SM_RESOURCE ? OK : INVALID_VALUE;
+}
+int cuDevSmResourceSplitByCount(Resource *groups, unsigned *count, const Resource *whole, Resource *rest, unsigned, unsigned least) {
+    const unsigned size = (least + STEP - 1) / STEP * STEP;
+    if (size > whole->sms) return INVALID_CONFIGURATION;
+    if (groups) groups[0] = Resource{SM_RESOURCE, {}, size, {}};
+    if (rest) *rest = Resource{SM_RESOURCE, {}, whole->sms - size, {}};
+    *count = 1;
+    return OK;
+}
+int cuDevResourceGenerateDesc(Part **made, Resource *groups, unsigned) { *made = new Part{groups[0].sms}; return OK; }
+int cuGreenCtxCreate(Part **made, Part *described, int, unsigned flags) { *made = described; return flags ? OK : INVALID_VALUE; }
+int cuGreenCtxStreamCreate(void **made, Part *part, unsigned flags, int) {
+    *made = new int;
+    parts[*made] = part->sms;
+    return flags ? OK : INVALID_VALUE;
+}
+int cuStreamWaitEvent(void *, void *, unsigned) { return lost; }
 
 // --- memory
 
@@ -195,10 +224,10 @@ int cuFuncSetAttribute(Function *function, int which, int value) {
     return OK;
 }
 int cuLaunchKernel(Function *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                   unsigned shared, void *, void **values, void **packed) {
+                   unsigned shared, void *queue, void **values, void **packed) {
     if (lost) return lost;
     if (!gx || !gy || !gz || bx * by * bz - 1 >= unsigned(THREADS) || int(shared) > function->most_shared) return INVALID_VALUE;
-    Launch launch{function, {gx, gy, gz, bx, by, bz}, {}};
+    Launch launch{function, {gx, gy, gz, bx, by, bz, sms_of(queue)}, {}};
     // one pointer per argument, or as PyCUDA does it the address (1) and the size (2) of all of them, each aligned
     auto *all = values ? nullptr : static_cast<char *>(packed[1]);
     size_t next = 0;

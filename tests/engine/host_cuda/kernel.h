@@ -17,6 +17,8 @@ using std::isnan;
 
 struct Three { unsigned x, y, z; };
 static Three gridDim, blockDim, blockIdx, threadIdx;
+static unsigned sms_of_part;  // of the part that the launch is for
+#define SM_NUMBER(into) into = blockIdx.x % sms_of_part
 
 typedef unsigned long long Word;
 static inline Word atomicAdd(Word *at, Word by) { Word was = *at; *at += by; return was; }
@@ -35,6 +37,7 @@ static void with_values(void (*kernel)(A...), void **values, std::index_sequence
 template <class... A> static void every_thread(void (*kernel)(A...), void **values, const unsigned *d) {
     gridDim = {d[0], d[1], d[2]};
     blockDim = {d[3], d[4], d[5]};
+    sms_of_part = d[6];
     for (unsigned block = 0; block < d[0] * d[1] * d[2]; block++)
         for (unsigned thread = 0; thread < d[3] * d[4] * d[5]; thread++) {
             blockIdx = {block % d[0], block / d[0] % d[1], block / d[0] / d[1]};

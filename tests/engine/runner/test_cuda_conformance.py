@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from host_cuda.build import TOOLCHAIN, build, build_hip, why_not
 
 from app.engine.children.python import python_command, python_environment
 from app.engine.control.guard import DeviceGuard
-from app.engine.results.measurement import State
+from app.engine.results.measurement import Measurement, State
 from app.engine.runner.cuda.comparer import SOURCE
 from app.engine.runner.cuda.driver import GRAPHED
 from app.engine.runner.cuda.gpu import CHOICE, LIBRARIES, Library
@@ -381,14 +381,15 @@ def test_the_fixed_load_that_shows_drift_runs(device: Device) -> None:
     assert device.process.request({"do": "end"})["launches"] >= 1
 
 
-def test_a_session_runs_from_its_specification(
+@pytest.fixture
+def bench(
     library: Library,
     environment: dict[str, str],
     toolchain: Toolchain,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The library that is asked for, its process, the compiler and the meter, together."""
+) -> Callable[[str], list[Measurement]]:
+    """The library that is asked for, its process, the compiler and the meter, together: the rows of a specification."""
     if library is HIP:
         pytest.skip("test_hip.py runs one on a board of AMD's")
     for name, value in {**environment, CHOICE: library.name}.items():
@@ -397,21 +398,30 @@ def test_a_session_runs_from_its_specification(
         quick = Build('extern "C" __global__ void square_wave(float *out, const float *start) {}\n', (), (), ())
         monkeypatch.setattr("app.engine.runner.cuda.language.wave_build", lambda: quick)
         monkeypatch.setattr("app.engine.metering.meter.WARM_STEP_S", 0.02)
-    (tmp_path / "scale.cu").write_text(
-        'extern "C" __global__ void scale(float *y, const float *x) {\n'
-        f"    {AT}\n    if (i < n) y[i] = factor * x[i] + (block_size_y == 3);\n}}\n"
-    )
-    path = tmp_path / "scale.toml"
-    path.write_text(SPECIFICATION.format(parameters="block_size_y = [1, 2, 3]", reference="factor * x", kernel=""))
-    spec, sensors = load_specification(path), SteadySensors()
-    space = build_space(spec.parameters, spec.restrictions, spec.constants, limits_of((9, 0), 132))
-    with all_addresses():
-        language = open_cuda(sensors, toolchain=toolchain, jobs=1)
-        runner = KernelRunner.on(language, spec, space, DeviceGuard(sensors))
-        try:
-            measured = {m.configuration["block_size_y"]: m for m in runner.measure(range(3), threading.Event())}
-        finally:
-            runner.close()
+
+    def rows(parameters: str) -> list[Measurement]:
+        (tmp_path / "scale.cu").write_text(
+            "#ifndef block_size_y\n#define block_size_y 1\n#endif\n"
+            'extern "C" __global__ void scale(float *y, const float *x) {\n'
+            f"    {AT}\n    if (i < n) y[i] = factor * x[i] + (block_size_y == 3);\n}}\n"
+        )
+        path = tmp_path / "scale.toml"
+        path.write_text(SPECIFICATION.format(parameters=parameters, reference="factor * x", kernel=""))
+        spec, sensors = load_specification(path), SteadySensors()
+        space = build_space(spec.parameters, spec.restrictions, spec.constants, limits_of((9, 0), 132))
+        with all_addresses():
+            language = open_cuda(sensors, toolchain=toolchain, jobs=1)
+            runner = KernelRunner.on(language, spec, space, DeviceGuard(sensors))
+            try:
+                return sorted(runner.measure(range(space.size), threading.Event()), key=lambda each: each.row)
+            finally:
+                runner.close()
+
+    return rows
+
+
+def test_a_session_runs_from_its_specification(bench: Callable[[str], list[Measurement]]) -> None:
+    measured = {m.configuration["block_size_y"]: m for m in bench("block_size_y = [1, 2, 3]")}
     assert {size: m.state for size, m in measured.items()} == {
         1: State.OK,
         2: State.OK,
@@ -419,3 +429,34 @@ def test_a_session_runs_from_its_specification(
     }, [m.error for m in measured.values()]
     assert measured[1].values["power_w"] == pytest.approx(300.0, abs=2.0)
     assert measured[1].values["time_s"] > 0
+
+
+def test_a_kernel_runs_on_as_many_sms_as_its_configuration_asks_for(
+    library: Library, bench: Callable[[str], list[Measurement]]
+) -> None:
+    """The blocks of a kernel that looks where it runs are counted; what cannot be is rounded up, or refused."""
+    on_board = bool(os.environ.get("WATTRIDGE_TEST_BOARD"))
+    counts, had = ([16, 20, 64], [16, 24, 64]) if on_board else ([2, 3, 4], [2, 4, 4])
+    part, rounded, every, too_many = bench(f"sm_count = {[*counts, 4000]}")
+    assert too_many.state is State.CONSTRAINTS
+    assert "4000 cannot be had" in too_many.error
+    if library.name != "cuda-bindings":
+        assert part.state is State.RUNTIME
+        assert "pip install 'wattridge[cuda]'" in part.error
+        return
+    assert [row.values["sms_used"] for row in (part, rounded, every)] == had
+    step = had[1] - had[0]
+    asked = f"{counts[1]} SMs were asked for and {had[1]} ran it: the driver gives {step} or more, by {step}"
+    assert asked in rounded.message
+    assert "asked for" not in part.message
+    assert {row.state for row in (part, rounded, every)} == {State.OK}
+
+
+def test_kernel_tuners_percentage_and_a_pause_between_launches(
+    library: Library, bench: Callable[[str], list[Measurement]]
+) -> None:
+    if library.name == "cuda-bindings":
+        half, every = bench("cuda_sm_percentage = [50, 100]")
+        assert half.values["sms_used"] < every.values["sms_used"]
+    at_once, paced = bench("launch_pause_ms = [0, 20]")
+    assert at_once.values["time_s"] < 0.02 < paced.values["time_s"]

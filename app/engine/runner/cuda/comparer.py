@@ -22,6 +22,20 @@ TYPES: Final = {
     "uint64": "unsigned long long",
 }
 
+# Of green contexts, too: which SMs run what is launched. The loop keeps a block there while others go elsewhere.
+_SEEN: Final = """
+#ifndef SM_NUMBER
+#define SM_NUMBER(into) asm volatile("mov.u32 %0, %%smid;" : "=r"(into))
+#endif
+extern "C" __global__ void seen_sms(unsigned int *seen, unsigned int most) {
+    unsigned int number = most;
+    SM_NUMBER(number);
+    volatile unsigned int turns = 0;
+    while (turns < 64) turns = turns + 1;
+    if (number < most) seen[number] = 1;
+}
+"""
+
 # No header is included: NVRTC may have none.
 _TEMPLATE: Final = """
 struct Half {
@@ -56,14 +70,18 @@ __device__ void compare(const T *output, const T *expected, unsigned long long s
 }
 """
 
-SOURCE: Final = _TEMPLATE + "".join(
-    f"""
+SOURCE: Final = (
+    _TEMPLATE
+    + _SEEN
+    + "".join(
+        f"""
 extern "C" __global__ void difference_{name}(const {kind} *output, const {kind} *expected, unsigned long long size,
                                              double rtol, double atol, unsigned long long *result) {{
     compare(output, expected, size, rtol, atol, result);
 }}
 """
-    for name, kind in TYPES.items()
+        for name, kind in TYPES.items()
+    )
 )
 
 

@@ -21,6 +21,7 @@ from .occupancy import occupancy, resident_blocks
 from .vendor import KeptOfLibraries, Operands, VendorOperator, VendorProduct, cublas
 
 SCRATCH: Final = ("scratch_byte", "profile_byte")  # of a block, that a kernel of Triton's is given at the end
+_PROBE_BLOCKS: Final = 16  # for each SM: more than it holds at a time
 NONE_YET: Final = 2**64 - 1  # no element differs
 _LIMITS: Final = {  # of DeviceLimits, as the driver calls them; where its library does not know one, the default stays
     "multiprocessors": "MULTIPROCESSOR_COUNT",
@@ -42,6 +43,7 @@ class DeviceBackend(Backend):
         self._driver = driver
         self._limits = _limits(driver)
         self._comparers: Module | None = None
+        self._seen: dict[Any, int] = {}  # SMs that were counted, by queue
         self._compared = driver.allocate(24)
         self._kept = KeptOfLibraries(driver)
 
@@ -53,6 +55,7 @@ class DeviceBackend(Backend):
             "limits": self._limits.as_names(),
             "shared_memory_opt_in": driver.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN") or 0,
             "driver": driver.version,
+            "sm_granularity": driver.granularity,
         }
 
     # --- memory -----------------------------------------------------------------------------------------------------
@@ -84,26 +87,43 @@ class DeviceBackend(Backend):
     def load(
         self, image: bytes, launch: Launch, arguments: Sequence[Any], constants: Mapping[str, Array]
     ) -> DeviceKernel:
+        queue, had = self._driver.partition(launch.sms) if launch.sms else (self._driver.whole, 0)
+        self._driver.use(queue)
+        if launch.sms:
+            had = self._seen_sms(queue) or had
         made = facts_of(image)
         if made is None:
-            return DeviceKernel(self._driver, self._limits, image, launch, arguments, constants)
+            return DeviceKernel(self._driver, self._limits, image, launch, arguments, constants, had)
         facts, code = made
         as_made = replace(launch, block=(int(facts["threads"]), 1, 1), shared_byte=int(facts["shared_byte"]))
         blocks = math.prod(launch.grid)
         needed = [blocks * int(facts[name]) for name in SCRATCH][: int(facts["appended"])]
         rooms = [self._driver.allocate(nbyte) if nbyte else 0 for nbyte in needed]
-        return DeviceKernel(self._driver, self._limits, code, as_made, [*arguments, *rooms], constants, rooms)
+        return DeviceKernel(self._driver, self._limits, code, as_made, [*arguments, *rooms], constants, had, rooms)
+
+    def _seen_sms(self, queue: Any) -> int:
+        """How many SMs run what is in a queue, as the blocks of a kernel see them; 0 without that kernel."""
+        if queue not in self._seen and self._comparers is not None:
+            most = 4 * self._limits.multiprocessors  # numbers may have gaps
+            seen = self.upload(np.zeros(most, np.uint32))
+            launch = Launch("seen_sms", (_PROBE_BLOCKS * self._limits.multiprocessors, 1, 1), (1024, 1, 1))
+            self._comparers.function(launch.name).bind(launch, (seen, np.uint32(most)))(1)
+            self._seen[queue] = int(np.count_nonzero(self.read(seen, np.zeros(most, np.uint32))))
+            self.free(seen)
+        return self._seen.get(queue, 0)
 
     def product(self) -> VendorProduct | None:
         library = cublas()
         if library is None:
             return None
+        self._driver.use(self._driver.whole)
         try:
             return VendorProduct(self._driver, library)
         except (OSError, DeviceFault):  # another release than the driver's, or no memory left
             return None
 
     def vendor(self, facts: Mapping[str, Any], operands: Operands) -> VendorOperator:
+        self._driver.use(self._driver.whole)
         algorithm = str(facts[ALGORITHM]) if facts[MAKER] == CUBLASLT else ""
         return VendorOperator(self._driver, parse_operator(facts["operator"]), operands, algorithm, self._kept)
 
@@ -144,10 +164,14 @@ class DeviceKernel:
         launch: Launch,
         arguments: Sequence[Any],
         constants: Mapping[str, Array],
+        sms: int,
         rooms: Sequence[int] = (),
     ) -> None:
-        """It gives back the `rooms` in device memory that it was loaded with."""
-        self._driver = driver
+        """Make it in the queue that is in use; `sms` were counted there, 0 if nobody asked.
+
+        It gives back the `rooms` in device memory that it was loaded with.
+        """
+        self._driver, self._in = driver, driver.queue
         self._rooms = [room for room in rooms if room]
         self._module = driver.load(image)
         for name, array in constants.items():
@@ -169,9 +193,11 @@ class DeviceKernel:
             local_byte=function.local_byte,
             blocks_per_multiprocessor=resident_blocks(limits, **figures),
             occupancy=occupancy(limits, **figures),
+            sms=sms or None,
         )
 
     def launch(self, times: int) -> None:
+        self._driver.use(self._in)
         self._recording = launch_recorded(self._driver, self._queue, self._recording, times)
 
     def unload(self) -> None:

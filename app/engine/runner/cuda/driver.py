@@ -40,6 +40,7 @@ class Driver(ABC):
             raise DeviceFault(str(fault), fatal=True) from None
         self.queue = self.call("StreamCreate", 0)
         self.stream = int(self.queue)  # its handle
+        self.whole = self.queue  # of all SMs; `queue` may be a part's
         name: bytes = self.call("DeviceGetName", NAME_BYTES, self.device)
         self.name = name.partition(b"\0")[0].decode("utf-8", "replace")
         self.version = int(self.call("DriverGetVersion"))  # of CUDA that the driver knows, as 12090
@@ -79,6 +80,15 @@ class Driver(ABC):
         """Let a kernel have more dynamic shared memory per block than the default allows."""
         self.call("FuncSetAttribute", function, MOST_DYNAMIC_SHARED, nbyte)
 
+    def partition(self, count: int) -> tuple[Any, int]:
+        """A queue on a part of the SMs, of at least so many, and how many it has. Raises DeviceFault."""
+        raise DeviceFault("kernels run on a part of the SMs by cuda-bindings alone: pip install 'wattridge[cuda]'")
+
+    @property
+    def granularity(self) -> tuple[int, int] | None:
+        """The fewest SMs of a part, and the step between two sizes; None where there are no parts."""
+        return None
+
     # --- what all do alike ------------------------------------------------------------------------------------------
 
     def call(self, name: str, *arguments: Any) -> Any:
@@ -106,6 +116,8 @@ class Driver(ABC):
     def write(self, address: int, array: Array) -> None:
         """From the host; returns once it is there."""
         self.call("MemcpyHtoD", address, array.ctypes.data, array.nbytes)
+        if self.queue is not self.whole:  # which does not wait for what CUDA copies by itself
+            self.call("StreamSynchronize", 0)
 
     def read(self, address: int, array: Array) -> None:
         """Into a contiguous array of the host, once what is queued has run."""
@@ -115,6 +127,12 @@ class Driver(ABC):
     def copy(self, source: int, target: int, nbyte: int) -> None:
         """On the device, in the stream's order."""
         self.call("MemcpyDtoDAsync", target, source, nbyte, self.queue)
+
+    def use(self, queue: Any) -> None:
+        """Go on in another queue, after what is in the present one."""
+        if queue is not self.queue:
+            before, self.queue = self.mark(), queue
+            before.hold(queue)
 
     def load(self, image: bytes) -> Module:
         return Module(self, self.call("ModuleLoadData", image))
@@ -246,6 +264,10 @@ class Mark:
         assert isinstance(earlier, Mark), "marks of one driver"
         return float(self._driver.call("EventElapsedTime", earlier._event, self._event)) * 1e-3
 
+    def hold(self, queue: Any) -> None:
+        """What comes into that queue waits until this has passed."""
+        self._driver.call("StreamWaitEvent", queue, self._event, 0)
+
     def __del__(self) -> None:
         with suppress(AttributeError, DeviceFault):  # it could not be made
             self._driver.function("EventDestroy")(self._event)
@@ -331,9 +353,9 @@ def launch_recorded(
 ) -> Recording | None:
     """Queue so many launches, in graphs as far as it pays; the recording, made now if there is none and one pays.
 
-    Python queues a launch in microseconds, and kernels may be quicker.
+    Python queues a launch in microseconds, and kernels may be quicker. On a part of the SMs nothing is recorded.
     """
-    if times >= 2 * GRAPHED:
+    if times >= 2 * GRAPHED and driver.queue is driver.whole:
         if recording is None:
             recording = driver.record(lambda: queue(GRAPHED))
         for _ in range(times // GRAPHED):

@@ -224,6 +224,7 @@ class VendorProduct:
         self._words = NO_TRANSPOSE, NO_TRANSPOSE, _N, _N, _N, one, a, _N, b, _N, zero, c, _N
 
     def launch(self, times: int) -> None:
+        self._driver.use(self._driver.whole)
         try:
             for _ in range(times):
                 self._blas.call("cublasSgemm_v2", *self._words)
@@ -292,6 +293,7 @@ class VendorOperator:
         return self._calls.library
 
     def launch(self, times: int) -> None:
+        self._driver.use(self._driver.whole)
         if self._recordings:
             try:
                 self._recording = launch_recorded(self._driver, self._queue, self._recording, times)

@@ -33,6 +33,7 @@ class KernelFacts:
     local_byte: int | None = None  # per thread: spills and local arrays
     blocks_per_multiprocessor: int | None = None  # resident ones
     occupancy: float | None = None  # theoretical: resident threads over the multiprocessor's
+    sms: int | None = None  # that it runs on, counted where the configuration asks for some
 
 
 class Difference(NamedTuple):

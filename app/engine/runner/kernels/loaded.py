@@ -81,6 +81,7 @@ FACTS: Final = {  # as measurements report them -> as the backend does
     "shared_memory_byte": "shared_byte",
     "local_memory_byte": "local_byte",
     "occupancy": "occupancy",
+    "sms_used": "sms",
 }
 
 
@@ -138,7 +139,7 @@ class LoadedKernels:
             self.libraries[name] = str(reported["library"])
         self._loaded.append(name)
         self._unload(keep=KEPT)
-        return {figure: float(reported[key]) for figure, key in FACTS.items() if reported[key] is not None}
+        return {figure: float(reported[key]) for figure, key in FACTS.items() if reported.get(key) is not None}
 
     def load_ahead(self, name: str, prepared: Prepared, image: bytes) -> dict[str, float] | None:
         """The same for the next kernel, while the board warms up for this one; None if that cannot be.

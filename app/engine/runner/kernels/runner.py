@@ -599,7 +599,8 @@ class KernelRunner(BoardRunner):
         idle = idle_words(self._spec.kernel, candidate.run.execution, reported[-1])
         unsteady = [window.unsteady for window in windows]
         of_meters = [text for window in windows for text in window.said]
-        remarks = (candidate.said, candidate.unmet, self._disobeyed(candidate, windows), *unsteady, idle, *of_meters)
+        ours = (candidate.unmet, self._disobeyed(candidate, windows), self._rounded(candidate))
+        remarks = (candidate.said, *ours, *unsteady, idle, *of_meters)
         measurement = measurement_of(
             self._spec,
             candidate.row,
@@ -622,6 +623,14 @@ class KernelRunner(BoardRunner):
         asked = settings_of(self._space, candidate.configuration).get("graphics_clock_mhz")
         remarks = (disobeyed(self._gpu, asked, window.observed_clock_mhz, window.event_reasons) for window in windows)
         return next((text for text in remarks if text), "")
+
+    def _rounded(self, candidate: _Candidate) -> str:
+        """The remark on a part of the SMs that has others than the configuration requests."""
+        asked, used = candidate.prepared.launch.sms, candidate.facts.get("sms_used", 0.0)
+        if used == asked:
+            return ""
+        least, step = self._gpu.described.get("sm_granularity") or (1, 1)
+        return f"{asked} SMs were asked for and {used:g} ran it: the driver gives {least} or more, by {step}"
 
     def _failed(
         self, candidate: _Candidate, state: State, error: str, values: dict[str, float] | None = None

@@ -287,7 +287,7 @@ class Worker:
         """
         self._stop_launching()
         if loaded.launch_s < 2 * WARM_S:
-            loaded.kernel.launch(_launches(WARM_S, loaded.launch_s))
+            self._launch(loaded, _launches(WARM_S, max(loaded.launch_s, loaded.launch.pause_s)))
         self._warmed = loaded, self._backend.mark()
 
     def _few(self, loaded: Loaded, seconds: float) -> Message:
@@ -295,8 +295,8 @@ class Worker:
         warmed, self._warmed = self._warmed, None
         if warmed is None or warmed[0] is not loaded or warmed[1].passed:
             self._warm(loaded)
-        launches, before = _launches(seconds, loaded.launch_s), self._backend.mark()
-        loaded.kernel.launch(launches)
+        launches, before = _launches(seconds, max(loaded.launch_s, loaded.launch.pause_s)), self._backend.mark()
+        self._launch(loaded, launches)
         after = self._backend.mark()
         after.wait()
         end_ns, took_s = self._now_ns(), max(after.seconds_since(before), 1e-7 * launches)
@@ -306,6 +306,17 @@ class Worker:
             "start_ns": end_ns - round(took_s * 1e9),
             "end_ns": end_ns,
         }
+
+    def _launch(self, loaded: Loaded, times: int) -> None:
+        """Queue launches; with a pause, each runs and the host waits after it."""
+        pause_s = loaded.launch.pause_s
+        if not pause_s:
+            loaded.kernel.launch(times)
+            return
+        for _ in range(times):
+            loaded.kernel.launch(1)
+            self._backend.mark().wait()
+            time.sleep(pause_s)
 
     @property
     def patience_s(self) -> float:
@@ -324,8 +335,8 @@ class Worker:
             while self._queue and self._queue[0][0].passed:
                 self._pass_mark()
             while len(self._queue) < AHEAD:
-                times = _launches(BATCH_S, self._launch_s())
-                self._running.kernel.launch(times)
+                times = _launches(BATCH_S, max(self._launch_s(), self._running.launch.pause_s))
+                self._launch(self._running, times)
                 self._launched += times
                 self._queue.append((self._backend.mark(), self._launched))
         except DeviceFault as fault:
