@@ -153,7 +153,7 @@ def test_the_file_holds_all_that_it_uses(layout: str) -> None:
             (known if isinstance(node.ctx, ast.Store) else used).add(node.id)
     assert used <= known
     imports = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
-    assert imports == {"torch", "triton", "triton.language"}
+    assert imports == {"sys", "torch", "triton", "triton.language"}
     assert not any(isinstance(node, ast.ImportFrom) for node in ast.walk(tree))
 
 
