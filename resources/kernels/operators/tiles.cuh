@@ -1,6 +1,5 @@
-// C = A B by tiles: what mm.cu and conv2d.cu have in common, whatever units multiply (cores.cuh in FP32, tensor.cuh on
-// tensor cores, with FP16 operands and FP32 sums). A has ROWS x DEPTH numbers, B DEPTH x COLUMNS; a
-// Problem says where they lie. Products of the same sizes may follow each other (PRODUCTS of them).
+// C = A B by tiles: what mm.cu and conv2d.cu have in common, in FP32 (cores.cuh). A has ROWS x DEPTH numbers,
+// B DEPTH x COLUMNS; a Problem says where they lie. Products of the same sizes may follow each other (PRODUCTS of them).
 //
 // A block computes a tile of block_m x block_n numbers in steps of block_k along the depth. With slices_k above 1 as many
 // sets of threads share the tile, each with its part of every step, and are summed at the end: small tiles keep large
