@@ -46,7 +46,7 @@ from ..space.repeats import fold
 from ..space.result_table import ResultTable
 from ..space.within_limits import nearest
 from ..specification.model import Specification
-from ..specification.operator_shapes import CUBLASLT, LIBRARY, OURS, TRITON
+from ..specification.operator_shapes import ALGORITHM, CUBLASLT, LIBRARY, MAKER, OURS, TRITON
 from ..specification.plan import SessionPlan
 from ..workloads.source_kernel import KernelRefused
 from .cuda_export import CudaFile, code_source
@@ -390,6 +390,8 @@ def export_header(choice: Choice) -> str:
     """The kernel's parameters as #defines, clocks and figures as comments."""
     plan, remarks = choice.plan, _remarks(choice)
     parameters = {} if choice.maker in (CUBLASLT, LIBRARY) else choice.parameters  # compiled with none
+    if "operator" in plan.origin:
+        parameters = {name: value for name, value in parameters.items() if name not in (MAKER, ALGORITHM)}
     declared = library_declaration if choice.maker == CUBLASLT else CudaFile.declaration
     return c_header(plan.title, parameters, remarks, declared(choice.kernel) if choice.kernel else ())
 

@@ -25,7 +25,7 @@ from ..results.measurement import Configuration, State, Value
 from ..space.array_expressions import parse_array_expression
 from ..space.expression import Expression, parse
 from ..specification.model import ARRAY_FILES, OF_THE_HOST, ArgumentSpec, KernelSpec, Specification
-from ..specification.operator_shapes import MAKER, OURS, TRITON, Operator
+from ..specification.operator_shapes import ALGORITHM, MAKER, OURS, TRITON, Operator
 from ..specification.triton_kernels import TRITON_KERNEL
 from .command import CommandLine
 from .kernel_arguments import Argument, CallPlan, Launch, Reference
@@ -60,9 +60,9 @@ _NAME: Final = re.compile(r"([A-Za-z_]\w*)\s*(?:\[[^\]]*\]\s*)*$")
 
 
 def define_lines(spec: Specification, configuration: Configuration) -> list[str]:
-    """One line for each constant, then for each parameter; device settings are no part of the text."""
-    settings = spec.device_settings
-    defined = {**spec.constants, **{n: v for n, v in configuration.items() if n not in settings}}
+    """One line for each constant, then for each parameter; device settings and who made it are no part of the text."""
+    apart = {*spec.device_settings, *((MAKER, ALGORITHM) if spec.operator is not None else ())}
+    defined = {**spec.constants, **{n: v for n, v in configuration.items() if n not in apart}}
     return [f"#define {name} {_define(value)}" for name, value in defined.items()]
 
 

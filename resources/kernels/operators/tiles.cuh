@@ -14,13 +14,8 @@
 // result does not depend on which that is. min_blocks is how many blocks of a multiprocessor the compiler leaves
 // registers for.
 
-#ifdef TENSOR
-typedef unsigned short Number;  // the bits of a half, or with BRAIN of a bfloat16
-#define SLICE (block_m * block_n / (warp_m * warp_n) * 32)  // threads that cover the tile once
-#else
 typedef float Number;
 #define SLICE (block_m * block_n / (thread_m * thread_n))
-#endif
 #define THREADS (SLICE * slices_k)
 
 constexpr int WIDEST = 16 / sizeof(Number);  // numbers in 16 bytes
@@ -30,11 +25,7 @@ constexpr int TILES_M = (ROWS + block_m - 1) / block_m, TILES_N = (COLUMNS + blo
 constexpr int TILES = TILES_M * TILES_N * PRODUCTS;
 constexpr int STEPS = (DEPTH + block_k - 1) / block_k;
 constexpr int A_PITCH = block_k + WIDEST;
-#ifdef TENSOR
-constexpr int B_PITCH = block_n + WIDEST;
-#else
 constexpr int B_PITCH = block_n;  // read along its rows
-#endif
 constexpr int A_STRIPE = block_m * A_PITCH, B_STRIPE = block_k * B_PITCH;  // numbers in shared memory
 constexpr int A_LOADS = block_m * block_k / (A_VECTOR * THREADS), B_LOADS = block_k * block_n / (B_VECTOR * THREADS);
 constexpr bool WHOLE_TILES = split_k == 1 && stream_k == 0;  // no block shares a tile with another
@@ -176,11 +167,7 @@ template <class Problem> struct Reader {
 
 __device__ __forceinline__ bool in_first_slice() { return slices_k == 1 || threadIdx.x < SLICE; }
 
-#ifdef TENSOR
-#include "tensor.cuh"
-#else
 #include "cores.cuh"
-#endif
 
 // All groups of a stage, one after the other.
 __device__ __forceinline__ void multiply(const Number *stage, Sums &sums) {
