@@ -70,6 +70,8 @@ def test_a_product_has_no_sm_to_spare_which_is_an_answer_with_what_would_have_be
     assert [one["helps"] for one in found["tried"]] == [False]
     assert found["words"].startswith("nothing found: a saving of more than ")
     assert found["refused"] == ["graphics clock and power limit stay as they are: WATTRIDGE_READ_ONLY=1 forbids it"]
+    assert "An administrator can try it: wattridge apply --gpu simulated" in found["administrator"]
+    assert "with 95 %" in found["administrator"]
 
 
 def test_too_little_time_leaves_it_undecided_and_the_time_is_said_first(capsys: pytest.CaptureFixture[str]) -> None:

@@ -47,7 +47,7 @@ from ..space.repeats import fold
 from ..space.result_table import ResultTable
 from ..space.within_limits import nearest
 from ..specification.model import Specification
-from ..specification.operator_shapes import CUBLASLT, LIBRARY, OURS, TRITON
+from ..specification.operator_shapes import ALGORITHM, CUBLASLT, LIBRARY, MAKER, OURS, TRITON
 from ..specification.plan import SessionPlan
 from ..workloads.source_kernel import KernelRefused
 from .cuda_export import CudaFile, code_source
@@ -391,7 +391,8 @@ def export_header(choice: Choice) -> str:
     """The kernel's parameters as #defines, clocks and figures as comments."""
     plan, remarks = choice.plan, _remarks(choice)
     parameters = {} if choice.maker in (CUBLASLT, LIBRARY) else choice.parameters  # compiled with none
-    own = {name: value for name, value in parameters.items() if name not in OF_LAUNCHES}
+    apart = {*OF_LAUNCHES, *((MAKER, ALGORITHM) if "operator" in plan.origin else ())}
+    own = {name: value for name, value in parameters.items() if name not in apart}
     declared = library_declaration if choice.maker == CUBLASLT else CudaFile.declaration
     return c_header(plan.title, own, remarks, declared(choice.kernel) if choice.kernel else ())
 

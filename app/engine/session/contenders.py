@@ -45,6 +45,7 @@ class Look:
     evidence: Evidence | None
     unknown: str = ""  # why there is none
     host_w: float = math.nan  # of the host's processors
+    clock_mhz: float = math.nan  # observed
 
 
 class Contender(ABC):
@@ -164,7 +165,8 @@ class KernelContender(Contender):
             return Look(start_ns, end_ns, time_s, 1.0, None, measured.message or "no sample of power was reported")
         evidence = unpack(measured.evidence)
         end_ns = start_ns + round(float(evidence.ends_s[-1]) * 1e9)
-        return Look(start_ns, end_ns, time_s, evidence.seconds / time_s, evidence)
+        work, clock_mhz = evidence.seconds / time_s, measured.observed_clock_mhz
+        return Look(start_ns, end_ns, time_s, work, evidence, clock_mhz=clock_mhz)
 
 
 class CallContender(Contender):
@@ -189,7 +191,7 @@ class CallContender(Contender):
 def seen(watch: Watch, start_ns: int, end_ns: int, time_s: float, work: float, host_w: float = math.nan) -> Look:
     """What the board drew between two times."""
     span = read_span(watch, start_ns, end_ns)
-    return Look(start_ns, end_ns, time_s, work, span.evidence, span.unknown, host_w)
+    return Look(start_ns, end_ns, time_s, work, span.evidence, span.unknown, host_w, span.clock_mhz.mean)
 
 
 class Host:

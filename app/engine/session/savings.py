@@ -27,8 +27,10 @@ from ...sensors.gpu import LIVE
 from ..analysis.in_turns import ERROR, FEWEST, Block, InTurns, Side, TurnsDifference
 from ..analysis.tradeoff import percent_words
 from ..control.guard import DeviceGuard
+from ..models.administrator import advice
 from ..results.chart import Chart, Series
 from ..results.description import Cell, Description, Figure, Listing
+from ..results.measurement import Measurement, State
 from ..results.settings import nearest_supported, upper
 from ..specification.input_data import data_in_words
 from .check import Terms, in_turns
@@ -122,6 +124,7 @@ class Savings:
     seconds_said: Finite
     seconds: Finite  # that it took
     remarks: tuple[str, ...] = ()
+    administrator: str = ""  # what somebody with rights could do, or why that cannot be said; empty with rights
     when_s: Amount = field(default_factory=time.time, metadata=figure(key="time"))  # since the epoch
     IN_JSON: ClassVar = ("words",)
 
@@ -164,7 +167,7 @@ class Savings:
         ]
         sure = f"intervals hold with {number(100 * (1 - ERROR))} %, whenever one stops"
         said = [f"{one.look.change}: {one.remark}" for one in self.tried if one.remark]
-        remarks = [sure, *self.refused, *said, *self.remarks]
+        remarks = [sure, *self.refused, *said, *self.remarks, *filter(None, (self.administrator,))]
         return Description(f"What {self.target} can save", self.board, figures, listings, remarks)
 
     def chart(self) -> Chart:
@@ -240,7 +243,8 @@ def find_savings(
     turns.remarks += side.data[1:] if info.real else []
     every, remarks = tuple(tried), tuple(dict.fromkeys(turns.remarks))
     names_of = side.name, info.name, info.source, turns.unit, data
-    return Savings(*names_of, turns.untouched, every, tuple(plan.refused), said_s, took_s, remarks)
+    others = "" if guard.allowed else turns.administrator()
+    return Savings(*names_of, turns.untouched, every, tuple(plan.refused), said_s, took_s, remarks, others)
 
 
 # --- inside -----------------------------------------------------------------------------------------------------------
@@ -288,6 +292,20 @@ class _Turns:
             return 0.0
         self.untouched = Look("untouched", look.time_s, math.nan)
         return (look.end_ns - look.start_ns) / 1e9 / self._opening.gpu.clock.speed
+
+    def administrator(self) -> str:
+        """What a lower clock would save, as far as one more block of the untouched state lets one say."""
+        gpu, look = self._opening.gpu, None if self._opening.stop.is_set() else self._free.block(self._opening.stop)
+        if look is None or look.evidence is None:
+            return ""
+        values = {"power_w": look.evidence.mean_power_w, "time_s": look.time_s}
+        seen = Measurement(0, {}, State.OK, values, observed_clock_mhz=look.clock_mhz, source=gpu.info.source)
+        limit_w, clocks = gpu.info.power_limit.current_w, gpu.graphics_clocks_mhz()
+        selector = gpu.info.uuid if gpu.info.real else gpu.info.source
+        found = advice(
+            [seen], gpu.info.name, source=gpu.info.source, selector=selector, limit_w=limit_w, supported_mhz=clocks
+        )
+        return found.paragraph
 
     def best_of(self, lever: Lever) -> Tried:
         looks = [] if len(lever.changes) == 1 else self._first_looks(lever)

@@ -27,7 +27,7 @@ from ..space.array_expressions import parse_array_expression
 from ..space.expression import Expression, parse
 from ..specification.input_data import filled_with
 from ..specification.model import ARRAY_FILES, OF_THE_HOST, ArgumentSpec, KernelSpec, Specification
-from ..specification.operator_shapes import MAKER, OURS, TRITON, Operator
+from ..specification.operator_shapes import ALGORITHM, MAKER, OURS, TRITON, Operator
 from ..specification.triton_kernels import TRITON_KERNEL
 from .command import CommandLine
 from .kernel_arguments import Argument, CallPlan, Launch, Reference
@@ -62,9 +62,9 @@ _NAME: Final = re.compile(r"([A-Za-z_]\w*)\s*(?:\[[^\]]*\]\s*)*$")
 
 
 def define_lines(spec: Specification, configuration: Configuration) -> list[str]:
-    """One line for each constant, then for each parameter that neither the board nor the process takes."""
-    settings = {*spec.device_settings, *OF_LAUNCHES}
-    defined = {**spec.constants, **{n: v for n, v in configuration.items() if n not in settings}}
+    """One line for each constant, then for each parameter that is no setting of board or process, and not its maker."""
+    apart = {*spec.device_settings, *OF_LAUNCHES, *((MAKER, ALGORITHM) if spec.operator is not None else ())}
+    defined = {**spec.constants, **{n: v for n, v in configuration.items() if n not in apart}}
     return [f"#define {name} {_define(value)}" for name, value in defined.items()]
 
 

@@ -1,6 +1,5 @@
-// C = A B by tiles: what mm.cu and conv2d.cu have in common, whatever units multiply (cores.cuh in FP32, tensor.cuh on
-// tensor cores, with FP16 operands and FP32 sums). A has ROWS x DEPTH numbers, B DEPTH x COLUMNS; a
-// Problem says where they lie. Products of the same sizes may follow each other (PRODUCTS of them).
+// C = A B by tiles: what mm.cu and conv2d.cu have in common, in FP32 (cores.cuh). A has ROWS x DEPTH numbers,
+// B DEPTH x COLUMNS; a Problem says where they lie. Products of the same sizes may follow each other (PRODUCTS of them).
 //
 // A block computes a tile of block_m x block_n numbers in steps of block_k along the depth. With slices_k above 1 as many
 // sets of threads share the tile, each with its part of every step, and are summed at the end: small tiles keep large
@@ -15,13 +14,8 @@
 // result does not depend on which that is. min_blocks is how many blocks of a multiprocessor the compiler leaves
 // registers for.
 
-#ifdef TENSOR
-typedef unsigned short Number;  // the bits of a half, or with BRAIN of a bfloat16
-#define SLICE (block_m * block_n / (warp_m * warp_n) * 32)  // threads that cover the tile once
-#else
 typedef float Number;
 #define SLICE (block_m * block_n / (thread_m * thread_n))
-#endif
 #define THREADS (SLICE * slices_k)
 
 constexpr int WIDEST = 16 / sizeof(Number);  // numbers in 16 bytes
@@ -31,11 +25,7 @@ constexpr int TILES_M = (ROWS + block_m - 1) / block_m, TILES_N = (COLUMNS + blo
 constexpr int TILES = TILES_M * TILES_N * PRODUCTS;
 constexpr int STEPS = (DEPTH + block_k - 1) / block_k;
 constexpr int A_PITCH = block_k + WIDEST;
-#ifdef TENSOR
-constexpr int B_PITCH = block_n + WIDEST;
-#else
 constexpr int B_PITCH = block_n;  // read along its rows
-#endif
 constexpr int A_STRIPE = block_m * A_PITCH, B_STRIPE = block_k * B_PITCH;  // numbers in shared memory
 constexpr int A_LOADS = block_m * block_k / (A_VECTOR * THREADS), B_LOADS = block_k * block_n / (B_VECTOR * THREADS);
 constexpr bool WHOLE_TILES = split_k == 1 && stream_k == 0;  // no block shares a tile with another
@@ -177,11 +167,7 @@ template <class Problem> struct Reader {
 
 __device__ __forceinline__ bool in_first_slice() { return slices_k == 1 || threadIdx.x < SLICE; }
 
-#ifdef TENSOR
-#include "tensor.cuh"
-#else
 #include "cores.cuh"
-#endif
 
 // All groups of a stage, one after the other.
 __device__ __forceinline__ void multiply(const Number *stage, Sums &sums) {
