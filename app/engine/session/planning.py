@@ -257,7 +257,7 @@ def with_offers(
     if not own and not offers:
         remedy = f"{how_to_add_package('nvidia-cublas-cu12')} (or nvidia-cublas), or triton"
         raise InputError("neither cuBLASLt nor Triton is here", str(spec.path), remedy)
-    if spec.operator is None or not offers:
+    if spec.operator is None or not offers or MAKER in space.names:  # one that names its makers
         return space
     settings = [parameter.name for parameter in space.parameters if parameter.device_setting]
     under = _settings_of(space, settings) if settings else [{}]

@@ -31,6 +31,7 @@ from ..runner.boards import open_runner
 from ..specification.examples import is_specification, specification_path
 from ..specification.input_data import data_in_words, note_on_data, with_inputs
 from ..specification.model import Specification
+from ..specification.operator_shapes import LIBRARY, MAKER
 from ..specification.plan import SearchOptions
 from .contenders import Contender, FunctionContender, KernelContender, Look, ProgramContender
 from .load import load_specification
@@ -229,7 +230,8 @@ def _single_row(plan: Any, side: Named, remark: Remark) -> int:
             known = f"values of {name}: {', '.join(values[name])}" if name in values else f"names: {', '.join(values)}"
             raise InputError(f"no configuration has {name}={text}", side.name, known)
     rows = space.rows_with({name: values[name][text] for name, text in wanted.items()})
-    suggested = [row for row in (*plan.starts, *plan.suggestions) if row in rows]
+    libraries = set(space.rows_with({MAKER: LIBRARY}).tolist()) if MAKER in space.names else set()
+    suggested = [row for row in (*plan.starts, *plan.suggestions) if row in rows and row not in libraries]
     if len(rows) != 1 and not suggested:
         remedy = f"add its values: {side.name}:{','.join(f'{name}=...' for name in space.names if name not in wanted)}"
         raise InputError(f"{len(rows)} configurations match", side.name, remedy)
