@@ -14,8 +14,9 @@ from importlib import import_module
 from typing import Any, Final, NoReturn
 
 from . import __version__
+from .base.configuration import options_of, setting, where
 from .base.errors import InputError, LockedOutside, WattridgeError
-from .base.processes import use_one_core
+from .base.processes import LOG, log_to, use_one_core
 from .commands.arguments import add_board
 from .commands.terminal import abandon_output, agrees, end_on_signals, prepare_streams, print_json, say
 
@@ -57,6 +58,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _guarded(words: list[str], as_json: bool) -> int:
     """Run, and say in one line what failed, whatever it was."""
     try:
+        log_to(setting("WATTRIDGE_LOG"))
+        LOG.debug("wattridge %s", " ".join(words))
         status = _run(words)
         sys.stdout.flush()
         return status
@@ -263,8 +266,34 @@ class _Command(_Parser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         self.declare()
+        self._use_file()
         _hold_back_defaults(self)
         return super().parse_known_args(args, namespace)
+
+    def _use_file(self) -> None:
+        """Take the command's options in the configuration file as defaults. Raises InputError."""
+        name = self.prog.rpartition(" ")[2]
+        for key, value in options_of(name).items():
+            action = self._option_string_actions.get(f"--{key.replace('_', '-')}")
+            if action is None or action.dest in _SAID_EACH_TIME:
+                why = "is said on the command line, each time" if action else f"is no option of `{name}`"
+                raise InputError(f"'{key}' {why}", where(name), f"remove it; see `wattridge {name} --help`")
+            if action.nargs == 0 or isinstance(value, bool):
+                if not (action.nargs == 0 and isinstance(value, bool)):
+                    raise InputError(f"'{key}' is {value!r}", where(name), "true or false for a flag, else its value")
+                self.set_defaults(**{action.dest: value})
+                continue
+            several = isinstance(action.default, list)
+            try:
+                items = [self._get_value(action, str(each)) for each in (value if isinstance(value, list) else [value])]
+                for item in items:
+                    self._check_value(action, item)
+            except argparse.ArgumentError as error:
+                raise InputError(f"'{key}': {error.message}", where(name), "correct it") from None
+            self.set_defaults(**{action.dest: items if several else items[0] if items else None})
+
+
+_SAID_EACH_TIME: Final = ("help", "json", "allow_control", "over_locks", "force")
 
 
 def command_parsers() -> dict[str, argparse.ArgumentParser]:
@@ -349,7 +378,7 @@ def _window(arguments: argparse.Namespace) -> int:
     problem = _why_no_window()
     if problem is not None:
         raise problem
-    from .commands.sources import specification_path
+    from .engine.session.named import specification_path
 
     specification = specification_path(arguments.window_specification) if arguments.window_specification else None
     return _open_window(

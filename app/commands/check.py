@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..base.errors import InputError, WattridgeError
 from ..base.files import is_there
+from ..engine.session.named import is_specification, specification_path
 from .arguments import add_board, positive_float, positive_int
-from .sources import is_specification, specification_path
 from .terminal import ProgressBar, Stop, print_description, print_json, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..base.errors import InputError, WattridgeError
+from ..engine.session.named import recording_path
 from .arguments import add_force
-from .sources import recording_path
 from .terminal import print_description, print_json, show, stop_on_interrupt
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from ..base.errors import InputError, WattridgeError
 from ..base.formatting import number
 from ..base.records import as_json
+from ..engine.session.named import specification_path
 from .arguments import search_options, store_of
-from .sources import specification_path
 from .terminal import ProgressBar, print_description, print_json, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:

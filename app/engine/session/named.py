@@ -3,42 +3,51 @@
 from __future__ import annotations
 
 import gc
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ..base.errors import InputError
-from ..base.files import is_there
-from ..base.paths import resources
-from ..engine.session.opened import Opened, stored_session
-from ..engine.space.repeats import fold
-from ..engine.specification.operator_kernels import kept_specification
-from ..engine.specification.operator_shapes import is_operator, parse_operator
-from .arguments import session_number
-from .terminal import print_listing
+from ...base.errors import InputError
+from ...base.files import is_input, is_there
+from ...base.paths import resources
+from ...base.plugins import call, plugins
+from ..results.description import Listing
+from ..space.repeats import fold
+from ..specification.operator_kernels import kept_specification
+from ..specification.operator_shapes import is_operator, parse_operator
+from .opened import Opened, stored_session
 
 SPECIFICATION: Final = (
     "the specification, TOML or T1 (JSON), an example's name, or an operator such as mm:1,512,512,512"
 )
 
 if TYPE_CHECKING:
-    from ..engine.formats.any_table import TableColumns
-    from ..engine.space.result_table import ResultTable
-    from ..engine.store.database import Store
+    from ..formats.any_table import TableColumns
+    from ..space.result_table import ResultTable
+    from ..store.database import Store
 
 
-def open_session(source: str | None, columns: TableColumns | None = None) -> Opened:
+def session_number(text: str) -> int | None:
+    """The number of a stored session; None for the name of a file."""
+    return int(text) if text.isdecimal() and not is_there(text) else None
+
+
+def open_session(
+    source: str | None,
+    columns: TableColumns | None = None,
+    on_columns: Callable[[Listing], None] = lambda _listing: None,
+) -> Opened:
     """A stored session by its number (None: the newest), or a recording by its file, whose `columns` may be said.
 
-    Raises InputError if there is neither.
+    What the columns of another tool's table were read as is passed to `on_columns`. Raises InputError if there is
+    neither.
     """
     with _collector_at_rest():
         number = None if source is None else session_number(source)
         if source is None or number is not None:
             return _stored(number)
-        return _recorded(recording_path(source), columns)
+        return _recorded(recording_path(source), columns, on_columns)
 
 
 def newest_session(store: Store, where: str) -> int:
@@ -56,6 +65,17 @@ def recording_path(text: str) -> Path:
         return path
     shipped = (resources() / "recordings" / f"{text}{suffix}" for suffix in (".json.gz", ".csv.gz"))
     return next((item for item in shipped if item.is_file()), path)
+
+
+def log_named(source: str | None) -> Path | None:
+    """The log or recording over time that the user names; None for anything else."""
+    from ...sensors.recorded.gpu import is_own
+    from ...sensors.recorded.logs.read import is_log
+
+    path = None if source is None else recording_path(source)
+    if path is None or not is_input(path):
+        return None
+    return path if is_own(path) or is_log(path) else None
 
 
 def specification_path(text: str) -> Path:
@@ -81,9 +101,10 @@ def is_specification(text: str) -> bool:
 
 
 def examples() -> dict[str, Path]:
-    """The specifications and scripts that come with the program, by the name of their file without its suffix."""
+    """The specifications and scripts that come with the program, by their file without its suffix, and plug-ins'."""
     files = sorted((resources() / "examples").rglob("*"))
-    return {path.stem: path for path in files if path.suffix in (".toml", ".py")}
+    brought = {name: Path(call("workloads", name)) for name in plugins("workloads")}
+    return {path.stem: path for path in files if path.suffix in (".toml", ".py")} | brought
 
 
 @contextmanager
@@ -99,22 +120,21 @@ def _collector_at_rest() -> Iterator[None]:
 
 
 def _stored(number: int | None) -> Opened:
-    from ..engine.store.database import Store
+    from ..store.database import Store
 
     with Store() as store:
         return stored_session(store, newest_session(store, "sessions") if number is None else number)
 
 
-def _recorded(path: Path, columns: TableColumns | None) -> Opened:
-    from ..engine.formats.read import read_recording
-    from ..engine.formats.roles import listing_of
-    from ..engine.results.objectives import Objective
-    from ..engine.session.planning import plan_replay
+def _recorded(path: Path, columns: TableColumns | None, on_columns: Callable[[Listing], None]) -> Opened:
+    from ..formats.read import read_recording
+    from ..formats.roles import listing_of
+    from ..results.objectives import Objective
+    from .planning import plan_replay
 
     recording = read_recording(path, columns)
     if recording.columns:
-        with redirect_stdout(sys.stderr):
-            print_listing(listing_of(recording.columns))
+        on_columns(listing_of(recording.columns))
     plan = plan_replay(path, read=recording)
     return Opened.of(
         plan, recording.table(), Objective(plan.objective.goal, recording.objective.front, plan.objective.limits), None
