@@ -61,7 +61,7 @@ def profile(arguments: Namespace) -> int:
         if given or arguments.program:
             what = given[0] if given else arguments.program[0]
             raise InputError("it does not go with a profile that was kept", what, "leave one of them out")
-        result = read_profile(Path(arguments.profile))[0]
+        result = read_profile(recording_path(arguments.profile))[0]
     elif arguments.program:
         for option in {"--trace", "--power"}.intersection(given):
             raise InputError("it does not go with a program", option, "leave one of them out")

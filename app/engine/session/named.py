@@ -63,7 +63,8 @@ def recording_path(text: str) -> Path:
     path = Path(text)
     if is_there(path) or path.name != text:
         return path
-    shipped = (resources() / "recordings" / f"{text}{suffix}" for suffix in (".json.gz", ".csv.gz"))
+    kept = [f"recordings/{text}.json.gz", f"recordings/{text}.csv.gz", f"profiles/{text}.wprofile"]
+    shipped = (resources() / name for name in kept)
     return next((item for item in shipped if item.is_file()), path)
 
 
