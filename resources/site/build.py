@@ -38,10 +38,10 @@ RESULTS = {  # class -> the module that it is in
     "Exported": "scripting.calls",
 }
 STATIC = """
-html { --pst-font-size-base: 16px }
-figure img, .gallery img { border: 1px solid var(--pst-color-border); border-radius: 6px }
-.gallery table { table-layout: fixed } .bd-article td { vertical-align: top }
-video { width: 100%; border: 1px solid var(--pst-color-border); border-radius: 6px }
+html[data-theme="dark"] .bd-content img:not(.only-dark, .dark-light) { filter: none }
+figcaption { font-weight: 400 }
+figure img { border: 1px solid var(--pst-color-border); border-radius: 6px }
+.bd-article td { vertical-align: top }
 """
 CAPTIONS = {  # picture -> what it shows
     "watch-h200-dark": "Watch: a real H200 under matrix products at its power limit, then copies in memory",
@@ -112,8 +112,13 @@ def write_sources(source: Path, package) -> None:  # type: ignore[no-untyped-def
     for name in ("wattridge.svg", "wattridge-64.png"):
         shutil.copy(RESOURCES / "icons" / name, source / "_static")
     _link_tables(source)
+    for name in ("twins", "recordings"):
+        (source / name).mkdir()
+        shutil.copy(RESOURCES / name / "README.md", source / name)
     pages = re.findall(r"^\| \[.*?\]\((\S+?)\.md\)", (source / "guide" / "index.md").read_text("utf-8"), re.M)
-    (source / "guide" / "index.md").open("a", encoding="utf-8").write(_toctree(pages))
+    (source / "guide" / "index.md").open("a", encoding="utf-8").write(
+        _toctree([*pages, "/twins/README", "/recordings/README"])
+    )
     missing = {path.stem for path in (source / "guide").glob("*.md")} - {*pages, "index"}
     if missing:
         raise SystemExit(f"the guide's index does not name {', '.join(sorted(missing))}")
@@ -159,7 +164,7 @@ def _write_commands(folder: Path, package) -> None:  # type: ignore[no-untyped-d
     cli = importlib.import_module(f"{package.__name__}.cli")
     parsers, lines = (
         cli.command_parsers(),
-        ["# Command line", "", "Every option of every command, as `--help` says it."],
+        ["# Command line", "", "Every option of each command, as `--help` says it."],
     )
     for title, group in cli._GROUPS.items():
         lines += ["", f"## {title}"]
@@ -187,7 +192,7 @@ def _write_reference(folder: Path, package) -> None:  # type: ignore[no-untyped-
     page("errors", "Errors", *(f".. autoexception:: wattridge.{name}" for name in errors))
     for name in MODULES:
         module = importlib.import_module(f"{package.__name__}.{name}")
-        own = [item for item in module.__all__ if inspect.isclass(value := getattr(module, item)) or callable(value)]
+        own = sorted(item for item in vars(module) if item[0] != "_" and callable(getattr(module, item)))
         found = [
             f".. auto{'class' if inspect.isclass(getattr(module, item)) else 'function'}:: wattridge.{name}.{item}"
             + ("\n   :members:" if inspect.isclass(getattr(module, item)) else "")
@@ -242,6 +247,7 @@ def configure(version: str, url: str, source: Path) -> str:
         "html_static_path": ["_static"],
         "html_css_files": ["site.css"],
         "html_favicon": "_static/wattridge-64.png",
+        "html_context": {"default_mode": "auto"},
         "html_title": f"Wattridge {version}",
         "html_show_sourcelink": False,
         "html_sidebars": {"index": [], "gallery": [], "changelog": []},
@@ -262,7 +268,8 @@ def _list_versions(out: Path, url: str) -> None:
     entries = [{"name": name, "version": name, "url": f"{url}{name}/"} for name in numbers]
     (out / "switcher.json").write_text(json.dumps(entries, indent=1), encoding="utf-8")
     to = f"{numbers[0]}/index.html"
-    page = f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={to}"><a href="{to}">Wattridge</a>\n'
+    moved = f'<meta http-equiv="refresh" content="0; url={to}"><a href="{to}">Wattridge</a>'
+    page = f'<!doctype html><meta charset="utf-8">{moved}\n'
     (out / "index.html").write_text(page, encoding="utf-8")
 
 
@@ -285,7 +292,9 @@ class _Page(HTMLParser):
 
 def dead_links(folder: Path) -> list[str]:
     """Links within a built site whose file or whose place in it is not there."""
-    pages = {path: _Page(path.read_text(encoding="utf-8")) for path in folder.rglob("*.html")}
+    pages = {
+        path: _Page(path.read_text(encoding="utf-8")) for path in folder.rglob("*.html") if "_static" not in path.parts
+    }
     dead = []
     for path, page in sorted(pages.items()):
         for link in sorted(page.links):
