@@ -9,7 +9,6 @@ helper with root's rights does not read it.
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -54,6 +53,8 @@ def _read(path: Path | None) -> dict[str, Any]:
     """Values of the top as text, and tables of commands as `[command]`."""
     if path is None:
         return {}
+    import tomllib
+
     try:
         with path.open("rb") as file:
             document = tomllib.loads(file.read(_MOST_BYTES).decode())

@@ -39,7 +39,9 @@ RESULTS = {  # class -> the module that it is in
 }
 STATIC = """
 html[data-theme="dark"] .bd-content img:not(.only-dark, .dark-light) { filter: none }
-figcaption { font-weight: 400 }
+figcaption { font-weight: 400 } h1, h2 { overflow-wrap: anywhere }
+.bd-main .bd-content .bd-article-container { max-width: 72em } .bd-page-width { max-width: 100em }
+.bd-article table { font-size: .85rem }
 figure img { border: 1px solid var(--pst-color-border); border-radius: 6px }
 .bd-article td { vertical-align: top }
 """
@@ -93,6 +95,8 @@ def _package():  # type: ignore[no-untyped-def]
     sys.modules["wattridge"] = package
     for name in MODULES:
         sys.modules[f"wattridge.{name}"] = importlib.import_module(f"app.{name}")
+    for name, module in RESULTS.items():  # shown without the modules that only we know
+        setattr(package, name, getattr(importlib.import_module(f"app.{module}"), name))
     return package
 
 
@@ -187,7 +191,7 @@ def _write_reference(folder: Path, package) -> None:  # type: ignore[no-untyped-
     members = (
         "\n   :members:\n   :inherited-members: Sequence, tuple, list, dict, Exception\n   :member-order: bysource"
     )
-    results = [f".. autoclass:: {package.__name__}.{module}.{name}{members}" for name, module in RESULTS.items()]
+    results = [f".. autoclass:: wattridge.{name}{members}" for name in RESULTS]
     page("results", "Results", *results)
     page("errors", "Errors", *(f".. autoexception:: wattridge.{name}" for name in errors))
     for name in MODULES:
@@ -240,7 +244,7 @@ def configure(version: str, url: str, source: Path) -> str:
         "myst_enable_extensions": ["colon_fence", "attrs_block"],
         "default_role": "code",
         "autodoc_typehints": "none",
-        "autodoc_class_signature": "separated",
+        "add_module_names": False,
         "napoleon_google_docstring": False,
         "html_theme": "pydata_sphinx_theme",
         "html_theme_options": options,

@@ -71,7 +71,9 @@ def test_its_meter_reports_what_it_is_asked_for(installed: Installed) -> None:
         "meter = open_meter('constant:150', open_gpu('simulated:a100')); print(collect(meter, 0.1).power_w.mean())"
     )
     assert installed.python(code)[1].strip() == "150.0"
-    status, _, errors = installed.run("tune", "halve", "--gpu", "simulated:a100", "--meter", "constant:much")
+    status, _, errors = installed.run(
+        "tune", "halve", "--gpu", "simulated:a100", "--speed", "1", "--meter", "constant:much"
+    )
     assert status == 2
     assert errors.strip().endswith("--meter constant: 'much' is no power in W (as in constant:150)")
 
@@ -90,7 +92,7 @@ def test_its_files_are_read_wherever_a_table_is(installed: Installed) -> None:
 def test_one_that_fails_is_named_and_the_others_work(tmp_path: Path) -> None:
     (tmp_path / "failing.py").write_text("def read(path):\n    return 1 / 0\n", encoding="utf-8")
     installed = Installed(tmp_path, meters="gone = no_such_module:x", formats="bad = failing:read")
-    status, _, errors = installed.run("tune", "halve", "--gpu", "simulated:a100", "--meter", "gone:1")
+    status, _, errors = installed.run("tune", "halve", "--gpu", "simulated:a100", "--speed", "1", "--meter", "gone:1")
     assert (status, errors.count("\n")) == (2, 1)
     assert "plug-in gone: no_such_module:x: ModuleNotFoundError" in errors
     (tmp_path / "x.bad").write_text("1", encoding="utf-8")

@@ -33,8 +33,6 @@ def open_meter(selector: str, gpu: Gpu) -> PowerMeter:
     """
     kind, _, rest = selector.strip().partition(":")
     kind, rest = kind.strip().lower(), rest.strip()
-    if kind in plugins("meters"):
-        return cast(PowerMeter, call("meters", kind, rest))
     if kind == simulated.KIND:
         return simulated.SimulatedMeter.beside(gpu, rest)
     if gpu.clock.speed != 1.0 or gpu.info.source == "recorded":
@@ -57,6 +55,8 @@ def open_meter(selector: str, gpu: Gpu) -> PowerMeter:
         return printed.command_meter(rest)
     if kind == printed.FILE:
         return printed.file_meter(Path(rest).expanduser())
+    if kind in plugins("meters"):
+        return cast(PowerMeter, call("meters", kind, rest))
     more = "".join(f", {name}" for name in plugins("meters"))
     raise InputError(f"'{selector}' names no meter", "--meter", f"one of {FORMS}{more}")
 
