@@ -266,14 +266,24 @@ class _Command(_Parser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         self.declare()
-        self._use_file()
+        self._use_file(sys.argv[1:] if args is None else args)
         _hold_back_defaults(self)
         return super().parse_known_args(args, namespace)
 
-    def _use_file(self) -> None:
-        """Take the command's options in the configuration file as defaults. Raises InputError."""
+    def _use_file(self, words: Sequence[str]) -> None:
+        """Take the command's options in the configuration file as defaults. Raises InputError.
+
+        One that the words of the command line exclude is left out.
+        """
         name = self.prog.rpartition(" ")[2]
-        for key, value in options_of(name).items():
+        said = tuple(word.partition("=")[0] for word in words if word.startswith("--") and word != "--")
+        excluded = {
+            action.dest
+            for group in self._mutually_exclusive_groups
+            if any(flag.startswith(said) for action in group._group_actions for flag in action.option_strings)
+            for action in group._group_actions
+        }
+        for key, value in options_of(name, _COMMANDS).items():
             action = self._option_string_actions.get(f"--{key.replace('_', '-')}")
             if action is None or action.dest in _SAID_EACH_TIME:
                 why = "is said on the command line, each time" if action else f"is no option of `{name}`"
@@ -283,14 +293,15 @@ class _Command(_Parser):
                     raise InputError(f"'{key}' is {value!r}", where(name), "true or false for a flag, else its value")
                 self.set_defaults(**{action.dest: value})
                 continue
-            several = isinstance(action.default, list)
+            several = isinstance(action.default, list) or action.nargs == "+"
             try:
                 items = [self._get_value(action, str(each)) for each in (value if isinstance(value, list) else [value])]
                 for item in items:
                     self._check_value(action, item)
             except argparse.ArgumentError as error:
                 raise InputError(f"'{key}': {error.message}", where(name), "correct it") from None
-            self.set_defaults(**{action.dest: items if several else items[0] if items else None})
+            if action.dest not in excluded:
+                self.set_defaults(**{action.dest: items if several else items[0] if items else None})
 
 
 _SAID_EACH_TIME: Final = ("help", "json", "allow_control", "over_locks", "force")

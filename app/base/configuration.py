@@ -9,7 +9,7 @@ helper with root's rights does not read it.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -27,10 +27,12 @@ def setting(variable: str) -> str:
     return value if value is not None else _read(_path()).get(variable.removeprefix("WATTRIDGE_").lower(), "")
 
 
-def options_of(command: str) -> Mapping[str, Any]:
-    """The table of a command in the file; empty where there is none. Raises InputError."""
-    table = _read(_path()).get(f"[{command}]", {})
-    return table if isinstance(table, Mapping) else {}
+def options_of(command: str, commands: Iterable[str]) -> Mapping[str, Any]:
+    """The table of a command in the file; empty where there is none. Raises InputError, also for unknown tables."""
+    tables: dict[str, Mapping[str, Any]] = {key[1:-1]: table for key, table in _read(_path()).items() if key[0] == "["}
+    for name in tables.keys() - set(commands):
+        raise InputError(f"there is no command '{name}'", where(name), "correct or remove it")
+    return tables.get(command, {})
 
 
 def where(command: str) -> str:

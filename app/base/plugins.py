@@ -20,14 +20,12 @@ from typing import Any
 
 from .errors import InputError, WattridgeError
 
-GROUP = "wattridge."
-
 
 @cache
 def plugins(kind: str) -> dict[str, Any]:
     """Import the plug-ins of a kind; in place of one that cannot be imported its error stands."""
     found: dict[str, Any] = {}
-    for entry in entry_points(group=GROUP + kind):
+    for entry in entry_points(group=f"wattridge.{kind}"):
         try:
             found[entry.name] = entry.load()
         except Exception as error:  # noqa: BLE001  (another package's: the others are not concerned)

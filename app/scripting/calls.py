@@ -50,7 +50,6 @@ from .tuned import Tuned
 
 Source = str | int | PathLike[str] | Tuned | None
 Board = Gpu | str | int
-_MOST_CHARTS = 4  # of an analysis in a notebook
 _OF_FILES = ("clock", "power", "time", "rate", "series", "transpose")
 
 
@@ -368,7 +367,7 @@ class SessionAnalysis(Shown):
             for entry in CHARTS
             if all(which(session) for which in entry.choices)
         )
-        yield from islice((standalone(drawn(chart)) for chart in made if isinstance(chart, Chart)), _MOST_CHARTS - 1)
+        yield from islice((standalone(drawn(chart)) for chart in made if isinstance(chart, Chart)), 3)
 
     def _described(self) -> Sequence[Description]:
         said = [f"{answer.sentence} ({answer.confidence})" for answer in self.answers]
@@ -570,10 +569,8 @@ def _table_columns(given: dict[str, str | None]) -> TableColumns | None:
 
 
 def _opened(source: Source, columns: dict[str, str | None]) -> Opened:
-    def remark(listing: Any) -> None:
-        say("; ".join(" ".join(map(str, row)) for row in listing.rows))
-
-    return open_named(_named(source), _table_columns(columns), remark)
+    read = _table_columns(columns)
+    return open_named(_named(source), read, lambda found: say("; ".join(" ".join(map(str, row)) for row in found.rows)))
 
 
 @contextmanager

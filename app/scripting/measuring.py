@@ -92,7 +92,7 @@ class Measuring:
             self._watches.clear()
             raise
         if any(board is None and not w.gpu.info.live for board, w in zip(self._asked, self._watches, strict=True)):
-            warnings.warn("no GPU was named: this measures a simulated one", stacklevel=2)
+            warnings.warn("this measures a simulated GPU: name another by gpu=", stacklevel=2)
         mark_all(self._watches)
         self._begun_ns = [w.gpu.clock.now_ns() for w in self._watches]
         return self

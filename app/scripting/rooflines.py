@@ -50,17 +50,12 @@ def measured_sweeps(
     with Store() as store:
         for precision in precisions or PRECISIONS:
             plan = plan_roofline(gpu, precision, guard, clocks_mhz)
-            result = watch_session(plan, store, quiet=quiet)
+            done = watch_session(plan, store, quiet=quiet)
             if not quiet:
-                say(f"{precision}: session {result.session}, {len(result.table)} points")
+                say(f"{precision}: session {done.session}, {len(done.table)} points")
             sweeps.append(
                 sweep_of_session(
-                    result.table,
-                    gpu=plan.gpu,
-                    title=plan.title,
-                    source=plan.source,
-                    session=result.session,
-                    board=gpu.info,
+                    done.table, gpu=plan.gpu, title=plan.title, source=plan.source, session=done.session, board=gpu.info
                 )
             )
     return sweeps

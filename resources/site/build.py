@@ -119,10 +119,10 @@ def write_sources(source: Path, package) -> None:  # type: ignore[no-untyped-def
     for name in ("twins", "recordings"):
         (source / name).mkdir()
         shutil.copy(RESOURCES / name / "README.md", source / name)
-    pages = re.findall(r"^\| \[.*?\]\((\S+?)\.md\)", (source / "guide" / "index.md").read_text("utf-8"), re.M)
-    (source / "guide" / "index.md").open("a", encoding="utf-8").write(
-        _toctree([*pages, "/twins/README", "/recordings/README"])
-    )
+    index = source / "guide" / "index.md"
+    text = index.read_text(encoding="utf-8")
+    pages = re.findall(r"^\| \[.*?\]\((\S+?)\.md\)", text, re.M)
+    index.write_text(text + _toctree([*pages, "/twins/README", "/recordings/README"]), encoding="utf-8")
     missing = {path.stem for path in (source / "guide").glob("*.md")} - {*pages, "index"}
     if missing:
         raise SystemExit(f"the guide's index does not name {', '.join(sorted(missing))}")

@@ -56,6 +56,15 @@ def test_a_commands_table_holds_its_options_and_the_command_line_wins(configured
     assert make_parser().parse_args(["fit", "x.csv"]).uniform is True
 
 
+def test_what_the_command_line_says_excludes_its_alternatives_in_the_file(configured: Path) -> None:
+    configured.write_text("[tune]\nmaximise = 'GFLOPS/W'\nseed = 4\n[analyse]\nevidence = [1, 2]\n", encoding="utf-8")
+    arguments = make_parser().parse_args(["tune", "gemm", "--minimise=energy_j"])
+    assert (arguments.minimise, arguments.maximise, arguments.seed) == ("energy_j", None, 4)
+    arguments = make_parser().parse_args(["tune", "gemm"])
+    assert (arguments.minimise, arguments.maximise) == (None, "GFLOPS/W")
+    assert make_parser().parse_args(["analyse"]).evidence == [1, 2]
+
+
 @pytest.mark.parametrize(
     ("text", "part"),
     [
@@ -64,6 +73,7 @@ def test_a_commands_table_holds_its_options_and_the_command_line_wins(configured
         ("data = ", "Invalid value"),
         ("[tune]\nspeed = 'fast'", "'speed': invalid"),
         ("[tune]\nmax_evaluations = true", "'max_evaluations' is True"),
+        ("[tnue]\nseed = 1", "there is no command 'tnue'"),
         ("[tune]\nno_such = 1", "'no_such' is no option of `tune`"),
         ("[tune]\nallow_control = true", "'allow_control' is said on the command line, each time"),
         ("[tune]\njson = true", "'json' is said on the command line, each time"),
