@@ -412,6 +412,7 @@ def analyse(
     power_w: float | None = None,
     weight: float = 0.5,
     span_s: tuple[float, float] | None = None,
+    interval_s: float | None = None,
     **columns: str | None,
 ) -> SessionAnalysis | LogAnalysis:
     """Tell what a session or a recording shows, or what energy a log of power over time holds.
@@ -428,6 +429,8 @@ def analyse(
         The weight of time, 0 to 1, of the rule ``weighted``.
     span_s : tuple of float, or None, optional
         Of a log, beginning and end in s from its beginning.
+    interval_s : float or None, optional
+        Of a log that does not hold it, the time between two readings in s.
     **columns
         As for `open_session`.
 
@@ -455,7 +458,7 @@ def analyse(
         raise InputError(f"{span_s} is no span of time", "span_s", "beginning and end in s from the log's beginning")
     log = log_named(_named(source))
     if log is not None:
-        read = read_any(log, None)
+        read = read_any(log, interval_s)
         energies = tuple((board, recorded_energy(board, span_s)) for board in read.boards)
         return LogAnalysis(energies, read.tool, tuple(read.notes))
     opened = _opened(source, columns)
@@ -551,9 +554,7 @@ def _named(source: Source) -> str | None:
     """A source as the command line names it."""
     if isinstance(source, Tuned):
         source = source.session or source.plan.origin.get("file")
-    if source is None or isinstance(source, str | int):
-        return None if source is None else str(source)
-    return fspath(source)
+    return None if source is None else str(source) if isinstance(source, int) else fspath(source)
 
 
 def _only(given: dict[str, Any], known: Sequence[str], where: str) -> dict[str, Any]:

@@ -89,9 +89,8 @@ class Tuned(Shown):
         if not ranked:
             return f"<{plan.title} on {plan.board}: none of {len(self.measured)} configurations worked>"
         goal = plan.objective.goal.name
-        best = f"{configuration_text(self.best)}: {goal} {number(self.best_values[goal])}"
-        number_ = f", session {self.session}" if self.session else ""
-        return f"<{plan.title} on {plan.board}, {len(self.measured)} configurations{number_}, best {best}>"
+        best = f"{self.session or '-'}, best {configuration_text(self.best)}: {goal} {number(self.best_values[goal])}"
+        return f"<{plan.title} on {plan.board}, {len(self.measured)} configurations, session {best}>"
 
     def _row(self, measurement: Measurement) -> dict[str, Any]:
         row = {**measurement.configuration, **measurement.values}

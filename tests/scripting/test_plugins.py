@@ -91,7 +91,9 @@ def test_its_files_are_read_wherever_a_table_is(installed: Installed) -> None:
 
 def test_one_that_fails_is_named_and_the_others_work(tmp_path: Path) -> None:
     (tmp_path / "failing.py").write_text("def read(path):\n    return 1 / 0\n", encoding="utf-8")
-    installed = Installed(tmp_path, meters="gone = no_such_module:x", formats="bad = failing:read")
+    installed = Installed(
+        tmp_path, meters="gone = no_such_module:x", formats="bad = failing:read", workloads="lost = failing:no"
+    )
     status, _, errors = installed.run("tune", "halve", "--gpu", "simulated:a100", "--speed", "1", "--meter", "gone:1")
     assert (status, errors.count("\n")) == (2, 1)
     assert "plug-in gone: no_such_module:x: ModuleNotFoundError" in errors
@@ -100,6 +102,10 @@ def test_one_that_fails_is_named_and_the_others_work(tmp_path: Path) -> None:
     assert (status, errors.count("\n")) == (1, 1)
     assert "plug-in bad: it failed: ZeroDivisionError" in errors
     assert installed.run("space", "halve")[0] == 0
+    assert installed.run("space", "gemm")[0] == 0
+    status, _, errors = installed.run("space", "lost")
+    assert (status, errors.count("\n")) == (2, 1)
+    assert "plug-in lost: failing:no: AttributeError" in errors
 
 
 def test_the_helper_with_roots_rights_loads_none(installed: Installed) -> None:

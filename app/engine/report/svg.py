@@ -280,9 +280,8 @@ def _log_ticks(low: float, high: float, most: int) -> list[float]:
     return results[:: -(-len(results) // most)]
 
 
-_ALONE = (  # readable on a light page and on a dark one
-    "--paper:#8882;--ink:#7a7f87;--soft:#7a7f87;--grid:#8884;--line:#888;" + COLOURS
-)
+# Readable on a light page and on a dark one.
+_ALONE = "--paper:#8882;--ink:#7a7f87;--soft:#7a7f87;--grid:#8884;--line:#888;" + COLOURS
 
 
 def standalone(svg: str) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ...base.errors import InputError
+from ...base.errors import InputError, WattridgeError
 from ...base.files import is_input, is_there
 from ...base.paths import resources
 from ...base.plugins import call, plugins
@@ -90,6 +90,8 @@ def specification_path(text: str) -> Path:
         return path
     if is_operator(text):
         return kept_specification(parse_operator(text))
+    if text in plugins("workloads"):
+        return Path(call("workloads", text))
     paths = examples()
     if text not in paths and path.name == text and not path.suffix:
         raise InputError("there is neither a file nor an example of that name", text, "see `wattridge examples`")
@@ -104,8 +106,11 @@ def is_specification(text: str) -> bool:
 def examples() -> dict[str, Path]:
     """The specifications and scripts that come with the program, by their file without its suffix, and plug-ins'."""
     files = sorted((resources() / "examples").rglob("*"))
-    brought = {name: Path(call("workloads", name)) for name in plugins("workloads")}
-    return {path.stem: path for path in files if path.suffix in (".toml", ".py")} | brought
+    found = {path.stem: path for path in files if path.suffix in (".toml", ".py")}
+    for name in plugins("workloads"):
+        with suppress(WattridgeError):  # the others are not concerned
+            found[name] = Path(call("workloads", name))
+    return found
 
 
 @contextmanager
