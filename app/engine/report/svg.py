@@ -290,7 +290,7 @@ def standalone(svg: str) -> str:
     def scoped(rule: re.Match[str]) -> str:
         return ",".join(f".wattridge {one.strip().removeprefix('svg ')}" for one in rule[1].split(",")) + "{"
 
-    style = f".wattridge{{{_ALONE};max-width:{WIDTH}px;height:auto}}\n" + re.sub(r"([^{}]+)\{", scoped, FIGURES)
+    style = f".wattridge{{{_ALONE};width:100%;max-width:{WIDTH}px;height:auto}}\n" + re.sub(r"([^{}]+)\{", scoped, FIGURES)
     head = f'<svg xmlns="http://www.w3.org/2000/svg" class="wattridge" width="{WIDTH}"'
     title = "</title>"  # browsers want it first
     return svg.replace("<svg", head, 1).replace(title, title + element("style", style), 1) if svg else ""
