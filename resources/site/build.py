@@ -39,7 +39,7 @@ RESULTS = {  # class -> the module that it is in
 }
 STATIC = """
 html[data-theme="dark"] .bd-content img:not(.only-dark, .dark-light) { filter: none }
-figcaption { font-weight: 400 } h1, h2 { overflow-wrap: anywhere }
+figcaption, figcaption .caption-text { font-weight: 400 } h1, h2 { overflow-wrap: anywhere }
 .bd-main .bd-content .bd-article-container { max-width: 72em } .bd-page-width { max-width: 100em }
 .bd-article table { font-size: .85rem }
 figure img { border: 1px solid var(--pst-color-border); border-radius: 6px }

@@ -281,7 +281,7 @@ def _log_ticks(low: float, high: float, most: int) -> list[float]:
 
 
 # Readable on a light page and on a dark one.
-_ALONE = "--paper:#8882;--ink:#7a7f87;--soft:#7a7f87;--grid:#8884;--line:#888;" + COLOURS
+_ALONE = "width:100%;height:auto;--paper:#8882;--ink:#7a7f87;--soft:#7a7f87;--grid:#8884;--line:#888;" + COLOURS
 
 
 def standalone(svg: str) -> str:
@@ -290,7 +290,7 @@ def standalone(svg: str) -> str:
     def scoped(rule: re.Match[str]) -> str:
         return ",".join(f".wattridge {one.strip().removeprefix('svg ')}" for one in rule[1].split(",")) + "{"
 
-    style = f".wattridge{{{_ALONE};width:100%;max-width:{WIDTH}px;height:auto}}\n" + re.sub(r"([^{}]+)\{", scoped, FIGURES)
+    style = f".wattridge{{{_ALONE};max-width:{WIDTH}px}}\n" + re.sub(r"([^{}]+)\{", scoped, FIGURES)
     head = f'<svg xmlns="http://www.w3.org/2000/svg" class="wattridge" width="{WIDTH}"'
     title = "</title>"  # browsers want it first
     return svg.replace("<svg", head, 1).replace(title, title + element("style", style), 1) if svg else ""
