@@ -14,8 +14,9 @@ from importlib import import_module
 from typing import Any, Final, NoReturn
 
 from . import __version__
+from .base.configuration import options_of, setting, where
 from .base.errors import InputError, LockedOutside, WattridgeError
-from .base.processes import use_one_core
+from .base.processes import LOG, log_to, use_one_core
 from .commands.arguments import add_board
 from .commands.terminal import abandon_output, agrees, end_on_signals, prepare_streams, print_json, say
 
@@ -57,6 +58,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _guarded(words: list[str], as_json: bool) -> int:
     """Run, and say in one line what failed, whatever it was."""
     try:
+        log_to(setting("WATTRIDGE_LOG"))
+        LOG.debug("wattridge %s", " ".join(words))
         status = _run(words)
         sys.stdout.flush()
         return status
@@ -264,8 +267,45 @@ class _Command(_Parser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         self.declare()
+        self._use_file(sys.argv[1:] if args is None else args)
         _hold_back_defaults(self)
         return super().parse_known_args(args, namespace)
+
+    def _use_file(self, words: Sequence[str]) -> None:
+        """Take the command's options in the configuration file as defaults. Raises InputError.
+
+        One that the words of the command line exclude is left out.
+        """
+        name = self.prog.rpartition(" ")[2]
+        said = tuple(word.partition("=")[0] for word in words if word.startswith("--") and word != "--")
+        excluded = {
+            action.dest
+            for group in self._mutually_exclusive_groups
+            if any(flag.startswith(said) for action in group._group_actions for flag in action.option_strings)
+            for action in group._group_actions
+        }
+        for key, value in options_of(name, _COMMANDS).items():
+            action = self._option_string_actions.get(f"--{key.replace('_', '-')}")
+            if action is None or action.dest in _SAID_EACH_TIME:
+                why = "is said on the command line, each time" if action else f"is no option of `{name}`"
+                raise InputError(f"'{key}' {why}", where(name), f"remove it; see `wattridge {name} --help`")
+            if action.nargs == 0 or isinstance(value, bool):
+                if not (action.nargs == 0 and isinstance(value, bool)):
+                    raise InputError(f"'{key}' is {value!r}", where(name), "true or false for a flag, else its value")
+                self.set_defaults(**{action.dest: value})
+                continue
+            several = isinstance(action.default, list) or action.nargs == "+"
+            try:
+                items = [self._get_value(action, str(each)) for each in (value if isinstance(value, list) else [value])]
+                for item in items:
+                    self._check_value(action, item)
+            except argparse.ArgumentError as error:
+                raise InputError(f"'{key}': {error.message}", where(name), "correct it") from None
+            if action.dest not in excluded:
+                self.set_defaults(**{action.dest: items if several else items[0] if items else None})
+
+
+_SAID_EACH_TIME: Final = ("help", "json", "allow_control", "over_locks", "force")
 
 
 def command_parsers() -> dict[str, argparse.ArgumentParser]:
@@ -350,7 +390,7 @@ def _window(arguments: argparse.Namespace) -> int:
     problem = _why_no_window()
     if problem is not None:
         raise problem
-    from .engine.specification.examples import specification_path
+    from .engine.session.named import specification_path
 
     specification = specification_path(arguments.window_specification) if arguments.window_specification else None
     return _open_window(

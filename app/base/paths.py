@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Final
 
+from .configuration import setting
 from .errors import InputError, WattridgeError
 
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -50,11 +51,12 @@ def example_profile() -> Path | None:
 
 
 def data_folder() -> Path:
-    """The user's data folder (sessions, characterisations), which may not be there yet. `WATTRIDGE_DATA` overrides it.
+    """The user's data folder (sessions, characterisations), which may not be there yet. `WATTRIDGE_DATA` overrides it,
+    else `data` in the configuration file.
 
     Raises InputError if that names a file, or where it is not set and there is no home folder.
     """
-    override = os.environ.get(VARIABLE)
+    override = setting(VARIABLE)
     if override:
         folder = Path(os.path.expanduser(override))
         if os.path.lexists(folder) and not os.path.isdir(folder):

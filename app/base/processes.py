@@ -18,6 +18,7 @@ programs, which this one starts, get the environment as it was.
 from __future__ import annotations
 
 import _thread
+import logging
 import os
 import shutil
 import signal
@@ -156,11 +157,32 @@ def _handling(numbers: Sequence[signal.Signals], handle: Callable[[int], None]) 
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
+LOG: Final = logging.getLogger("wattridge")  # what the program says, and what its sessions do
+LOG.addHandler(logging.NullHandler())
+
+
+def log_to(path: str) -> None:
+    """Append everything that is logged to a file; nothing where the path is empty. Raises OSError."""
+    if path and not any(isinstance(handler, logging.FileHandler) for handler in LOG.handlers):
+        handler = logging.FileHandler(os.path.expanduser(path), encoding="utf-8")
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        LOG.addHandler(handler)
+        LOG.setLevel(logging.DEBUG)
+
+
+def in_notebook() -> bool:
+    """Whether what is printed stands below a cell of a notebook."""
+    return type(sys.stderr).__module__.partition(".")[0] == "ipykernel"
+
+
 class ProgressBar:
-    """One line on standard error: a bar with rate, best so far and ETA. Silent lines apart where it is no terminal."""
+    """One line on standard error: a bar with rate, best so far and ETA.
+
+    It changes in place in terminals and notebooks; elsewhere a line follows the other, seconds apart.
+    """
 
     def __init__(self, *, quiet: bool = False) -> None:
-        self._terminal = sys.stderr.isatty()
+        self._terminal = sys.stderr.isatty() or in_notebook()
         self._quiet = quiet
         self._last = 0.0
         self._width = 0
@@ -183,9 +205,14 @@ class ProgressBar:
         else:
             _to_stderr(line + "\n")
 
+    def of_step(self, done: int, total: int, what: str) -> None:
+        """Show a step of so many; the last one ends the line."""
+        self.show(done, total, what, final=done == total)
+
 
 def say(text: str) -> None:
-    """A remark on standard error, in one line, so that standard output stays the document."""
+    """A remark on standard error, in one line, so that standard output stays the document; it is logged too."""
+    LOG.info("%s", one_line(text))
     _to_stderr(one_line(text) + "\n")
 
 

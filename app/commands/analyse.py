@@ -11,8 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import InputError, WattridgeError
-from ..base.files import is_input, write_text
-from ..engine.specification.examples import is_specification
+from ..base.files import write_text
+from ..engine.session.named import (
+    is_specification,
+    log_named,
+    newest_session,
+    open_session,
+    session_number,
+)
 from .arguments import (
     add_board,
     add_choosing,
@@ -25,11 +31,9 @@ from .arguments import (
     add_table,
     columns_of,
     positive_int,
-    session_number,
 )
 from .side_by_side import measured_sessions, show_comparison
-from .sources import newest_session, open_session, recording_path
-from .terminal import print_description, print_json, print_wrapped, show
+from .terminal import print_description, print_json, print_wrapped, say_listing, show
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,17 +52,6 @@ def add_log(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("a log of power over time")
     group.add_argument("--span", metavar="FROM:TO", help="energy of this span only, in s from the log's beginning")
     group.add_argument("--interval", metavar="S", help="time between readings, where the log does not hold it")
-
-
-def log_named(source: str | None) -> Path | None:
-    """The log or recording over time that the user names; None for anything else."""
-    from ..sensors.recorded.gpu import is_own
-    from ..sensors.recorded.logs.read import is_log
-
-    path = None if source is None else recording_path(source)
-    if path is None or not is_input(path):
-        return None
-    return path if is_own(path) or is_log(path) else None
 
 
 def analyse_log(path: Path, arguments: Namespace) -> int:
@@ -134,7 +127,7 @@ def analyse(arguments: Namespace) -> int:
     log = None if arguments.more else log_named(arguments.source)
     if log is not None:
         return analyse_log(log, arguments)
-    opened = open_session(arguments.source, columns_of(arguments))
+    opened = open_session(arguments.source, columns_of(arguments), say_listing)
     sides = opened.side.by_kernel()
     parts = []
     for side in sides if len(sides) > 1 else ():
@@ -267,7 +260,11 @@ def compare(arguments: Namespace) -> int:
     if arguments.gpu is not None and not named:
         remedy = "name a specification to tune on these boards; sessions and files are compared as they are"
         raise InputError("nothing is to be measured", "--gpu", remedy)
-    read = [limited(open_session(source, columns), arguments) for source in arguments.sources if source not in named]
+    read = [
+        limited(open_session(source, columns, say_listing), arguments)
+        for source in arguments.sources
+        if source not in named
+    ]
     show_comparison([*read, *measured], arguments)
     return 0
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..base.errors import InputError
-from ..base.files import is_input, is_there
+from ..base.files import is_input
 from ..engine.results.objectives import Goal, parse_front, parse_limit
 
 if TYPE_CHECKING:
@@ -54,11 +54,6 @@ def board_of(arguments: Namespace, *, speed: float | None = None, remote: bool =
     speed = arguments.speed if speed is None else speed
     with closing(open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=speed, remote=remote)) as gpu:
         yield gpu
-
-
-def session_number(text: str) -> int | None:
-    """The number of a stored session; None for the name of a file."""
-    return int(text) if text.isdecimal() and not is_there(text) else None
 
 
 def add_search(parser: ArgumentParser) -> None:

@@ -224,9 +224,9 @@ def _of_session(session: int, configuration: str | None) -> tuple[BoardSettings,
 def _chosen(session: int, configuration: str | None) -> tuple[Choice, SessionPlan, SessionRecord]:
     """The configuration that is named, or the best one, with the plan and the record of its session."""
     from ..engine.report.export import choose
+    from ..engine.session.named import chosen_index
     from ..engine.session.planning import plan_of
     from ..engine.store.database import Store
-    from .sources import chosen_index
 
     with Store() as store:
         loaded = store.load(session)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..base.processes import ProgressBar, stop_on_interrupt
+from ..engine.session.named import newest_session
 from .arguments import add_board, positive_int
-from .sources import newest_session
 from .terminal import print_description, print_json, print_table, say, show
 
 if TYPE_CHECKING:

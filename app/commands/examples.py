@@ -6,8 +6,8 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Final
 
+from ..engine.session.named import examples as by_name
 from ..engine.specification.examples import about
-from ..engine.specification.examples import named_examples as by_name
 from .terminal import print_json, print_table, show
 
 

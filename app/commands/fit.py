@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..base.errors import InputError
-from ..base.records import as_json
-from .arguments import add_board, add_control, session_number
-from .sources import recording_path
+from .arguments import add_board, add_control
 from .terminal import ProgressBar, print_description, print_json, say, show
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ..engine.models.clock_log import Plateau
-    from ..engine.models.fit.caps import CapFit
-    from ..engine.models.fit.frequency import FrequencyFit
-    from ..engine.results.description import Description
+    from ..engine.session.fits import LoadFits
 
 
 def fit_arguments(parser: ArgumentParser) -> None:
@@ -50,80 +42,31 @@ def fit(arguments: Namespace) -> int:
     """Fit the frequency model, or power caps, to a file, a stored session, or a sweep of a board."""
     if (arguments.file is None) == (arguments.gpu is None):
         raise InputError("one source is needed", "fit", "name a file or session number, or a board with --gpu")
-    document, descriptions = _of_board(arguments) if arguments.file is None else _of_file(arguments)
+    fits = _of_board(arguments) if arguments.file is None else _of_file(arguments)
+    for note in fits.notes:
+        say(note)
     if arguments.json:
-        print_json(document)
+        print_json(fits.document)
         return 0
-    for number, description in enumerate(descriptions):
+    for number, description in enumerate(fits.descriptions):
         if number:
             show()
         print_description(description)
     return 0
 
 
-def _of_file(arguments: Namespace) -> tuple[Any, list[Description]]:
-    from ..engine.models.clock_fits import caps_of_session, fit_of_session
-    from ..engine.models.describe_fits import describe_caps, describe_fit
-    from ..engine.models.fit.caps import AllSeries, most_telling
-    from ..engine.models.fit.frequency import fit_memory_clocks
-    from ..engine.models.series import read_caps, read_series
-    from ..engine.store.database import Store
+def _of_file(arguments: Namespace) -> LoadFits:
+    from ..engine.session.fits import fits_of_source
 
-    path = recording_path(arguments.file)
-    named = {name: getattr(arguments, name) for name in ("power", "time", "rate", "series")}
-    caps: list[CapFit] = []
-    fitted: FrequencyFit | None = None
-    plateaus: Sequence[Plateau] = ()
-    try:
-        number = session_number(arguments.file)
-        if number is not None:
-            with Store() as store:
-                session = store.load(number)
-            if session.left_out:
-                say(session.space.notes[-1])
-            caps = caps_of_session(session)
-            fitted, _ = fit_of_session(session)
-        else:
-            caps = [] if arguments.transpose else read_caps(path, **named)
-            series = read_series(path, clock=arguments.clock, transpose=arguments.transpose, **named)
-            fitted = fit_memory_clocks(series)
-            plateaus = next(points.plateaus for points in series if points.series == fitted.series)
-    except InputError:
-        if not caps:
-            raise
-    if caps and (fitted is None or arguments.caps):
-        best = most_telling(caps)
-        return replace(best, all_series=AllSeries.of(caps) if len(caps) > 1 else None), [describe_caps(best, caps)]
-    if arguments.caps:
-        raise InputError("no series has three power limits", f"{arguments.file}, --caps", "leave --caps out")
-    assert fitted is not None
-    return as_json(fitted) | ({"plateaus": plateaus} if plateaus else {}), [describe_fit(fitted, plateaus=plateaus)]
+    names = ("caps", "transpose", "clock", "power", "time", "rate", "series")
+    return fits_of_source(arguments.file, **{name: getattr(arguments, name) for name in names})
 
 
-def _of_board(arguments: Namespace) -> tuple[Any, list[Description]]:
-    from ..engine.models.clock_fits import caps_of_sweep, fit_of_sweep
-    from ..engine.models.describe_fits import describe_fit, describe_load
-    from ..engine.models.fit.caps import compare
+def _of_board(arguments: Namespace) -> LoadFits:
+    from ..engine.session.fits import fits_of_board
     from .control import guarded_board
 
     bar = ProgressBar(quiet=arguments.json)
     with guarded_board(arguments, by="fit") as (gpu, guard):
-        fitted, origin = fit_of_sweep(
-            gpu,
-            points=arguments.points,
-            steered=not arguments.uniform,
-            memory_clocks=arguments.memory_clocks,
-            on_progress=lambda done, total: bar.show(done, total, "clocks", final=done == total),
-            guard=guard,
-        )
-        if not arguments.caps:
-            return fitted, [describe_fit(fitted, origin)]
-        caps = caps_of_sweep(
-            gpu,
-            points=arguments.points,
-            on_progress=lambda done, total: bar.show(done, total, "power limits", final=done == total),
-            guard=guard,
-        )
-        comparison = compare(fitted, caps)
-        document = {"clocks": fitted, "caps": caps, "comparison": comparison}
-        return document, describe_load(fitted, caps, comparison, origin)
+        options = {name: getattr(arguments, name) for name in ("points", "uniform", "memory_clocks", "caps")}
+        return fits_of_board(gpu, guard, **options, on_progress=bar.of_step)

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import InputError, WattridgeError
-from ..engine.specification.examples import is_specification, specification_path
-from .arguments import add_board, add_control, session_number
-from .sources import recording_path
+from ..engine.session.named import is_specification, recording_path, session_number, specification_path
+from .arguments import add_board, add_control
 from .terminal import ProgressBar, print_description, print_json, say
 
 if TYPE_CHECKING:

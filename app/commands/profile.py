@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..base.errors import InputError, WattridgeError
+from ..engine.session.named import recording_path
 from .arguments import add_force
-from .sources import recording_path
 from .terminal import print_description, print_json, show, stop_on_interrupt
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def profile(arguments: Namespace) -> int:
         if given or arguments.program:
             what = given[0] if given else arguments.program[0]
             raise InputError("it does not go with a profile that was kept", what, "leave one of them out")
-        result = read_profile(Path(arguments.profile))[0]
+        result = read_profile(recording_path(arguments.profile))[0]
     elif arguments.program:
         for option in {"--trace", "--power"}.intersection(given):
             raise InputError("it does not go with a program", option, "leave one of them out")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from ..base.errors import InputError
 from ..base.files import free_name, refuse_taken
+from ..engine.session.named import chosen_index, open_session
 from .analyse import limited, load_of, objective_of, preferences_of
 from .arguments import add_choosing, add_force, add_goal, add_sweep, add_table, columns_of
-from .sources import chosen_index, open_session
-from .terminal import print_json, show
+from .terminal import print_json, say_listing, show
 
 
 def report_arguments(parser: ArgumentParser) -> None:
@@ -56,8 +56,8 @@ def report(arguments: Namespace) -> int:
         refuse_taken(path, force=arguments.force)
         return _said(None, write_report(profile, path), arguments.json)
     columns = columns_of(arguments)
-    opened = open_session(arguments.source, columns)
-    others = [open_session(source, columns) for source in arguments.compare]
+    opened = open_session(arguments.source, columns, say_listing)
+    others = [open_session(source, columns, say_listing) for source in arguments.compare]
     sides = [limited(other, arguments).side for other in (opened, *others)]
     path = Path(arguments.out) if arguments.out else free_name(Path(f"{file_stem(opened.plan.title)}-report.html"))
     refuse_taken(path, force=arguments.force)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.errors import InputError
 from ..sensors.gpu import LIVE
-from .arguments import add_board, add_control, clock_list, session_number
-from .sources import recording_path
+from .arguments import add_board, add_control, clock_list
 from .terminal import print_json, print_listing, say, show
 
 if TYPE_CHECKING:
@@ -38,15 +37,20 @@ def roofline_arguments(parser: ArgumentParser) -> None:
 
 def roofline(arguments: Namespace) -> int:
     """Measure the microbenchmarks on a board, read a sweep, or take what is on file; one document per board."""
+    from ..scripting.rooflines import measured_sweeps, sweeps_named
+    from .control import guarded_board
+
     if arguments.file is not None and arguments.gpu is not None:
         raise InputError("one source is enough", "roofline", "name a file or session number, or a board with --gpu")
     if arguments.clock and arguments.gpu is None:
         raise InputError("no board is named whose clock could be locked", "--clock", "name one with --gpu")
     kernel = _kernel(arguments.predict) if arguments.predict is not None else None
     if arguments.gpu is not None:
-        sweeps = _of_board(arguments)
+        with guarded_board(arguments, by="roofline") as (gpu, guard):
+            wanted = arguments.precision.split(",") if arguments.precision else ()
+            sweeps = measured_sweeps(gpu, guard, wanted, arguments.clock, quiet=arguments.json)
     else:
-        sweeps = _on_file() if arguments.file is None else _of_file(arguments.file)
+        sweeps = sweeps_named(arguments.file)
     documents = _documents(sweeps, kernel)
     if arguments.json:
         on_file = arguments.file is None and arguments.gpu is None
@@ -54,56 +58,6 @@ def roofline(arguments: Namespace) -> int:
     else:
         _print(sweeps, kernel, rows=arguments.file is not None or arguments.gpu is not None)
     return 0
-
-
-# --- where sweeps come from -------------------------------------------------------------------------------------------
-
-
-def _of_board(arguments: Namespace) -> list[Sweep]:
-    from ..engine.models.roofline.points import PRECISIONS, sweep_of_session
-    from ..engine.session.planning import plan_roofline
-    from ..engine.store.database import Store
-    from ..scripting.session_progress import watch_session
-    from .control import guarded_board
-
-    wanted = arguments.precision.split(",") if arguments.precision else list(PRECISIONS)
-    sweeps = []
-    with guarded_board(arguments, by="roofline") as (gpu, guard), Store() as store:
-        for precision in wanted:
-            plan = plan_roofline(gpu, precision, guard, arguments.clock)
-            result = watch_session(plan, store, quiet=arguments.json)
-            say(f"{precision}: session {result.session}, {len(result.table)} points")
-            sweeps.append(
-                sweep_of_session(
-                    result.table,
-                    gpu=plan.gpu,
-                    title=plan.title,
-                    source=plan.source,
-                    session=result.session,
-                    board=gpu.info,
-                )
-            )
-    return sweeps
-
-
-def _of_file(file: str) -> list[Sweep]:
-    from ..engine.models.roofline.points import sweeps_of_file, sweeps_of_store
-    from ..engine.store.database import Store
-
-    session = session_number(file)
-    if session is not None:
-        with Store() as store:
-            return sweeps_of_store(store, session)
-    return sweeps_of_file(recording_path(file))
-
-
-def _on_file() -> list[Sweep]:
-    """Every board whose roofline was measured here, and the recorded and the published ones of the program."""
-    from ..engine.models.roofline.points import published_sweeps, recorded_sweeps, sweeps_on_file
-    from ..engine.store.database import Store
-
-    with Store() as store:
-        return [*sweeps_on_file(store), *recorded_sweeps(), *published_sweeps()]
 
 
 # --- what is known of them --------------------------------------------------------------------------------------------

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..base.errors import InputError
+from ..engine.session.named import SPECIFICATION
 from .arguments import add_board, add_control, positive_float
-from .sources import SPECIFICATION
 from .terminal import ProgressBar, print_description, print_json, say, stop_on_interrupt
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.errors import InputError, WattridgeError
 from ..engine.results.objectives import parse_front
+from ..engine.session.named import recording_path
 from .arguments import add_goal, goal_of, key_value, positive_int
-from .sources import recording_path
 from .terminal import ProgressBar, print_json, print_table, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:

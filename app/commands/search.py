@@ -15,7 +15,7 @@ from ..base.files import is_input, is_there
 from ..base.paths import data_folder, resources
 from ..engine.models.fit_documents import save_fit
 from ..engine.results.state import SessionState
-from ..engine.specification.examples import specification_path
+from ..engine.session.named import SPECIFICATION, recording_path, session_number, specification_path
 from ..scripting.session_progress import watch_session
 from .arguments import (
     add_board,
@@ -32,12 +32,10 @@ from .arguments import (
     meter_choice,
     positive_int,
     search_options,
-    session_number,
     store_of,
 )
 from .pool import add_pool, is_pooled, pooled_gpu, pooled_gpus, selectors_of
 from .side_by_side import show_comparison, tuned_by_models
-from .sources import SPECIFICATION, recording_path
 from .terminal import print_description, print_json, print_table, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from ..base.configuration import setting
 from ..base.errors import InputError, WattridgeError
 from ..base.paths import resources
 from .terminal import say, show, stop_on_interrupt
@@ -63,7 +64,7 @@ def serve_energy(arguments: Namespace) -> int:
 
 def _path(named: str | None) -> Path:
     folder = os.environ.get("XDG_RUNTIME_DIR")
-    text = named or os.environ.get("WATTRIDGE_SOCKET") or (f"{folder}/wattridge.sock" if folder else "")
+    text = named or setting("WATTRIDGE_SOCKET") or (f"{folder}/wattridge.sock" if folder else "")
     if not text or not hasattr(socket, "AF_UNIX"):
         raise InputError("it is not known where programs would ask", "--socket", "name a path for the socket, on Linux")
     return Path(text)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..base.errors import InputError, WattridgeError
 from ..base.formatting import number
 from ..base.records import as_json
-from ..engine.specification.examples import specification_path
+from ..engine.session.named import specification_path
 from .arguments import search_options, store_of
 from .terminal import ProgressBar, print_description, print_json, say, show, stop_on_interrupt
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from contextlib import closing, nullcontext
 
-from ..engine.specification.examples import specification_path
-from .sources import SPECIFICATION
+from ..engine.session.named import SPECIFICATION, specification_path
 from .terminal import print_json, print_table, say, show
 
 

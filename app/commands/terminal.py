@@ -14,7 +14,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from ..base.formatting import number
@@ -142,6 +142,12 @@ def print_listing(listing: Listing) -> None:
     if listing.title:
         show(listing.title)
     print_table(listing.rows, listing.header)
+
+
+def say_listing(listing: Listing) -> None:
+    """A table on standard error, so that standard output stays the document."""
+    with redirect_stdout(sys.stderr):
+        print_listing(listing)
 
 
 def print_wrapped(head: str, text: str) -> None:

@@ -18,6 +18,7 @@ from dataclasses import fields, replace
 from numbers import Real
 from typing import Any, Final, Generic, ParamSpec, TypeVar
 
+from ..base.configuration import setting
 from ..base.errors import InputError
 from ..base.processes import say
 from ..engine.metering.watching import Watch, watch
@@ -137,6 +138,17 @@ def tune(
         For an argument that cannot be used, and for an objective of energy if no energy is known.
     KeyboardInterrupt
         If the user stops it; what was measured by then is in the store.
+
+    Examples
+    --------
+    >>> import wattridge
+    >>> def total(step):
+    ...     return sum(range(0, 20_000, step))
+    >>> result = wattridge.tune(total, {"step": [1, 1000]}, minimise="time_s", gpu="host", quiet=True)
+    >>> result.best
+    {'step': 1000}
+    >>> len(result.rows())
+    2
     """
     if not callable(function):
         raise InputError(f"it is of type {type(function).__name__}", "tune", "pass a function, then its parameters")
@@ -280,7 +292,8 @@ def _tuned(
             strategy_options=dict(options.strategy_options),
             origin={"kind": "script", "file": str(script_path()), "isolated": "False"},
         )
-        return Tuned(run_session_of_script(plan, lambda _event: None, quiet), within)
+        done = run_session_of_script(plan, lambda _event: None, quiet)
+        return Tuned(done.plan, done.table, done.session, within)
 
 
 class TunedFunction(Generic[P, R]):
@@ -319,6 +332,17 @@ def tunable(
     -------
     callable
         The decorator; what it returns is called as the function.
+
+    Examples
+    --------
+    >>> import wattridge
+    >>> @wattridge.tunable({"step": [1, 1000]}, minimise="time_s", gpu="host", quiet=True)
+    ... def total(n, step=1):
+    ...     return sum(range(0, n, step))
+    >>> total.tune(20_000).best
+    {'step': 1000}
+    >>> total(2000)  # with the best step from now on
+    1000
     """
     return lambda function: TunedFunction(function, parameters, options)
 
@@ -411,7 +435,7 @@ def _watched(gpu: Gpu | str | int | None) -> Iterator[tuple[GpuInfo, Watch | Non
 
     Where none is named and no driver answers, it is this computer's processor.
     """
-    named = surroundings().gpu if gpu is None else gpu
+    named = (surroundings().gpu or setting("WATTRIDGE_GPU") or None) if gpu is None else gpu
     if named is None:
         from ..sensors.nvml.gpu import boards
 

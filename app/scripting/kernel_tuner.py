@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 import logging
-import math
 import re
 import shutil
 import time
@@ -24,26 +23,21 @@ from typing import Any, Final
 
 import numpy as np
 
-from .. import __version__
 from ..base.errors import InputError, WattridgeError
-from ..base.processes import say
-from ..base.text import one_line, shortened
-from ..engine.analysis.failures import most_frequent
+from ..base.processes import LOG, say
+from ..base.text import one_line
 from ..engine.children.scratch import scratch_folder
-from ..engine.formats.entries import COST_MS
 from ..engine.formats.growing_cache import GrowingCache
 from ..engine.formats.names import DEVICE_SETTINGS
 from ..engine.formats.own import About
-from ..engine.results.measurement import Configuration, State
+from ..engine.results.measurement import Configuration
 from ..engine.results.objectives import Goal, Objective
-from ..engine.results.state import Purpose
 from ..engine.runner.boards import ReadyPlan
 from ..engine.runner.kernels.loaded import LoadedKernels
 from ..engine.runner.kernels.process import KernelFailed
 from ..engine.runner.languages import open_device, require_device
 from ..engine.session.events import Event, FiguresRestated, MeasurementsAdded, SessionStarted
 from ..engine.session.live_session import SessionResult
-from ..engine.session.summary import front_indices
 from ..engine.space.result_table import ResultTable
 from ..engine.specification.model import DEVICE_COMPILERS
 from ..engine.specification.plan import SessionPlan
@@ -51,49 +45,15 @@ from ..engine.workloads.source_kernel import KernelRefused
 from ..sensors.gpu import Gpu
 from ..sensors.select import HOST, OPENCL, open_gpu
 from .described_kernel import DescribedKernel, ScriptedKernel, describe_kernel
-from .kernel_planning import NOT_ISOLATED, Wanted, plan_from_cache, plan_on_board, require_language
+from .kernel_planning import Wanted, plan_from_cache, plan_on_board, require_language
 from .observers import BenchmarkObserver, MeterObserver, OutputObserver, RegisterObserver
 from .restrictions import read_restrictions
+from .script_results import add_totals, script_results, why_none_worked
 from .script_side import ScriptOfKernel, read_verify
 from .sources import KernelSource, read_source
 from .strategies import TABLE, read_strategy
 from .surroundings import run_session_of_script, surroundings
 from .tuned import Figures, Result, configuration_text, read_metrics, read_objective
-
-_MOST: Final = 200  # characters of the reason
-_ARCHITECTURE: Final = re.compile(r"gpu.arch|sm_\d|compute_\d", re.IGNORECASE)
-_REMEDIES: Final = {
-    State.COMPILE: "check the source and compiler_options",
-    State.CORRECTNESS: "check answer, atol and verify",
-    State.TIMEOUT: "make the problem smaller",
-    State.CONSTRAINTS: "check tune_params, problem_size and the grid's divisors",
-}
-_NO_SUCH_BOARD: Final = "leave -arch out of compiler_options, or name an architecture that this compiler knows"
-
-
-def why_none_worked(table: ResultTable) -> str:
-    """Why no configuration worked, by the failure that most of them share.
-
-    Parameters
-    ----------
-    table : ResultTable
-        The measurements.
-
-    Returns
-    -------
-    str
-        One line with the remedy; empty if one worked, nothing was measured, or no failure has a message.
-    """
-    failed = sum(table.failures().values())
-    if not failed or failed < len(table) or (commonest := most_frequent(table)) is None:
-        return ""
-    state, message, count = commonest
-    remedy = _REMEDIES.get(State(state), "look at 'error' in the results")
-    if state == State.COMPILE and _ARCHITECTURE.search(message):
-        remedy = _NO_SUCH_BOARD
-    of_all = "all" if count == failed else str(count)
-    return f"none of {failed} configurations worked; {of_all} failed by {state}: {shortened(message, _MOST)} ({remedy})"
-
 
 PARAMETERS: Final[Mapping[str, str]] = TABLE["parameters"]  # what becomes of each parameter of `tune_kernel`
 _UNSUPPORTED: Final = {  # what must stay at its default, and what to do
@@ -102,11 +62,10 @@ _UNSUPPORTED: Final = {  # what must stay at its default, and what to do
     "texmem_args": "read through __ldg or pass a pointer: CUDA 12 has no texture references",
 }
 _PARALLEL: Final = "parallel: kernels are compiled in parallel, and this board measures them one at a time"
-_LOG: Final = logging.getLogger("wattridge")
 _TIMEOUT_S: Final = 60.0  # of one launch: a script's kernel may be a long one
 
 
-def tune_kernel(  # noqa: D417  (the others are in PARAMETERS)
+def tune_kernel(
     kernel_name: str,
     kernel_source: Any,
     problem_size: Any,
@@ -155,6 +114,68 @@ def tune_kernel(  # noqa: D417  (the others are in PARAMETERS)
 
     Parameters
     ----------
+    kernel_name : str
+        The function's name in the source.
+    kernel_source : str, path, list of these, or callable
+        Source, file, several files, or a function of the configuration that returns the source.
+    problem_size : int, str, callable, or a tuple of these
+        Work in each direction, before it is divided into blocks.
+    arguments : list of array or scalar
+        NumPy arrays and scalars, in the kernel's order; arrays are in memory of the device during a launch.
+    tune_params : dict of str to sequence
+        The values of each parameter, which are defined as macros.
+    grid_div_x, grid_div_y, grid_div_z : list of str, or callable, optional
+        What the problem size is divided by; by default the block size in x.
+    restrictions : list of str, or callable, optional
+        Which configurations are valid.
+    answer : list of array or None, optional
+        Expected contents of `arguments` after a launch, None for those that are not compared.
+    atol : float, optional
+        Largest absolute difference from `answer`.
+    verify : callable, optional
+        Compares instead: ``verify(answer, result, atol=atol)``.
+    verbose, quiet : bool, optional
+        Print why configurations failed; print nothing.
+    lang : str, optional
+        ``"CUDA"``, ``"OpenCL"``, ``"C"`` or ``"Fortran"``; found in the source where it is not said.
+    device, platform : int, optional
+        Number of the GPU; of OpenCL's device and platform.
+    smem_args, cmem_args : dict, optional
+        Dynamic shared memory in bytes (``{"size": 1024}``), and contents of constant memory; CUDA only.
+    texmem_args, parallel : optional
+        The first is refused, the second changes nothing.
+    compiler : str, optional
+        Of C and Fortran.
+    compiler_options : list of str, optional
+        For the compiler.
+    defines : dict, optional
+        Further macros, in place of those of the parameters.
+    log : int, optional
+        A level of `logging`: a log file is written beside the script.
+    iterations : int, optional
+        How many single launches are timed for ``times``.
+    block_size_names : list of str, optional
+        The parameters that are block sizes, by default ``block_size_x``, ``_y`` and ``_z``.
+    strategy : str or Strategy, optional
+        How to search; every configuration by default.
+    strategy_options : dict, optional
+        Of the strategy, with ``max_fevals`` and ``time_limit`` in s.
+    cache : path, optional
+        A cache in Kernel Tuner's format, which is read and continued.
+    metrics : dict, optional
+        Figures by name: text over parameters and figures, or functions of a result.
+    simulation_mode : bool, optional
+        Answer the search from the cache alone.
+    observers : list, optional
+        Such as ``NVMLObserver``; see `wattridge.observers`.
+    objective : str or list of str, optional
+        ``"time"`` in ms by default; several become a front.
+    objective_higher_is_better : bool or list of bool, optional
+        Whether more of it is better, where the name does not say so.
+    objectives : dict of str to bool, optional
+        In place of both.
+    seed : int, optional
+        Of the search's random numbers.
     gpu : Gpu or str or None, optional
         In place of `device`: what `--gpu` names, or an open board.
     profile : str, optional
@@ -175,6 +196,20 @@ def tune_kernel(  # noqa: D417  (the others are in PARAMETERS)
         If the session fails.
     KeyboardInterrupt
         If the user stops it. What the script's own functions raise is passed on.
+
+    Examples
+    --------
+    >>> import numpy, wattridge
+    >>> source = "__global__ void add(float *c, float *a, float *b, int n) { /* ... */ }"
+    >>> c, a, b = numpy.zeros((3, 100_000), numpy.float32)
+    >>> results, environment = wattridge.tune_kernel(
+    ...     "add", source, c.size, [c, a, b, numpy.int32(c.size)], {"block_size_x": [64, 128, 256]},
+    ...     gpu="simulated:a100", profile="vector_add", quiet=True,
+    ... )
+    >>> environment["source"], len(results)
+    ('simulated', 3)
+    >>> results[0]["time"] > 0 and results[0]["energy_j"] > 0  # ms, J
+    True
     """
     began = time.perf_counter()
     source = read_source(kernel_source, lang, compiler)
@@ -259,8 +294,8 @@ def tune_kernel(  # noqa: D417  (the others are in PARAMETERS)
         notes = (*same, *watched.notes, *([_PARALLEL] if parallel else []))
         plan = replace(plan, space=replace(plan.space, notes=(*plan.space.notes, *notes)))
         result = _run(plan, figures, None if simulation_mode else file, quiet=quiet, verbose=verbose)
-    results, environment = _results(result, figures, wanted.objective)
-    _add_totals(results, environment, began)
+    results, environment = script_results(result, figures, wanted.objective)
+    add_totals(results, environment, began)
     return results, environment
 
 
@@ -308,6 +343,14 @@ def run_kernel(  # noqa: D417  (as of tune_kernel)
         For what cannot be used.
     WattridgeError
         If the kernel fails.
+
+    Examples
+    --------
+    >>> import numpy, wattridge
+    >>> source = "void twice(float *x, int n) { for (int i = 0; i < n; i++) x[i] *= FACTOR; }"
+    >>> x, n = numpy.ones(3, numpy.float32), numpy.int32(3)
+    >>> wattridge.run_kernel("twice", source, 3, [x, n], {"FACTOR": 2}, lang="C", gpu="host")[0]
+    array([2., 2., 2.], dtype=float32)
     """
 
     source = read_source(kernel_source, lang, compiler)
@@ -521,7 +564,7 @@ def _run(plan: ReadyPlan, figures: Figures, cache: GrowingCache | None, *, quiet
                 continue
             if verbose and measurement.error and isinstance(event, MeasurementsAdded):
                 say(f"{configuration_text(measurement.configuration)}: {measurement.state}: {measurement.error}")
-            _LOG.info(
+            LOG.info(
                 "%s: %s %s", configuration_text(measurement.configuration), measurement.state, dict(measurement.values)
             )
             if cache is not None and measurement.row not in taken_over:
@@ -547,81 +590,6 @@ def _about(plan: SessionPlan) -> About:
     origin = plan.origin
     size, known_as = origin["problem_size"], origin.get("known_as")
     return About(plan.gpu, plan.title, Objective(their), plan.source, size, plan.units, known_as)
-
-
-class Results(list[Result]):
-    """Results as a list, and the session that they are of."""
-
-    def __init__(self, results: Sequence[Result], rows: Sequence[int], session: SessionResult) -> None:
-        super().__init__(results)
-        self.plan, self.table = session.plan, session.table
-        self.by_row = dict(zip(rows, results, strict=True))
-
-
-def _results(result: SessionResult, figures: Figures, objective: Objective) -> tuple[Results, Result]:
-    plan, table = result.plan, result.table
-    goal = plan.objective.goal
-    name = "time" if goal.name == "time_s" else goal.name
-    measured = [m for index in range(len(table)) if (m := table.measurement(index)).final]
-    if plan.strategy == "brute_force":  # they come as they are compiled
-        measured.sort(key=lambda measurement: measurement.row)
-    results = [figures.result(measurement) for measurement in measured]
-    rows = [measurement.row for measurement in measured]
-    _share_out(result, results, rows)
-    worked = [item for item in results if "__error__" not in item and item.get(name) is not None]
-    environment: Result = {
-        "device_name": plan.gpu,
-        "driver": plan.driver,
-        "source": plan.source,
-        "wattridge": __version__,
-        "session": result.session,
-        "seconds": result.progress.elapsed_s,
-        "isolated": plan.origin.get("isolated", "True") == "True",
-        "notes": list(plan.space.notes),
-    }
-    if plan.purpose is Purpose.REPLAY:
-        environment["simulation"] = True
-        for item in results:  # of what other programs wrote nothing but that is there
-            item.pop("time_s", None)
-    if not environment["isolated"]:
-        environment["warning"] = NOT_ISOLATED
-    if len(objective.front) > 1:
-        front = {table.measurement(front_index).row for front_index in front_indices(table, objective.front)}
-        best = [value for value, row in zip(results, rows, strict=True) if row in front]
-        for optimal in best:
-            optimal["optimal"] = True
-        environment["best_config"] = best
-    elif worked:
-        environment["best_config"] = (max if goal.maximise else min)(worked, key=lambda result: result[name])
-    return Results(results, rows, result), environment
-
-
-def _share_out(session: SessionResult, results: Sequence[Result], rows: Sequence[int]) -> None:
-    """What the strategy and the rest of the session took, evenly over the results, in ms.
-
-    What other sessions spent on configurations that a cache holds was not spent now.
-    """
-    plan, progress = session.plan, session.progress
-    taken_over = {item.row for item in plan.known}
-    for from_cache in (result for result, row in zip(results, rows, strict=True) if row in taken_over):
-        from_cache |= dict.fromkeys(COST_MS, 0.0)
-    on_this_clock = plan.source not in ("recorded", "simulated")
-    spent = math.fsum(element.get(name, 0.0) for element in results for name in COST_MS) if on_this_clock else 0.0
-    strategy = progress.strategy_s * 1e3
-    rest = max(0.0, progress.elapsed_s * 1e3 - strategy - spent)
-    for result in results:
-        result |= {"strategy_time": strategy / len(results), "framework_time": rest / len(results)}
-
-
-def _add_totals(results: Sequence[Result], environment: Result, began: float) -> None:
-    """The sums of what was spent, in ms, where it is known of every result; the rest is `overhead_time`."""
-    if environment.get("simulation"):
-        environment["simulated_time"] = math.fsum(result.get(name, 0.0) for result in results for name in COST_MS)
-    names = ("framework_time", "strategy_time", *COST_MS)
-    if all(name in result for result in results for name in names):
-        totals = {f"total_{name}": math.fsum(result[name] for result in results) for name in names}
-        took = (time.perf_counter() - began) * 1e3 + environment.get("simulated_time", 0.0)
-        environment |= {**totals, "overhead_time": took - math.fsum(totals.values())}
 
 
 def _run_once(

@@ -50,6 +50,16 @@ def measure(gpu: Board | Sequence[Board] = None) -> Measuring:
         On entering, if there is no such GPU.
     SensorError
         On entering, if the GPU cannot be opened.
+
+    Examples
+    --------
+    >>> import time, wattridge
+    >>> with wattridge.measure(gpu="simulated:a100") as block:
+    ...     time.sleep(0.3)
+    >>> block.source
+    'simulated'
+    >>> block.time_s >= 0.3 and 10 < block.mean_power_w < 100  # it idles
+    True
     """
     several = isinstance(gpu, Sequence) and not isinstance(gpu, str)
     return Measuring(tuple(gpu) if several else (gpu,))  # type: ignore[arg-type]
@@ -82,7 +92,7 @@ class Measuring:
             self._watches.clear()
             raise
         if any(board is None and not w.gpu.info.live for board, w in zip(self._asked, self._watches, strict=True)):
-            warnings.warn("no NVIDIA driver answers: this measures a simulated GPU", stacklevel=2)
+            warnings.warn("this measures a simulated GPU: name another by gpu=", stacklevel=2)
         mark_all(self._watches)
         self._begun_ns = [w.gpu.clock.now_ns() for w in self._watches]
         return self

@@ -42,6 +42,16 @@ def profile(gpu: int | str | None = None) -> Profiling:
         On entering, where this process cannot be watched or there is no such board.
     SensorError
         On entering, if the board does not open.
+
+    Examples
+    --------
+    >>> import wattridge
+    >>> work = wattridge.profile(gpu=0)
+    >>> work
+    <profile: no result yet>
+    >>> with work:  # doctest: +SKIP
+    ...     train()
+    >>> work.result.energy_j  # doctest: +SKIP
     """
     return Profiling(gpu)
 

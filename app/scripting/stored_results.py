@@ -21,7 +21,7 @@ from ..engine.formats.kernel_tuner import their_names
 from ..engine.formats.own import About
 from ..engine.formats.t4 import SCHEMA_VERSION, t4_pieces
 from ..sensors.unmetered import this_processor
-from .kernel_tuner import Results
+from .script_results import Results
 from .sources import read_source
 from .tuned import read_objective
 

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from html import escape
-from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
@@ -20,24 +18,27 @@ from ..base.formatting import number
 from ..engine.formats.entries import COST_MS
 from ..engine.formats.kernel_tuner import time_of
 from ..engine.formats.names import THEIR_SETTINGS
+from ..engine.report.plots import small_front
 from ..engine.results.evidence import unpack
 from ..engine.results.measurement import Measurement, State, Value, source_figures
 from ..engine.results.objectives import Goal, Objective
 from ..engine.session.describe_session import source_in_words
-from ..engine.session.live_session import SessionResult
 from ..engine.session.summary import best_of, by_goal, front_indices
 from ..engine.space.expression import Expression, parse
+from ..engine.space.result_table import ResultTable
+from ..engine.specification.plan import SessionPlan
 from .observers import NVML_OBSERVABLES, PMT_METERS
+from .shown import Shown
 
 
-class Tuned:
+@dataclass(frozen=True, repr=False, eq=False)
+class Tuned(Shown):
     """The measured configurations of one session, the best of them and the front."""
 
-    def __init__(self, session: SessionResult, within: float | None = None) -> None:
-        """`within`: the best is one that is at most this share slower than the fastest."""
-        self._plan, self._table = session.plan, session.table
-        self.session = session.session  # its number in the Library
-        self.within = within
+    plan: SessionPlan
+    measured: ResultTable
+    session: int | None = None  # its number in the Library; None: it comes from a file
+    within: float | None = None  # the best is one that is at most this share slower than the fastest
 
     @property
     def best(self) -> dict[str, Value]:
@@ -52,57 +53,46 @@ class Tuned:
     @property
     def best_measurement(self) -> Measurement:
         """The best configuration with everything that is known of it."""
-        ranked = by_goal(self._table, self._plan.objective.goal, self._plan.objective.limits)
-        if self.within is None and (best := best_of(self._plan, self._table)) is not None:
-            return self._table.measurement(best)
+        ranked = by_goal(self.measured, self.plan.objective.goal, self.plan.objective.limits)
+        if self.within is None and (best := best_of(self.plan, self.measured)) is not None:
+            return self.measured.measurement(best)
         if self.within is not None:
-            times = self._table.values("time_s")
+            times = self.measured.values("time_s")
             fastest = min((times[index] for index in ranked), default=0.0)
             ranked = [index for index in ranked if times[index] <= (1 + self.within) * fastest]
         if not ranked:
-            raise WattridgeError("no configuration worked", self._plan.title, "look at the errors in table()")
-        return self._table.measurement(ranked[0])
+            raise WattridgeError("no configuration worked", self.plan.title, "look at the errors in table()")
+        return self.measured.measurement(ranked[0])
 
     @property
     def front(self) -> list[dict[str, Any]]:
         """The configurations on the front of the objectives, with their figures; empty with one objective."""
-        objective = self._plan.objective
-        indices = front_indices(self._table, objective.front, objective.limits)
-        return [self._row(self._table.measurement(index)) for index in indices]
+        objective = self.plan.objective
+        indices = front_indices(self.measured, objective.front, objective.limits)
+        return [self._row(self.measured.measurement(index)) for index in indices]
 
     @property
     def source(self) -> str:
         """Where the figures come from, in words."""
-        return source_in_words(self._plan.source)
+        return source_in_words(self.plan.source)
 
     def rows(self) -> list[dict[str, Any]]:
         """Every configuration with its figures, in the order of measurement; failed ones have `error`."""
-        return [self._row(self._table.measurement(index)) for index in range(len(self._table))]
+        return [self._row(self.measured.measurement(index)) for index in range(len(self.measured))]
 
-    def table(self) -> Any:
-        """The rows as a pandas DataFrame where pandas is installed, else as a list of dicts."""
-        try:
-            pandas = import_module("pandas")
-        except ImportError:
-            return self.rows()
-        return pandas.DataFrame(self.rows())
+    def pictures(self) -> Iterator[str]:
+        """Yield the front over both objectives, where there are two."""
+        if front := small_front(self.measured, self.plan.objective, self.plan.units):
+            yield front
 
     def __repr__(self) -> str:
-        plan = self._plan
-        ranked = by_goal(self._table, plan.objective.goal, plan.objective.limits)
+        plan = self.plan
+        ranked = by_goal(self.measured, plan.objective.goal, plan.objective.limits)
         if not ranked:
-            return f"<{plan.title} on {plan.board}: none of {len(self._table)} configurations worked>"
+            return f"<{plan.title} on {plan.board}: none of {len(self.measured)} configurations worked>"
         goal = plan.objective.goal.name
-        best = f"{configuration_text(self.best)}: {goal} {number(self.best_values[goal])}"
-        return f"<{plan.title} on {plan.board}, {len(self._table)} configurations, session {self.session}, best {best}>"
-
-    def _repr_html_(self) -> str:
-        """The front as a picture, and a line; for notebooks."""
-        from ..engine.report.plots import small_front
-
-        words = f"<p><code>{escape(repr(self))}</code><br>{escape(self.source)}</p>"
-        picture = small_front(self._table, self._plan.objective, self._plan.units)
-        return f"<div>{picture}{words}</div>"
+        best = f"{self.session or '-'}, best {configuration_text(self.best)}: {goal} {number(self.best_values[goal])}"
+        return f"<{plan.title} on {plan.board}, {len(self.measured)} configurations, session {best}>"
 
     def _row(self, measurement: Measurement) -> dict[str, Any]:
         row = {**measurement.configuration, **measurement.values}

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from ..base.configuration import setting
 from ..base.errors import InputError
 from ..base.paths import resources
 from .clock import make_clock
@@ -40,15 +41,16 @@ def open_gpu(
     With `remote` also ssh://[user@]host[/index], a board of another machine, to be looked at and set: the caller runs
     nothing on it, and has the selector from the user, not from a file. Setting `give_up` ends its opening.
 
-    INDEX alone is NVIDIA's, or AMD's where there are no others. None is the first GPU of either that does not sleep, or
-    the simulated A100 where no driver answers; a board that sleeps is woken where it is named. `seed` is the simulated
-    sensors' noise, `speed` the seconds of the GPU's clock per second (inf: as fast as it can be computed); they mean
-    nothing for a real board. `voltage` False leaves nvidia-smi alone, which opens sooner and costs nothing later.
+    INDEX alone is NVIDIA's, or AMD's where there are no others. None is what the user has configured (`gpu` in the
+    file, or WATTRIDGE_GPU), else the first GPU of either that does not sleep, or the simulated A100 where no driver
+    answers; a board that sleeps is woken where it is named. `seed` is the simulated sensors' noise, `speed` the seconds
+    of the GPU's clock per second (inf: as fast as it can be computed); they mean nothing for a real board. `voltage`
+    False leaves nvidia-smi alone, which opens sooner and costs nothing later.
     Raises InputError that names what there is, and SensorError if a real board does not open.
     """
     if not speed > 0 or math.isnan(speed):
         raise InputError(f"a speed of {speed} makes no sense", "--speed", "a positive number, 1 for real time")
-    text = (selector or "").strip()
+    text = (selector or setting("WATTRIDGE_GPU")).strip()
     if text.lower().startswith(_SIMULATED):
         return _open_simulated(text[len(_SIMULATED) :], seed, speed)
     if text.lower().startswith(_RECORDED):

@@ -70,10 +70,10 @@ def main() -> None:
 
 
 def measure(folder: Path) -> None:
-    from app.commands.sources import open_session
     from app.engine.analysis import plane as planes
     from app.engine.analysis import session_analysis as parts
     from app.engine.analysis.analysis_document import document_of
+    from app.engine.session.named import open_session
 
     figures: list[tuple[str, float]] = []
     opened = timed("load the session", lambda: open_session(None), figures)

@@ -35,6 +35,7 @@ NOT_RUN = {
     r"profile --trace|profile .*-- |wprofile": "needs a program or a trace of the reader's own",
     r"^wattridge check .*(--commits|\.py)|^wattridge verify|^python verify_|^pytest ": "needs the reader's own tests",
     r"^python3 -m venv|^\. \.venv|^pip install|^wattridge demo$": "is how the program under test was installed",
+    r"^python softmax|train\.py|\./job|power\.csv": "is run by tests/test_first_runs.py, which brings what it needs",
     r"^n?v?cc ": "is for the user's own compiler and CUDA",
 }
 HAVE = {

@@ -24,7 +24,7 @@ from app.engine.store.database import Store
 from app.engine.strategies import base as strategies
 from app.scripting.accuracy import AccuracyObserver
 from app.scripting.described_kernel import to_numpy
-from app.scripting.kernel_tuner import PARAMETERS, Results
+from app.scripting.kernel_tuner import PARAMETERS
 from app.scripting.observers import (
     BenchmarkObserver,
     ContinuousObserver,
@@ -34,6 +34,7 @@ from app.scripting.observers import (
     RegisterObserver,
 )
 from app.scripting.restrictions import read_restrictions
+from app.scripting.script_results import Results
 from app.scripting.searchspace import Searchspace
 from app.scripting.strategies import MINIMISERS, STRATEGIES, read_strategy
 from app.scripting.surroundings import Surroundings, running_with

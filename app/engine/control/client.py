@@ -22,6 +22,7 @@ from enum import Enum
 from pathlib import Path
 from typing import IO, Any, Final
 
+from ...base.configuration import setting
 from ...base.errors import PermissionRefused, WattridgeError
 from ...base.processes import is_frozen, lone_module_command
 from ...sensors.gpu import GpuLost, NoPermission, NotSupported, SensorError
@@ -222,7 +223,7 @@ class Way:
 
 def read_only() -> bool:
     """Whether WATTRIDGE_READ_ONLY=1 forbids every setting of real boards."""
-    return os.environ.get(READ_ONLY) == "1"
+    return setting(READ_ONLY) == "1"
 
 
 def why_read_only(uuid: str) -> str:

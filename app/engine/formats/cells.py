@@ -20,6 +20,7 @@ from ...base.errors import InputError
 from ...base.files import open_input, read_text, text_lines
 from ...base.installation import how_to_add_package
 from ...base.json_rows import flattened, rows_in
+from ...base.plugins import call, plugins
 from ...base.text import json_or_none
 from ..results.measurement import Value
 from .columns import UNKNOWN, Columns, parse_columns
@@ -73,6 +74,9 @@ def read_cells(path: Path) -> Table:
     """The cells of a table, by its kind. Raises InputError."""
     if path.is_dir():
         return _of_folder(path)
+    if is_of_plugin(path):
+        rows = call("formats", path.suffix[1:].lower(), path)
+        return _of_objects(path, ((f"row {number}", row) for number, row in enumerate(rows, 1)))
     if path.suffix.lower() in (".parquet", ".pq"):
         return _of_parquet(path)
     if path.suffix.lower() in DATABASES:
@@ -91,6 +95,11 @@ def _of_arranged(columns: Columns, path: Path) -> Table:
     told = path.stem in long.cells and path.stem not in columns.cells
     notes = (f"no heading says what its cells are: the name of the file says '{path.stem[:80]}'",) if told else ()
     return replace(of_text(long, path), notes=notes)
+
+
+def is_of_plugin(path: Path) -> bool:
+    """Whether another package reads files of that suffix."""
+    return path.suffix[1:].lower() in plugins("formats")
 
 
 def _of_metrics(text: str, path: Path) -> Table | None:

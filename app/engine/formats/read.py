@@ -14,7 +14,7 @@ from ...base.json_rows import rows_in
 from ...base.text import json_or_none
 from ...sensors.recorded.logs.read import is_log
 from .any_table import TableColumns, is_clock_sweep, read_table
-from .cells import DATABASES
+from .cells import DATABASES, is_of_plugin
 from .csv_table import is_session, read_csv
 from .entries import BadEntry
 from .json_stream import JsonStream, Member
@@ -96,7 +96,7 @@ def is_recording(path: Path) -> bool:
 
 def is_table_by_name(path: Path) -> bool:
     """Whether it is a folder of points, a Parquet file or a database, which no text begins."""
-    return path.is_dir() or path.suffix.lower() in (".parquet", ".pq", *DATABASES)
+    return path.is_dir() or path.suffix.lower() in (".parquet", ".pq", *DATABASES) or is_of_plugin(path)
 
 
 class FileKind(Enum):

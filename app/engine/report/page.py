@@ -58,14 +58,12 @@ from .content import ReportContent
 from .export import refuse_foreign
 from .html import described, element, esc, facts, figure, paragraph, section, table, titled
 from .reproduce import analyse_command, export_command, report_command, run_command
-from .svg import drawn
+from .svg import COLOURS, FIGURES, drawn
 
 _MARK = '<meta name="generator" content="Wattridge">'
-# Colours for colour-blind eyes too (after Okabe and Ito); c0 to c6 go from low to high clocks.
 _STYLE = """
 :root{color-scheme:light dark;--paper:#fff;--ink:#1c2126;--soft:#5b6670;--grid:#e3e7ea;--line:#c3cad0;--panel:#f5f7f8;
---b0:#0072b2;--b1:#d55e00;--b2:#009e73;--b3:#cc79a7;--b4:#56b4e9;--b5:#e69f00;--front:#c2185b;--hull:#8a6d00;
---c0:#3b4cc0;--c1:#3f7fd0;--c2:#4aa5b5;--c3:#7a9b4a;--c4:#c99b1d;--c5:#dd6b20;--c6:#b40426}
+COLOURS}
 @media screen and (prefers-color-scheme:dark){:root{--paper:#14181b;--ink:#e6eaed;--soft:#9aa6b0;--grid:#262d33;
 --line:#3b454d;
 --panel:#1b2126;--b0:#56b4e9;--b1:#f09145;--b2:#2fc79a;--b3:#e6a5c9;--b4:#0a84c6;--b5:#f0c24a;--front:#ff6fa5;--hull:#d9b64a;
@@ -85,25 +83,7 @@ caption{text-align:left;color:var(--soft);padding-bottom:.3rem}th{text-align:lef
 th,td{padding:.22rem .6rem;white-space:nowrap}td.n{text-align:right}tbody tr:nth-child(even){background:var(--panel)}
 figure{margin:1rem 0}figcaption{color:var(--soft);font-size:.9rem}svg{width:100%;height:auto;display:block}
 pre{background:var(--panel);padding:.8rem;overflow-x:auto;font-size:.85rem}summary{cursor:pointer}
-"""
-_FIGURES = """
-svg text{fill:var(--soft);font:12px system-ui,"DejaVu Sans",sans-serif}
-.tick{text-anchor:middle}.tick.left{text-anchor:end}
-.tick.start{text-anchor:start}svg .small{font-size:9px}svg .label{text-anchor:middle;fill:var(--ink)}
-.grid{stroke:var(--grid);fill:none}.frame rect{fill:none;stroke:var(--line)}.axis{stroke:var(--line)}
-.dots{stroke-linecap:round;fill:none;stroke:var(--c1);stroke-opacity:.75}.line{fill:none;stroke:var(--b0);stroke-width:2}
-.rule{stroke:var(--soft);stroke-dasharray:5 4;stroke-width:1.3}
-.iso{stroke:var(--soft);stroke-width:1;stroke-dasharray:1 4}
-.hull{stroke:var(--hull);stroke-width:1.3;stroke-dasharray:8 3}.front{stroke:var(--front)}
-.b0{stroke:var(--b0)}.b1{stroke:var(--b1)}.b2{stroke:var(--b2)}.b3{stroke:var(--b3)}.b4{stroke:var(--b4)}
-.b5{stroke:var(--b5)}
-.band{fill:var(--b0);fill-opacity:.25;stroke:none}.bar{stroke:none}.bar.b0{fill:var(--b0)}.bar.b1{fill:var(--b1)}.bar.b2{fill:var(--b2)}
-.c0{stroke:var(--c0)}.c1{stroke:var(--c1)}.c2{stroke:var(--c2)}.c3{stroke:var(--c3)}.c4{stroke:var(--c4)}
-.c5{stroke:var(--c5)}.c6{stroke:var(--c6)}
-.sign{fill:var(--paper);stroke-width:3}
-.mark circle{fill:var(--paper);stroke:var(--ink);stroke-width:1.4}
-.mark text{text-anchor:middle;fill:var(--ink);font-weight:700;font-size:11px}
-"""
+""".replace("COLOURS", COLOURS)
 # On paper nothing scrolls: long lines wrap, and sections with a wide table are printed across the page.
 _PRINT = """
 @page{margin:14mm}@page wide{size:landscape}section:has(.wide){page:wide}
@@ -165,7 +145,7 @@ def whole_page(title: str, badge: str, under: str, *main: str) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{esc(_POLICY)}">',
         _MARK,
         element("title", esc(title)),
-        element("style", _STYLE, _FIGURES, _PRINT),
+        element("style", _STYLE, FIGURES, _PRINT),
     )
     header = element(
         "header",

@@ -1,6 +1,6 @@
 """The charts that the analysis does not describe: clouds with marks, fits with bands, traces.
 
-`small_front` draws a session's cloud and front for notebooks, in colours of its own.
+`small_front` draws a session's cloud and front for notebooks.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from ..session.references import Kind, Reference
 from ..session.summary import front_indices
 from ..space.result_table import ResultTable
 from ..space.search_space import Rows
-from .html import element
-from .svg import CLASSES, Axis, Drawing
+from .svg import CLASSES, Axis, Drawing, standalone
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -171,19 +170,8 @@ def trace_chart(table: ResultTable, name: str, label: str) -> str:
     return drawing.text
 
 
-# Readable on a light page and on a dark one.
-_STYLE = """
-.wattridge{max-width:620px}.wattridge svg{width:100%;height:auto;display:block}
-.wattridge text{fill:#7a7f87;font:12px system-ui,sans-serif}
-.wattridge .tick{text-anchor:middle}.wattridge .tick.left{text-anchor:end}.wattridge .label{text-anchor:middle}
-.wattridge .grid{stroke:#8884;fill:none}.wattridge .frame rect{fill:none;stroke:#888}
-.wattridge .dots{stroke:#3b82c4;stroke-linecap:round;fill:none;stroke-opacity:.75}
-.wattridge .line{stroke:#d9822b;stroke-width:2;fill:none}
-"""
-
-
 def small_front(table: ResultTable, objective: Objective, units: Mapping[str, str]) -> str:
-    """HTML with the picture; empty if there are not two goals, or nothing worked."""
+    """A picture of its own; empty if there are not two goals, or nothing worked."""
     goals = objective.front
     indices = front_indices(table, goals, objective.limits)
     if len(goals) < 2 or not indices:
@@ -192,7 +180,7 @@ def small_front(table: ResultTable, objective: Objective, units: Mapping[str, st
     x, y = (np.asarray(table.values(name), np.float64) for name in names)
     across, up = (heading(name, units) for name in names)
     drawing = Drawing(Axis.over(across, x), Axis.over(up, y), f"{names[1]} over {names[0]}")
-    drawing.dots(x, y, "", "configurations", size=5.0)
+    drawing.dots(x, y, "c1", "configurations", size=5.0)
     order = sorted(indices, key=lambda at: float(x[at]))
-    drawing.line(x[order], y[order], "", "Pareto front")
-    return f'<div class="wattridge">{element("style", _STYLE)}{drawing.text}</div>'
+    drawing.line(x[order], y[order], "front", "Pareto front")
+    return standalone(drawing.text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import zlib
 from dataclasses import dataclass, field
 
@@ -20,6 +21,29 @@ WIDTH, HEIGHT = 760, 400
 _LEFT, _RIGHT, _TOP, _BOTTOM = 74, 18, 12, 50
 _MOST_POINTS = 4000  # along a line
 CLASSES = 7  # colours of points: c0 to c6
+# Colours for colour-blind eyes too (after Okabe and Ito); c0 to c6 go from low to high clocks.
+COLOURS = """
+--b0:#0072b2;--b1:#d55e00;--b2:#009e73;--b3:#cc79a7;--b4:#56b4e9;--b5:#e69f00;--front:#c2185b;--hull:#8a6d00;
+--c0:#3b4cc0;--c1:#3f7fd0;--c2:#4aa5b5;--c3:#7a9b4a;--c4:#c99b1d;--c5:#dd6b20;--c6:#b40426
+""".strip()
+FIGURES = """
+svg text{fill:var(--soft);font:12px system-ui,"DejaVu Sans",sans-serif}
+.tick{text-anchor:middle}.tick.left{text-anchor:end}
+.tick.start{text-anchor:start}svg .small{font-size:9px}svg .label{text-anchor:middle;fill:var(--ink)}
+.grid{stroke:var(--grid);fill:none}.frame rect{fill:none;stroke:var(--line)}.axis{stroke:var(--line)}
+.dots{stroke-linecap:round;fill:none;stroke:var(--c1);stroke-opacity:.75}.line{fill:none;stroke:var(--b0);stroke-width:2}
+.rule{stroke:var(--soft);stroke-dasharray:5 4;stroke-width:1.3}
+.iso{stroke:var(--soft);stroke-width:1;stroke-dasharray:1 4}
+.hull{stroke:var(--hull);stroke-width:1.3;stroke-dasharray:8 3}.front{stroke:var(--front)}
+.b0{stroke:var(--b0)}.b1{stroke:var(--b1)}.b2{stroke:var(--b2)}.b3{stroke:var(--b3)}.b4{stroke:var(--b4)}
+.b5{stroke:var(--b5)}
+.band{fill:var(--b0);fill-opacity:.25;stroke:none}.bar{stroke:none}.bar.b0{fill:var(--b0)}.bar.b1{fill:var(--b1)}.bar.b2{fill:var(--b2)}
+.c0{stroke:var(--c0)}.c1{stroke:var(--c1)}.c2{stroke:var(--c2)}.c3{stroke:var(--c3)}.c4{stroke:var(--c4)}
+.c5{stroke:var(--c5)}.c6{stroke:var(--c6)}
+.sign{fill:var(--paper);stroke-width:3}
+.mark circle{fill:var(--paper);stroke:var(--ink);stroke-width:1.4}
+.mark text{text-anchor:middle;fill:var(--ink);font-weight:700;font-size:11px}
+"""
 SIGNS = {"diamond": "m0 -9l7 9l-7 9l-7 -9Z", "triangle": "m-8 -6h16l-8 14Z"}  # around a place
 
 
@@ -254,3 +278,19 @@ def _log_ticks(low: float, high: float, most: int) -> list[float]:
         if len(results) <= most + 2:
             return results
     return results[:: -(-len(results) // most)]
+
+
+# Readable on a light page and on a dark one.
+_ALONE = "width:100%;height:auto;--paper:#8882;--ink:#7a7f87;--soft:#7a7f87;--grid:#8884;--line:#888;" + COLOURS
+
+
+def standalone(svg: str) -> str:
+    """A finished chart as a picture of its own, for notebooks and files: its style concerns nothing beside it."""
+
+    def scoped(rule: re.Match[str]) -> str:
+        return ",".join(f".wattridge {one.strip().removeprefix('svg ')}" for one in rule[1].split(",")) + "{"
+
+    style = f".wattridge{{{_ALONE};max-width:{WIDTH}px}}\n" + re.sub(r"([^{}]+)\{", scoped, FIGURES)
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" class="wattridge" width="{WIDTH}"'
+    title = "</title>"  # browsers want it first
+    return svg.replace("<svg", head, 1).replace(title, title + element("style", style), 1) if svg else ""

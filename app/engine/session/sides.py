@@ -28,13 +28,13 @@ from ..results.process import SM_COUNT, UNSET
 from ..results.settings import in_words
 from ..runner.base import PreparationFailed
 from ..runner.boards import open_runner
-from ..specification.examples import is_specification, specification_path
 from ..specification.input_data import data_in_words, note_on_data, with_inputs
 from ..specification.model import Specification
 from ..specification.operator_shapes import LIBRARY, MAKER
 from ..specification.plan import SearchOptions
 from .contenders import Contender, FunctionContender, KernelContender, Look, ProgramContender
 from .load import load_specification
+from .named import is_specification, specification_path
 from .planning import plan_specification
 
 _CONFIGURED: Final = re.compile(r"(.+?):(\w+=[^,:]*(?:,\w+=[^,:]*)*)")

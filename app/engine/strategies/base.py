@@ -18,14 +18,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.metadata import entry_points
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ...base.errors import InputError
+from ...base.plugins import plugins
 from ..models.energy_cost import EnergyCostModel
 from ..results.measurement import Depth, Measurement, State
 from ..results.objectives import Objective
@@ -341,7 +340,7 @@ def names(*, but: str = "") -> tuple[str, ...]:
     -------
     tuple of str
     """
-    _load_installed()
+    plugins("strategies")  # their import registers them
     return tuple(sorted(_REGISTRY.keys() - {but}, key=lambda name: (name != "auto", name)))
 
 
@@ -364,19 +363,10 @@ def get(name: str) -> Strategy:
         If no strategy has that name; it lists the known ones.
     """
     if name not in _REGISTRY and name not in names():
-        why = f" ({_BROKEN[name]})" if name in _BROKEN else ""
+        broken = plugins("strategies").get(name)
+        why = f" ({broken})" if isinstance(broken, InputError) else ""
         raise InputError(f"unknown strategy '{name}'{why}", "strategy", f"one of {', '.join(names())}")
     return _REGISTRY[name]()
-
-
-@cache
-def _load_installed() -> None:
-    """Import the strategies of other packages, which registers them; the helper with root's rights has none."""
-    for entry in entry_points(group=ENTRY_POINTS):
-        try:
-            entry.load()
-        except Exception as error:  # noqa: BLE001  (another package's: the other strategies are not concerned)
-            _BROKEN[entry.name] = f"{entry.value}: {type(error).__name__}: {error}"
 
 
 def description(of: Strategy) -> str:

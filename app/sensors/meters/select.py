@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from ...base.errors import InputError
+from ...base.plugins import call, plugins
 from ..gpu import Gpu
 from . import ina, pm_counters, pmt, powersensor2, powersensor3, printed, rapl, simulated
 from .meter import PowerMeter
@@ -54,7 +55,10 @@ def open_meter(selector: str, gpu: Gpu) -> PowerMeter:
         return printed.command_meter(rest)
     if kind == printed.FILE:
         return printed.file_meter(Path(rest).expanduser())
-    raise InputError(f"'{selector}' names no meter", "--meter", f"one of {FORMS}")
+    if kind in plugins("meters"):
+        return cast(PowerMeter, call("meters", kind, rest))
+    more = "".join(f", {name}" for name in plugins("meters"))
+    raise InputError(f"'{selector}' names no meter", "--meter", f"one of {FORMS}{more}")
 
 
 def find_meters(gpu: Gpu | None = None) -> list[FoundMeter]:
@@ -73,6 +77,7 @@ def find_meters(gpu: Gpu | None = None) -> list[FoundMeter]:
             results.append(FoundMeter(f"{ina.KIND}:{total}", ina.words(total, names)))
     if pmt.seems_installed():
         results.append(FoundMeter(f"{pmt.KIND}:rapl", "PMT, if the installed package of that name is ASTRON's"))
+    results += [FoundMeter(name, "brought by another package") for name in plugins("meters")]
     if gpu is not None and gpu.info.source == "simulated":
         results.append(FoundMeter(simulated.KIND, f"a simulated meter beside the {gpu.info.name}"))
     return results

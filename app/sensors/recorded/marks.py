@@ -81,6 +81,12 @@ def mark(text: str) -> list[Path]:
     ------
     InputError
         Where the text is empty or too long.
+
+    Examples
+    --------
+    >>> import wattridge
+    >>> wattridge.mark("epoch 2")  # no recording runs here
+    []
     """
     return _send({"monotonic_ns": time.monotonic_ns(), "text": mark_text(text)})
 

@@ -8,12 +8,12 @@ is installed, or where WATTRIDGE_CUDA asks for it.
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
+from ....base.configuration import setting
 from ....base.errors import InputError, WattridgeError
 from ....base.installation import how_to_add
 from ....sensors.gpu import Gpu
@@ -68,7 +68,7 @@ def other_library(module: str) -> str:
 
 def find_library(where: str) -> Library:
     """The library to use for a board. Raises WattridgeError, with the remedy, if there is none."""
-    asked = os.environ.get(CHOICE, "")
+    asked = setting(CHOICE)
     if not asked:
         usable = usable_libraries()
         if not usable:

@@ -18,6 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
+from ....base.configuration import setting
 from ....base.errors import InputError, WattridgeError
 from ....base.installation import how_to_add
 from ...workloads.subprocesses import answer_of
@@ -129,7 +130,7 @@ def find_toolchain() -> Toolchain:
 
     nvcc calls the host's compiler, which may be missing (cl.exe mostly is); NVRTC needs none.
     """
-    choice = os.environ.get(CHOICE, "")
+    choice = setting(CHOICE)
     if choice not in ("", "nvrtc", "nvcc"):
         raise InputError(f"{choice!r} is no compiler of CUDA", CHOICE, "nvrtc or nvcc")
     release = nvrtc.library_version() if choice != "nvcc" else None

@@ -23,10 +23,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from os import environ
 from pathlib import Path
 from typing import Final
 
+from ....base.configuration import setting
 from ....base.errors import InputError, WattridgeError
 from ....sensors.gpu import Gpu
 from ...children.python import python_command, python_environment
@@ -283,7 +283,7 @@ _MESSAGES: Final = (  # what it says -> what that is, and the remedy
 
 def find_ncu(where: str) -> Path:
     """Nsight Compute's program. Raises WattridgeError, with the remedy, if there is none."""
-    named = environ.get(CHOICE, "")
+    named = setting(CHOICE)
     if named:
         program_path = shutil.which(named)
         if program_path is None:

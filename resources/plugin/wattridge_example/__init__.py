@@ -1,0 +1,1 @@
+"""A plug-in of Wattridge: a module for each thing that it brings."""
