@@ -282,6 +282,8 @@ def test_cells_without_a_heading_are_left_out_unless_those_before_them_are_of_ot
     rows = "".join(f"{n}\t{20 + n}\t18\t\n" for n in range(5))
     (board,) = read(tmp_path, "time [s]\tpower [W]\n" + rows).boards
     assert values(board, "power_average_w") == [20, 21, 22, 23, 24]
+    quoted = "".join(f'{n},{20 + n},"NVIDIA, A100"\n' for n in range(5))
+    assert values(read(tmp_path, "time [s],power [W],name\n" + quoted).boards[0], "power_average_w")[0] == 20
     shifted = "".join(f"2026-05-06 10:06:4{n},2026/05/06 10:06:4{n}.5,RTX 4060,42,2.5\n" for n in range(5))
     with pytest.raises(InputError, match="not laid out as the others"):
         read(tmp_path, "time,temp_c,gpu_name,power_w\n" + shifted)

@@ -185,7 +185,8 @@ def _with_header(lines: list[str]) -> Layout | None:
     separated = delimiter in line
     names = [name.strip().strip('"') for name in (line.split(delimiter) if separated else line.split())]
     columns = _columns(names)
-    first = lines[header_line + 1].split(delimiter) if separated and len(lines) > header_line + 1 else []
+    following = "".join(lines[header_line + 1 : header_line + 2])
+    first = following.split(delimiter) if separated and '"' not in following else []
     beyond = len(first) if _fits(columns, first) else 0  # cells behind those that have a heading
     commas = separated and delimiter != "," and any("," in value for value in lines[header_line + 1 : header_line + 3])
     return Layout(

@@ -29,7 +29,7 @@ _LONGEST_STEP_S: Final = 30.0  # between readings in JSON: what comes more rarel
 _TEGRASTATS: Final = re.compile(  # of a Jetson; its average stands behind the present power
     rb"^(?:(\d\d-\d\d-\d{4} \d\d:\d\d:\d\d) )?RAM \d.*? (?:VDD_IN|POM_5V_IN) (\d+)(?:mW)?/\d+", re.MULTILINE
 )
-_MLPERF: Final = re.compile(rb"^Time,([^,\n]+),Watts,([^,\n]*),", re.MULTILINE)  # of SPEC's daemon for meters
+_MLPERF: Final = re.compile(rb"Time,[^,\n]+,Watts,[^,\n]*,")  # of SPEC's daemon for meters
 _ZEUS: Final = re.compile(rb"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\S*) \{('GPU\d+': [^{}\n]*)\}\s*$", re.MULTILINE)
 _SCREEN: Final = re.compile(  # of nvidia-smi
     rb"^(?P<stamp>\w{3} \w{3} +\d+ \d\d:\d\d:\d\d (?:\w+ )?\d{4})|^\|\s+(?P<board>\d+)\s+\w"
@@ -64,7 +64,8 @@ def chunks_of(path: Path) -> Iterator[bytes]:
     elif b"| NVIDIA-SMI " in beginning:
         table = _of_screens(b"".join((first, *chunks)))
     elif _MLPERF.match(beginning):
-        table = b"\n".join((b"Time,Watts", *map(b",".join, _MLPERF.findall(b"".join((first, *chunks)))), b""))
+        rows = (line.split(b",", 4) for line in b"".join((first, *chunks)).split(b"\n"))
+        table = b"\n".join((b"Time,Watts", *(b"%s,%s" % (row[1], row[3]) for row in rows if len(row) == 5), b""))
     elif _ZEUS.match(beginning):
         table = _of_zeus(b"".join((first, *chunks)))
     elif _LONG.match(beginning):

@@ -435,7 +435,9 @@ def _spread(time_ns: Nanoseconds, notes: list[str]) -> Nanoseconds:
     counts = np.diff(np.append(begins, len(time_ns)))
     if counts.max(initial=0) < 2 or (np.diff(time_ns) < 0).any() or (time_ns % 1_000_000_000).any():
         return time_ns
-    notes.append("several readings share a stamp of whole seconds: they are spread evenly over it")
+    notes.append(
+        "several readings share a stamp of whole seconds: they are spread evenly over it, as those of one board"
+    )
     within = np.arange(len(time_ns)) - np.repeat(begins, counts)
     return np.asarray(time_ns + within * 1_000_000_000 // np.repeat(counts, counts))
 
