@@ -284,10 +284,8 @@ def _rated(heading: str, last: str, plain: str, kinds: frozenset[str], finite: F
     for text in texts:
         if PATTERNS["energy_per"].search(text):
             return Column(heading, Role.WORK_ENERGY, "", _scale_per(text), "energy per work by its unit")
-    if kinds & {"rps", "qps"} and len(finite) > 1 and _are_whole(finite) and not kinds & _OBSERVED:
-        return Column(heading, Role.PARAMETER, why="whole numbers of requests per second: asked for")
-    if kinds & _ASKED_FOR and len(finite) and not kinds & _OBSERVED:
-        return Column(heading, Role.PARAMETER, why="asked for by its name")
+    if (asked := _asked_for(kinds, finite)) and not kinds & _OBSERVED:
+        return Column(heading, Role.PARAMETER, why=asked)
     if _counts_operations(kinds, plain):
         return None
     if any(PATTERNS["per_second"].search(text) or PATTERNS["rate"].search(text) for text in texts) and not kinds & (
@@ -295,6 +293,13 @@ def _rated(heading: str, last: str, plain: str, kinds: frozenset[str], finite: F
     ):
         return Column(heading, Role.THROUGHPUT, why="work per time by its unit or name")
     return None
+
+
+def _asked_for(kinds: frozenset[str], finite: Floats) -> str:
+    """Why a rate is one that was asked for; empty if it may have been reached."""
+    if kinds & {"rps", "qps"} and len(finite) > 1 and _are_whole(finite):
+        return "whole numbers of requests per second: asked for"
+    return "asked for by its name" if kinds & _ASKED_FOR and len(finite) else ""
 
 
 def _counts_operations(kinds: frozenset[str], plain: str) -> bool:
