@@ -21,11 +21,11 @@ from ..engine.analysis.answers import Answer, answers, models_of
 from ..engine.analysis.charts import CHARTS, Analysed
 from ..engine.analysis.choosers import Preferences
 from ..engine.analysis.describe_analysis import describe_analysis
-from ..engine.metering.recorded_energy import RecordedEnergy, describe_energy, recorded_energy
 from ..engine.analysis.session_analysis import Analysis
 from ..engine.analysis.session_analysis import analyse as analyse_table
 from ..engine.control.guard import DeviceGuard
 from ..engine.formats.any_table import TableColumns
+from ..engine.metering.recorded_energy import RecordedEnergy, describe_energy, recorded_energy
 from ..engine.models.fit.caps import CapFit
 from ..engine.models.fit.frequency import FrequencyFit
 from ..engine.models.roofline.describe_sweeps import describe_sweep
