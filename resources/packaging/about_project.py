@@ -13,6 +13,8 @@ _PROJECT: Final = _DOCUMENT["project"]
 URLS: Final[dict[str, str]] = _PROJECT["urls"]
 AUTHOR: Final[str] = _PROJECT["authors"][0]["name"]
 MAIL: Final[str] = _PROJECT["authors"][0]["email"]
+SUMMARY: Final[str] = _PROJECT["description"]
+DEPENDENCIES: Final[list[str]] = _PROJECT["dependencies"]
 PLACEHOLDER: Final = "OWNER"  # stands in each address that nobody has filled in
 _LINK: Final = re.compile(r"""(?P<before>\]\(|src="|href=")(?!https?:|#|mailto:)(?P<path>[^)"\s#]+)""")
 _PICTURES: Final = (".png", ".svg", ".gif", ".webp")

@@ -32,7 +32,7 @@ import freeze
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 TOOLS: Final = ("build==1.*", "twine==6.*", "cyclonedx-bom==7.*")
-STEPS: Final = ("dists", "folder", "debian", "appimage", "sbom", "sums")
+STEPS: Final = ("dists", "folder", "debian", "appimage", "recipes", "sbom", "sums")
 _VERSION: Final = re.compile(r"\d+\.\d+\.\d+((a|b|rc)\d+)?")
 _UNRELEASED: Final = "## [Unreleased]\n"
 _CHANGED: Final = ("CHANGELOG.md", "CITATION.cff", "app/__init__.py", "resources/desktop")
@@ -157,6 +157,12 @@ def make(
             return
         freeze.run(sys.executable, packaging / "appimage.py", "--out", out, "--work", frozen, "--runtime", runtime)
 
+    def recipes() -> None:
+        (sdist,) = out.glob("*.tar.gz")
+        freeze.run(sys.executable, packaging / "recipes.py", sdist, work / "recipes")
+        with tarfile.open(out / f"wattridge-{version}-recipes.tar", "w") as file:
+            file.add(work / "recipes", "recipes")
+
     def dists() -> None:
         python = tools(work)
         freeze.run(python, "-m", "build", "-q", "--outdir", out, root)
@@ -167,6 +173,7 @@ def make(
         "folder": folder,
         "debian": debian,
         "appimage": appimage,
+        "recipes": recipes,
         "sbom": lambda: bill_of_materials(tools(work), frozen / "venv/bin/python", root, out, version),
         "sums": lambda: sums(out),
     }
@@ -230,7 +237,7 @@ def try_all(out: Path, work: Path, suite: str) -> None:
         freeze.run("mmdebstrap", "--variant=apt", "--include=ca-certificates", suite, base)
     failed = []
     for path in files(out):
-        if path.name.endswith((".json",)) or path.name.startswith("wattridge-cuda"):
+        if path.suffix in (".json", ".tar") or path.name.startswith("wattridge-cuda"):
             continue
         begun = time.monotonic()
         done = in_fresh_system(work / f"try-{suite}", base, out, path.name)
