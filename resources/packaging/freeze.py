@@ -246,7 +246,7 @@ def pack(folder: Path, out: Path) -> Path:
 
     # blocks of one size, so that the bytes do not depend on how many processors packed them
     with archive.open("wb") as packed:
-        words = ["xz", "-6", "--threads=2", "--block-size=24MiB", "--stdout"]
+        words = ["xz", "-2", "--threads=2", "--block-size=24MiB", "--stdout"]
         packer = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=packed)
         assert packer.stdin is not None
         with tarfile.open(fileobj=packer.stdin, mode="w|") as file:
