@@ -36,6 +36,7 @@ NO_FILES = re.compile(  # what is collected and never loaded
     r"|PySide6/Qt/plugins/platformthemes/libqgtk3|/\.gitignore$"
     r"|PySide6/Qt(Network|DBus)\.|libQt6(Qml|Quick|Network|Sql|Pdf|VirtualKeyboard|EglFS|EglFs|WlShell)|libwl-shell-plugin"
     r"|libnvrtc[\w-]*\.alt\.so|nvidia/cuda_runtime/lib/|nvidia/cuda_cccl/\.metadata/"
+    r"|/injected/__pycache__/"
     r"|/(dask|distributed)/(.*/)?((tests|static|templates|dashboard)/|[^/]*\.py$)"  # Dask's servers of pages stay off
 )
 # Libraries that PyInstaller leaves to the system, since they belong to its graphics; used only where it has none.

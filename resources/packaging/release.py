@@ -31,7 +31,8 @@ import about_project
 import freeze
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-TOOLS: Final = ("build==1.*", "twine==6.*", "cyclonedx-bom==7.*")
+OF_INDEX: Final = ("build==1.*", "twine>=6")
+OF_BILL: Final = ("cyclonedx-bom==7.*",)
 STEPS: Final = ("dists", "folder", "debian", "appimage", "recipes", "sbom", "sums")
 _VERSION: Final = re.compile(r"\d+\.\d+\.\d+((a|b|rc)\d+)?")
 _UNRELEASED: Final = "## [Unreleased]\n"
@@ -164,7 +165,7 @@ def make(
             file.add(work / "recipes", "recipes")
 
     def dists() -> None:
-        python = tools(work)
+        python = tools(work, OF_INDEX)
         freeze.run(python, "-m", "build", "-q", "--outdir", out, root)
         freeze.run(python, "-m", "twine", "check", "--strict", *out.glob("*.whl"), *out.glob("*.tar.gz"))
 
@@ -174,7 +175,7 @@ def make(
         "debian": debian,
         "appimage": appimage,
         "recipes": recipes,
-        "sbom": lambda: bill_of_materials(tools(work), frozen / "venv/bin/python", root, out, version),
+        "sbom": lambda: bill_of_materials(tools(work, OF_BILL), frozen / "venv/bin/python", root, out, version),
         "sums": lambda: sums(out),
     }
     for step in STEPS:
@@ -184,12 +185,12 @@ def make(
             print(f"{step}: {time.monotonic() - begun:.0f} s", flush=True)
 
 
-def tools(work: Path) -> Path:
-    """The Python of an environment with what makes and checks the files of the package index."""
+def tools(work: Path, packages: tuple[str, ...]) -> Path:
+    """The Python of an environment with what makes and checks files, these packages at least."""
     python = work / "tools/bin/python"
     if not python.exists():
         venv.create(work / "tools", with_pip=True)
-        freeze.run(python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *TOOLS)
+    freeze.run(python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *packages)
     return python
 
 
