@@ -268,7 +268,8 @@ def size(folder: Path) -> int:
 def last_change() -> str:
     """When the sources were last committed, s since 1970; 0 outside a checkout."""
     try:
-        return run("git", "-C", ROOT, "log", "-1", "--format=%ct", capture=True).strip() or "0"
+        words = ["git", "-C", str(ROOT), "log", "-1", "--format=%ct"]
+        return subprocess.run(words, check=True, text=True, capture_output=True).stdout.strip() or "0"
     except (OSError, subprocess.CalledProcessError):
         return "0"
 

@@ -261,7 +261,8 @@ def in_fresh_system(where: Path, base: Path, out: Path, name: str) -> subprocess
     for each in ("/etc/resolv.conf", "/etc/hosts", "/etc/pip.conf"):
         if Path(each).exists():
             shutil.copyfile(each, where / each[1:])
-    shutil.copytree("/etc/ssl/certs", where / "etc/ssl/certs", dirs_exist_ok=True)
+    # of this machine, as files: the system's own are links to what it lacks
+    freeze.run("cp", "--recursive", "--dereference", "--remove-destination", "/etc/ssl/certs", where / "etc/ssl")
     mounts = (("proc", "proc"), ("tmpfs", "dev/shm"))
     (where / "files").mkdir()
     for path in files(out):
