@@ -234,7 +234,7 @@ def try_all(out: Path, work: Path, suite: str) -> None:
     if os.geteuid() != 0:
         raise SystemExit("a fresh system is a chroot, which root makes; nothing was tried")
     base = work / f"{suite}.tar"
-    if not base.is_file():
+    if not base.is_file():  # another distribution's may lie there
         freeze.run("mmdebstrap", "--variant=apt", "--include=ca-certificates", suite, base)
     failed = []
     for path in files(out):
