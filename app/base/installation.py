@@ -87,6 +87,8 @@ def can_be_imported(way: Way | None = None) -> bool:
 def how_to_add(extra: str, way: Way | None = None) -> str:
     """Return the command that adds an optional part, as `cuda`, to this copy; where none can, what installs both."""
     way = way or own_way()
+    if way is Way.DEBIAN and extra == "cuda":  # which has a package of its own
+        return f"sudo apt install ./{DISTRIBUTION}-cuda_*.deb"
     return _ADD_PART[way].format(program=DISTRIBUTION, extra=extra, copy=way.value)
 
 

@@ -9,14 +9,28 @@ Injection".
 
 from __future__ import annotations
 
+import getpass
 import json
+import platform
 import re
+import socket
 import unicodedata
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
 # Cc: ANSI escapes, backspace, newlines; Cf: bidirectional overrides, zero-width characters; Cs: bytes that were not
 # UTF-8; Zl and Zp: line and paragraph separators.
 _ACTIVE = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
+_NAMES_A_BOARD: Final = re.compile(
+    r"\b(?P<kind>(?:GPU|MIG|AMD)-)[0-9a-f][0-9a-f-]{6,}"  # a UUID, or the beginning of one
+    r"|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"
+    r"|\b(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\b"  # an address on the PCI bus
+    r"|\b(?:s/n|sn|serial(?: number)?)[:#\s]*(?=\w*\d)[\w-]{6,}"
+    r"|(?<![\w.])\d{10,}(?![\w.])",  # a serial number of NVIDIA's has 13 digits
+    re.IGNORECASE | re.ASCII,
+)
 _MOST_RAW = 2**16  # characters of a line that are read; nothing longer fits a terminal
 
 
@@ -50,6 +64,32 @@ def safe_json(document: str) -> str:
         letter if letter == "\n" or unicodedata.category(letter) not in _ACTIVE else _json_escape(letter)
         for letter in document
     )
+
+
+def nameless(text: str, *secrets: str) -> str:
+    """The text without what identifies a board, a machine or its user; `secrets` are more that it shall not hold.
+
+    UUIDs, PCI addresses and what is as long as a serial number become `…`, as do the names of this machine and of this
+    user and each secret; the home folder becomes `~`.
+    """
+    home = str(Path.home())
+    text = text.replace(home, "~") if len(home) > 1 else text
+    for secret in sorted(filter(None, secrets), key=len, reverse=True):
+        text = re.sub(re.escape(secret), "…", text, flags=re.IGNORECASE)
+    text = _NAMES_A_BOARD.sub(lambda found: f"{found['kind'] or ''}…", text)
+    for name in sorted(names_of_this_machine(), key=len, reverse=True):
+        text = re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", "…", text)
+    return text
+
+
+@cache
+def names_of_this_machine() -> frozenset[str]:
+    """Those of the machine and of this user, by which a text would name somebody."""
+    hosts = {socket.gethostname(), platform.node()}
+    names = {*hosts, *(host.partition(".")[0] for host in hosts), *(host.lower() for host in hosts)}
+    with suppress(OSError, KeyError, ImportError):  # a user without a name
+        names.add(getpass.getuser())
+    return frozenset(names - {"", "localhost", "root"})  # which name nobody
 
 
 def json_or_none(text: str | bytes) -> Any:

@@ -38,7 +38,17 @@ def main() -> int:
     file, packed = arguments.out.resolve() / f"wattridge-{version}-x86_64.AppImage", inside.with_suffix(".squashfs")
     packed.unlink(missing_ok=True)
     freeze.run(
-        arguments.mksquashfs, inside, packed, "-all-root", "-noappend", "-comp", "zstd", "-quiet", "-no-progress"
+        arguments.mksquashfs,
+        inside,
+        packed,
+        "-all-root",
+        "-noappend",
+        "-comp",
+        "zstd",
+        "-Xcompression-level",
+        "9",
+        "-quiet",
+        "-no-progress",
     )
     file.write_bytes(runtime)
     with file.open("ab") as whole, packed.open("rb") as part:

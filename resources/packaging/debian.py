@@ -1,4 +1,6 @@
-"""Makes the Debian package: `python resources/packaging/debian.py --out dist` (dpkg-deb is needed, root is not).
+"""Makes the Debian packages: `python resources/packaging/debian.py --out dist` (dpkg-deb is needed, root is not).
+
+`wattridge` is the program, `wattridge-cuda` what compiles and launches kernels in CUDA: a third of all bytes.
 
 It holds the folder that `freeze.py` makes, since one virtual environment cannot serve the Pythons of several releases.
 The helper lies in /usr/lib/wattridge, where nothing may be added to its files, and runs on the system's Python; the
@@ -18,9 +20,11 @@ import sys
 from email.utils import formatdate
 from pathlib import Path
 
+import about_project
 import freeze
 
 HERE = Path(__file__).resolve().parent
+MAINTAINER = f"{os.environ.get('DEBFULLNAME', about_project.AUTHOR)} <{os.environ.get('DEBEMAIL', about_project.MAIL)}>"
 ROOT = HERE.parents[1]
 PROGRAM = Path("usr/lib/wattridge-program")
 DEPENDS = (
@@ -30,6 +34,7 @@ DEPENDS = (
     *("fontconfig-config", "fonts-dejavu-core"),
 )
 RECOMMENDS = ("pkexec", "polkitd", "libgl1", "libegl1", "xkb-data")
+OF_CUDA = ("nvidia", "cuda", "cuda_*.dist-info", "nvidia_cuda_*.dist-info")  # below _internal
 SCRIPTS = ("preinst", "postinst", "prerm", "postrm")
 DESCRIPTION = """\
 what a GPU draws, and where it does the most work per joule
@@ -40,6 +45,12 @@ what a GPU draws, and where it does the most work per joule
  .
  Clocks and power limits are set by a small helper with the rights of root,
  only when the user asks for it, and put back when the program ends.
+"""
+DESCRIPTION_OF_CUDA = """\
+kernels in CUDA for Wattridge
+ Wattridge launches kernels by cuda-bindings and compiles them by NVRTC of
+ CUDA 12.9, with nothing else than the driver of the board. Boards are
+ watched, and programs measured, without this package.
 """
 COPYRIGHT = """\
 Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
@@ -66,10 +77,16 @@ def main() -> int:
     parser.add_argument(
         "--built", action="store_true", help="the folder is in --out already, its environment in --work"
     )
+    pictures = about_project.address("resources/screenshots", "raw")
     parser.add_argument(
-        "--pictures", metavar="URL", help="where resources/screenshots is published, for software centres"
+        "--pictures", metavar="URL", default=pictures, help="of resources/screenshots, for software centres"
     )
-    parser.add_argument("--compression", default="xz", choices=("xz", "gzip", "none"), help="xz takes minutes")
+    parser.add_argument(
+        "--compression",
+        default="xz",
+        choices=("xz", "gzip", "none"),
+        help="xz at level 2: level 6 saves a tenth and takes three times as long",
+    )
     arguments = parser.parse_args()
     out, work = arguments.out.resolve(), arguments.work.resolve()
     os.environ.setdefault("SOURCE_DATE_EPOCH", freeze.last_change())
@@ -89,48 +106,77 @@ def main() -> int:
     link = root / "usr/bin/wattridge"
     link.parent.mkdir(parents=True)
     link.symlink_to("../lib/wattridge-program/wattridge")
-    describe(root, documents, f"{version}-1")
-    package = out / f"wattridge_{version}-1_amd64.deb"
-    set_modes(root)
-    freeze.run("dpkg-deb", "--root-owner-group", f"-Z{arguments.compression}", "--build", root, package)
-    print(f"{package}: {package.stat().st_size / 1e6:.0f} MB")
+    version += "-1"
+    time = formatdate(int(os.environ["SOURCE_DATE_EPOCH"]))
+    log = f"wattridge ({version}) unstable; urgency=medium\n\n  * See CHANGELOG.md.\n\n -- {MAINTAINER}  {time}\n"
+    write_gzip(documents / "changelog.Debian.gz", log.encode())
+    (documents / "copyright").write_text(COPYRIGHT.format(program=PROGRAM), encoding="utf-8")
+    with_cuda = split(root, work / "debian-cuda")
+    fields = {
+        "Depends": ", ".join(DEPENDS).format(glibc=newest_glibc(root / PROGRAM)),
+        "Recommends": ", ".join(RECOMMENDS),
+        "Suggests": "wattridge-cuda",
+        "Description": DESCRIPTION.rstrip(),
+    }
+    control = root / "DEBIAN"
+    control.mkdir()
+    (control / "conffiles").write_text("/etc/wattridge/policy.conf\n", encoding="utf-8")
+    for name in SCRIPTS:
+        shutil.copyfile(HERE / "debian" / name, control / name)
+    build(root, "wattridge", version, fields, out, arguments.compression)
+    if with_cuda is not None:
+        needs = f"wattridge (= {version}), libc6 (>= {newest_glibc(with_cuda)})"
+        fields = {"Depends": needs, "Description": DESCRIPTION_OF_CUDA.rstrip()}
+        build(with_cuda, "wattridge-cuda", version, fields, out, arguments.compression)
     return 0
 
 
-def describe(root: Path, documents: Path, version: str) -> None:
-    """The control files, the change log and the copyright of the package."""
-    maintainer = f"{os.environ.get('DEBFULLNAME', 'Wattridge')} <{os.environ.get('DEBEMAIL', 'root@localhost')}>"
-    date = formatdate(int(os.environ["SOURCE_DATE_EPOCH"]))
-    log = f"wattridge ({version}) unstable; urgency=medium\n\n  * See CHANGELOG.md.\n\n -- {maintainer}  {date}\n"
-    write_gzip(documents / "changelog.Debian.gz", log.encode())
-    (documents / "copyright").write_text(COPYRIGHT.format(program=PROGRAM), encoding="utf-8")
-    overrides = root / "usr/share/lintian/overrides/wattridge"
+def split(root: Path, apart: Path) -> Path | None:
+    """Move what kernels in CUDA need to a package of its own; its root, or None where the folder has none of it."""
+    shutil.rmtree(apart, ignore_errors=True)
+    internal = apart / PROGRAM / "_internal"
+    moved = [path for name in OF_CUDA for path in sorted((root / PROGRAM / "_internal").glob(name))]
+    for path in moved:
+        internal.mkdir(parents=True, exist_ok=True)
+        path.rename(internal / path.name)
+    if not moved:
+        return None
+    documents = apart / "usr/share/doc/wattridge-cuda"
+    documents.parent.mkdir(parents=True)
+    documents.symlink_to("wattridge")
+    return apart
+
+
+def build(root: Path, name: str, version: str, more: dict[str, str], out: Path, compression: str) -> None:
+    """Describe and pack one package; prints its sizes."""
+    overrides = root / "usr/share/lintian/overrides" / name
     overrides.parent.mkdir(parents=True)
-    shutil.copyfile(HERE / "debian" / "lintian-overrides", overrides)
+    shutil.copyfile(HERE / "debian" / f"lintian-overrides-{name}", overrides)
     control = root / "DEBIAN"
-    control.mkdir()
+    control.mkdir(exist_ok=True)
+    unpacked = freeze.size(root)
     fields = {
-        "Package": "wattridge",
+        "Package": name,
         "Version": version,
         "Architecture": "amd64",
         "Section": "science",
         "Priority": "optional",
-        "Maintainer": maintainer,
-        "Installed-Size": str(freeze.size(root) // 1024),
-        "Depends": ", ".join(DEPENDS).format(glibc=newest_glibc(root / PROGRAM)),
-        "Recommends": ", ".join(RECOMMENDS),
-        "Description": DESCRIPTION.rstrip(),
+        "Maintainer": MAINTAINER,
+        "Installed-Size": str(unpacked // 1024),
+        **({"Source": "wattridge"} if name != "wattridge" else {}),
+        **more,
     }
-    text = "".join(f"{name}: {value}\n" for name, value in fields.items())
+    text = "".join(f"{field}: {value}\n" for field, value in fields.items())
     (control / "control").write_text(text, encoding="utf-8")
-    (control / "conffiles").write_text("/etc/wattridge/policy.conf\n", encoding="utf-8")
-    for name in SCRIPTS:
-        shutil.copyfile(HERE / "debian" / name, control / name)
     sums = []
     for path in sorted(root.rglob("*")):
         if path.is_file() and not path.is_symlink() and "DEBIAN" not in path.parts:
             sums.append(f"{digest(path)}  {path.relative_to(root).as_posix()}\n")
     (control / "md5sums").write_text("".join(sums), encoding="utf-8")
+    package = out / f"{name}_{version}_amd64.deb"
+    set_modes(root)
+    freeze.run("dpkg-deb", "--root-owner-group", f"-Z{compression}", "-z2", "--build", root, package)
+    print(f"{package}: {package.stat().st_size / 1e6:.0f} MB, {unpacked / 1e6:.0f} MB unpacked")
 
 
 def newest_glibc(folder: Path) -> str:

@@ -26,13 +26,18 @@ NOT_USED = (  # of Qt, and what other packages would import if it were there
     *("PySide6.QtQml", "PySide6.QtQuick", "PySide6.QtTest", "PySide6.QtSql", "PySide6.QtDesigner", "PySide6.QtHelp"),
     *("tkinter", "matplotlib", "IPython", "PIL", "pandas", "torch", "pytest", "setuptools", "pkg_resources", "pip"),
     *("cuda.bindings._test_helpers", "pyqtgraph.examples", "pyqtgraph.opengl"),
+    *("dask.tests", "dask.array.tests", "dask.bag.tests", "dask.dataframe.tests", "distributed.tests"),
+    *("distributed.dashboard", "distributed.cli", "pydoc_data", "distutils"),
 )
 NO_FILES = re.compile(  # what is collected and never loaded
     r"PySide6/Qt/(translations|qml)/|PySide6/Qt/plugins/(qmltooling|sqldrivers|designer|networkinformation|tls|"
     r"egldeviceintegrations|xcbglintegrations|wayland-graphics-integration-server|printsupport|vectorimageformats)/"
     r"|PySide6/Qt/plugins/platforms/libq(eglfs|linuxfb|minimal|minimalegl|vnc|vkkhrdisplay)"
     r"|PySide6/Qt/plugins/platformthemes/libqgtk3|/\.gitignore$"
-    r"|libQt6(Qml|Quick|Network|Sql|Pdf|VirtualKeyboard)|libnvrtc[\w-]*\.alt\.so|nvidia/cuda_runtime/lib/"
+    r"|PySide6/Qt(Network|DBus)\.|libQt6(Qml|Quick|Network|Sql|Pdf|VirtualKeyboard|EglFS|EglFs|WlShell)|libwl-shell-plugin"
+    r"|libnvrtc[\w-]*\.alt\.so|nvidia/cuda_runtime/lib/|nvidia/cuda_cccl/\.metadata/"
+    r"|/injected/__pycache__/"
+    r"|/(dask|distributed)/(.*/)?((tests|static|templates|dashboard)/|[^/]*\.py$)"  # Dask's servers of pages stay off
 )
 # Libraries that PyInstaller leaves to the system, since they belong to its graphics; used only where it has none.
 OF_THE_SYSTEM = (
@@ -116,6 +121,7 @@ def freeze(python: Path, work: Path, out: Path) -> Path:
         if (path.is_file() or path.is_symlink()) and NO_FILES.search(path.relative_to(folder).as_posix()):
             path.unlink()
     drop_unneeded(folder / "_internal")
+    strip_symbols(folder / "_internal")
     forget_this_machine(python, folder / "_internal")
     for path in sorted(folder.rglob("*"), reverse=True):
         if path.is_dir() and not path.is_symlink() and not any(path.iterdir()):
@@ -157,6 +163,26 @@ def drop_unneeded(internal: Path) -> None:
         for path in idle:
             path.unlink()
             del needs[path]
+
+
+def strip_symbols(internal: Path) -> None:
+    """Remove symbols that only a debugger reads, 10 % of all.
+
+    A library that was patched for its wheel may come out of strip with segments off their pages: it stays whole.
+    """
+    for path in sorted(internal.rglob("*.so*")):
+        with path.open("rb") as file:
+            is_library = not path.is_symlink() and file.read(4) == b"\x7fELF"
+        if not is_library:
+            continue
+        stripped = path.with_name(f"{path.name}.stripped")
+        run("strip", "--strip-unneeded", "-o", stripped, path)
+        segments = re.findall(r"LOAD +(0x\w+) (0x\w+) .*(0x\w+)$", run("readelf", "-lW", stripped, capture=True), re.M)
+        if segments and all((int(at, 16) - int(to, 16)) % int(page, 16) == 0 for at, to, page in segments):
+            shutil.copymode(path, stripped)
+            stripped.replace(path)
+        else:
+            stripped.unlink()
 
 
 def forget_this_machine(python: Path, internal: Path) -> None:
@@ -219,10 +245,18 @@ def pack(folder: Path, out: Path) -> Path:
         entry.mode = 0o755 if entry.isdir() or entry.mode & 0o100 else 0o644
         return entry
 
-    with tarfile.open(archive, "w:xz", preset=6) as file:
-        file.add(folder, "wattridge", recursive=False, filter=plain)
-        for path in sorted(folder.rglob("*")):
-            file.add(path, f"wattridge/{path.relative_to(folder).as_posix()}", recursive=False, filter=plain)
+    # blocks of one size, so that the bytes do not depend on how many processors packed them
+    with archive.open("wb") as packed:
+        words = ["xz", "-2", "--threads=2", "--block-size=24MiB", "--stdout"]
+        packer = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=packed)
+        assert packer.stdin is not None
+        with tarfile.open(fileobj=packer.stdin, mode="w|") as file:
+            file.add(folder, "wattridge", recursive=False, filter=plain)
+            for path in sorted(folder.rglob("*")):
+                file.add(path, f"wattridge/{path.relative_to(folder).as_posix()}", recursive=False, filter=plain)
+        packer.stdin.close()
+        if packer.wait():
+            raise SystemExit(f"{archive}: xz failed")
     return archive
 
 
@@ -234,7 +268,8 @@ def size(folder: Path) -> int:
 def last_change() -> str:
     """When the sources were last committed, s since 1970; 0 outside a checkout."""
     try:
-        return run("git", "-C", ROOT, "log", "-1", "--format=%ct", capture=True).strip() or "0"
+        words = ["git", "-C", str(ROOT), "log", "-1", "--format=%ct"]
+        return subprocess.run(words, check=True, text=True, capture_output=True).stdout.strip() or "0"
     except (OSError, subprocess.CalledProcessError):
         return "0"
 

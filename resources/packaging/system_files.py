@@ -13,6 +13,7 @@ import sys
 import time
 from pathlib import Path
 
+import about_project
 import completion
 import manual
 from command_line import commands
@@ -50,8 +51,8 @@ def main() -> int:
         _copy(entry, root / "usr/share/applications" / entry.name)
     metainfo = "org.wattridge.Wattridge.metainfo.xml"
     about = (ours / "desktop" / metainfo).read_text(encoding="utf-8")
-    if len(sys.argv) > 3:
-        about = about.replace("  <content_rating", f"{_pictures(sys.argv[3])}  <content_rating")
+    shown = _addresses() + (_pictures(sys.argv[3]) if len(sys.argv) > 3 else "")
+    about = about.replace("  <content_rating", f"{shown}  <content_rating")
     _write(root / "usr/share/metainfo" / metainfo, about.encode())
     _copy(ours / "desktop" / "wattridge.xml", root / "usr/share/mime/packages/wattridge.xml")
     icons = root / "usr/share/icons/hicolor"
@@ -67,6 +68,12 @@ def main() -> int:
         path = root / f"usr/share/man/man{name[-1]}" / f"{name}.gz"
         _write(path, gzip.compress(page.encode(), 9, mtime=0))
     return 0
+
+
+def _addresses() -> str:
+    """Where the project is found, of pyproject.toml."""
+    kinds = {"homepage": "Homepage", "bugtracker": "Issues", "help": "Documentation", "vcs-browser": "Repository"}
+    return "".join(f'  <url type="{kind}">{about_project.URLS[name]}</url>\n' for kind, name in kinds.items())
 
 
 def _pictures(address: str) -> str:

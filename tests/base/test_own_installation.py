@@ -60,12 +60,17 @@ def test_an_appimage_is_called_by_its_file_and_not_by_where_it_is_mounted(
 
 @pytest.mark.parametrize("way", Way)
 def test_no_command_is_given_that_adds_nothing_to_this_copy(way: Way) -> None:
-    said = (how_to_add("cuda", way), how_to_add_package("pyarrow", way), how_to_repair("scipy", way))
-    assert "[cuda]'" in said[0]
+    said = (how_to_add("pool", way), how_to_add_package("pyarrow", way), how_to_repair("scipy", way))
+    assert "[pool]'" in said[0]
     assert "pyarrow" in said[1]
     pip = re.compile(r"(?<!uv )\bpip install")
     assert [bool(pip.search(each)) for each in said] == [way in (Way.PIP, Way.CHECKOUT)] * 3
     assert [("nothing can be added to this" in each) for each in said[:2]] == [way in _NOTHING_IS_ADDED] * 2
+
+
+def test_what_debian_has_a_package_for_is_added_by_apt() -> None:
+    assert how_to_add("cuda", Way.DEBIAN) == "sudo apt install ./wattridge-cuda_*.deb"
+    assert "[cuda]'" in how_to_add("cuda", Way.FOLDER)
 
 
 def test_every_remedy_comes_from_there() -> None:

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform
-import re
 from collections.abc import Sequence
 from html import escape
-from pathlib import Path
 
 import PySide6
 from PySide6.QtCore import QUrl, Signal, Slot, qVersion
@@ -19,6 +17,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDialog, QTextBrowser, QWidget
 
 from ... import __version__
+from ...base.text import nameless
 from ...sensors.gpu import Gpu, PowerLimit
 from ...sensors.throttling import throttled_s, throttled_words
 from ..shared.widgets import button, hbox, vbox
@@ -26,7 +25,6 @@ from .log import last_lines, open_log_folder
 
 _PACKAGES = ("numpy", "scipy", "pyqtgraph", "nvidia-ml-py", "cuda-bindings", "pycuda")
 _LOG_LINES = 40
-_NAMES_A_BOARD = re.compile(r"\b(?:GPU|MIG|AMD)-[0-9a-fA-F][0-9a-fA-F-]{6,}", re.ASCII)
 
 
 def versions() -> list[tuple[str, str]]:
@@ -73,21 +71,13 @@ def diagnostics(gpu: Gpu) -> str:
         "Log:",
         *last_lines(_LOG_LINES),
     ]
-    return nameless("\n".join(parts), gpu.info.uuid)
+    uuid = "" if gpu.info.uuid.startswith("simulated:") else gpu.info.uuid
+    return nameless("\n".join(parts), uuid)
 
 
 def copy_diagnostics(gpu: Gpu) -> None:
     """Put the diagnostics on the clipboard."""
     QGuiApplication.clipboard().setText(diagnostics(gpu))
-
-
-def nameless(text: str, uuid: str = "") -> str:
-    """The text without what identifies a board or a user."""
-    text = _NAMES_A_BOARD.sub("GPU-…", text)
-    if uuid and not uuid.startswith("simulated:"):
-        text = text.replace(uuid, "GPU-…")
-    home = str(Path.home())
-    return text.replace(home, "~") if len(home) > 1 else text
 
 
 def _limit_text(limit: PowerLimit) -> str:
