@@ -99,6 +99,8 @@ class OneBoard(TunedBoards):
         from ..runner.cuda.offers import modelled_offers, offers_on
 
         if source == "simulated":
+            if self.gpu.info.name.upper().startswith("AMD"):
+                return (), ""
             return modelled_offers(spec.operator, limits_on(self.gpu)), ""
         return offers_on(self.gpu, spec.operator)
 
