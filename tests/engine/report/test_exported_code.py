@@ -215,9 +215,10 @@ def by_nvrtc(tmp_path_factory: pytest.TempPathFactory) -> SessionResult:
         pytest.skip("no NVRTC library (nvidia-cuda-nvrtc)")
     path = tmp_path_factory.mktemp("nvrtc") / "operator.toml"
     path.write_text('[operator]\nkind = "mv"\nshape = [1, 1, 64, 256]\n')
-    made = plan_specification(
-        load_specification(path), open_gpu("simulated:h200", speed=float("inf")), SearchOptions(max_evaluations=1)
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("app.engine.session.on_board.OneBoard.offers", lambda *_: ((), ""))  # our own kernel alone
+        gpu = open_gpu("simulated:h200", speed=float("inf"))
+        made = plan_specification(load_specification(path), gpu, SearchOptions(max_evaluations=1))
     with Store() as store:
         result = run_session(made, store, Listener(), threading.Event())
     return replace(result, plan=replace(result.plan, origin={**result.plan.origin, "gpu": "gone"}))
