@@ -260,6 +260,8 @@ class OperatorExample(TypedDict):
 class Operators(TypedDict):
     kinds: Mapping[str, OperatorKind]
     precisions: list[str]
+    layouts: dict[str, str]  # of products of halves
+    epilogues: list[str]
     examples: list[OperatorExample]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from ..engine.specification.operator_shapes import AXES, EXAMPLES, MEANINGS, PRECISIONS
+from ..engine.specification.operator_shapes import AXES, EPILOGUES, EXAMPLES, LAYOUTS, MEANINGS, PRECISIONS
 from .terminal import print_json, print_table, show
 
 
@@ -23,7 +23,8 @@ def operators(arguments: Namespace) -> int:
     ]
     if arguments.json:
         kinds = {kind: {"shape": list(axes), "meaning": MEANINGS[kind]} for kind, axes in AXES.items()}
-        print_json({"kinds": kinds, "precisions": list(PRECISIONS), "examples": examples})
+        of_halves = {"layouts": dict(LAYOUTS), "epilogues": list(EPILOGUES[1:])}
+        print_json({"kinds": kinds, "precisions": list(PRECISIONS), **of_halves, "examples": examples})
         return 0
     print_table(
         [(kind, ", ".join(axes), MEANINGS[kind]) for kind, axes in AXES.items()], ("kind", "shape", "what it is")
@@ -35,4 +36,6 @@ def operators(arguments: Namespace) -> int:
     ]
     print_table(rows, ("example", "operator", "GFLOP", "MB at least"))
     show("", f"Precisions: {', '.join(PRECISIONS)}. `wattridge tune mm:1,512,512,512 --gpu simulated:h200` tunes one.")
+    show(f"Products of halves have a layout ({', '.join(LAYOUTS)}) and an epilogue ({', '.join(EPILOGUES[1:])}):")
+    show("mm:1,16,4096,4096:bf16:nt:bias+gelu, where 'nt' is that both operands are contiguous along K.")
     return 0
