@@ -38,6 +38,7 @@ _NAMES_IT = {  # and why
     "base/processes.py": "the one place",
     "engine/control/root_setup.py": "run by root's own Python, which it then calls again",
     "engine/control/client.py": "looks at who can change it",
+    "engine/session/sides.py": "runs a user's script, in a frozen copy by the system's Python",
     "engine/report/reproduce.py": "in a script that is written for the user's Python",
 }
 

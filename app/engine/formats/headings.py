@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ...base.vocabulary import HEADINGS, PATTERNS, REQUESTED, UNITS, WORDS
-from ..space.repeats import is_repeat
 
 Floats = npt.NDArray[np.float64]
 Cells = Floats | Sequence[str]  # NaN where a number is missing, '' where a text is
@@ -225,6 +224,8 @@ def _that_tells(heading: str, plain: str, kinds: frozenset[str], finite: Floats)
         return Column(heading, Role.WORK, why="how much was worked on, by its name")
     if plain in HEADINGS["kernel"] and plain != "name":
         return Column(heading, Role.KERNEL, why="numbers what ran")
+    from ..space.repeats import is_repeat  # not before the first window is shown
+
     if is_repeat(heading, [int(value) if value.is_integer() else value for value in finite.tolist()]):
         return Column(heading, Role.REPEAT, why="counts repeats")
     if PATTERNS["stamp"].search(plain) and "per" not in kinds and _is_stamp(finite):
@@ -284,22 +285,22 @@ def _rated(heading: str, last: str, plain: str, kinds: frozenset[str], finite: F
     for text in texts:
         if PATTERNS["energy_per"].search(text):
             return Column(heading, Role.WORK_ENERGY, "", _scale_per(text), "energy per work by its unit")
-    if (asked := _asked_for(kinds, finite)) and not kinds & _OBSERVED:
-        return Column(heading, Role.PARAMETER, why=asked)
+    if kinds & {"rps", "qps"} and len(finite) > 1 and _are_whole(finite) and not kinds & _OBSERVED:
+        return Column(heading, Role.PARAMETER, why="whole numbers of requests per second: asked for")
     if _counts_operations(kinds, plain):
         return None
     if any(PATTERNS["per_second"].search(text) or PATTERNS["rate"].search(text) for text in texts) and not kinds & (
         _LIMIT | {"request"}
     ):
-        return Column(heading, Role.THROUGHPUT, why="work per time by its unit or name")
+        return _rate(heading, kinds)
     return None
 
 
-def _asked_for(kinds: frozenset[str], finite: Floats) -> str:
-    """Why a rate is one that was asked for; empty if it may have been reached."""
-    if kinds & {"rps", "qps"} and len(finite) > 1 and _are_whole(finite):
-        return "whole numbers of requests per second: asked for"
-    return "asked for by its name" if kinds & _ASKED_FOR and len(finite) else ""
+def _rate(heading: str, kinds: frozenset[str]) -> Column:
+    """A column of work per time: one that was asked for, or that was reached."""
+    if kinds & _ASKED_FOR and not kinds & _OBSERVED:
+        return Column(heading, Role.PARAMETER, why="asked for by its name")
+    return Column(heading, Role.THROUGHPUT, why="work per time by its unit or name")
 
 
 def _counts_operations(kinds: frozenset[str], plain: str) -> bool:

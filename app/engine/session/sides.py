@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from ...base.errors import InputError
 from ...base.files import is_there
-from ...base.processes import original_environment
+from ...base.processes import is_frozen, original_environment
 from ...sensors.gpu import Gpu
 from ..control.guard import DeviceGuard
 from ..metering.watching import watch
@@ -98,7 +98,8 @@ def named(text: str, words: Sequence[str], folder: Path, name: str) -> Named:
 def target_of(text: str, words: Sequence[str] = ()) -> Named:
     """What a text, or the words of a program, name; a script is run by this Python. Raises InputError."""
     words = words or shlex_split(text)
-    python = [sys.executable] if len(words) == 1 and words[0].endswith(".py") else []
+    here = shutil.which("python3") or "python3" if is_frozen() else sys.executable
+    python = [here] if len(words) == 1 and words[0].endswith(".py") else []
     return named(text, [*python, *words], Path.cwd(), text)
 
 

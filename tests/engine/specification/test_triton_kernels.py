@@ -144,7 +144,7 @@ def test_the_file_holds_all_that_it_uses(layout: str) -> None:
     text = triton_script(operator, triton_starts(operator)[0])
     tree = ast.parse(text)
     assert ast.get_docstring(tree, clean=True)
-    known = {"torch", "triton", "tl", "__name__", *dir(builtins)}
+    known = {"sys", "torch", "triton", "tl", "__name__", *dir(builtins)}
     known |= {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     known |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
     used = set()

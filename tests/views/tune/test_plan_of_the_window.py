@@ -70,7 +70,7 @@ meters = ["simulated"]
 energy_from = "board"
 correct_gain = true
 """
-NOT_OF_A_KERNEL = {"operator", "command", "service"}  # each in place of it
+NOT_OF_A_KERNEL = {"operator", "command", "service", "environment"}  # in place of it, or of those that are
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from ....base.installation import how_to_add
 from ...workloads.kernel_arguments import Launch
 from ..kernels.backend import Array, DeviceFault
 from ..kernels.backend import Mark as AnyMark
@@ -82,7 +83,7 @@ class Driver(ABC):
 
     def partition(self, count: int) -> tuple[Any, int]:
         """A queue on a part of the SMs, of at least so many, and how many it has. Raises DeviceFault."""
-        raise DeviceFault("kernels run on a part of the SMs by cuda-bindings alone: pip install 'wattridge[cuda]'")
+        raise DeviceFault(f"kernels run on a part of the SMs by cuda-bindings alone: {how_to_add('cuda')}")
 
     @property
     def granularity(self) -> tuple[int, int] | None:
