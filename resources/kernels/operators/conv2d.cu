@@ -1,4 +1,4 @@
-// A convolution, forward, in FP32, or FP16 or BF16 on tensor cores, as a matrix product whose left matrix is never made (implicit GEMM): its rows are the
+// A convolution, forward, in FP32, as a matrix product whose left matrix is never made (implicit GEMM): its rows are the
 // output's pixels, its depth runs over kernel rows, kernel columns and input channels. Images and output lie as BATCH,
 // height, width, channels (NHWC), weights as KERNEL, KERNEL, CIN, COUT: both are read along their last axis. A kernel of
 // 1 x 1 without stride and padding is the product itself.

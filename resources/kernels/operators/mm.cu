@@ -1,4 +1,4 @@
-// Matrix products c[b] = a[b] b[b] in FP32, or FP16 or BF16 on tensor cores: BATCH of them, a of M x K, b of K x N and c of M x N numbers, row by row.
+// Matrix products c[b] = a[b] b[b] in FP32: BATCH of them, a of M x K, b of K x N and c of M x N numbers, row by row.
 // tiles.cuh says how, and what its parameters are. Any sizes will do: what lies outside reads as zeros.
 #define ROWS M
 #define COLUMNS N
