@@ -86,7 +86,7 @@ def test_the_long_description_leads_to_files_by_whole_addresses() -> None:
     relative = [link for pair in targets for link in pair if link and not re.match(r"https?://|#|mailto:", link)]
     assert targets
     assert relative == []
-    assert "![" not in text or f"/raw/v{__version__}/resources/screenshots/" in text
+    assert "![" not in text or f"/raw/v{__version__}/resources/" in text
     assert about_project.with_addresses("[a](b.md#c) ![d](e/f.png) [g](#h) [i](https://x.org)") == (
         f"[a]({about_project.address('b.md')}#c) ![d]({about_project.address('e/f.png', 'raw')}) [g](#h) [i](https://x.org)"
     )

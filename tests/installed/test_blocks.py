@@ -28,7 +28,7 @@ NOT_RUN = {
     r"ssh:|--on |^ssh ": "needs another machine",
     r"tls://|pool scheduler|^srun|^kubectl|^#SBATCH|^#!|^export ": "needs a cluster",
     r"helper\b|apply (--gpu 0|--session)|restore$": "changes this machine with root's rights",
-    r"tune .*--gpu 0|kernel-tuner tune_\w+\.py": "needs boards that run CUDA",
+    r"(tune|savings) .*--gpu 0|check .*--inputs|kernel-tuner tune_\w+\.py": "needs boards that run CUDA",
     r"amd:": "needs a board of AMD's",
     r"--openmetrics": "serves until it is stopped",
     r"^wattridge mark": "needs a recording that runs",

@@ -68,13 +68,14 @@ def test_a_family_selected_in_the_table_has_the_joules_of_the_file_in_every_view
     for family in alone[:3]:
         panel.table.table.selectRow(rows(panel).index(family.name))
         low, high = family.energy_j_interval or (math.nan, math.nan)
-        assert f"{number(family.energy_j)} J ({number(low)}–{number(high)})" in said(panel)
+        joules = f"{number(family.energy_j)} J ({number(low)}–{number(high)})"
+        qtbot.waitUntil(lambda joules=joules: joules in said(panel), timeout=LIMIT_MS)
         assert panel.icicle is not None
         node = max(
             (each for each in nodes(panel.icicle._root) if each.stack[-1:] == (family.name,)), key=lambda n: n.joules
         )
         panel.icicle.go(node)
-        assert f"{number(family.energy_j)} J ({number(low)}–{number(high)})" in said(panel)
+        qtbot.waitUntil(lambda joules=joules: joules in said(panel), timeout=LIMIT_MS)
         place = [each.name for each in attributed.families].index(family.name)
         assert panel.timeline is not None
         (lane,) = (each for each in panel.timeline._slices if not each.ranges and place in each.key)
