@@ -1,4 +1,4 @@
-"""What other packages bring, by entry points in the groups `wattridge.KIND`.
+"""Plug-ins of other packages, by entry points in the groups `wattridge.KIND`.
 
 | kind | the name is | the object is |
 |---|---|---|

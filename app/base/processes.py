@@ -171,7 +171,7 @@ def log_to(path: str) -> None:
 
 
 def in_notebook() -> bool:
-    """Whether what is printed stands below a cell of a notebook."""
+    """Tell whether what is printed stands below a cell of a notebook."""
     return type(sys.stderr).__module__.partition(".")[0] == "ipykernel"
 
 

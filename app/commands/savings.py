@@ -77,7 +77,7 @@ def savings(arguments: Namespace) -> int:
 
 
 def _target(arguments: Namespace) -> Named:
-    """What is to save. Raises InputError."""
+    """Return the target that the arguments name. Raises InputError."""
     from ..engine.session.sides import target_of
 
     if bool(arguments.target) == bool(arguments.program):

@@ -31,7 +31,7 @@ _REDRAWN_S: Final = 1.0
 
 
 class GrowingFront:
-    """The front of a session below a notebook's cell, drawn anew once a second while it is measured, and at its end."""
+    """The front of a session below a notebook's cell, drawn once a second while it is measured, and at its end."""
 
     def __init__(self) -> None:
         self._started: SessionStarted | FiguresRestated | None = None

@@ -286,7 +286,7 @@ def _clocks(models: Models) -> Answer:
 
 
 def _administrator(best: Measurement, plan: SessionPlan, of_model: FrequencyFit | None) -> Iterator[Answer]:
-    """What a lower clock would save, where the session set nothing of the board."""
+    """Say what a lower clock would save, where the session set nothing of the board."""
     unknown = plan.source not in (*LIVE, "simulated") and best.observed_clock_mhz != best.observed_clock_mhz
     if not unknown and not any(parameter.device_setting for parameter in plan.space.parameters):
         traffic, bandwidth = best.values.get("GB/s"), figure_named(plan.gpu, "bandwidth_gb_s")

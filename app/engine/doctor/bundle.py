@@ -111,7 +111,7 @@ def write_bundle(
 
 
 def _names_of_boards() -> list[str]:
-    """What identifies the boards of this machine, as far as their drivers tell it."""
+    """Identifiers of the boards of this machine, as far as their drivers tell it."""
     listed = [uuid for _, uuid, _ in (*real_boards(), *amd_boards())]
     names = [*listed, *map(pci_address, listed)]
     for index, _, _ in real_boards():

@@ -98,7 +98,7 @@ def _of_arranged(columns: Columns, path: Path) -> Table:
 
 
 def is_of_plugin(path: Path) -> bool:
-    """Whether another package reads files of that suffix."""
+    """Tell whether another package reads files of that suffix."""
     return path.suffix[1:].lower() in plugins("formats")
 
 

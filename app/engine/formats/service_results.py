@@ -1,7 +1,7 @@
 """The results of benchmarks of a server, each run under one set of names: vLLM, SGLang, guidellm, AIPerf, genai-perf.
 
 The names are those of `service_figures`, latencies in s; the tools' are in `resources/serving_benchmarks.toml`. A rate
-is tokens over time, and where a file says another one, that is told: guidellm leaves out the time to the first token,
+is tokens over time, and where a file says another one, a note says so: guidellm leaves out the time to the first token,
 and its window may end after the last request.
 """
 
@@ -82,7 +82,7 @@ def served_runs(path: Path) -> list[ServedRun]:
 
 
 def _of_vllm(path: Path, item: dict[str, Any]) -> ServedRun | None:
-    """A result of `vllm bench serve`, of its script before, or of SGLang's, which holds what the server was told."""
+    """A result of `vllm bench serve`, of its script before, or of SGLang's, with what the server was started with."""
     server = _object(item, "server_info")
     told = [each for kind in ("prefill", "decode") for each in _objects(server, kind)] or [server]
     said = {key: v for key, v in item.items() if not isinstance(v, dict | list) and key != "concurrency"}  # observed

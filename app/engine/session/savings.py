@@ -200,7 +200,7 @@ def find_savings(
     side
         What is to save.
     opening
-        The board; its `remark` is told what is tried, and for how long, before anything runs.
+        The board; its `remark` is given what is tried, and for how long, before anything runs.
     guard
         What may be set. The rights are asked for only where it may, and a clock or a limit is among the levers.
     asked

@@ -133,3 +133,28 @@ def test_an_epilogue_that_the_library_does_not_have_is_one_line(libraries: ctype
     rows, why_not = offered(parse_operator("mm:1,5,7,9:bf16:nt:silu"))
     assert rows == []
     assert why_not == "cuBLASLt has no epilogue 'silu'"
+
+
+def test_what_is_kept_between_kernels_is_one_workspace_and_none_where_there_was_no_memory() -> None:
+    operator, driver = parse_operator(PRODUCT), HostDriver()
+    given, kept = operands(operator, driver), vendor.KeptOfLibraries(driver)  # type: ignore[arg-type]
+    before, allocate = driver.rooms, driver.allocate
+
+    def full(nbyte: int) -> int:
+        raise DeviceFault("out of memory")
+
+    driver.allocate = full  # type: ignore[method-assign]
+    with pytest.raises(DeviceFault, match="out of memory"):
+        vendor.VendorOperator(driver, operator, given, FIRST, kept)  # type: ignore[arg-type]
+    driver.allocate = allocate  # type: ignore[method-assign]
+    for algorithm in (FIRST, SPLIT):
+        kernel = vendor.VendorOperator(driver, operator, given, algorithm, kept)  # type: ignore[arg-type]
+        assert driver.rooms == before + 1, "a workspace for all of them"
+        kernel.launch(1)
+        address, like = given["c"]
+        found = np.empty_like(like)
+        driver.read(address, found)
+        np.testing.assert_allclose(widened(found), expected(operator, given), rtol=1e-2, atol=1e-2)
+        kernel.unload()
+    kept.close()
+    assert driver.rooms == before

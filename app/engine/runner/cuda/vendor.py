@@ -339,8 +339,13 @@ class KeptOfLibraries:
         """The product, and the address of its workspace. Raises OSError and DeviceFault."""
         if self._product is None or self._product[0] != operator.notation:
             self.close()
-            self._product = operator.notation, Product(library, operator)
-            self._workspace = self._driver.allocate(WORKSPACE)
+            made = Product(library, operator)
+            try:
+                self._workspace = self._driver.allocate(WORKSPACE)
+            except DeviceFault:
+                made.close()
+                raise
+            self._product = operator.notation, made
         return self._product[1], self._workspace
 
     def close(self) -> None:
@@ -437,10 +442,24 @@ def _timed(driver: Driver, queue: Callable[[], None]) -> float:
     return last.seconds_since(first) / _TIMED
 
 
-class _ByCublas:
-    """Products, and convolutions that are one. cuBLAS has matrices column by column, so that it sees our transposes."""
+class _Product:
+    """A product that is launched by one function, and written where the session expects it."""
 
     algorithm = 0
+    _driver: Driver
+    _one: Callable[[], Any]
+
+    def queue(self) -> None:
+        self._one()
+
+    def timed(self) -> float:
+        return _timed(self._driver, self._one)
+
+    def deliver(self) -> None: ...
+
+
+class _ByCublas(_Product):
+    """Products, and convolutions that are one. cuBLAS has matrices column by column, so that it sees our transposes."""
 
     def __init__(self, driver: Driver, library: ctypes.CDLL, operator: Operator, operands: Operands) -> None:
         self._driver = driver
@@ -450,14 +469,6 @@ class _ByCublas:
             self._blas.call("cublasSetWorkspace_v2", ctypes.c_void_p(self._workspace), ctypes.c_size_t(_WORKSPACE))
         self.library = self._blas.version
         self._one = self._vector(operator, operands) if operator.kind == "mv" else self._product(operator, operands)
-
-    def queue(self) -> None:
-        self._one()
-
-    def timed(self) -> float:
-        return _timed(self._driver, self._one)
-
-    def deliver(self) -> None: ...
 
     def close(self) -> None:
         self._blas.close()
@@ -507,10 +518,8 @@ class _ByCublas:
         return lambda: self._blas.call("cublasSgemmStridedBatched", *shape, one, *left, *right, zero, *into, batch)
 
 
-class _ByCublasLt:
+class _ByCublasLt(_Product):
     """A product by one algorithm of cuBLASLt's; without a word for one, by that which the library takes by itself."""
-
-    algorithm = 0
 
     def __init__(
         self, driver: Driver, operator: Operator, operands: Operands, algorithm: str, kept: KeptOfLibraries | None
@@ -519,21 +528,14 @@ class _ByCublasLt:
         if library is None:
             raise OSError("cuBLASLt was not found")
         self._driver = driver
-        self._own = KeptOfLibraries(driver) if kept is None else None
-        product, workspace = (kept or self._own or KeptOfLibraries(driver)).product(library, operator)
+        used = kept if kept is not None else KeptOfLibraries(driver)
+        self._own = used if kept is None else None
+        product, workspace = used.product(library, operator)
         chosen = Algorithm.of_word(algorithm) if algorithm else product.listed()[0]
         self.library = f"{product.version} {chosen.word}"
         addresses = [operands[name][0] for name in ("c", "a", "b", *(("bias",) if operator.has_bias else ()))]
         self._one = product.launcher(chosen, addresses, workspace, driver.stream)
         self.queue()  # a first call loads kernels, which a recording must not
-
-    def queue(self) -> None:
-        self._one()
-
-    def timed(self) -> float:
-        return _timed(self._driver, self._one)
-
-    def deliver(self) -> None: ...
 
     def close(self) -> None:
         if self._own is not None:
