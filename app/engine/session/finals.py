@@ -11,6 +11,7 @@ import math
 import random
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -101,8 +102,14 @@ def play(
         if found.seconds >= (most_s if len(rounds) >= ROUNDS else min(left_s, _AT_LEAST * most_s)):
             break  # what windows take is a guess: with a few turns less nothing could be said
         going_on = {found.winner, *_unsettled(found, by_library)}
+        if by_library is not None and len(rounds) < ROUNDS:
+            left = min(left_s, _AT_LEAST * most_s) - found.seconds
+            going_on &= set(_in_time(found, by_library, rounds, left))
         rows = [row for row in rows if row in going_on]
-    if found is not None:
+    if found is not None:  # of who took part in a single round nothing is known
+        found = replace(found, others=tuple(each for each in found.others if math.isfinite(each.energy)))
+        if not found.others:
+            return None
         against = "; ".join(beaten.of(Role.ENERGY).words("energy") for beaten in found.others)
         tell(f"Against the best, measured in turns: {against}")
     return found
@@ -142,6 +149,16 @@ def _who_plays(
     while len(indices) > 1 and ROUNDS * round_s(indices) > most_s:
         indices.pop(-1 if indices[-1] != library or len(indices) == 2 else -2)
     return indices, library, most_s
+
+
+def _in_time(found: Finals, by_library: int, rounds: Sequence[Round], left_s: float) -> list[int]:
+    """The winner, the library, and of the others the best for whose turns there is time, by what windows really take.
+
+    Windows of the turns may be longer than those before, and an answer against the library needs an interval.
+    """
+    each_s = found.seconds / sum(map(len, rounds))
+    rows = list(dict.fromkeys((found.winner, by_library, *found.rows)))
+    return rows[: max(2, int(left_s / ((ROUNDS - len(rounds)) * max(each_s, 1e-9))))]
 
 
 def _turn(runner: Runner, rows: Sequence[int], stop: threading.Event) -> Round | None:

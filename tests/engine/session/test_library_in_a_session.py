@@ -202,3 +202,19 @@ def test_an_answer_that_is_the_library_is_exported_by_its_plain_command() -> Non
     library = library_index(opened.table, opened.plan.space)
     assert library is not None
     assert "--configuration" not in export_command(opened.plan, 1, opened.table, library).words
+
+
+def test_an_answer_against_the_library_has_an_interval_though_several_contend_in_long_windows() -> None:
+    """Of four, each with windows of a second at the power limit, there were too few turns to say anything of one."""
+    spec = load_specification(kept_specification(parse_operator("mm:1,16,4096,4096:bf16:nt")))
+    plan = plan_specification(spec, open_gpu("simulated:h200", speed=math.inf), SearchOptions(seed=1))
+    with Store() as store:
+        result = run_session(plan, store, lambda _: None, threading.Event())
+    finals = Finals.of_origin(result.plan.origin)
+    assert finals is not None
+    (by_library,) = result.plan.space.rows_with({MAKER: LIBRARY}).tolist()
+    assert by_library in finals.rows
+    assert all(math.isfinite(each.energy) for each in finals.others)
+    against = next((each for each in finals.others if by_library in (each.row, finals.winner)), None)
+    assert against is not None
+    assert math.isfinite(against.energy_half)
