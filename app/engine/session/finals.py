@@ -36,7 +36,8 @@ WITH_LIBRARY_S: Final = 10.0  # where the vendor's library is one of them: a rec
 MANY: Final = 20  # measurements: `auto` never ends by itself with fewer
 KNOWN: Final = 0.01  # half of the interval of the library's energy against the best that is wanted
 SHARE: Final = 0.4  # of the seconds that the session has measured, at most
-ROUNDS: Final = 9  # that there has to be time for: the interval of two of them less is the first
+ROUNDS: Final = 9  # that there has to be time for
+FIRST: Final = 8  # rounds: there is no interval before
 _BETWEEN_S: Final = 0.1  # two windows, where one row is asked for after the other: kernels on a board
 _AT_LEAST: Final = 2  # times the seconds, where the rounds are not enough yet
 
@@ -59,12 +60,13 @@ def contenders(table: ResultTable, objective: Objective, apart: Collection[int] 
 def kept_for_turns_s(plan: SessionPlan, table: ResultTable) -> float:
     """Seconds of a session's limit that its search leaves for the turns with the vendor's library; 0 without one.
 
-    They take as long as two windows for each round: of a library that runs at the board's limit, a second each.
+    They take as long as two windows for each round: of a library that runs at the board's limit, a second each. Before
+    them come the end of the search, later than it should by a measurement, and a last look at the reference.
     """
     library = library_index(table, plan.space) if plan.max_seconds is not None else None
     if plan.max_seconds is None or library is None:
         return 0.0
-    turns_s = 2 * ROUNDS * (_seconds(table.measurement(library)) + _BETWEEN_S)
+    turns_s = 2 * (ROUNDS + 1) * (_seconds(table.measurement(library)) + _BETWEEN_S)
     return min(max(WITH_LIBRARY_S, turns_s), plan.max_seconds / 2)
 
 
@@ -146,7 +148,11 @@ def _who_plays(
         other = next((index for index in indices if index != library), library)
         least_s = max(WITH_LIBRARY_S, ROUNDS * round_s((other, library)))
     most_s = min(left_s, SECONDS, max(least_s, SHARE * sum(spans_s)))
-    while len(indices) > 1 and ROUNDS * round_s(indices) > most_s:
+
+    def least_rounds() -> int:
+        return FIRST if library is not None and len(indices) == 2 else ROUNDS
+
+    while len(indices) > 1 and least_rounds() * round_s(indices) > most_s:
         indices.pop(-1 if indices[-1] != library or len(indices) == 2 else -2)
     return indices, library, most_s
 

@@ -449,8 +449,11 @@ class SessionRun(LiveSession):
         return replace(stated, as_measured=stated_otherwise(before, stated.values))
 
     def _worth_a_second_look(self) -> list[int]:
-        """The first rows that were measured in the setting in force: no clock is changed for them."""
-        if not self.plan.looks_again or self._stop.is_set():
+        """The first rows that were measured in the setting in force: no clock is changed for them.
+
+        None where the time that is left is kept for turns with the vendor's library.
+        """
+        if not self.plan.looks_again or self._stop.is_set() or self._turns_s:
             return []
         settings = setting_names(self.plan.space)
         in_force = self.table.measurement(len(self.table) - 1).configuration

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_cuda import FakeBackend, compile_source
+from fake_cuda import FakeBackend, FakeKernel, compile_source
 from fixtures.cuda_bench import Bench
 from fixtures.virtual_cuda import ProcessOfNone, VirtualBoard
 
 from app.engine.results.measurement import Measurement, State
+from app.engine.runner.cuda.driver import GRAPHED
 from app.engine.runner.kernels.backend import DeviceFault
 from app.engine.runner.kernels.compiler import Build, Compiled, Compiler
 
@@ -105,6 +106,24 @@ def test_a_long_kernel_is_launched_once_to_check_it_and_once_to_time_it(
     row_s = (virtual_board.clock.now_ns() - began_ns) / 1e9 / len(found)
     assert all(m.values["time_s"] == pytest.approx(0.04) for m in found.values())
     assert 0.08 <= row_s < 0.09
+
+
+def test_a_short_kernel_is_timed_by_what_the_device_takes_and_not_by_what_the_host_does(
+    bench: type[Bench], virtual_board: VirtualBoard, compiled: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A launch takes the host longer than the device, unless many are recorded, which takes it a millisecond once."""
+    launch, recorded = FakeKernel.launch, set[int]()
+
+    def slowly(kernel: FakeKernel, times: int) -> None:
+        many = times >= 2 * GRAPHED
+        virtual_board.clock.wait(0.001 if many and id(kernel) not in recorded else 50e-6 + (not many) * 12e-6 * times)
+        recorded.update([id(kernel)] * many)
+        launch(kernel, times)
+
+    one = bench("launch_ms = [0.006]\ndraws_w = [150, 250, 350, 450]", sensors=virtual_board)
+    monkeypatch.setattr(FakeKernel, "launch", slowly)
+    found = timed(one)
+    assert [m.values["time_s"] for m in found.values()] == pytest.approx([6e-6] * 4, rel=0.1)
 
 
 def test_a_kernel_that_fails_while_it_is_loaded_ahead_costs_only_itself(

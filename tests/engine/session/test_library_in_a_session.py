@@ -24,6 +24,7 @@ from app.engine.report.page import report_html
 from app.engine.report.reproduce import export_command
 from app.engine.results.measurement import Measurement, State
 from app.engine.runner.cuda.offers import modelled_offers
+from app.engine.session import live_session
 from app.engine.session.describe_session import describe_session
 from app.engine.session.load import load_specification
 from app.engine.session.on_board import OneBoard
@@ -37,8 +38,11 @@ from app.engine.specification.operator_shapes import CUBLASLT, LIBRARY, MAKER, p
 from app.engine.specification.plan import SearchOptions, SessionPlan
 from app.engine.store.database import Store
 from app.engine.workloads.profiled import ProfiledKernel
+from app.sensors.clock import VirtualClock
 from app.sensors.gpu import Gpu
 from app.sensors.select import open_gpu
+from app.sensors.simulated.gpu import SimulatedGpu
+from app.sensors.simulated.twin import load_twin
 
 SMALL = "mm:1,512,512,512"  # in FP32, where the library's kernel is modelled as a plain one
 LARGE = "mm:1,4096,4096,4096:bf16"  # at the power limit, where the library is as good as any
@@ -218,3 +222,23 @@ def test_an_answer_against_the_library_has_an_interval_though_several_contend_in
     against = next((each for each in finals.others if by_library in (each.row, finals.winner)), None)
     assert against is not None
     assert math.isfinite(against.energy_half)
+
+
+@pytest.mark.parametrize("seconds", [40.0, 60.0])
+def test_a_session_with_a_limit_leaves_the_turns_with_the_library_what_they_take(
+    seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the power limit each window takes a second: a tenth of one that was missing left no turns at all."""
+    gpu = SimulatedGpu(load_twin("h200"), seed=1, clock=VirtualClock())
+    monkeypatch.setattr(live_session, "time", SimpleNamespace(monotonic=lambda: gpu.clock.now_ns() / 1e9))
+    spec = load_specification(kept_specification(parse_operator("mm:1,512,5120,5120:bf16:nt")))
+    plan = plan_specification(spec, gpu, SearchOptions(seed=1, max_seconds=seconds))
+    begun_s = gpu.clock.now_ns() / 1e9
+    with Store() as store:
+        result = run_session(plan, store, lambda _: None, threading.Event())
+    finals = Finals.of_origin(result.plan.origin)
+    assert finals is not None
+    (by_library,) = result.plan.space.rows_with({MAKER: LIBRARY}).tolist()
+    assert by_library in finals.rows
+    assert all(math.isfinite(each.energy_half) for each in finals.others if each.row == by_library)
+    assert gpu.clock.now_ns() / 1e9 - begun_s < seconds + 2

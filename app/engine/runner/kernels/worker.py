@@ -28,6 +28,8 @@ from .made_image import facts_of
 BATCH_S: Final = 0.012  # launches between two marks; two batches in the queue bridge what the host may be late by
 AHEAD: Final = 2  # batches in the queue
 WARM_S: Final = 0.005  # of launches before the few that are timed
+SEVERAL_S: Final = 0.001  # of launches, SEVERAL at most, by which it is known how long one of them is:
+SEVERAL: Final = 16  # one by itself may take the host longer than the device
 LOOK_S: Final = 0.001
 HALVES: Final = 6  # marks at least that two halves of a lap are compared by
 ORPHAN_S: Final = 5.0  # from the end of the other side to ours
@@ -222,14 +224,14 @@ class Worker:
         loaded = self._kernels[message["id"]]
         return {"launches": [_between(*self._marked(loaded)) for _ in range(message["launches"])]}
 
-    def _timed(self, loaded: Loaded) -> float:
-        before, after = self._marked(loaded)
-        return max(after.seconds_since(before), 1e-7)
+    def _timed(self, loaded: Loaded, launches: int = 1) -> float:
+        before, after = self._marked(loaded, launches)
+        return max(after.seconds_since(before) / launches, 1e-7)
 
-    def _marked(self, loaded: Loaded) -> tuple[Mark, Mark]:
-        """One launch, and the marks around it, which have passed."""
+    def _marked(self, loaded: Loaded, launches: int = 1) -> tuple[Mark, Mark]:
+        """Launches, and the marks around them, which have passed."""
         before = self._backend.mark()
-        loaded.kernel.launch(1)
+        loaded.kernel.launch(launches)
         after = self._backend.mark()
         after.wait()
         return before, after
@@ -286,6 +288,8 @@ class Worker:
         None if one takes much longer than that: it is itself long enough for its beginning not to count.
         """
         self._stop_launching()
+        if not loaded.launch.pause_s and (several := min(SEVERAL, _launches(SEVERAL_S, loaded.launch_s))) > 1:
+            loaded.launch_s = min(loaded.launch_s, self._timed(loaded, several))
         if loaded.launch_s < 2 * WARM_S:
             self._launch(loaded, _launches(WARM_S, max(loaded.launch_s, loaded.launch.pause_s)))
         self._warmed = loaded, self._backend.mark()
