@@ -60,13 +60,16 @@ def contenders(table: ResultTable, objective: Objective, apart: Collection[int] 
 def kept_for_turns_s(plan: SessionPlan, table: ResultTable) -> float:
     """Seconds of a session's limit that its search leaves for the turns with the vendor's library; 0 without one.
 
-    They take as long as two windows for each round: of a library that runs at the board's limit, a second each. Before
-    them come the end of the search, later than it should by a measurement, and a last look at the reference.
+    A round takes as long as a window of the library and one of the best of the others so far: at the board's limit, a
+    second each. Before them come the end of the search, later than it should by a measurement, and a last look at the
+    reference.
     """
     library = library_index(table, plan.space) if plan.max_seconds is not None else None
     if plan.max_seconds is None or library is None:
         return 0.0
-    turns_s = 2 * (ROUNDS + 1) * (_seconds(table.measurement(library)) + _BETWEEN_S)
+    ranked = by_goal(table, plan.objective.goal, plan.objective.limits)
+    other = next((index for index in ranked if index != library), library)
+    turns_s = (ROUNDS + 1) * _round_s(table, (other, library))
     return min(max(WITH_LIBRARY_S, turns_s), plan.max_seconds / 2)
 
 
@@ -139,20 +142,17 @@ def _who_plays(
     if library is not None and library not in indices:
         indices.append(library)
 
-    def round_s(of: Collection[int]) -> float:
-        return sum(_seconds(table.measurement(index)) + _BETWEEN_S for index in of)
-
     spans_s = [_seconds(table.measurement(index)) for index in range(len(table))]
     least_s = LEAST_S if np.count_nonzero(spans_s) >= MANY else 0.0
     if library is not None:
         other = next((index for index in indices if index != library), library)
-        least_s = max(WITH_LIBRARY_S, ROUNDS * round_s((other, library)))
+        least_s = max(WITH_LIBRARY_S, ROUNDS * _round_s(table, (other, library)))
     most_s = min(left_s, SECONDS, max(least_s, SHARE * sum(spans_s)))
 
     def least_rounds() -> int:
         return FIRST if library is not None and len(indices) == 2 else ROUNDS
 
-    while len(indices) > 1 and least_rounds() * round_s(indices) > most_s:
+    while len(indices) > 1 and least_rounds() * _round_s(table, indices) > most_s:
         indices.pop(-1 if indices[-1] != library or len(indices) == 2 else -2)
     return indices, library, most_s
 
@@ -191,6 +191,10 @@ def _unsettled(found: Finals, by_library: int | None) -> set[int]:
 def _measured(measurement: Measurement) -> bool:
     figures = (measurement.values.get(name, 0.0) for name in ("time_s", "energy_j"))
     return measurement.state is State.OK and measurement.window_ns is not None and all(value > 0 for value in figures)
+
+
+def _round_s(table: ResultTable, indices: Collection[int]) -> float:
+    return sum(_seconds(table.measurement(index)) + _BETWEEN_S for index in indices)
 
 
 def _seconds(measurement: Measurement) -> float:

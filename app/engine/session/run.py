@@ -362,7 +362,7 @@ class SessionRun(LiveSession):
 
     def _kept_s(self) -> float:
         """What is kept of the limit for the turns; known once the library has been measured, which comes first."""
-        self._turns_s = self._turns_s or kept_for_turns_s(self.plan, self.table)
+        self._turns_s = kept_for_turns_s(self.plan, self.table)
         return self._turns_s
 
     def _check_patience(self) -> None:

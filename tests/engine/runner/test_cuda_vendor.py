@@ -101,11 +101,23 @@ def test_many_launches_go_through_a_graph_as_those_of_kernels_do(
     use(monkeypatch, cublas=libraries)
     operator, driver = parse_operator("mm:1,4,4,4"), HostDriver()
     kernel = vendor.VendorOperator(driver, operator, operands(operator, driver))  # type: ignore[arg-type]
-    kernel.launch(2 * GRAPHED - 1)
+    kernel.launch(2)
     assert driver.recordings == 0
-    kernel.launch(4 * GRAPHED)
-    kernel.launch(4 * GRAPHED)
-    assert driver.recordings == 1
+    for times, recordings in ((4 * GRAPHED, 1), (4 * GRAPHED, 1), (GRAPHED, 1)):
+        kernel.launch(times)
+        assert driver.recordings == recordings
+
+
+def test_a_call_that_takes_the_host_long_is_recorded_too_and_in_larger_parts_once_it_is_known_to_be_short(
+    libraries: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At 0.12 ms for the host there are hundred launches in a batch, which went one by one, so that it stayed so."""
+    use(monkeypatch, cublas=libraries)
+    operator, driver = parse_operator("mm:1,4,4,4"), HostDriver()
+    kernel = vendor.VendorOperator(driver, operator, operands(operator, driver))  # type: ignore[arg-type]
+    for times, recordings in ((20, 1), (40, 1), (100, 2), (200, 2), (2000, 2)):
+        kernel.launch(times)
+        assert driver.recordings == recordings
 
 
 def test_a_recording_that_failed_is_tried_again(libraries: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,6 +158,28 @@ def test_of_a_convolution_the_librarys_fastest_way_is_the_reference(
     np.testing.assert_allclose(found, expected(operator, given), rtol=1e-5)
     kernel.unload()
     assert driver.rooms == before, "of the slower ones nothing stays"
+
+
+@pytest.mark.parametrize("refused", [0, 1000])
+def test_the_fastest_way_is_that_of_the_device_and_not_that_of_the_host(
+    refused: int, libraries: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Algorithm 6 takes the device least time and the host most; where nothing can be recorded, the host's counts."""
+    use(monkeypatch, cublas=libraries, cudnn=libraries)
+    libraries.spent_s.restype = ctypes.c_double
+    libraries.set_costs((ctypes.c_double * 5)(2, 1, 3, 4, 0))
+    on_host_s, queue = [0.0], vendor.Convolution.queue
+    operator = parse_operator("conv2d:2,6,5,3,4,3,1,1")
+    driver = HostDriver(lambda: libraries.spent_s() + on_host_s[0])
+    driver.refused = refused
+
+    def slowly(convolution: vendor.Convolution, *given: int) -> None:
+        on_host_s[0] += 5 * (convolution.algorithm == 6 and not driver.replays)
+        queue(convolution, *given)
+
+    monkeypatch.setattr(vendor.Convolution, "queue", slowly)
+    kernel = vendor.VendorOperator(driver, operator, operands(operator, driver))  # type: ignore[arg-type]
+    assert kernel.library.endswith("NCHW, algorithm 1" if refused else "NCHW, algorithm 6")
 
 
 def measured(folder: Path, shape: list[int]) -> tuple[list[Any], Baseline | None]:

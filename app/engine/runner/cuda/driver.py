@@ -142,9 +142,9 @@ class Driver(ABC):
         """An event, recorded now."""
         return Mark(self)
 
-    def record(self, queue: Callable[[], Any]) -> Recording:
-        """What `queue` launches, without running it."""
-        return Recording(self, queue)
+    def record(self, queue: Callable[[int], Any], launches: int) -> Recording:
+        """So many launches of `queue`, without running them."""
+        return Recording(self, queue, launches)
 
 
 _GIVES_LAST: Final = frozenset(("GetErrorString", "StreamEndCapture"))  # others take the places of outputs first
@@ -331,11 +331,12 @@ class Launches:
 class Recording:
     """A captured graph of launches."""
 
-    def __init__(self, driver: Driver, queue: Callable[[], Any]) -> None:
+    def __init__(self, driver: Driver, queue: Callable[[int], Any], launches: int) -> None:
         self._driver = driver
+        self.launches = launches
         driver.call("StreamBeginCapture", driver.queue, CAPTURE_RELAXED)
         try:
-            queue()
+            queue(launches)
         finally:
             graph = driver.call("StreamEndCapture", driver.queue)
         self._executable = driver.instantiate(graph)
@@ -350,17 +351,25 @@ class Recording:
 
 
 def launch_recorded(
-    driver: Driver, queue: Callable[[int], None], recording: Recording | None, times: int
+    driver: Driver,
+    queue: Callable[[int], None],
+    recording: Recording | None,
+    times: int,
+    fewest: int = 2 * GRAPHED,
 ) -> Recording | None:
     """Queue so many launches, in graphs as far as it pays; the recording, made now if there is none and one pays.
 
-    Python queues a launch in microseconds, and kernels may be quicker. On a part of the SMs nothing is recorded.
+    Python queues a launch in microseconds, and kernels may be quicker: from `fewest` launches on half of them are
+    recorded, GRAPHED at most. On a part of the SMs nothing is.
     """
-    if times >= 2 * GRAPHED and driver.queue is driver.whole:
-        if recording is None:
-            recording = driver.record(lambda: queue(GRAPHED))
-        for _ in range(times // GRAPHED):
+    if times >= fewest and driver.queue is driver.whole:
+        launches = min(GRAPHED, times // 2)
+        if recording is None or launches > 2 * recording.launches:  # a launch is shorter than it seemed by then
+            before, recording = recording, driver.record(queue, launches)
+            if before is not None:
+                before.destroy()
+        for _ in range(times // recording.launches):
             recording.launch()
-        times %= GRAPHED
+        times %= recording.launches
     queue(times)
     return recording

@@ -42,6 +42,7 @@ _TIMED: Final = 8  # launches of each way that there is,
 _WARM_S: Final = 0.05  # that the board runs before ways are compared,
 _MOST_WARM: Final = 500  # in so many turns at most
 _LOOKS: Final = 2  # the second look once the clock has risen
+_FEWEST: Final = 16  # launches that are recorded: one may be of several kernels, which takes the host long
 _RECORDINGS: Final = 3  # tries to record launches: what a library does only once may be over by the next
 LAYOUTS: Final = {"NCHW": 0, "NHWC": 1}  # CUDNN_TENSOR_NCHW, CUDNN_TENSOR_NHWC
 _FLOAT: Final = 0  # CUDNN_DATA_FLOAT
@@ -296,7 +297,7 @@ class VendorOperator:
         self._driver.use(self._driver.whole)
         if self._recordings:
             try:
-                self._recording = launch_recorded(self._driver, self._queue, self._recording, times)
+                self._recording = launch_recorded(self._driver, self._queue, self._recording, times, _FEWEST)
                 return
             except DeviceFault as fault:
                 if fault.fatal or self._recording is not None:
@@ -432,13 +433,30 @@ def _fastest(driver: Driver, ways: Sequence[Callable[[], _Calls]]) -> tuple[int,
 
 
 def _timed(driver: Driver, queue: Callable[[], None]) -> float:
-    """Device seconds of a launch, of a few after a first one, which loads kernels. Raises OSError."""
+    """Device seconds of a launch, of a few after first ones, which load kernels. Raises OSError.
+
+    They are recorded, where the library can be: to launch one may take the host longer than the device.
+    """
+
+    def launch(times: int = _TIMED) -> None:
+        for _ in range(times):
+            queue()
+
     queue()
+    recording: Recording | None = None
+    try:
+        recording = driver.record(launch, _TIMED)
+    except (OSError, DeviceFault) as refusal:
+        if isinstance(refusal, DeviceFault) and refusal.fatal:
+            raise
+    again = launch if recording is None else recording.launch
+    again()
     first = driver.mark()
-    for _ in range(_TIMED):
-        queue()
+    again()
     last = driver.mark()
     last.wait()
+    if recording is not None:
+        recording.destroy()
     return last.seconds_since(first) / _TIMED
 
 
