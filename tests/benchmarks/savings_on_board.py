@@ -136,7 +136,7 @@ def on_parts(name: str, gpu: str) -> None:
 
 def asked(words: list[str], limit_s: float, folder: Path) -> dict[str, Any] | None:
     """The document of a command of ours; None, and why, where there is none."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), os.environ.get("PYTHONPATH", "")))}
     command = [sys.executable, "-m", "app", *words, "--json"]
     try:
         done = subprocess.run(

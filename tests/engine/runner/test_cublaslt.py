@@ -84,6 +84,17 @@ def test_offered_are_those_that_differ_in_one_setting_as_far_as_the_library_allo
     assert {algorithm.split_k for algorithm in every} == {1, 2, 3, 4, 6, 8, 12, 16}
 
 
+def test_where_not_all_can_be_offered_each_setting_is_varied_and_tiles_are_the_nearest(libraries: ctypes.CDLL) -> None:
+    """Tiles are hundreds: they had taken all the places, and what varies the others was often better."""
+    with closing(Product(libraries, parse_operator(PRODUCT))) as product:
+        listed, few = product.listed(), product.offered(most=18)
+    varied = {name for name in Algorithm._fields for one in listed for other in few[len(listed):]
+              if [each for each in Algorithm._fields if getattr(one, each) != getattr(other, each)] == [name]}  # fmt: skip
+    assert varied >= {"tile", "cluster", "swizzle", "stages"}
+    square = Algorithm(66, 20)  # 128 x 128
+    assert sorted((15, 18, 23, 31, 0), key=square.from_tile) == [31, 18, 23, 15, 0], "192 x 128, 64 x 128, then others"
+
+
 def test_what_the_library_does_not_have_is_refused_and_no_other_taken(libraries: ctypes.CDLL) -> None:
     operator, driver = parse_operator("mm:1,5,7,9:bf16"), HostDriver()
     given = operands(operator, driver)

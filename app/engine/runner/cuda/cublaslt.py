@@ -10,9 +10,11 @@ The library has matrices column by column: of c = a b it computes the transpose,
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from itertools import zip_longest
 from typing import Any, Final, NamedTuple, Self
 
 from ...specification.operator_shapes import Operator
@@ -20,7 +22,7 @@ from .toolkit import load_first
 
 WORKSPACE: Final = 64 << 20  # bytes
 LISTED: Final = 32  # algorithms that the heuristic is asked for
-MOST: Final = 160  # with those that differ from them in one setting
+MOST: Final = 200  # with those that differ from them in one setting
 TYPES: Final = {"fp32": 0, "fp16": 2, "bf16": 14}  # cudaDataType
 _COMPUTE_32F, _R_32F = 68, 0
 _TRANSA, _TRANSB, _EPILOGUE, _BIAS = 3, 4, 7, 8  # of a description
@@ -78,6 +80,13 @@ class Algorithm(NamedTuple):
     def tile_shape(self) -> tuple[int, int]:
         """Columns and rows of c that a block computes; 0 where the number of its tile is not known."""
         return _TILE_SHAPES.get(self.tile, (0, 0))
+
+    def from_tile(self, tile: int) -> float:
+        """How far the tile of another number is from its own, in doublings of either side."""
+        shapes = self.tile_shape, _TILE_SHAPES.get(tile, (0, 0))
+        if not all(map(all, shapes)):
+            return math.inf
+        return sum(abs(math.log2(theirs / own)) for own, theirs in zip(*shapes, strict=True))
 
     @property
     def stage_depth(self) -> int:
@@ -219,22 +228,22 @@ class Product:
         return found
 
     def _nearby(self, algorithm: Algorithm) -> Iterator[Algorithm]:
+        """Those that differ in one setting, each of its settings in turn: tiles are hundreds, the nearest come first."""
         made = _Opaque()
         types = (_COMPUTE_32F, _R_32F, *(self._number,) * 4)
         self._call("cublasLtMatmulAlgoInit", self._handle, *types, algorithm.id, _at(made))
         settings: dict[str, Sequence[int]] = {
-            "tile": self._capabilities(made, _TILES),
-            "cluster": _CLUSTERS if algorithm.cluster else (),
-            "stages": self._capabilities(made, _STAGES),
-            "swizzle": range(1 + next(iter(self._capabilities(made, _SWIZZLES)), 0)),
             "custom": range(1 + next(iter(self._capabilities(made, _CUSTOM_MOST)), 0)),
+            "cluster": _CLUSTERS if algorithm.cluster else (),
+            "tile": sorted(self._capabilities(made, _TILES), key=algorithm.from_tile),
+            "swizzle": range(1 + next(iter(self._capabilities(made, _SWIZZLES)), 0)),
+            "stages": self._capabilities(made, _STAGES),
         }
-        for name, values in settings.items():
-            for value in values:
-                yield algorithm._replace(**{name: value})
+        others = [[algorithm._replace(**{name: value}) for value in values] for name, values in settings.items()]
         if any(self._capabilities(made, _SPLITS)):
-            for value in _SPLIT:
-                yield algorithm._replace(split_k=value, reduction=2 if value > 1 else 0)
+            others.append([algorithm._replace(split_k=n, reduction=2 if n > 1 else 0) for n in _SPLIT])
+        for together in zip_longest(*others):
+            yield from (other for other in together if other is not None)
 
     def _capabilities(self, algorithm: _Opaque, which: int) -> list[int]:
         values, written = (ctypes.c_uint32 * 1024)(), ctypes.c_size_t()
