@@ -88,8 +88,9 @@ def test_where_not_all_can_be_offered_each_setting_is_varied_and_tiles_are_the_n
     """Tiles are hundreds: they had taken all the places, and what varies the others was often better."""
     with closing(Product(libraries, parse_operator(PRODUCT))) as product:
         listed, few = product.listed(), product.offered(most=18)
-    varied = {name for name in Algorithm._fields for one in listed for other in few[len(listed):]
-              if [each for each in Algorithm._fields if getattr(one, each) != getattr(other, each)] == [name]}  # fmt: skip
+    pairs = [(one, other) for one in listed for other in few[len(listed) :]]
+    apart = [[name for name in Algorithm._fields if getattr(one, name) != getattr(other, name)] for one, other in pairs]
+    varied = {names[0] for names in apart if len(names) == 1}
     assert varied >= {"tile", "cluster", "swizzle", "stages"}
     square = Algorithm(66, 20)  # 128 x 128
     assert sorted((15, 18, 23, 31, 0), key=square.from_tile) == [31, 18, 23, 15, 0], "192 x 128, 64 x 128, then others"

@@ -228,7 +228,7 @@ class Product:
         return found
 
     def _nearby(self, algorithm: Algorithm) -> Iterator[Algorithm]:
-        """Those that differ in one setting, each of its settings in turn: tiles are hundreds, the nearest come first."""
+        """Those that differ in one setting, each setting in turn: tiles are hundreds, and the nearest come first."""
         made = _Opaque()
         types = (_COMPUTE_32F, _R_32F, *(self._number,) * 4)
         self._call("cublasLtMatmulAlgoInit", self._handle, *types, algorithm.id, _at(made))
