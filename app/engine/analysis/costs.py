@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..metering.window import THROTTLED_SHARE
 from ..models.arrays import Floats, Mask
 from ..results.measurement import State
 from ..space.repeats import of_configurations
@@ -90,7 +91,8 @@ def costs_of(table: ResultTable) -> Costs:
     """Compute the time, energy and power of each measurement.
 
     What was not measured follows from the other two, else from a speed or efficiency. Energy is time times power; an
-    unreported time is 1 / speed, an energy 1 / efficiency: only their ratios are right.
+    unreported time is 1 / speed, an energy 1 / efficiency: only their ratios are right. Where the board was at its
+    power limit, times of a few launches, which do not show it, are not known beside those of windows, which do.
 
     Parameters
     ----------
@@ -105,6 +107,8 @@ def costs_of(table: ResultTable) -> Costs:
     """
     table = table.so_far()  # the engine may append meanwhile
     time_s, energy_j, power_w = (positive(values_of(table, name)) for name in ("time_s", "energy_j", "power_w"))
+    if (values_of(table, THROTTLED_SHARE) > 0.5).any():
+        time_s[table.timed()] = np.nan
     time_known = bool(np.isfinite(time_s).any())
     if not time_known:
         time_s = _inverse(table, Role.SPEED)

@@ -218,6 +218,8 @@ def _promise_of_front(rng: np.random.Generator, prediction: Prediction) -> Float
 
 Mask = npt.NDArray[np.bool_]
 
+HELD_BACK: Final = 0.03  # by what a launch is longer in its window, relative, where the board is at its power limit: as it
+# was timed it is compared with those that were only timed
 FIRST: Final = 5  # of the first sample that are measured: the fastest, and two others where no setting varies
 SETTINGS: Final = 4  # at which the fastest is measured first
 FEWEST: Final = 3  # measured rows that worked, before there is a model
@@ -354,7 +356,9 @@ class TwoDepths:
             kept = works and not any(value > 0 for value in outcome.excess)
             self._works.note(row, float(kept))
             if works:
-                self._log_times[row] = math.log(max(outcome.values["time_s"], _SHORTEST_S))
+                log_time = math.log(max(outcome.values["time_s"], _SHORTEST_S))
+                if not log_time > self._log_times[row] + HELD_BACK:
+                    self._log_times[row] = log_time
                 self._time.note(row, self._log_times[row])
             if outcome.final and works and row not in self._rests[0]:
                 self._costs.append(unlimited_costs_of(outcome))

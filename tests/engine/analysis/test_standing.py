@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from app.engine.analysis.difference import Difference, difference
 from app.engine.analysis.standing import Standing, standing
-from app.engine.results.measurement import Measurement, State
+from app.engine.results.measurement import Depth, Measurement, State
 from app.engine.results.objectives import Goal, Limit, Objective
 from app.engine.space.result_table import ResultTable
 from app.engine.space.search_space import Parameter, SearchSpace
@@ -49,6 +49,20 @@ def test_rank_and_cost_against_the_fastest() -> None:
     assert stands.against_fastest.words == "18 ± 1.2 % less energy, 4 ± 1.5 % more time"
     assert stands.own_state is None
     assert stands.short == ("vs fastest: 18 ± 1.2 % less energy, 4 ± 1.5 % more time",)
+
+
+@pytest.mark.parametrize(("share", "fastest"), [(0.0, 3), (0.95, 1)])
+def test_times_of_a_few_launches_are_not_set_against_those_at_the_power_limit(share: float, fastest: int) -> None:
+    """A row that was only timed seemed 10 % faster than the others, which the limit held back in their windows."""
+    clocks = Parameter("block_size_x", (32, 64, 128))
+    table = ResultTable(SearchSpace((clocks,), np.arange(3, dtype=np.uint8)[:, None], 3))
+    figures = ({"time_s": 1.0, "energy_j": 700.0}, {"time_s": 1.04, "energy_j": 690.0}, {"time_s": 0.9})
+    for row, values in enumerate(figures):
+        more, depth = ({"throttled_power_share": share}, Depth.ENERGY) if row < 2 else ({}, Depth.TIME)
+        table.append(Measurement(row, table.space.configuration(row), State.OK, {**values, **more}, depth=depth))
+    stands = of(table, 1)
+    assert stands.against_fastest is not None
+    assert stands.against_fastest.measurement == fastest
 
 
 def test_what_the_intervals_cannot_tell_apart_is_said_to_be_so() -> None:
