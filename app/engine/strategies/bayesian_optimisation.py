@@ -218,8 +218,7 @@ def _promise_of_front(rng: np.random.Generator, prediction: Prediction) -> Float
 
 Mask = npt.NDArray[np.bool_]
 
-HELD_BACK: Final = 0.03  # by what a launch is longer in its window, relative, where the board is at its power limit: as it
-# was timed it is compared with those that were only timed
+HELD_BACK: Final = 0.03  # longer in its window, relative: the power limit did that, and the time without is kept
 FIRST: Final = 5  # of the first sample that are measured: the fastest, and two others where no setting varies
 SETTINGS: Final = 4  # at which the fastest is measured first
 FEWEST: Final = 3  # measured rows that worked, before there is a model

@@ -60,13 +60,17 @@ def search(
     measured: int,
     *,
     times: Floats = TIME,
+    in_windows: Floats | None = None,
     fails: npt.NDArray[np.bool_] | None = None,
     seed: int = 1,
     batch: int = 4,
     known_at_time: tuple[int, ...] = (),
     enough: float = 0.1,
 ) -> Searched:
-    """Run `auto` until so many rows are measured; costs of one goal, or of a front of those in columns."""
+    """Run `auto` until so many rows are measured; costs of one goal, or of a front of those in columns.
+
+    `times` are of a few launches, and of windows where those of `in_windows` are not others.
+    """
     of = np.atleast_2d(np.asarray(costs).T).T
     chosen, found = base.get("auto"), Searched([], [])
     steps = chosen.search(SPACE, np.random.default_rng(seed), batch, chosen.Options(enough=enough))
@@ -86,7 +90,8 @@ def search(
                 continue
             known = [c if not timed or goal in known_at_time else math.nan for goal, c in enumerate(of[row].tolist())]
             goals = tuple(known) if len(known) > 1 else ()
-            outcomes.append(Outcome(row, known[0], front=goals, values={"time_s": times[row]}, depth=asked.depth))
+            time_s = (times if timed or in_windows is None else in_windows)[row]
+            outcomes.append(Outcome(row, known[0], front=goals, values={"time_s": time_s}, depth=asked.depth))
         if len(found.measured) >= measured or len(found.timed) + len(found.measured) > 600:
             steps.close()
             return found
@@ -127,6 +132,16 @@ def test_where_the_lowest_clock_is_slowest_and_needs_least_energy_it_is_found() 
     found = search(costs, 20)
     assert best_of(costs, found.measured) < 0.02
     assert np.mean(CLOCK[found.measured[5:]] == at_best) > 0.5
+
+
+def test_at_the_power_limit_rows_are_compared_by_the_times_that_all_of_them_have() -> None:
+    """What is measured is held back in its window, so that all that was only timed looked faster."""
+    windows = TIME * (1.1 + 0.02 * np.abs(X - 3))
+    ended = [search(700.0 * windows, 10_000, in_windows=windows, seed=seed) for seed in range(3)]
+    for each in ended:
+        assert "expected to gain less" in str(each.why)
+        assert best_of(windows, each.measured) < 0.005
+    assert np.mean([len(each.timed) for each in ended]) < 100
 
 
 def test_where_time_says_nothing_rows_are_measured_at_once() -> None:
