@@ -27,6 +27,7 @@ from ..results.settings import UNTOUCHED
 from ..results.state import Purpose, SessionState
 from ..runner.base import PreparationFailed, Runner, setting_names
 from ..runner.boards import ReadyPlan, open_runner
+from ..runner.kernels.reference import Baseline
 from ..space.result_table import ResultTable
 from ..specification.operator_shapes import CUBLASLT, MAKER
 from ..specification.plan import SessionPlan
@@ -424,7 +425,8 @@ class SessionRun(LiveSession):
         )
         if finals is None:
             return stated, {}
-        return as_in_turns(finals, stated, plan.specification), finals.to_origin()
+        stated = as_in_turns(finals, stated, plan.specification)
+        return stated, {**finals.to_origin(), **Baseline.restated(origin, stated)}
 
     def _keep_fit(self) -> None:
         """Keep the frequency model that the measurements of a board give, if they give one, as the newest of it."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from ....base.errors import InputError
@@ -120,6 +120,16 @@ class Baseline:
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
             what = "what the session keeps of the vendor's library is damaged"
             raise InputError(what, _KEY, "measure it again") from None
+
+    @classmethod
+    def restated(cls, origin: Mapping[str, str], measurements: Iterable[Measurement]) -> dict[str, str]:
+        """What a session keeps of it, with the figures that its row has now; empty where it is no row."""
+        kept = cls.of_origin(origin)
+        rows = (each for each in measurements if each.configuration.get(MAKER) == LIBRARY and each.final)
+        row = next(rows, None)
+        if kept is None or row is None or row.state is not State.OK:
+            return {}
+        return replace(kept, values=row.values, intervals=row.intervals).to_origin()
 
 
 class LibraryRow:
