@@ -12,11 +12,12 @@ from typing import Any, Final
 from ...base.errors import WattridgeError
 from ..analysis.health import health_of
 from ..results.health import Health
-from ..results.objectives import Goal
 from ..results.state import Progress, SessionState
 from ..space.result_table import ResultTable
+from ..specification.operator_shapes import MAKER
 from ..specification.plan import SessionPlan
 from .events import EngineFault, Event, SessionChanged
+from .summary import best_of
 
 _MARKS: Final = 100  # over which the rate is taken
 _HEALTH_S: Final = 2.0  # between two looks at the health of a session that runs
@@ -134,7 +135,7 @@ class LiveSession:
         rate_per_s = self._clock.rate_per_s
         return progress_of(
             self.table,
-            self.plan.objective.goal,
+            self.plan,
             self._best_index if 0 <= self._best_index < len(self.table) else None,
             session=self.session,
             state=self._state,
@@ -155,14 +156,17 @@ class LiveSession:
         return self._health
 
 
-def progress_of(table: ResultTable, goal: Goal, best: int | None, **facts: Any) -> Progress:
-    """The progress of a session by its measurements, the index of the best of them, and its other `facts`."""
-    timed = int(table.timed().sum())
+def progress_of(table: ResultTable, plan: SessionPlan, least: int | None, **facts: Any) -> Progress:
+    """The progress of a session by its measurements, the index of the least of them, and its other `facts`.
+
+    The least is the best, unless the vendor's library by itself is one of them.
+    """
+    timed, best = int(table.timed().sum()), best_of(plan, table) if MAKER in table.space.names else least
     return Progress(
         evaluated=len(table) - timed,
         failed=sum(table.failures().values()),
         best_index=best,
-        best_value=None if best is None else float(table.values(goal.name)[best]),
+        best_value=None if best is None else float(table.values(plan.objective.goal.name)[best]),
         timed=timed,
         **facts,
     )

@@ -57,7 +57,7 @@ def _ended(
 ) -> tuple[SessionStarted, SessionChanged]:
     progress = progress_of(
         table,
-        plan.objective.goal,
+        plan,
         best_of(table, plan.objective.goal, plan.objective.limits),
         session=session,
         state=state,

@@ -31,6 +31,7 @@ from app.engine.session.on_board import OneBoard
 from app.engine.session.opened import Opened, stored_session
 from app.engine.session.planning import plan_specification, space_of, with_offers
 from app.engine.session.run import run_session
+from app.engine.session.stored import open_session
 from app.engine.session.summary import best_of, library_index, session_summary
 from app.engine.space.result_table import ResultTable
 from app.engine.specification.operator_kernels import kept_specification
@@ -98,6 +99,20 @@ def test_the_library_is_kept_where_nothing_is_better_in_text_json_report_and_exp
     assert choose(plan, table, session=1, index=None).measurement.configuration[MAKER] == LIBRARY
     assert f"Answer: {KEPT}" in page
     assert "maker = library" in page
+
+
+def test_the_window_has_the_same_best_as_all_else() -> None:
+    """It marked the row of the least figure, which was not what was recommended."""
+    spec = load_specification(kept_specification(parse_operator(LARGE)))
+    options = SearchOptions(strategy="random_sample", max_evaluations=2, seed=2)
+    plan = plan_specification(spec, open_gpu("simulated:h200", speed=math.inf), options)
+    with Store() as store:
+        result = run_session(plan, store, lambda _: None, threading.Event())
+        _, ended = open_session(store, result.session)
+    library = library_index(result.table, result.plan.space)
+    energies = result.table.values("energy_j")
+    assert np.nanargmin(energies) != library, "another has less, and not for certain"
+    assert result.progress.best_index == ended.progress.best_index == library
 
 
 def test_the_command_says_so_too(capsys: pytest.CaptureFixture[str]) -> None:
