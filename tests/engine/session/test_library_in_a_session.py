@@ -91,6 +91,7 @@ def test_the_library_is_kept_where_nothing_is_better_in_text_json_report_and_exp
     plan, table = opened.plan, opened.table
     figures = {each.label: each for each in describe_session(plan, table).figures}
     assert figures["Answer"].value == KEPT
+    assert figures["Its configuration"].value == "maker=library"
     assert "the best of the others" in figures["Answer"].note
     assert "power limit" in str(figures["Of the board"].value)
     best = session_summary(table, plan)["best"]
