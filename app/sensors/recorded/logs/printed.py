@@ -6,15 +6,20 @@ import codecs
 import csv
 import io
 import re
+import tomllib
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from email.utils import parsedate
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
+from ....base.errors import InputError
 from ....base.files import byte_chunks, read_text
 from ....base.json_rows import flattened, rows_in
+from ....base.paths import resources
 from ....base.text import json_or_none
 from .cells import Block, rises, stamp_reader
 from .layouts import heading
@@ -26,17 +31,28 @@ _OF_WORK: Final = re.compile(
 )
 _LEAST_ROWS: Final = 20  # of JSON
 _LONGEST_STEP_S: Final = 30.0  # between readings in JSON: what comes more rarely are runs
-_TEGRASTATS: Final = re.compile(  # of a Jetson; its average stands behind the present power
-    rb"^(?:(\d\d-\d\d-\d{4} \d\d:\d\d:\d\d) )?RAM \d.*? (?:VDD_IN|POM_5V_IN) (\d+)(?:mW)?/\d+", re.MULTILINE
-)
-_MLPERF: Final = re.compile(rb"Time,[^,\n]+,Watts,[^,\n]*,")  # of SPEC's daemon for meters
-_ZEUS: Final = re.compile(rb"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\S*) \{('GPU\d+': [^{}\n]*)\}\s*$", re.MULTILINE)
-_SCREEN: Final = re.compile(  # of nvidia-smi
-    rb"^(?P<stamp>\w{3} \w{3} +\d+ \d\d:\d\d:\d\d (?:\w+ )?\d{4})|^\|\s+(?P<board>\d+)\s+\w"
-    rb"|^\|.*?(?P<watts>\d+)W\s*/\s*(?P<limit>\d+)W",
-    re.MULTILINE,
-)
+_AFTERBURNER: Final = re.compile(rb"\d\d, \d\d[-./]\d\d[-./]\d{4} \d\d:\d\d:\d\d,")
 _LONG: Final = re.compile(rb'[^\n]*\b(field|metric)(_?name)?"?[,;\t]"?values?"?\s*\n', re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Printed:
+    """How a tool prints readings: `resources/printed_logs.toml`."""
+
+    tool: str
+    known: re.Pattern[bytes]
+    reading: re.Pattern[bytes]
+    columns: dict[str, str]
+
+
+def _compiled(pattern: str) -> re.Pattern[bytes]:
+    return re.compile(pattern.encode(), re.MULTILINE)
+
+
+_PRINTED: Final = tuple(
+    _Printed(tool, _compiled(each.get("known", each["reading"])), _compiled(each["reading"]), each["columns"])
+    for tool, each in tomllib.loads((resources() / "printed_logs.toml").read_text("utf-8")).items()
+)
 
 
 def utf8(chunks: Iterator[bytes]) -> Iterator[bytes]:
@@ -59,50 +75,87 @@ def chunks_of(path: Path) -> Iterator[bytes]:
     beginning, table = first[:BEGINNING], None
     if first.lstrip()[:1] in (b"{", b"["):
         table = _of_json(path, beginning)
-    elif _TEGRASTATS.search(beginning):
-        table = _of_tegrastats(b"".join((first, *chunks)))
-    elif b"| NVIDIA-SMI " in beginning:
-        table = _of_screens(b"".join((first, *chunks)))
-    elif _MLPERF.match(beginning):
-        rows = (line.split(b",", 4) for line in b"".join((first, *chunks)).split(b"\n"))
-        table = b"\n".join((b"Time,Watts", *(b"%s,%s" % (row[1], row[3]) for row in rows if len(row) == 5), b""))
-    elif _ZEUS.match(beginning):
-        table = _of_zeus(b"".join((first, *chunks)))
+    elif _AFTERBURNER.match(beginning):
+        table = _of_afterburner(b"".join((first, *chunks)), str(path))
+    elif (printed := next((each for each in _PRINTED if each.known.search(beginning)), None)) is not None:
+        table = _of_readings(b"".join((first, *chunks)), printed)
     elif _LONG.match(beginning):
         table = _of_fields(b"".join((first, *chunks)))
     yield first if table is None else table
     yield from chunks if table is None else ()
 
 
-def _of_tegrastats(text: bytes) -> bytes:
-    """The power of the whole board, with stamps where there are."""
-    found = _TEGRASTATS.findall(text)
-    if not found[0][0]:
-        return b"\n".join((b"VDD_IN_mW", *(watts for _, watts in found), b""))
-    return b"\n".join((b"timestamp,VDD_IN_mW", *(b"%s,%s" % row for row in found), b""))
+def _of_readings(text: bytes, printed: _Printed) -> bytes:
+    """A row for each reading of each board under the stamp above; of two for one the later counts."""
+    rows: dict[tuple[int, bytes], dict[str, bytes]] = {}
+    row: dict[str, bytes] = {}
+    for number, found in enumerate(printed.reading.finditer(text)):
+        pieces = {name: piece for name, piece in found.groupdict().items() if piece is not None}
+        if "stamp" in pieces or "stamp" not in row:
+            begun, row = number, {}
+        row |= pieces
+        if "power" in pieces and ("stamp" in row or "board" not in printed.columns):
+            rows[begun, row.get("board", b"")] = dict(row)
+    for row in rows.values():
+        if row.get("stamp", b"")[:1].isalpha() and (parts := parsedate(row["stamp"].decode())):
+            row["stamp"] = b"%d-%02d-%02d %02d:%02d:%02d" % parts[:6]
+    names = [name for name in printed.columns if any(name in row for row in rows.values())]
+    lines = (b",".join(row.get(name, b"") for name in names) for row in rows.values())
+    header = ",".join(printed.columns[name] for name in names)
+    return b"\n".join((f"# by {printed.tool}\n{header}".encode(), *lines, b""))
 
 
-def _of_zeus(text: bytes) -> bytes:
-    """Of "2024-05-01 12:00:00.123456 {'GPU0': 65.15}", as `zeus.monitor power` prints it, a column a board."""
-    found = [(stamp, dict(re.findall(rb"'(GPU\d+)': ([\d.]+)", powers))) for stamp, powers in _ZEUS.findall(text)]
-    boards = list(found[0][1])
-    rows = (b",".join((stamp, *(powers.get(board, b"") for board in boards))) for stamp, powers in found)
-    return b"\n".join((b",".join((b"Time", *(board + b" power draw (W)" for board in boards))), *rows, b""))
+@dataclass(slots=True)
+class _Session:
+    """From a beginning of MSI Afterburner to the next one."""
+
+    board: str = ""
+    names: list[str] = field(default_factory=list)
+    units: dict[str, str] = field(default_factory=dict)  # by the place of the column
+    rows: list[tuple[str, list[str]]] = field(default_factory=list)
+
+    def headings(self) -> list[str]:
+        """Of each column; '' for a flag, which has no unit: 'Power limit' says that it is reached."""
+        units = [self.units.get(str(place), "") for place in range(len(self.names))]
+        return [f"{name} [{unit}]" if unit else "" for name, unit in zip(self.names, units, strict=True)]
 
 
-def _of_screens(text: bytes) -> bytes:
-    """The power and its limit of each board on the screens of `nvidia-smi`, under the stamp above each."""
-    stamp = board = b""
-    rows = [b"timestamp,index,power.draw [W],power.limit [W]"]
-    for found in _SCREEN.finditer(text):
-        if found["stamp"]:
-            parts = parsedate(found["stamp"].decode())
-            stamp = b"%d-%02d-%02d %02d:%02d:%02d" % parts[:6] if parts else b""
-        elif found["board"]:
-            board = found["board"]
-        elif stamp:
-            rows.append(b"%s,%s,%s,%s" % (stamp, board, found["watts"], found["limit"]))
-    return b"\n".join((*rows, b""))
+def _of_afterburner(text: bytes, where: str) -> bytes:
+    """The records 80 of MSI Afterburner, under the headings (02) and units (03) of their session, the day first.
+
+    A session that is cut off at its beginning has those of the next one, where the units that it holds are the same.
+    Raises InputError where there is no power in W: percents of a limit are none.
+    """
+    sessions = [_Session()]
+    for line in text.decode("latin-1").splitlines():
+        match [cell.strip() for cell in line.split(",")]:
+            case ["00", *_]:
+                sessions.append(_Session())
+            case ["01", _, *boards]:
+                sessions[-1].board = " + ".join(boards)
+            case ["02", _, *names]:
+                if sessions[-1].rows:
+                    sessions.append(_Session(sessions[-1].board))
+                sessions[-1].names = names
+            case ["03", _, place, unit, *_]:
+                sessions[-1].units[place] = unit
+            case ["80", stamp, *values]:
+                sessions[-1].rows.append((stamp, values))
+    for cut, following in list(pairwise(sessions))[::-1]:
+        alike = cut.rows and len(cut.rows[0][1]) == len(following.names)
+        if not cut.names and alike and cut.units.items() <= following.units.items():
+            cut.board, cut.names, cut.units = following.board, following.names, following.units
+    columns = [each for each in dict.fromkeys(name for session in sessions for name in session.headings()) if each]
+    if not any(heading(each).channel in ("power_instant_w", "power_average_w") for each in columns):
+        raise InputError("MSI Afterburner logged no power of the GPU in W", where, "log 'Power' in W, not in percent")
+    lines = ["# by MSI Afterburner", ",".join(("timestamp", "name", *columns))]
+    for session in sessions:
+        for stamp, values in session.rows:
+            stamp = re.sub(r"(\d\d).(\d\d).(\d{4})", r"\3-\2-\1", stamp)
+            cells = dict(zip(session.headings(), values, strict=False))
+            known = [cells.get(each, "") for each in columns] if len(values) == len(session.names) else []  # cut off
+            lines.append(",".join((stamp, session.board, *known)))
+    return "\n".join(lines).encode()
 
 
 def _of_fields(text: bytes) -> bytes | None:

@@ -17,13 +17,13 @@ import numpy.typing as npt
 
 from ....base.errors import InputError
 from ....base.files import byte_chunks, title_of
-from ....base.vocabulary import HEADINGS
+from ....base.vocabulary import HEADINGS, LOG_NOTES
 from ...channel import CHANNELS
 from ...gpu import PowerLimit
 from ..header import Mark, recorded_info
 from ..recording import Recording
-from .cells import DAY_NS, Block, Floats, Nanoseconds, days, is_time, rises, stamp_reader
-from .layouts import Heading, Layout, find_layout, scale_of
+from .cells import DAY_NS, Block, Dates, Floats, Nanoseconds, is_time, rises, stamp_reader
+from .layouts import RAIL, Heading, Layout, find_layout, scale_of
 from .printed import BEGINNING, chunks_of, utf8
 
 _LONGEST_LINE: Final = 2**16
@@ -31,6 +31,7 @@ _MOST_READINGS: Final = 10_000_000  # of all boards
 _MOST_BOARDS: Final = 64
 _MOST_MARKS: Final = 10_000  # changes of the phase
 _MOST_UNREADABLE: Final = 0.02  # of the lines
+_MOST_BEHIND: Final = 20  # of them after the last reading, which count for none
 _FEWEST_OF_LOG: Final = 20  # rows of rising times that are no durations
 _SINCE_EPOCH_NS: Final = 10**18  # September 2001: no duration
 _LEAST_W: Final = 0.5  # which no board draws less than while it works
@@ -154,16 +155,17 @@ class _Reader:
         self._line = layout.skipped
         self._unreadable: list[int] = []
         self._readings = 0
-        self._last_is_odd = False
+        self._last = 0  # the line of the last reading
+        self._said: set[int] = set()  # unreadable lines that are words, or end where their block does
         self._numbered = False  # times are numbers, not dates
+        self._dates = Dates()
 
     def take(self, text: bytes) -> None:
         """Read the lines of one block."""
         block = Block(text, self._layout.delimiter, self._layout.cells)
         header = self._layout.header
         odd = [index for index in block.odd.tolist() if not (header and block.line(index).startswith(header))]
-        self._unreadable += [self._line + place + 1 for place in odd]
-        self._last_is_odd = bool(odd) and odd[-1] == block.lines - 1
+        self._leave_out(block, odd)
         if len(block):
             self._take(block)
         self._line += block.lines
@@ -180,10 +182,11 @@ class _Reader:
         times = self._stamps(block) if layout.timed else None
         timed = is_time(times) if times is not None else None
         if timed is not None and times is not None and not timed.all():
-            self._unreadable += (self._line + block.numbers[~timed] + 1).tolist()
+            self._leave_out(block, block.numbers[~timed].tolist())
             block.starts, block.numbers, times = block.starts[timed], block.numbers[timed], times[timed]
             if not len(block):
                 return
+        self._last = self._line + int(block.numbers[-1]) + 1
         self._boards.append(self._board_of(block))
         if self._layout.places("phase"):
             self._phases.append(self._phase_of(block))
@@ -194,13 +197,16 @@ class _Reader:
             if place not in self._units and (unit := block.unit(place)):
                 self._units[place] = unit
 
+    def _leave_out(self, block: Block, places: list[int]) -> None:
+        self._unreadable += [self._line + at + 1 for at in places]
+        cut = block.lines - 1 if block.lines - 1 in block.odd else None
+        self._said |= {self._line + at + 1 for at in places if at == cut or not block.line(at)[:1].isdigit()}
+
     def _repeated_headers(self, block: Block) -> npt.NDArray[np.bool_] | None:
         """Rows that begin as the header does, as a tool that was started again writes it."""
-        first = self._layout.header[:8]
-        same = np.ones(len(block), np.bool_)
-        for index, character in enumerate(first):
-            same &= block.data[block.starts[:, 0] + index] == character
-        return same if same.any() else None
+        starts = block.starts[:, 0]
+        same = [block.data[starts + at] == character for at, character in enumerate(self._layout.header[:8])]
+        return repeated if (repeated := np.logical_and.reduce(same)).any() else None
 
     def _stamps(self, block: Block) -> Nanoseconds:
         place = self._layout.places("time")[0]
@@ -209,7 +215,7 @@ class _Reader:
             (
                 found
                 for row in range(min(len(block), 50))
-                if (found := stamp_reader(block.text(row, place), named.scale))
+                if (found := stamp_reader(block.text(row, place), named.scale, self._dates))
             ),
             None,
         )
@@ -220,7 +226,11 @@ class _Reader:
         stamps = reader(block, place)
         self._numbered = _number(block.text(0, place)) is not None
         day = self._layout.places("day")
-        return stamps + days(block, day[0]) if day and int(stamps.max(initial=0)) < DAY_NS else stamps
+        if day and int(stamps.max(initial=0)) < DAY_NS:
+            stamps = stamps + self._dates.read(block.data, block.starts[:, day[0]])[0]
+        if self._dates.contradicted:
+            self._refuse("its dates may begin with the day or with the month", "write them as 2026-04-19")
+        return stamps
 
     def _floats(self, block: Block, place: int) -> Floats:
         named = self._layout.columns[place]
@@ -280,11 +290,14 @@ class _Reader:
     def finish(self, interval_s: float | None) -> Log:
         """The boards. Raises InputError if there are fewer than two readings."""
         layout = self._layout
-        unreadable = self._unreadable[:-1] if self._last_is_odd else self._unreadable  # the tool was ended in a line
+        behind = {line for line in self._said if line > self._last}  # what the tool says at its end, or half a line
+        left_out = self._unreadable if len(behind) > 1 else [line for line in self._unreadable if line not in behind]
+        unreadable = left_out if len(behind) > _MOST_BEHIND else sorted({*self._unreadable} - behind)
         if len(unreadable) > _MOST_UNREADABLE * max(self._readings, 1):
             what = f"line {unreadable[0]} is not laid out as the others ({len(unreadable)} such lines)"
             self._refuse(what, "correct or remove them")
-        notes = [f"{len(unreadable)} lines could not be read and are left out"] if unreadable else []
+        notes = [f"{len(left_out)} lines could not be read and are left out"] if left_out else []
+        notes += [LOG_NOTES[layout.tool]] if layout.tool in LOG_NOTES else []
         step_s = None
         if not layout.timed:
             step_s = interval_s or layout.step_s or 1.0
@@ -304,6 +317,10 @@ class _Reader:
         for place in self._places:
             named = layout.columns[place]
             parts = self._values.pop(place)
+            if named.doubt == RAIL:
+                notes.append(
+                    "its powers are of rails of one module, where one may feed another: their sum is not its power"
+                )
             if (named.channel, named.board) not in columns and parts:
                 columns[named.channel, named.board] = self._in_unit(named, place, np.concatenate(parts), notes)
             parts.clear()
@@ -331,8 +348,10 @@ class _Reader:
         finite = values[np.isfinite(values)]
         beyond = named.channel.startswith("power") and len(finite) > 0 and float(np.median(finite)) > _PLAUSIBLE_W
         if scale is None:
-            scale = 1e-3 if beyond else 1.0
-            if beyond:
+            scale = named.usual or (1e-3 if beyond else 1.0)
+            if named.usual and (finite % 1.0).any():
+                self._refuse(f"'{named.text[:40]}' names no unit", "write it as [W] or [mW] behind the heading")
+            if scale != 1.0:
                 notes.append(f"'{named.text}' names no unit; its numbers are read as mW")
         elif scale == 1.0 and beyond and re.search("gpu|board|card", named.text, re.IGNORECASE):
             scale = 1e-3
@@ -377,6 +396,8 @@ class _Reader:
             time_ns = np.arange(count, dtype=np.int64) * round(step_s * 1e9)
         else:
             time_ns = times[rows]
+            if count > 1 and not np.ptp(time_ns):
+                self._refuse("all readings have one and the same time: no energy follows", "log the time of each")
         time_ns = _spread(time_ns, notes)
         forward = self._forward(time_ns, notes)
         late = int(count - forward.sum())
@@ -400,7 +421,7 @@ class _Reader:
         return Recording(
             title=f"{title}#{index}" if several else title,
             info=recorded_info(
-                self._names.get(number, "") or (f"GPU {index}" if several else "GPU"),
+                self._names.get(number, "") or (f"GPU {index}" if index.isdigit() else index),
                 PowerLimit(None, None, None, float(current[-1]) if len(current) else None),
                 f"the log of {tool}",
             ),
@@ -454,9 +475,7 @@ def _draws(of_board: Mapping[str, Floats], wide: str, rows: npt.NDArray[np.int64
 def _by_board(board: npt.NDArray[np.uint8]) -> Iterable[tuple[int, npt.NDArray[np.int64] | slice]]:
     """The rows of each board; all of them where there is one."""
     numbers = np.unique(board).tolist()
-    if len(numbers) == 1:
-        return [(numbers[0], slice(None))]
-    return [(number, np.flatnonzero(board == number)) for number in numbers]
+    return [(number, np.flatnonzero(board == number) if numbers[1:] else slice(None)) for number in numbers]
 
 
 def _is_plain(text: str) -> bool:
