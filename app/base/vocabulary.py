@@ -27,9 +27,7 @@ REQUESTED: Final = tuple(_TABLE["words"]["requested"].split())  # the plainest f
 HEADINGS: Final[Mapping[str, frozenset[str]]] = {kind: _listed(text) for kind, text in _TABLE["headings"].items()}
 PATTERNS: Final = {name: re.compile(text) for name, text in _TABLE["patterns"].items()}
 LOG_ROLES: Final = {name: role for role, text in _TABLE["log"]["roles"].items() for name in _listed(text)}
-LOG_PATTERNS: Final = {
-    name: re.compile(_TABLE["log"][name]) for name in ("time", "reason", "node", "other_power", "of_a_board", "rail")
-}
+LOG_PATTERNS: Final = {name: re.compile(text) for name, text in _TABLE["log"].items() if isinstance(text, str)}
 CHANNELS: Final = {name: re.compile(text) for name, text in _TABLE["log"]["channels"].items()}  # the first that fits
 LOG_TOOLS: Final = {tool: re.compile(text, re.MULTILINE) for tool, text in _TABLE["log"]["tools"].items()}
 LOG_NOTES: Final[Mapping[str, str]] = _TABLE["log"]["notes"]

@@ -182,8 +182,8 @@ def test_hwinfo_of_another_locale(tmp_path: Path) -> None:
 
 
 def test_a_heading_of_power_that_comes_twice_is_of_two_boards(tmp_path: Path) -> None:
-    head = "Date,Time,CPU Package Power [W],GPU Clock [MHz],GPU Power [W],GPU Hot Spot,GPU Clock [MHz],GPU Power [W],GPU Core Load [%],\n"
-    rows = "".join(f"1.5.2026,12:0:{n}.0,60,1500,{200 + n},70,300,{20 + n},5,\n" for n in range(4))
+    head = "Date,Time,CPU Power [W],GPU Clock [MHz],GPU Power [W],GPU Clock [MHz],GPU Power [W],GPU Load [%],\n"
+    rows = "".join(f"1.5.2026,12:0:{n}.0,60,1500,{200 + n},300,{20 + n},5,\n" for n in range(4))
     log = read(tmp_path, head + rows)
     assert [values(board, "power_average_w") for board in log.boards] == [[200, 201, 202, 203], [20, 21, 22, 23]]
     assert [values(board, "graphics_clock_mhz")[0] for board in log.boards] == [1500, 300]
@@ -207,6 +207,7 @@ def test_the_board_counts_before_its_parts(tmp_path: Path) -> None:
         ("12/31/2026 11:59:59 PM", "1/1/2027 12:00:00 AM", "1/1/2027 12:00:01 am"),
         ("05-06-2026 11:59:59 AM", "05-06-2026 12:00:00 PM", "05-06-2026 12:00:01 PM"),
         ("20260430 23:59:59", "20260501 00:00:00", "20260501 00:00:01"),
+        ("2026-04-30T23:59:59Z", "2026-05-01T00:00:00Z", "2026-05-01T00:00:01Z"),
         ("11:59:59 PM", "12:00:00 AM", "12:00:01 AM"),
     ],
 )
@@ -259,7 +260,10 @@ GPU Power: {power} mW
     assert "each power is the mean of the time since the stamp before" in log.notes
 
 
-JTOP = "System-Time,NVPMODEL-POWER_MODE,VDD_GPU_SOC-IN_VOLTAGE,VDD_GPU_SOC-IN_POWER,VDD_GPU_SOC-AVG_POWER,VIN_SYS_5V0-IN_POWER\n"
+JTOP = (
+    "System-Time,NVPMODEL-POWER_MODE,VDD_GPU_SOC-IN_VOLTAGE,VDD_GPU_SOC-IN_POWER,VDD_GPU_SOC-AVG_POWER,"
+    "VIN_SYS_5V0-IN_POWER\n"
+)
 
 
 def test_rails_without_a_whole_are_series_of_their_own_that_are_not_to_be_added(tmp_path: Path) -> None:

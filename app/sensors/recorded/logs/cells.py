@@ -173,7 +173,7 @@ Nanoseconds = npt.NDArray[np.int64]
 
 DAY_NS: Final = 86_400_000_000_000
 _CLOCK: Final = re.compile(rb"\d{1,2}:\d\d?:\d\d?([.:]\d+)?( ?[AP]M)?", re.IGNORECASE)
-_DATED: Final = re.compile(rb"(\d{1,4}([-/.])\d{1,2}\2\d{1,4}|\d{8})[ T]\d{1,2}:\d\d?:\d\d?\b.*")
+_DATED: Final = re.compile(rb"(\d{1,4}([-/.])\d{1,2}\2\d{1,4}|\d{8})[ T]\d{1,2}:\d\d?:\d\d?(?!\d).*")
 _EPOCHS: Final = ((1e17, 1.0), (1e14, 1e3), (1e11, 1e6))  # since 1970: at least so much -> ns per unit
 _BAD: Final = -(2**62)  # what is no time
 _LAST_DAY: Final = 50_000  # since 1970

@@ -178,16 +178,11 @@ def _dcgm(lines: list[str]) -> Layout | None:
 
 def _with_header(lines: list[str]) -> Layout | None:
     """A line of names, separated by commas, semicolons, tabs or spaces."""
-    header_line = next(
-        (at for at, line in enumerate(lines) if line.strip() and not line.startswith(("#", "sep="))), None
-    )
-    if header_line is None:
+    named = (at for at, line in enumerate(lines) if line.strip() and not line.startswith(("#", "sep=")))
+    if (header_line := next(named, None)) is None:
         return None
-    if (
-        header_line
-        and lines[header_line - 1].startswith("#")
-        and _is_number(re.split(r"[,;\t ]+", lines[header_line].strip())[0])
-    ):
+    first = re.split(r"[,;\t ]+", lines[header_line].strip())[0]
+    if header_line and lines[header_line - 1].startswith("#") and _is_number(first):
         header_line -= 1  # '# time power' above the first reading
     line = lines[header_line].lstrip("# ")
     delimiter = max(_DELIMITERS, key=line.count)
@@ -198,8 +193,8 @@ def _with_header(lines: list[str]) -> Layout | None:
     tool = next((tool for tool, known in LOG_TOOLS.items() if known.search(above)), "")
     columns = _columns(names, tool)
     following = "".join(lines[header_line + 1 : header_line + 2])
-    first = following.split(delimiter) if separated and '"' not in following else []
-    beyond = len(first) if _fits(columns, first) else 0  # cells behind those that have a heading
+    cells = following.split(delimiter) if separated and '"' not in following else []
+    beyond = len(cells) if _fits(columns, cells) else 0  # cells behind those that have a heading
     commas = separated and delimiter != "," and any("," in value for value in lines[header_line + 1 : header_line + 3])
     return Layout(
         tool,

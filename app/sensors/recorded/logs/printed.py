@@ -143,10 +143,11 @@ def _of_afterburner(text: bytes, where: str) -> bytes:
                 sessions[-1].rows.append((stamp, values))
     for cut, following in list(pairwise(sessions))[::-1]:
         alike = cut.rows and len(cut.rows[0][1]) == len(following.names)
-        if not cut.names and alike and cut.units.items() <= following.units.items():
+        if not cut.names and alike and cut.units and cut.units.items() <= following.units.items():
             cut.board, cut.names, cut.units = following.board, following.names, following.units
     columns = [each for each in dict.fromkeys(name for session in sessions for name in session.headings()) if each]
-    if not any(heading(each).channel in ("power_instant_w", "power_average_w") for each in columns):
+    found = [heading(each) for each in columns]
+    if not any(each.channel in ("power_instant_w", "power_average_w") and not each.doubt for each in found):
         raise InputError("MSI Afterburner logged no power of the GPU in W", where, "log 'Power' in W, not in percent")
     lines = ["# by MSI Afterburner", ",".join(("timestamp", "name", *columns))]
     for session in sessions:

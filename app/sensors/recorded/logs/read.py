@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ....base.errors import InputError
 from ....base.files import byte_chunks, title_of
-from ....base.vocabulary import HEADINGS, LOG_NOTES
+from ....base.vocabulary import HEADINGS, LOG_NOTES, LOG_PATTERNS
 from ...channel import CHANNELS
 from ...gpu import PowerLimit
 from ..header import Mark, recorded_info
@@ -36,17 +36,10 @@ _FEWEST_OF_LOG: Final = 20  # rows of rising times that are no durations
 _SINCE_EPOCH_NS: Final = 10**18  # September 2001: no duration
 _LEAST_W: Final = 0.5  # which no board draws less than while it works
 _PLAUSIBLE_W: Final = 3000.0  # whole numbers beyond it, without a unit, are mW
-_CLAIM: Final = re.compile(
-    r'(?P<what>(?:sampling[_ ])?interval(?:[_ ]\w+)?|total[_ ]energy\w*|energy[_ ]total\w*)"?\s*[:=]\s*"?'
-    r"(?P<number>\d+(?:\.\d+)?(?:e-?\d+)?)\s*(?P<unit>ms|s|kj|j|kwh|wh)?\b",
-    re.IGNORECASE,
-)
 _DIFFERENT: Final = 0.2  # of the logarithm, beyond which a claim is contradicted
 _MOSTLY: Final = 0.9  # of the times since a beginning: it begins again with each step of a job
 _RUNS: Final = re.compile(r"^.*\bemissions\b.*\n", re.IGNORECASE)  # CodeCarbon: a row for each finished run
-_TIMES_REMEDY: Final = (
-    "log the time as well (--query-gpu=timestamp,power.draw; dmon -o DT), or name a step with --interval"
-)
+_TIMES_REMEDY: Final = "log it too (--query-gpu=timestamp,power.draw; dmon -o DT), or name a step with --interval"
 _REMEDY: Final = (
     "a log needs a header that names a power in W, as that of nvidia-smi --query-gpu=timestamp,power.draw --format=csv"
 )
@@ -124,7 +117,7 @@ def _contradicted(text: str, log: Log) -> Iterator[str]:
         power = board.by_name[names[0]] if names else np.full(len(board.time_ns), np.nan)
         known = np.isfinite(power)
         joules += float(np.trapezoid(power[known], board.time_ns[known] / 1e9))
-    for claim in _CLAIM.finditer(text):
+    for claim in LOG_PATTERNS["claim"].finditer(text):
         said, scale = float(claim["number"]), scale_of(claim["unit"] or "")
         if "interval" in claim["what"].lower():
             scales: tuple[float, ...] = (1.0, 1e-3)
@@ -211,14 +204,8 @@ class _Reader:
     def _stamps(self, block: Block) -> Nanoseconds:
         place = self._layout.places("time")[0]
         named = self._layout.columns[place]
-        reader = next(
-            (
-                found
-                for row in range(min(len(block), 50))
-                if (found := stamp_reader(block.text(row, place), named.scale, self._dates))
-            ),
-            None,
-        )
+        texts = (block.text(row, place) for row in range(min(len(block), 50)))
+        reader = next((found for text in texts if (found := stamp_reader(text, named.scale, self._dates))), None)
         if reader is None:
             where = int(block.numbers[0]) + self._line + 1
             what = f"line {where}: '{_shown(block.text(0, place))}' is no time"
@@ -302,25 +289,14 @@ class _Reader:
         if not layout.timed:
             step_s = interval_s or layout.step_s or 1.0
             because = "as --interval says" if interval_s else f"as {layout.tool} does by default"
-            notes.append(
-                f"the log does not hold the times of its readings: {step_s:g} s between two are assumed, {because}"
-            )
-        plain = next(
-            (c.text for c in layout.columns.values() if c.channel == "power_average_w" and _is_plain(c.text)), ""
-        )
-        if plain:
-            notes.append(
-                f"what '{plain}' averages over is not in the log: NVIDIA's driver gives a mean over 1 s on boards from"
-                " Ampere on, but for the A100, and an instantaneous value before"
-            )
+            notes.append(LOG_NOTES["step"].format(step_s, because))
+        averages = (c.text for c in layout.columns.values() if c.channel == "power_average_w" and _is_plain(c.text))
+        notes += [LOG_NOTES["average"].format(text) for text in (*averages,)[:1]]
         columns: dict[tuple[str, str], Floats] = {}  # by channel and by the board in the heading
         for place in self._places:
             named = layout.columns[place]
             parts = self._values.pop(place)
-            if named.doubt == RAIL:
-                notes.append(
-                    "its powers are of rails of one module, where one may feed another: their sum is not its power"
-                )
+            notes += [LOG_NOTES["rails"]] if named.doubt == RAIL else []
             if (named.channel, named.board) not in columns and parts:
                 columns[named.channel, named.board] = self._in_unit(named, place, np.concatenate(parts), notes)
             parts.clear()
@@ -456,9 +432,7 @@ def _spread(time_ns: Nanoseconds, notes: list[str]) -> Nanoseconds:
     counts = np.diff(np.append(begins, len(time_ns)))
     if counts.max(initial=0) < 2 or (np.diff(time_ns) < 0).any() or (time_ns % 1_000_000_000).any():
         return time_ns
-    notes.append(
-        "several readings share a stamp of whole seconds: they are spread evenly over it, as those of one board"
-    )
+    notes.append(LOG_NOTES["spread"])
     within = np.arange(len(time_ns)) - np.repeat(begins, counts)
     return np.asarray(time_ns + within * 1_000_000_000 // np.repeat(counts, counts))
 
