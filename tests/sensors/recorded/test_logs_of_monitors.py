@@ -199,6 +199,17 @@ def test_the_board_counts_before_its_parts(tmp_path: Path) -> None:
     assert values(board, "power_instant_w") == [200, 201, 202, 203]
 
 
+def test_powers_of_a_machine_that_are_not_said_to_be_a_gpus_are_none(tmp_path: Path) -> None:
+    head = "Date,Time,CPU Package Power [W],IA Cores Power [W],PCH Power [W],GPU Clock [MHz],\n"
+    refused(tmp_path, head + "".join(f"1.5.2026,12:0:{n}.0,60,50,5,1500,\n" for n in range(30)))
+    assert not is_log(tmp_path / "log.csv")
+
+
+def test_counts_of_samples_and_power_factors_are_no_power(tmp_path: Path) -> None:
+    rows = "".join(f"2026-08-08T20:18:{n}Z,284,0.97\n" for n in range(10, 40))
+    refused(tmp_path, "timestamp,n_power_samples,power_factor\n" + rows)
+
+
 @pytest.mark.parametrize(
     "stamps",
     [

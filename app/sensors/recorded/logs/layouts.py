@@ -217,17 +217,19 @@ def _columns(names: Sequence[str], tool: str) -> dict[int, Heading]:
     if not any(named.role == "time" for named in found.values()):  # a column 'date' that holds the time as well
         found = {at: Heading(each.text, "time") if each.role == "day" else each for at, each in found.items()}
     powers = [at for at, each in found.items() if each.channel in ("power_instant_w", "power_average_w")]
+    whole = tool == "HWiNFO"  # it logs all of a machine, and what is not said to be the GPU's is not
     least = min((found[at].doubt for at in powers), default=0)
     numbered = any(found[at].board for at in powers if found[at].doubt == least)
     limits = [at for at, each in found.items() if each.channel == "power_limit_w"]
-    unread = {at for at in (*powers, *limits) if found[at].doubt > least or (numbered and not found[at].board)}
+    most = min(least, 1) if whole else least
+    unread = {at for at in (*powers, *limits) if found[at].doubt > most or (numbered and not found[at].board)}
     read = [names[at] for at in powers if at not in unread]
     of_gpu = read and all("gpu" in name.lower() for name in read) and any("cpu" in name.lower() for name in names)
     times = 0 if tool == "nvidia-smi" else max(map(names.count, read), default=0)
     columns = {}
     for at, each in found.items():
-        count = names.count(names[at])
-        other = (of_gpu and "gpu" not in names[at].lower()) or (times and count != times)
+        others = (whole or of_gpu) and at not in powers and "gpu" not in names[at].lower()
+        other = others or (times and names.count(names[at]) != times)
         if at in unread or (each.role == "channel" and other):
             continue
         board = str(names[:at].count(names[at])) if each.role == "channel" and times > 1 else each.board
