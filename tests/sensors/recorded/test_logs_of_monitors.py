@@ -139,7 +139,8 @@ def test_power_in_percent_of_a_limit_is_no_power(tmp_path: Path) -> None:
 def test_two_gpus_of_afterburner_are_two_boards(tmp_path: Path) -> None:
     columns = {"GPU1 usage": "%", "GPU2 usage": "%", "GPU1 power": "W", "GPU2 power": "W", "CPU power": "W"}
     rows = [(f"10.01.2026 18:02:0{n}", [90, 10, 200 + n, 30 + n, 65]) for n in range(3)]
-    log = read(tmp_path, session("10.01.2026 18:02:00", columns, rows))
+    log = read(tmp_path, session("10.01.2026 18:02:00", columns, rows, "NVIDIA GeForce GTX 1650,Intel(R) UHD Graphics"))
+    assert [board.info.name for board in log.boards] == ["GPU 1", "GPU 2"]
     assert [values(board, "power_average_w") for board in log.boards] == [[200, 201, 202], [30, 31, 32]]
     assert [values(board, "utilisation_percent")[0] for board in log.boards] == [90, 10]
 
@@ -197,12 +198,23 @@ def test_the_board_counts_before_its_parts(tmp_path: Path) -> None:
     rows = "".join(f"1.5.2026,12:0:{n}.0,60,90,110,{200 + n},\n" for n in range(4))
     (board,) = read(tmp_path, head + rows).boards
     assert values(board, "power_instant_w") == [200, 201, 202, 203]
+    head = head.replace("Total Board Power (TBP)", "GPU Chip Power").replace("ASIC", "VRM Input")
+    (board,) = read(tmp_path, head + rows).boards
+    assert values(board, "power_instant_w") == [200, 201, 202, 203]
+    refused(tmp_path, head.replace("Chip", "Core") + rows)
 
 
 def test_powers_of_a_machine_that_are_not_said_to_be_a_gpus_are_none(tmp_path: Path) -> None:
     head = "Date,Time,CPU Package Power [W],IA Cores Power [W],PCH Power [W],GPU Clock [MHz],\n"
     refused(tmp_path, head + "".join(f"1.5.2026,12:0:{n}.0,60,50,5,1500,\n" for n in range(30)))
     assert not is_log(tmp_path / "log.csv")
+
+
+def test_what_broke_off_may_be_filled_with_nul(tmp_path: Path) -> None:
+    rows = [f"2026-05-01 12:00:0{n},{100 + n}\n" for n in range(6)]
+    text = "Date,GPU Power [W]" + "\0" * 5000 + "".join(rows[:3]) + "\0" * 70_000 + "".join(rows[3:])
+    (board,) = read(tmp_path, text).boards
+    assert values(board, "power_average_w") == [100, 101, 102, 103, 104, 105]
 
 
 def test_counts_of_samples_and_power_factors_are_no_power(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def _channel_of(text: str, words: str, unit: str, board: str) -> Heading:
         if pattern.fullmatch(words) and _may_be_in(unit, channel):
             return Heading(text, "channel", channel, scale_of(unit), board)
     if LOG_PATTERNS["other_power"].fullmatch(words) and _may_be_in(unit, "power_instant_w"):
-        doubt = 1 if board or LOG_PATTERNS["of_a_board"].search(words) else 2
+        doubt = 1 if board or LOG_PATTERNS["of_a_board"].match(words) else 2
         return Heading(text, "channel", "power_instant_w", scale_of(unit), board, doubt)
     if unit in ("w", "watt", "watts") and LOG_PATTERNS["node"].fullmatch(words):
         return Heading(text, "channel", "power_instant_w", scale_of(unit), words)

@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from email.utils import parsedate
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Final
 
@@ -64,8 +64,8 @@ def utf8(chunks: Iterator[bytes]) -> Iterator[bytes]:
         for chunk in chunks:
             yield decoder.decode(chunk).encode()
         return
-    yield first.removeprefix(codecs.BOM_UTF8)
-    yield from chunks
+    for chunk in chain((first.removeprefix(codecs.BOM_UTF8),), chunks):  # what broke off may be filled with NUL
+        yield re.sub(rb"\0+", b"\n", chunk) if b"\0" in chunk else chunk
 
 
 def chunks_of(path: Path) -> Iterator[bytes]:
@@ -132,7 +132,9 @@ def _of_afterburner(text: bytes, where: str) -> bytes:
             case ["00", *_]:
                 sessions.append(_Session())
             case ["01", _, *boards]:
-                sessions[-1].board = " + ".join(boards)
+                sessions[-1].board = "".join(
+                    boards if len({*boards} - {""}) == 1 else ()
+                )  # else 'GPU1' tells them apart
             case ["02", _, *names]:
                 if sessions[-1].rows:
                     sessions.append(_Session(sessions[-1].board))
