@@ -322,7 +322,11 @@ def test_words_behind_the_last_reading_are_no_readings(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_read_in_pieces_has_one_order_of_day_and_month(tmp_path: Path) -> None:
-    """A megabyte of one day does not say which it is: the next piece, which does, must not contradict it."""
-    piece = "".join(f"05/02/2026 12:{n // 60 % 60:02d}:{n % 60:02d},100\n" for n in range(3600)) * 16
-    later = "".join(f"05/{day}/2026 12:00:00,100\n" for day in (13, 14))
-    assert "day or with the month" in refused(tmp_path, "timestamp,gpu_power_w\n" + piece + later)
+    """A megabyte of one day does not say which it is; a piece behind it does, and two must not say different things."""
+
+    def day(date: str) -> str:
+        return "".join(f"{date}/2026 {n // 3600:02d}:{n // 60 % 60:02d}:{n % 60:02d},100\n" for n in range(50_000))
+
+    (board,) = read(tmp_path, "timestamp,gpu_power_w\n" + day("05/11") + day("05/12") + day("05/13")).boards
+    assert float(board.time_ns[-1]) / 1e9 == 2 * 86400 + 49_999
+    assert "day or with the month" in refused(tmp_path, "timestamp,gpu_power_w\n" + day("13/05") + day("05/14"))

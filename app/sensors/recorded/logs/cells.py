@@ -182,8 +182,8 @@ _LAST_DAY: Final = 50_000  # since 1970
 class Dates:
     """The dates of one file: which writes the day before the month everywhere, or behind it."""
 
-    def __init__(self) -> None:
-        self._month_first: bool | None = None
+    def __init__(self, month_first: bool | None = None) -> None:
+        self._month_first = month_first
         self.contradicted = False  # some can only begin with the day, and others with the month
 
     def read(self, data: Bytes, starts: Rows) -> tuple[Nanoseconds, Rows]:

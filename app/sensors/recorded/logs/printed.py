@@ -148,15 +148,15 @@ def _of_afterburner(text: bytes, where: str) -> bytes:
         if not cut.names and alike and cut.units and cut.units.items() <= following.units.items():
             cut.board, cut.names, cut.units = following.board, following.names, following.units
     columns = [each for each in dict.fromkeys(name for session in sessions for name in session.headings()) if each]
-    found = [heading(each) for each in columns]
-    if not any(each.channel in ("power_instant_w", "power_average_w") and not each.doubt for each in found):
+    if not any(h.channel in ("power_instant_w", "power_average_w") and not h.doubt for h in map(heading, columns)):
         raise InputError("MSI Afterburner logged no power of the GPU in W", where, "log 'Power' in W, not in percent")
     lines = ["# by MSI Afterburner", ",".join(("timestamp", "name", *columns))]
     for session in sessions:
+        headings = session.headings()
         for stamp, values in session.rows:
             stamp = re.sub(r"(\d\d).(\d\d).(\d{4})", r"\3-\2-\1", stamp)
-            cells = dict(zip(session.headings(), values, strict=False))
-            known = [cells.get(each, "") for each in columns] if len(values) == len(session.names) else []  # cut off
+            cells = dict(zip(headings, values, strict=False))
+            known = [cells.get(each, "") for each in columns] if len(values) == len(headings) else []  # cut off
             lines.append(",".join((stamp, session.board, *known)))
     return "\n".join(lines).encode()
 

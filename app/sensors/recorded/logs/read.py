@@ -100,9 +100,12 @@ def read_log(path: Path, interval_s: float | None = None) -> Log:
         raise InputError("this is no log of power that is known", str(path), _REMEDY)
     if not layout.timed and layout.step_s is None and interval_s is None:
         raise InputError("the log does not hold the times of its readings", str(path), _TIMES_REMEDY)
-    reader = _Reader(path, layout)
-    for text in _blocks(path, layout):
-        reader.take(text)
+    for dates in (Dates(), Dates(month_first=True)):
+        reader = _Reader(path, layout, dates)
+        for text in _blocks(path, layout):
+            reader.take(text)
+        if not dates.contradicted:  # else what came first did not say it
+            break
     log = reader.finish(interval_s)
     claims = tuple(_contradicted(next(utf8(byte_chunks(path)), b"")[:BEGINNING].decode("utf-8", "replace"), log))
     return replace(log, notes=(*log.notes, *claims)) if claims else log
@@ -134,8 +137,8 @@ def _contradicted(text: str, log: Log) -> Iterator[str]:
 class _Reader:
     """Takes a log block by block."""
 
-    def __init__(self, path: Path, layout: Layout) -> None:
-        self._path, self._layout = path, layout
+    def __init__(self, path: Path, layout: Layout, dates: Dates) -> None:
+        self._path, self._layout, self._dates = path, layout, dates
         self._places = layout.places("channel")
         self._times: list[Nanoseconds] = []
         self._values: dict[int, list[Floats]] = {place: [] for place in self._places}
@@ -151,7 +154,6 @@ class _Reader:
         self._last = 0  # the line of the last reading
         self._said: set[int] = set()  # unreadable lines that are words, or end where their block does
         self._numbered = False  # times are numbers, not dates
-        self._dates = Dates()
 
     def take(self, text: bytes) -> None:
         """Read the lines of one block."""
@@ -215,8 +217,6 @@ class _Reader:
         day = self._layout.places("day")
         if day and int(stamps.max(initial=0)) < DAY_NS:
             stamps = stamps + self._dates.read(block.data, block.starts[:, day[0]])[0]
-        if self._dates.contradicted:
-            self._refuse("its dates may begin with the day or with the month", "write them as 2026-04-19")
         return stamps
 
     def _floats(self, block: Block, place: int) -> Floats:
@@ -277,6 +277,8 @@ class _Reader:
     def finish(self, interval_s: float | None) -> Log:
         """The boards. Raises InputError if there are fewer than two readings."""
         layout = self._layout
+        if self._dates.contradicted:
+            self._refuse("its dates may begin with the day or with the month", "write them as 2026-04-19")
         behind = {line for line in self._said if line > self._last}  # what the tool says at its end, or half a line
         left_out = self._unreadable if len(behind) > 1 else [line for line in self._unreadable if line not in behind]
         unreadable = left_out if len(behind) > _MOST_BEHIND else sorted({*self._unreadable} - behind)
@@ -318,9 +320,7 @@ class _Reader:
 
     def _in_unit(self, named: Heading, place: int, values: Floats, notes: list[str]) -> Floats:
         in_cells = scale_of(self._units.get(place, ""))
-        scale = named.scale if named.scale is not None else in_cells
-        if in_cells is not None and named.scale is not None and in_cells != named.scale:
-            scale = in_cells  # the cells say it themselves
+        scale = named.scale if in_cells is None else in_cells  # the cells say it themselves
         finite = values[np.isfinite(values)]
         beyond = named.channel.startswith("power") and len(finite) > 0 and float(np.median(finite)) > _PLAUSIBLE_W
         if scale is None:
@@ -397,7 +397,7 @@ class _Reader:
         return Recording(
             title=f"{title}#{index}" if several else title,
             info=recorded_info(
-                self._names.get(number, "") or (f"GPU {index}" if index.isdigit() else index),
+                self._names.get(number, "") or ("GPU" if not several else f"GPU {index}" if index.isdigit() else index),
                 PowerLimit(None, None, None, float(current[-1]) if len(current) else None),
                 f"the log of {tool}",
             ),
