@@ -283,6 +283,17 @@ GPU Power: {power} mW
     assert "each power is the mean of the time since the stamp before" in log.notes
 
 
+def test_lines_under_the_output_of_date_are_of_one_board_each(tmp_path: Path) -> None:
+    rows = "0 %, 7042 MiB, 46068 MiB, 32, {one:.2f} W\n0 %, 4 MiB, 46068 MiB, 24, {other:.2f} W\n"
+    stamps = ("Wed Feb 26 11:59:59 AM EST 2025", "Wed Feb 26 12:00:00 PM EST 2025", "Wed Feb 26 12:00:01 PM EST 2025")
+    text = "".join(f"{stamp}\n{rows.format(one=80 + n, other=30 + n)}" for n, stamp in enumerate(stamps))
+    log = read(tmp_path, text)
+    assert log.tool == "nvidia-smi"
+    assert [values(board, "power_average_w") for board in log.boards] == [[80, 81, 82], [30, 31, 32]]
+    assert seconds(log.boards[0]) == [0, 1, 2]
+    assert "fewer than two readings" in refused(tmp_path, "".join(text.splitlines(keepends=True)[:3]))
+
+
 JTOP = (
     "System-Time,NVPMODEL-POWER_MODE,VDD_GPU_SOC-IN_VOLTAGE,VDD_GPU_SOC-IN_POWER,VDD_GPU_SOC-AVG_POWER,"
     "VIN_SYS_5V0-IN_POWER\n"

@@ -233,6 +233,13 @@ def stamp_reader(
     return lambda block, cell: _numbered(block, cell, ns)
 
 
+def stamps_of(block: Block, cell: int, scale: float | None) -> Nanoseconds:
+    """The stamps of a column; none where its first cell is no time."""
+    first = block.text(0, cell) if len(block.starts) else b""
+    reader = stamp_reader(first, scale) if first else None
+    return np.empty(0, np.int64) if reader is None else reader(block, cell)
+
+
 def is_time(stamps: Nanoseconds) -> npt.NDArray[np.bool_]:
     """Which of them are times."""
     return stamps > _BAD // 2

@@ -130,11 +130,6 @@ class Layout:
         return sorted(found, key=lambda at: role == "time" and "stamp" not in self.columns[at].text.lower())
 
     @property
-    def timed(self) -> bool:
-        """A column holds the times."""
-        return bool(self.places("time"))
-
-    @property
     def powers(self) -> list[int]:
         """The places of the columns of power or of a counter of energy."""
         wanted = ("power_instant_w", "power_average_w", "energy_j")

@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from email.utils import parsedate
-from itertools import chain, pairwise
+from itertools import chain, count, pairwise
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +21,7 @@ from ....base.files import byte_chunks, read_text
 from ....base.json_rows import flattened, rows_in
 from ....base.paths import resources
 from ....base.text import json_or_none
-from .cells import Block, rises, stamp_reader
+from .cells import Block, rises, stamps_of
 from .layouts import heading
 
 BEGINNING: Final = 65536  # bytes by which a log is known
@@ -89,16 +89,20 @@ def _of_readings(text: bytes, printed: _Printed) -> bytes:
     """A row for each reading of each board under the stamp above; of two for one the later counts."""
     rows: dict[tuple[int, bytes], dict[str, bytes]] = {}
     row: dict[str, bytes] = {}
+    counted = "board" in printed.columns and "board" not in printed.reading.groupindex
     for number, found in enumerate(printed.reading.finditer(text)):
         pieces = {name: piece for name, piece in found.groupdict().items() if piece is not None}
         if "stamp" in pieces or "stamp" not in row:
-            begun, row = number, {}
+            begun, row, boards = number, {}, count()
         row |= pieces
+        if counted and "power" in pieces:
+            row["board"] = b"%d" % next(boards)
         if "power" in pieces and ("stamp" in row or "board" not in printed.columns):
             rows[begun, row.get("board", b"")] = dict(row)
     for row in rows.values():
-        if row.get("stamp", b"")[:1].isalpha() and (parts := parsedate(row["stamp"].decode())):
-            row["stamp"] = b"%d-%02d-%02d %02d:%02d:%02d" % parts[:6]
+        stamp, half = row.get("stamp", b""), b"".join(re.findall(rb" [AP]M", row.get("stamp", b"")))
+        if stamp[:1].isalpha() and (parts := parsedate(stamp.replace(half, b"").decode())):
+            row["stamp"] = b"%d-%02d-%02d %02d:%02d:%02d%s" % (*parts[:6], half)
     names = [name for name in printed.columns if any(name in row for row in rows.values())]
     lines = (b",".join(row.get(name, b"") for name in names) for row in rows.values())
     header = ",".join(printed.columns[name] for name in names)
@@ -205,7 +209,6 @@ def _of_json(path: Path, beginning: bytes) -> bytes | None:
     writer.writerows(["" if row.get(name) is None else row.get(name) for name in names] for row in flat)
     whole = written.getvalue().encode()
     block, place = Block(whole.split(b"\n", 1)[1], ",", len(names)), names.index(times[0])
-    reader = stamp_reader(block.text(0, place), None) if len(block) else None
-    stamps = reader(block, place) if reader is not None else np.empty(0, np.int64)
+    stamps = stamps_of(block, place, None)
     soon = len(stamps) > 1 and float(np.median(np.diff(stamps))) / 1e9 < _LONGEST_STEP_S
     return whole if soon and rises(stamps) else None

@@ -22,7 +22,7 @@ from ...channel import CHANNELS
 from ...gpu import PowerLimit
 from ..header import Mark, recorded_info
 from ..recording import Recording
-from .cells import DAY_NS, Block, Dates, Floats, Nanoseconds, is_time, rises, stamp_reader
+from .cells import DAY_NS, Block, Dates, Floats, Nanoseconds, is_time, rises, stamp_reader, stamps_of
 from .layouts import RAIL, Heading, Layout, find_layout, scale_of
 from .printed import BEGINNING, chunks_of, utf8
 
@@ -62,23 +62,19 @@ def is_log(path: Path) -> bool:
     layout = find_layout(text)
     if layout is None or _RUNS.match(text):
         return False
-    if not layout.timed:
+    if not layout.places("time"):
         return layout.step_s is not None
     place, *others = layout.places("time")
-    beginning = Block(_whole_lines(text.encode()), layout.delimiter, layout.cells)
+    whole = text[: text.rfind("\n") + 1] or text
+    beginning = Block(whole.encode(), layout.delimiter, layout.cells)
     beginning.starts = beginning.starts[1:] if layout.skipped else beginning.starts
 
-    def stamps_of(place: int) -> Nanoseconds:
-        """Times of a column as far as the beginning shows; none where its first cell is no time."""
-        first = beginning.text(0, place) if len(beginning.starts) else b""
-        reader = stamp_reader(first, layout.columns[place].scale) if first else None
-        return np.empty(0, np.int64) if reader is None else reader(beginning, place)
-
-    if others and not layout.tool and not all(rises(stamps_of(other), _MOSTLY) for other in others):
+    found = [stamps_of(beginning, at, layout.columns[at].scale) for at in (place, *others)]
+    if others and not layout.tool and not all(rises(stamps, _MOSTLY) for stamps in found[1:]):
         return False  # how long something took, beside when: a table of measurements
     if layout.places("day") or "stamp" in layout.columns[place].text.lower() or layout.tool:
         return True
-    stamps = stamps_of(place)
+    stamps = found[0]
     if len(stamps) and int(stamps[0]) > _SINCE_EPOCH_NS:
         return True
     return len(stamps) >= _FEWEST_OF_LOG and rises(stamps) and bool(stamps[-1] > stamps[0])
@@ -98,7 +94,7 @@ def read_log(path: Path, interval_s: float | None = None) -> Log:
     layout = find_layout(_beginning(path))
     if layout is None:
         raise InputError("this is no log of power that is known", str(path), _REMEDY)
-    if not layout.timed and layout.step_s is None and interval_s is None:
+    if not layout.places("time") and layout.step_s is None and interval_s is None:
         raise InputError("the log does not hold the times of its readings", str(path), _TIMES_REMEDY)
     for dates in (Dates(), Dates(month_first=True)):
         reader = _Reader(path, layout, dates)
@@ -174,7 +170,7 @@ class _Reader:
         self._readings += len(block)
         if self._readings > _MOST_READINGS:
             self._refuse(f"there are more than {_MOST_READINGS:,} readings", "split the log")
-        times = self._stamps(block) if layout.timed else None
+        times = self._stamps(block) if layout.places("time") else None
         timed = is_time(times) if times is not None else None
         if timed is not None and times is not None and not timed.all():
             self._leave_out(block, block.numbers[~timed].tolist())
@@ -288,7 +284,7 @@ class _Reader:
         notes = [f"{len(left_out)} lines could not be read and are left out"] if left_out else []
         notes += [LOG_NOTES[layout.tool]] if layout.tool in LOG_NOTES else []
         step_s = None
-        if not layout.timed:
+        if not layout.places("time"):
             step_s = interval_s or layout.step_s or 1.0
             because = "as --interval says" if interval_s else f"as {layout.tool} does by default"
             notes.append(LOG_NOTES["step"].format(step_s, because))
@@ -501,10 +497,6 @@ def _shown(cell: bytes) -> str:
 def _beginning(path: Path) -> str:
     data = next(chunks_of(path), b"")[:BEGINNING]
     return data.decode("utf-8", "replace")
-
-
-def _whole_lines(data: bytes) -> bytes:
-    return data[: data.rfind(b"\n") + 1] or data
 
 
 def _blocks(path: Path, layout: Layout) -> Iterator[bytes]:
