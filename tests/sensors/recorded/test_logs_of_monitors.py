@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,10 @@ def seconds(recording: Recording) -> list[float]:
 
 
 def session(
-    begun: str, columns: dict[str, str], rows: list[tuple[str, list[object]]], board: str = "NVIDIA GeForce RTX 4060"
+    begun: str,
+    columns: dict[str, str],
+    rows: Sequence[tuple[str, Sequence[object]]],
+    board: str = "NVIDIA GeForce RTX 4060",
 ) -> str:
     """As MSI Afterburner writes it: cells padded to 20 characters."""
     heads = "".join(f",{name:20}" for name in columns).removeprefix(",")
