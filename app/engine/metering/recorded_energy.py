@@ -48,10 +48,6 @@ class Sampling:
     shortest_event_s: float  # below it nothing is resolved: two refreshes, or two steps where these are longer
     span_for_1_percent_s: float  # a span must be so long for its ends to cost at most 1 % of its energy
 
-    def gaps_within(self, start_s: float, end_s: float) -> list[Span]:
-        """The gaps as far as they lie in a span."""
-        return [(max(a, start_s), min(b, end_s)) for a, b in self.gaps_s if b > start_s and a < end_s]
-
 
 @dataclass(frozen=True, slots=True)
 class SourceEnergy:
@@ -309,7 +305,7 @@ def _by_power(name: str, times_s: Floats, values: Floats, start_s: float, end_s:
     every_other_j = _trapezoid(inner_s[::2], inner[::2])
     if len(inner) % 2 == 0:
         every_other_j += _trapezoid(inner_s[-2:], inner[-2:])
-    gaps = sampling.gaps_within(start_s, end_s)
+    gaps = _gaps_within(sampling, start_s, end_s)
     return SourceEnergy(
         channel=name,
         method="trapezoid",
@@ -342,11 +338,15 @@ def _by_counter(times_s: Floats, values: Floats, start_s: float, end_s: float) -
         mean_power_w=energy_j / (end_s - start_s),
         peak_power_w=math.nan,
         every_other_j=math.nan,
-        gap_s=math.fsum(b - a for a, b in sampling.gaps_within(start_s, end_s)),
+        gap_s=math.fsum(b - a for a, b in _gaps_within(sampling, start_s, end_s)),
         gap_j=math.nan,
         # A counter misses nothing between two readings: only the ends of a span cost, up to one refresh each.
         sampling=replace(sampling, span_for_1_percent_s=tau_s / _WANTED if counted[-1] > 0 else math.nan),
     )
+
+
+def _gaps_within(sampling: Sampling, start_s: float, end_s: float) -> list[Span]:
+    return [(max(a, start_s), min(b, end_s)) for a, b in sampling.gaps_s if b > start_s and a < end_s]
 
 
 def _trapezoid(times_s: Floats, values: Floats) -> float:

@@ -53,6 +53,13 @@ def heading(text: str, unit: str = "") -> Heading:
     *others, last = words.split() or [""]
     if others and last in UNITS and not unit:
         unit, words = last, " ".join(others)
+    if lower == "power.draw":  # of nvidia-smi; LACT's 'Power Draw' is another one
+        words = "power draw average"
+    return _channel_of(text, words, unit)
+
+
+def _channel_of(text: str, words: str, unit: str) -> Heading:
+    """The channel that a heading names; '' where it names none."""
     rail = LOG_PATTERNS["rail"].fullmatch(words)
     if rail and "power" in words.split():
         own, doubt = (text[slice(*rail.span("rail"))], RAIL) if rail["rail"] != "tot" else ("", 2)
@@ -63,13 +70,6 @@ def heading(text: str, unit: str = "") -> Heading:
     if numbered:
         words = _NUMBERED.sub(" ", words)
         words = " ".join(words.split()) or "power"
-    if lower == "power.draw":  # of nvidia-smi; LACT's 'Power Draw' is another one
-        return Heading(text, "channel", "power_average_w", scale_of(unit), board)
-    return _channel_of(text, words, unit, board)
-
-
-def _channel_of(text: str, words: str, unit: str, board: str) -> Heading:
-    """The channel that a heading names; '' where it names none."""
     for channel, pattern in CHANNELS.items():
         if pattern.fullmatch(words) and _may_be_in(unit, channel):
             return Heading(text, "channel", channel, scale_of(unit), board)
@@ -103,6 +103,8 @@ _BY_UNIT: Final = {  # the channels that cells of a unit hold, in the order in w
     "MiB": ("memory_used_mib",),
     "MHz": ("sm_clock_mhz", "memory_clock_mhz"),
 }
+POWERS: Final = ("power_instant_w", "power_average_w")
+_OF_ALL: Final = "HWiNFO"  # logs all of a machine: what is not said to be the GPU's is not
 RAIL: Final = 3  # how doubtful it is that the power of a rail is that of its board
 _RAILS: Final = ("VDD_IN", "POM_5V_IN")  # of the whole board, as tegrastats names them
 _OF_A_SECOND: Final = ("power.draw", *_RAILS)  # what tools log once a second by default
@@ -132,8 +134,7 @@ class Layout:
     @property
     def powers(self) -> list[int]:
         """The places of the columns of power or of a counter of energy."""
-        wanted = ("power_instant_w", "power_average_w", "energy_j")
-        return [place for place in self.places("channel") if self.columns[place].channel in wanted]
+        return [place for place in self.places("channel") if self.columns[place].channel in (*POWERS, "energy_j")]
 
 
 def find_layout(beginning: str) -> Layout | None:
@@ -208,28 +209,37 @@ def _columns(names: Sequence[str], tool: str) -> dict[int, Heading]:
 
     A heading that comes as often as that of the power is of a board each time.
     """
-    found = {place: named for place, name in enumerate(names) if (named := heading(name)).role}
-    if not any(named.role == "time" for named in found.values()):  # a column 'date' that holds the time as well
-        found = {at: Heading(each.text, "time") if each.role == "day" else each for at, each in found.items()}
-    powers = [at for at, each in found.items() if each.channel in ("power_instant_w", "power_average_w")]
-    whole = tool == "HWiNFO"  # it logs all of a machine, and what is not said to be the GPU's is not
-    least = min((found[at].doubt for at in powers), default=0)
-    numbered = any(found[at].board for at in powers if found[at].doubt == least)
-    limits = [at for at, each in found.items() if each.channel == "power_limit_w"]
-    most = min(least, 1) if whole else least
-    unread = {at for at in (*powers, *limits) if found[at].doubt > most or (numbered and not found[at].board)}
-    read = [names[at] for at in powers if at not in unread]
-    of_gpu = read and all("gpu" in name.lower() for name in read) and any("cpu" in name.lower() for name in names)
+    found = _found(names)
+    unread = _unread(found, 1 if tool == _OF_ALL else RAIL)
+    powers = [at for at, each in found.items() if each.channel in POWERS and at not in unread]
+    read = [names[at] for at in powers]
+    gpus = read and all("gpu" in name.lower() for name in read) and any("cpu" in name.lower() for name in names)
     times = 0 if tool == "nvidia-smi" else max(map(names.count, read), default=0)
     columns = {}
     for at, each in found.items():
-        others = (whole or of_gpu) and at not in powers and "gpu" not in names[at].lower()
+        others = (gpus or tool == _OF_ALL) and at not in powers and "gpu" not in names[at].lower()
         other = others or (times and names.count(names[at]) != times)
         if at in unread or (each.role == "channel" and other):
             continue
         board = str(names[:at].count(names[at])) if each.role == "channel" and times > 1 else each.board
         columns[at] = replace(each, board=board)
     return columns
+
+
+def _found(names: Sequence[str]) -> dict[int, Heading]:
+    """The headings that say something, by their places."""
+    found = {place: named for place, name in enumerate(names) if (named := heading(name)).role}
+    if not any(named.role == "time" for named in found.values()):  # a column 'date' that holds the time as well
+        found = {at: Heading(each.text, "time") if each.role == "day" else each for at, each in found.items()}
+    return found
+
+
+def _unread(found: Mapping[int, Heading], most: int) -> set[int]:
+    """The places of powers and limits where others are more surely of boards; none is in more doubt than `most`."""
+    powers = {at: each for at, each in found.items() if each.channel in (*POWERS, "power_limit_w")}
+    least = min((each.doubt for each in powers.values() if each.channel in POWERS), default=0)
+    numbered = any(each.board for each in powers.values() if each.channel in POWERS and each.doubt == least)
+    return {at for at, each in powers.items() if each.doubt > min(least, most) or (numbered and not each.board)}
 
 
 def _fits(columns: Mapping[int, Heading], cells: Sequence[str]) -> bool:

@@ -22,7 +22,7 @@ from ....base.json_rows import flattened, rows_in
 from ....base.paths import resources
 from ....base.text import json_or_none
 from .cells import Block, rises, stamps_of
-from .layouts import heading
+from .layouts import POWERS, heading
 
 BEGINNING: Final = 65536  # bytes by which a log is known
 _OF_TUNERS: Final = re.compile(rb'"(tune_params|cache"|configuration"|compile_time"|benchmark_time"|kernel_name")')
@@ -60,8 +60,7 @@ def utf8(chunks: Iterator[bytes]) -> Iterator[bytes]:
     first = next(chunks, b"")
     if first[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         decoder = codecs.getincrementaldecoder("utf-16")("replace")
-        yield decoder.decode(first).encode()
-        for chunk in chunks:
+        for chunk in chain((first,), chunks):
             yield decoder.decode(chunk).encode()
         return
     for chunk in chain((first.removeprefix(codecs.BOM_UTF8),), chunks):  # what broke off may be filled with NUL
@@ -124,11 +123,10 @@ class _Session:
         return [f"{name} [{unit}]" if unit else "" for name, unit in zip(self.names, units, strict=True)]
 
 
-def _of_afterburner(text: bytes, where: str) -> bytes:
-    """The records 80 of MSI Afterburner, under the headings (02) and units (03) of their session, the day first.
+def _sessions(text: bytes) -> list[_Session]:
+    """Those of MSI Afterburner; one that is cut off at its beginning has the columns of the next one.
 
-    A session that is cut off at its beginning has those of the next one, where the units that it holds are the same.
-    Raises InputError where there is no power in W: percents of a limit are none.
+    But only where the units that it holds are the same.
     """
     sessions = [_Session()]
     for line in text.decode("latin-1").splitlines():
@@ -151,8 +149,17 @@ def _of_afterburner(text: bytes, where: str) -> bytes:
         alike = cut.rows and len(cut.rows[0][1]) == len(following.names)
         if not cut.names and alike and cut.units and cut.units.items() <= following.units.items():
             cut.board, cut.names, cut.units = following.board, following.names, following.units
+    return sessions
+
+
+def _of_afterburner(text: bytes, where: str) -> bytes:
+    """The records 80 of MSI Afterburner, under the headings (02) and units (03) of their session, the day first.
+
+    Raises InputError where there is no power in W: percents of a limit are none.
+    """
+    sessions = _sessions(text)
     columns = [each for each in dict.fromkeys(name for session in sessions for name in session.headings()) if each]
-    if not any(h.channel in ("power_instant_w", "power_average_w") and not h.doubt for h in map(heading, columns)):
+    if not any(h.channel in POWERS and not h.doubt for h in map(heading, columns)):
         raise InputError("MSI Afterburner logged no power of the GPU in W", where, "log 'Power' in W, not in percent")
     lines = ["# by MSI Afterburner", ",".join(("timestamp", "name", *columns))]
     for session in sessions:

@@ -82,8 +82,7 @@ def is_log(path: Path) -> bool:
 
 def is_dmon(path: Path) -> bool:
     """Whether the file is the output of a dmon, NVIDIA's or DCGM's, which is no table. Raises InputError."""
-    layout = find_layout(_beginning(path))
-    return layout is not None and layout.tool.endswith("dmon")
+    return (layout := find_layout(_beginning(path))) is not None and layout.tool.endswith("dmon")
 
 
 def read_log(path: Path, interval_s: float | None = None) -> Log:
@@ -171,8 +170,7 @@ class _Reader:
         if self._readings > _MOST_READINGS:
             self._refuse(f"there are more than {_MOST_READINGS:,} readings", "split the log")
         times = self._stamps(block) if layout.places("time") else None
-        timed = is_time(times) if times is not None else None
-        if timed is not None and times is not None and not timed.all():
+        if times is not None and not (timed := is_time(times)).all():
             self._leave_out(block, block.numbers[~timed].tolist())
             block.starts, block.numbers, times = block.starts[timed], block.numbers[timed], times[timed]
             if not len(block):
@@ -270,18 +268,22 @@ class _Reader:
         found = zip((times[places] - times[0]).tolist(), numbers[places].tolist(), strict=True)
         return [Mark(time_ns, names[number]) for time_ns, number in found if names[number]]
 
-    def finish(self, interval_s: float | None) -> Log:
-        """The boards. Raises InputError if there are fewer than two readings."""
-        layout = self._layout
-        if self._dates.contradicted:
-            self._refuse("its dates may begin with the day or with the month", "write them as 2026-04-19")
+    def _left_out(self) -> list[str]:
+        """A note where there are unreadable lines. Raises InputError where they are too many."""
         behind = {line for line in self._said if line > self._last}  # what the tool says at its end, or half a line
         left_out = self._unreadable if len(behind) > 1 else [line for line in self._unreadable if line not in behind]
         unreadable = left_out if len(behind) > _MOST_BEHIND else sorted({*self._unreadable} - behind)
         if len(unreadable) > _MOST_UNREADABLE * max(self._readings, 1):
             what = f"line {unreadable[0]} is not laid out as the others ({len(unreadable)} such lines)"
             self._refuse(what, "correct or remove them")
-        notes = [f"{len(left_out)} lines could not be read and are left out"] if left_out else []
+        return [f"{len(left_out)} lines could not be read and are left out"] if left_out else []
+
+    def finish(self, interval_s: float | None) -> Log:
+        """The boards. Raises InputError if there are fewer than two readings."""
+        layout = self._layout
+        if self._dates.contradicted:
+            self._refuse("its dates may begin with the day or with the month", "write them as 2026-04-19")
+        notes = self._left_out()
         notes += [LOG_NOTES[layout.tool]] if layout.tool in LOG_NOTES else []
         step_s = None
         if not layout.places("time"):
@@ -339,6 +341,8 @@ class _Reader:
     def _forward(self, time_ns: npt.NDArray[np.int64], notes: list[str]) -> npt.NDArray[np.bool_]:
         """Which readings are newer than all before them. Raises InputError where most are not."""
         count = len(time_ns)
+        if count > 1 and not np.ptp(time_ns):
+            self._refuse("all readings have one and the same time: no energy follows", "log the time of each")
         forward = np.ones(count, np.bool_)
         if count:
             forward[1:] = time_ns[1:] > np.maximum.accumulate(time_ns)[:-1]
@@ -368,8 +372,6 @@ class _Reader:
             time_ns = np.arange(count, dtype=np.int64) * round(step_s * 1e9)
         else:
             time_ns = times[rows]
-            if count > 1 and not np.ptp(time_ns):
-                self._refuse("all readings have one and the same time: no energy follows", "log the time of each")
         time_ns = _spread(time_ns, notes)
         forward = self._forward(time_ns, notes)
         late = int(count - forward.sum())
@@ -414,9 +416,8 @@ class _Reader:
         """Since the epoch; a date without a zone is of this one. NaN where the log does not hold the day."""
         if first_ns < _SINCE_EPOCH_NS:
             return math.nan
-        if self._numbered:
-            return first_ns / 1e9
-        return datetime.fromtimestamp(first_ns / 1e9, UTC).replace(tzinfo=None).timestamp()
+        local = datetime.fromtimestamp(first_ns / 1e9, UTC).replace(tzinfo=None)
+        return first_ns / 1e9 if self._numbered else local.timestamp()
 
     def _refuse(self, what: str, remedy: str) -> NoReturn:
         raise InputError(what, str(self._path), remedy)
@@ -426,7 +427,7 @@ def _spread(time_ns: Nanoseconds, notes: list[str]) -> Nanoseconds:
     """Readings that share a stamp of whole seconds, evenly over that second."""
     begins = np.flatnonzero(np.diff(time_ns, prepend=-1) != 0)
     counts = np.diff(np.append(begins, len(time_ns)))
-    if counts.max(initial=0) < 2 or (np.diff(time_ns) < 0).any() or (time_ns % 1_000_000_000).any():
+    if len(begins) < 2 or counts.max() < 2 or (np.diff(time_ns) < 0).any() or (time_ns % 1_000_000_000).any():
         return time_ns
     notes.append(LOG_NOTES["spread"])
     within = np.arange(len(time_ns)) - np.repeat(begins, counts)
@@ -463,17 +464,12 @@ def _number(cell: bytes) -> float | None:
     words = cell.strip().strip(b'"')
     if not words or words.lower().decode("latin-1") in HEADINGS["unknown"] or words[:1] == b"[":
         return math.nan
-    if words[:2].lower() == b"0x" and len(words) <= 18:
-        try:
-            return float(int(words, 16))
-        except ValueError:
-            return None
-    first = words.split()[0] if words.split() else b""
+    is_mask = words[:2].lower() == b"0x" and len(words) <= 18
     try:
-        value = float(first)
+        value = float(int(words, 16)) if is_mask else float((*words.split(), b"")[0])
     except ValueError:
         return None
-    return value if math.isfinite(value) and abs(value) < 1e15 else None
+    return value if is_mask or (math.isfinite(value) and abs(value) < 1e15) else None
 
 
 def _leave_out_impossible(name: str, values: Floats, notes: list[str]) -> None:
