@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Final, TypeGuard
 
 from ...base.errors import InputError
+from ...base.files import read_text
+from ...base.paths import resources
 from ...sensors.gpu import Gpu, NotSupported
 from ..results.measurement import Value
 from ..results.settings import (
@@ -32,70 +34,12 @@ _OPTIONS: Final = {
     APPLICATION_CLOCKS: ("application clocks {1} (memory) and {2} MHz", "-ac {1},{2}", "-rac"),
 }
 
-_SCRIPT: Final = """\
-#!/bin/sh
-{remarks}
-#
-# usage: sh THIS_FILE set|reset [GPU]     GPU is an index or a UUID, 0 by default. Needs root.
-set -eu
-gpu=${{2:-0}}
+_SCRIPT: Final = read_text(resources() / "templates" / "clocks.sh")
 
-smi() {{ nvidia-smi -i "$gpu" "$@"; }}
-
-case "${{1:-}}" in
-set)
-{set_lines}
-    ;;
-reset)
-{reset_lines}
-    ;;
-*)
-    echo "usage: $0 set|reset [GPU]" >&2
-    exit 2
-    ;;
-esac
-"""
-
-_UNIT: Final = """\
-# Written by Wattridge for {board}: {words}.
-#   install -m 644 THIS_FILE /etc/systemd/system/ && systemctl enable --now THIS_FILE      as root
-# Stopping the unit restores the defaults: clocks of the board's own choice, and the default power limit.
-[Unit]
-Description=GPU clocks and power limit, chosen with Wattridge
-After=nvidia-persistenced.service systemd-modules-load.service
-
-[Service]
-Type=oneshot
-RemainAfterExit=yes
-{lines}
-
-[Install]
-WantedBy=multi-user.target
-"""
+_UNIT: Final = read_text(resources() / "templates" / "clocks.service")
 
 
-_SERVICE: Final = """\
-# Written by Wattridge for {board}: {words}, while this service runs.
-#   edit User= and the rest to your needs, then as root:
-#   install -m 644 THIS_FILE /etc/systemd/system/ && systemctl enable --now THIS_FILE
-# The settings are made before the service starts and taken back after it has ended, however that was: clocks of the
-# board's own choice, and the default power limit. '+' runs these lines, and nothing else, with root's rights.
-[Unit]
-Description={title}, at clocks chosen with Wattridge
-After=network-online.target nvidia-persistenced.service
-Wants=network-online.target
-Conflicts=wattridge-clocks.service
-
-[Service]
-Type=exec
-{before}
-ExecStart={start}
-{after}
-Restart=on-failure
-
-[Install]
-WantedBy=multi-user.target
-"""
+_SERVICE: Final = read_text(resources() / "templates" / "at_clocks.service")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, TypedDict
+from typing import ClassVar, Final, TypedDict
 
 import numpy as np
 
@@ -48,11 +48,6 @@ class Sampling:
     shortest_event_s: float  # below it nothing is resolved: two refreshes, or two steps where these are longer
     span_for_1_percent_s: float  # a span must be so long for its ends to cost at most 1 % of its energy
 
-    @property
-    def silent_s(self) -> float:
-        """The gaps together."""
-        return math.fsum(end - start for start, end in self.gaps_s)
-
 
 @dataclass(frozen=True, slots=True)
 class SourceEnergy:
@@ -68,6 +63,13 @@ class SourceEnergy:
     gap_s: float  # of the span, in which nothing was read
     gap_j: float  # what the trapezoid has there
     sampling: Sampling
+
+    IN_JSON: ClassVar = ("without_gaps_j",)
+
+    @property
+    def without_gaps_j(self) -> float:
+        """The energy of the times between which something was read: of a log of several sessions, theirs."""
+        return self.energy_j - self.gap_j
 
     @property
     def label(self) -> str:
@@ -303,7 +305,7 @@ def _by_power(name: str, times_s: Floats, values: Floats, start_s: float, end_s:
     every_other_j = _trapezoid(inner_s[::2], inner[::2])
     if len(inner) % 2 == 0:
         every_other_j += _trapezoid(inner_s[-2:], inner[-2:])
-    gaps = [(max(a, start_s), min(b, end_s)) for a, b in sampling.gaps_s if b > start_s and a < end_s]
+    gaps = _gaps_within(sampling, start_s, end_s)
     return SourceEnergy(
         channel=name,
         method="trapezoid",
@@ -329,7 +331,6 @@ def _by_counter(times_s: Floats, values: Floats, start_s: float, end_s: float) -
     at_start, at_end = np.interp((start_s, end_s), times_s, counted)
     energy_j, sampling = float(at_end - at_start), sampling_of(times_s, values)
     tau_s = sampling.shortest_event_s / 2
-    gaps = [(max(a, start_s), min(b, end_s)) for a, b in sampling.gaps_s if b > start_s and a < end_s]
     return SourceEnergy(
         channel=_COUNTER,
         method="counter",
@@ -337,11 +338,15 @@ def _by_counter(times_s: Floats, values: Floats, start_s: float, end_s: float) -
         mean_power_w=energy_j / (end_s - start_s),
         peak_power_w=math.nan,
         every_other_j=math.nan,
-        gap_s=math.fsum(b - a for a, b in gaps),
+        gap_s=math.fsum(b - a for a, b in _gaps_within(sampling, start_s, end_s)),
         gap_j=math.nan,
         # A counter misses nothing between two readings: only the ends of a span cost, up to one refresh each.
         sampling=replace(sampling, span_for_1_percent_s=tau_s / _WANTED if counted[-1] > 0 else math.nan),
     )
+
+
+def _gaps_within(sampling: Sampling, start_s: float, end_s: float) -> list[Span]:
+    return [(max(a, start_s), min(b, end_s)) for a, b in sampling.gaps_s if b > start_s and a < end_s]
 
 
 def _trapezoid(times_s: Floats, values: Floats) -> float:
@@ -412,7 +417,7 @@ def _remarks(energy: RecordedEnergy) -> list[str]:
     if main.gap_s > 0:
         remarks.append(
             f"nothing was read during {_seconds(main.gap_s)} of the span: the trapezoid has {main.gap_j:.4g} J there,"
-            " which are a guess"
+            f" which are a guess, and {main.without_gaps_j:.6g} J without them"
         )
     if math.isfinite(energy.difference) and abs(energy.difference) > _DIFFERENCE:
         remarks.append(

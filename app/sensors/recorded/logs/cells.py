@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import date
 from typing import Final
 
@@ -20,7 +19,7 @@ Rows = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 PADDING: Final = b"\n" + b" " * 63  # behind a block, so that no cell is read beyond it
-_NEWLINE, _SPACE, _RETURN, _POINT, _MINUS, _PLUS, _ZERO = (ord(item) for item in "\n \r.-+0")
+_NEWLINE, _SPACE, _RETURN, _POINT, _MINUS, _PLUS, _ZERO, _SLASH = (ord(item) for item in "\n \r.-+0/")
 _LONGEST: Final = 19  # digits that 64 bits hold, but for the largest numbers: ns since 1970 have as many
 _LONGEST_TEXT: Final = 60  # characters by which texts are told apart
 _PRIME: Final = np.uint64(0x100000001B3)  # of the hash FNV-1a
@@ -173,37 +172,55 @@ def read_numbers(data: Bytes, starts: Rows) -> tuple[Floats, Rows, npt.NDArray[n
 Nanoseconds = npt.NDArray[np.int64]
 
 DAY_NS: Final = 86_400_000_000_000
-_CLOCK: Final = re.compile(rb"\d\d:\d\d:\d\d(\.\d+)?")
+_CLOCK: Final = re.compile(rb"\d{1,2}:\d\d?:\d\d?([.:]\d+)?( ?[AP]M)?", re.IGNORECASE)
+_DATED: Final = re.compile(rb"(\d{1,4}([-/.])\d{1,2}\2\d{1,4}|\d{8})[ T]\d{1,2}:\d\d?:\d\d?(?!\d).*")
 _EPOCHS: Final = ((1e17, 1.0), (1e14, 1e3), (1e11, 1e6))  # since 1970: at least so much -> ns per unit
 _BAD: Final = -(2**62)  # what is no time
+_LAST_DAY: Final = 50_000  # since 1970
 
 
-@dataclass(frozen=True, slots=True)
-class _Form:
-    """Where the year, the month and the day stand in a stamp, and where the time of the day begins."""
+class Dates:
+    """The dates of one file: which writes the day before the month everywhere, or behind it."""
 
-    pattern: re.Pattern[bytes]
-    year: int
-    month: int
-    day: int
-    time: int
+    def __init__(self, month_first: bool | None = None) -> None:
+        self._month_first = month_first
+        self.contradicted = False  # some can only begin with the day, and others with the month
+
+    def read(self, data: Bytes, starts: Rows) -> tuple[Nanoseconds, Rows]:
+        """Dates in ns (20260419, 2026-04-19, 19.4.2026 or 4/19/2026), and where each of them ends."""
+        first, at = _whole(data, starts)
+        second, after = _whole(data, at + 1)
+        third, end = _whole(data, after + 1)
+        packed, sign = first > 9999, data[at]
+        joined = packed | (np.isin(sign, (_MINUS, _POINT, _SLASH)) & (sign == data[after]))
+        code = np.where(packed, first, first * 10_000 + second * 100 + third)
+        late = ~packed & (first <= 31)  # the year stands behind
+        if late.any():
+            day_first, month_first = third * 10_000 + second * 100 + first, third * 10_000 + first * 100 + second
+            chosen = self._choose(_days(day_first[late]), _days(month_first[late]), bool((sign[late] == _POINT).any()))
+            code = np.where(late, month_first if chosen else day_first, code)
+        return np.where(joined, _days(code), _BAD), np.where(packed, at, end)
+
+    def _choose(self, day_first: Nanoseconds, month_first: Nanoseconds, points: bool) -> bool:
+        """Whether the month stands first: where only that gives dates, or dates that follow one another sooner."""
+        bad = [not is_time(days).all() for days in (day_first, month_first)]
+        leaps = [((np.diff(days) < 0).sum(), np.ptp(days)) for days in (day_first, month_first)]
+        found = not points and bool(bad[0] if bad[0] != bad[1] else leaps[1] < leaps[0])
+        if self._month_first is None:
+            self._month_first = found
+        self.contradicted |= found != self._month_first and (bad[0] != bad[1] or leaps[0] != leaps[1])
+        return self._month_first
 
 
-_FORMS: Final = (
-    _Form(re.compile(rb"\d{4}[-/.]\d\d[-/.]\d\d[ T]\d\d:\d\d:\d\d.*"), 0, 5, 8, 11),
-    _Form(re.compile(rb"\d\d[-/.]\d\d[-/.]\d{4}[ T]\d\d:\d\d:\d\d.*"), 6, 3, 0, 11),
-    _Form(re.compile(rb"\d{8} \d\d:\d\d:\d\d.*"), 0, 4, 6, 9),
-)
-
-
-def stamp_reader(first: bytes, scale: float | None) -> Callable[[Block, int], Nanoseconds] | None:
+def stamp_reader(
+    first: bytes, scale: float | None, dates: Dates | None = None
+) -> Callable[[Block, int], Nanoseconds] | None:
     """What reads the stamps of a column whose first cell is `first`; None if that is no time.
 
-    `scale` is s per unit of a number; None: seconds, or what the epoch's size says.
+    `scale` is s per unit of a number; None: seconds, or what the epoch's size says. `dates` are those of the file.
     """
-    form = next((item for item in _FORMS if item.pattern.fullmatch(first)), None)
-    if form is not None:
-        return lambda block, cell: _dated(block.data, block.starts[:, cell], form)
+    if _DATED.fullmatch(first):
+        return lambda block, cell: _dated(block.data, block.starts[:, cell], dates or Dates())
     if _CLOCK.fullmatch(first):
         return lambda block, cell: _time_of_day(block.data, block.starts[:, cell])
     try:
@@ -216,11 +233,11 @@ def stamp_reader(first: bytes, scale: float | None) -> Callable[[Block, int], Na
     return lambda block, cell: _numbered(block, cell, ns)
 
 
-def days(block: Block, cell: int) -> Nanoseconds:
-    """A column of dates (20260419 or 2026-04-19 or 2026/04/19) in ns."""
-    starts = block.starts[:, cell]
-    wide = 0 if bool((block.data[starts + 4] - np.uint8(48) < 10).all()) else 1
-    return _days(block.data, starts, 0, 4 + wide, 6 + 2 * wide)
+def stamps_of(block: Block, cell: int, scale: float | None) -> Nanoseconds:
+    """The stamps of a column; none where its first cell is no time."""
+    first = block.text(0, cell) if len(block.starts) else b""
+    reader = stamp_reader(first, scale) if first else None
+    return np.empty(0, np.int64) if reader is None else reader(block, cell)
 
 
 def is_time(stamps: Nanoseconds) -> npt.NDArray[np.bool_]:
@@ -234,44 +251,47 @@ def rises(stamps: Nanoseconds, share: float = 1.0) -> bool:
     return len(stamps) > 0 and bool(is_time(stamps).all()) and later.sum() >= share * len(later)
 
 
-def _dated(data: Bytes, starts: Rows, form: _Form) -> Nanoseconds:
-    month, day = form.month, form.day
-    if form.day == 0 and bool((_digits(data, starts + month, 2) > 12).any()):
-        month, day = day, month  # the month stands first: no month is greater than 12
-    return _days(data, starts, form.year, month, day) + _time_of_day(data, starts + form.time)
+def _dated(data: Bytes, starts: Rows, dates: Dates) -> Nanoseconds:
+    days, ends = dates.read(data, starts)
+    return days + _time_of_day(data, ends + 1)
 
 
-def _days(data: Bytes, starts: Rows, year: int, month: int, day: int) -> Nanoseconds:
+def _days(codes: Rows) -> Nanoseconds:
     """Few days are different, so each is looked up once."""
-    code = _digits(data, starts + year, 4) * 10_000 + _digits(data, starts + month, 2) * 100
-    code += _digits(data, starts + day, 2)
-    distinct, places = np.unique(code, return_inverse=True)
+    distinct, places = np.unique(codes, return_inverse=True)
     return np.array([_day_ns(value) for value in distinct.tolist()], np.int64)[places]
 
 
 def _day_ns(code: int) -> int:
     try:
-        return (date(code // 10_000, code // 100 % 100, code % 100).toordinal() - 719_163) * DAY_NS
-    except (ValueError, OverflowError):
+        days = date(min(code // 10_000, 9999), code // 100 % 100, code % 100).toordinal() - 719_163
+    except ValueError:
         return _BAD
+    return days * DAY_NS if 0 <= days < _LAST_DAY else _BAD
 
 
 def _time_of_day(data: Bytes, starts: Rows) -> Nanoseconds:
-    seconds, _, is_number = read_numbers(data, starts + 6)
-    colons = (data[starts + 2] == ord(":")) & (data[starts + 5] == ord(":"))
-    hours, minutes = _digits(data, starts, 2), _digits(data, starts + 3, 2)
-    is_number &= colons & (hours >= 0) & (hours < 24) & (minutes >= 0) & (minutes < 60)
+    hours, at = _whole(data, starts)
+    minutes, after = _whole(data, at + 1)
+    seconds, end, is_number = read_numbers(data, after + 1)
+    is_number &= (data[at] == ord(":")) & (data[after] == ord(":")) & (at > starts) & (hours < 24) & (minutes < 60)
+    thousandths, behind = _whole(data, end + 1)
+    seconds += np.where((data[end] == ord(":")) & (behind == end + 4), thousandths / 1e3, 0.0)  # 20:04:33:265
+    half = end + (data[end] == _SPACE)
+    for letter, later in ((b"AaMm", 0), (b"PpMm", 12)):  # 12 AM is midnight
+        halved = np.isin(data[half], tuple(letter[:2])) & np.isin(data[half + 1], tuple(letter[2:]))
+        hours = np.where(halved, hours % 12 + later, hours)
     whole = np.where(is_number, hours * 3600 + minutes * 60, 0) * 1_000_000_000
     return np.where(is_number, whole + np.rint(np.where(is_number, seconds, 0.0) * 1e9).astype(np.int64), _BAD)
 
 
-def _digits(data: Bytes, starts: Rows, count: int) -> Nanoseconds:
-    """Numbers of so many digits; far below 0 where something else stands there."""
-    value = np.zeros(len(starts), np.int64)
-    for index in range(count):
-        digit = data[starts + index] - np.uint8(48)
-        value = np.where(digit < 10, value * 10 + digit, -1_000_000_000)
-    return value
+def _whole(data: Bytes, starts: Rows) -> tuple[Rows, Rows]:
+    """The whole numbers that begin at `starts`, and where each ends; 0 where none does."""
+    value, at = np.zeros(len(starts), np.int64), starts
+    for _ in range(9):
+        digit = data[at] - np.uint8(_ZERO)
+        value, at = np.where(digit < 10, value * 10 + digit, value), at + (digit < 10)
+    return value, at
 
 
 def _numbered(block: Block, cell: int, ns: float) -> Nanoseconds:

@@ -5,12 +5,14 @@ What a column of a log holds, by its heading: a time, a board, or a channel and 
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
-from ....base.vocabulary import BOARDS, CHANNELS, LOG_PATTERNS, LOG_ROLES, UNITS
+from ....base.vocabulary import BOARDS, CHANNELS, LOG_PATTERNS, LOG_ROLES, LOG_TOOLS, UNITS
+from ...channel import CHANNELS as KNOWN
 from .cells import stamp_reader
 
 _BRACKETED: Final = re.compile(r"\s*[\[(]([^\[\]()]*)[\])]\s*$")
@@ -25,9 +27,9 @@ class Heading:
     role: str
     channel: str = ""
     scale: float | None = None  # to the channel's unit, of times to s; None if the heading names no unit
-    board: str = (
-        ""  # the number of the board in the heading, where a row holds several: 'GPU1'; or what tells boards apart
-    )
+    board: str = ""  # its number in the heading, where a row holds several: 'GPU1'; or what tells boards apart
+    doubt: int = 0  # of a power: 1 says by the words of the heading that it is a board's, 2 none, RAIL a part
+    usual: float | None = None  # the scale of numbers whose unit nothing names, where it is known
 
 
 def heading(text: str, unit: str = "") -> Heading:
@@ -51,23 +53,29 @@ def heading(text: str, unit: str = "") -> Heading:
     *others, last = words.split() or [""]
     if others and last in UNITS and not unit:
         unit, words = last, " ".join(others)
+    if lower == "power.draw":  # of nvidia-smi; LACT's 'Power Draw' is another one
+        words = "power draw average"
+    return _channel_of(text, words, unit)
+
+
+def _channel_of(text: str, words: str, unit: str) -> Heading:
+    """The channel that a heading names; '' where it names none."""
+    rail = LOG_PATTERNS["rail"].fullmatch(words)
+    if rail and "power" in words.split():
+        own, doubt = (text[slice(*rail.span("rail"))], RAIL) if rail["rail"] != "tot" else ("", 2)
+        role = "" if rail["mean"] else "channel"
+        return Heading(text, role, "power_instant_w", scale_of(unit), own, doubt, 1e-3)
     numbered = _NUMBERED.search(words)
     board = numbered[1] if numbered else ""
     if numbered:
         words = _NUMBERED.sub(" ", words)
         words = " ".join(words.split()) or "power"
-    if lower == "power.draw":  # of nvidia-smi; LACT's 'Power Draw' is another one
-        return Heading(text, "channel", "power_average_w", scale_of(unit), board)
-    return _channel_of(text, words, unit, board)
-
-
-def _channel_of(text: str, words: str, unit: str, board: str) -> Heading:
-    """The channel that a heading names; '' where it names none."""
     for channel, pattern in CHANNELS.items():
-        if pattern.fullmatch(words):
+        if pattern.fullmatch(words) and _may_be_in(unit, channel):
             return Heading(text, "channel", channel, scale_of(unit), board)
-    if LOG_PATTERNS["other_power"].fullmatch(words) and unit not in ("%", "s", "ms"):
-        return Heading(text, "channel", "power_instant_w", scale_of(unit), board)
+    if LOG_PATTERNS["other_power"].fullmatch(words) and _may_be_in(unit, "power_instant_w"):
+        doubt = 1 if board or LOG_PATTERNS["of_a_board"].match(words) else 2
+        return Heading(text, "channel", "power_instant_w", scale_of(unit), board, doubt)
     if unit in ("w", "watt", "watts") and LOG_PATTERNS["node"].fullmatch(words):
         return Heading(text, "channel", "power_instant_w", scale_of(unit), words)
     return Heading(text, "")
@@ -78,9 +86,15 @@ def scale_of(unit: str) -> float | None:
     return UNITS.get(unit.strip().lower(), ("", None))[1]
 
 
+def _may_be_in(unit: str, channel: str) -> bool:
+    """Whether a channel's values may be in that unit: a power in % of a limit is none, nor a fan in turns a minute."""
+    own = KNOWN[channel].unit.lower()
+    return unit in ("", own) or UNITS.get(unit, ("", 0.0))[0] == UNITS.get(own, ("none", 0.0))[0]
+
+
 def _is_unit(text: str) -> bool:
     lower = text.strip().lower()
-    return lower in UNITS or lower in ("", "rpm", "mb/s", "% tdp", "℃")
+    return lower in UNITS or lower in ("", "rpm", "mb/s") or lower.startswith("%")
 
 
 _BY_UNIT: Final = {  # the channels that cells of a unit hold, in the order in which nvidia-smi is usually asked
@@ -89,6 +103,9 @@ _BY_UNIT: Final = {  # the channels that cells of a unit hold, in the order in w
     "MiB": ("memory_used_mib",),
     "MHz": ("sm_clock_mhz", "memory_clock_mhz"),
 }
+POWERS: Final = ("power_instant_w", "power_average_w")
+_OF_ALL: Final = "HWiNFO"  # logs all of a machine: what is not said to be the GPU's is not
+RAIL: Final = 3  # how doubtful it is that the power of a rail is that of its board
 _RAILS: Final = ("VDD_IN", "POM_5V_IN")  # of the whole board, as tegrastats names them
 _OF_A_SECOND: Final = ("power.draw", *_RAILS)  # what tools log once a second by default
 _DELIMITERS: Final = ",;\t"
@@ -115,21 +132,15 @@ class Layout:
         return sorted(found, key=lambda at: role == "time" and "stamp" not in self.columns[at].text.lower())
 
     @property
-    def timed(self) -> bool:
-        """A column holds the times."""
-        return bool(self.places("time"))
-
-    @property
     def powers(self) -> list[int]:
         """The places of the columns of power or of a counter of energy."""
-        wanted = ("power_instant_w", "power_average_w", "energy_j")
-        return [place for place in self.places("channel") if self.columns[place].channel in wanted]
+        return [place for place in self.places("channel") if self.columns[place].channel in (*POWERS, "energy_j")]
 
 
 def find_layout(beginning: str) -> Layout | None:
     """The layout of a log that begins so; None if it is none that is known: no power in it, or no header."""
     lines = beginning.replace("\r", "").lstrip("\n\ufeff ").split("\n")
-    for find in (_dmon, _dcgm, _with_header, _without_header, _two_columns):
+    for find in (_dmon, _dcgm, _with_header, _without_header):
         result = find(lines)
         if result is not None and result.powers:
             return result
@@ -144,15 +155,9 @@ def _dmon(lines: list[str]) -> Layout | None:
         return None
     units = lines[1].lstrip("# ").replace(",", " ").split() if len(lines) > 1 and lines[1].startswith("#") else []
     units = units if len(units) == len(words) else [""] * len(words)
-    columns = dict(enumerate(_dmon_heading(*item) for item in zip(words, units, strict=True)))
+    units = [unit if scale_of(unit) else "" for unit in units]  # none is 'YYYYMMDD'
+    columns = dict(enumerate(map(heading, words, units)))
     return Layout("nvidia-smi dmon", "," if "," in first else None, len(words), columns, step_s=1.0)
-
-
-def _dmon_heading(word: str, unit: str) -> Heading:
-    lower = word.lower()
-    if lower in ("date", "time"):
-        return Heading(word, "day" if lower == "date" else "time")
-    return heading(word, unit)
 
 
 def _dcgm(lines: list[str]) -> Layout | None:
@@ -169,46 +174,72 @@ def _dcgm(lines: list[str]) -> Layout | None:
 
 def _with_header(lines: list[str]) -> Layout | None:
     """A line of names, separated by commas, semicolons, tabs or spaces."""
-    header_line = next(
-        (at for at, line in enumerate(lines) if line.strip() and not line.startswith(("#", "sep="))), None
-    )
-    if header_line is None:
+    named = (at for at, line in enumerate(lines) if line.strip() and not line.startswith(("#", "sep=")))
+    if (header_line := next(named, None)) is None:
         return None
-    if (
-        header_line
-        and lines[header_line - 1].startswith("#")
-        and _is_number(re.split(r"[,;\t ]+", lines[header_line].strip())[0])
-    ):
+    first = re.split(r"[,;\t ]+", lines[header_line].strip())[0]
+    if header_line and lines[header_line - 1].startswith("#") and _is_number(first):
         header_line -= 1  # '# time power' above the first reading
     line = lines[header_line].lstrip("# ")
     delimiter = max(_DELIMITERS, key=line.count)
     separated = delimiter in line
-    names = [name.strip().strip('"') for name in (line.split(delimiter) if separated else line.split())]
-    columns = _columns(names)
+    read = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True)) if separated else line.split()
+    names = [name.strip().strip('"') for name in read]
+    above = "\n".join((*lines[:header_line], ",".join(names)))
+    tool = next((tool for tool, known in LOG_TOOLS.items() if known.search(above)), "")
+    columns = _columns(names, tool)
     following = "".join(lines[header_line + 1 : header_line + 2])
-    first = following.split(delimiter) if separated and '"' not in following else []
-    beyond = len(first) if _fits(columns, first) else 0  # cells behind those that have a heading
+    cells = following.split(delimiter) if separated and '"' not in following else []
+    beyond = len(cells) if _fits(columns, cells) else 0  # cells behind those that have a heading
     commas = separated and delimiter != "," and any("," in value for value in lines[header_line + 1 : header_line + 3])
     return Layout(
-        _tool(names),
+        tool,
         delimiter if separated else None,
         max(len(names), beyond),
         columns,
-        header=lines[header_line].strip().encode(),
+        header=lines[header_line].strip().replace('"', "").encode(),
         skipped=header_line + 1,
         translation=_AS_POINTS if commas else None,
         step_s=1.0 if any(name.startswith(_OF_A_SECOND) for name in names) else None,
     )
 
 
-def _columns(names: Sequence[str]) -> dict[int, Heading]:
-    """What is read of a row: the powers of numbered boards, and not those of the host beside them."""
+def _columns(names: Sequence[str], tool: str) -> dict[int, Heading]:
+    """What is read of a row: the powers that are most surely a board's, and of a machine what is the GPU's.
+
+    A heading that comes as often as that of the power is of a board each time.
+    """
+    found = _found(names)
+    unread = _unread(found, 1 if tool == _OF_ALL else RAIL)
+    powers = [at for at, each in found.items() if each.channel in POWERS and at not in unread]
+    read = [names[at] for at in powers]
+    gpus = read and all("gpu" in name.lower() for name in read) and any("cpu" in name.lower() for name in names)
+    times = 0 if tool == "nvidia-smi" else max(map(names.count, read), default=0)
+    columns = {}
+    for at, each in found.items():
+        others = (gpus or tool == _OF_ALL) and at not in powers and "gpu" not in names[at].lower()
+        other = others or (times and names.count(names[at]) != times)
+        if at in unread or (each.role == "channel" and other):
+            continue
+        board = str(names[:at].count(names[at])) if each.role == "channel" and times > 1 else each.board
+        columns[at] = replace(each, board=board)
+    return columns
+
+
+def _found(names: Sequence[str]) -> dict[int, Heading]:
+    """The headings that say something, by their places."""
     found = {place: named for place, name in enumerate(names) if (named := heading(name)).role}
     if not any(named.role == "time" for named in found.values()):  # a column 'date' that holds the time as well
         found = {at: Heading(each.text, "time") if each.role == "day" else each for at, each in found.items()}
-    powers = {at: each for at, each in found.items() if each.channel.startswith("power_")}
-    numbered = any(each.board for each in powers.values())
-    return {at: each for at, each in found.items() if each.board or not numbered or at not in powers}
+    return found
+
+
+def _unread(found: Mapping[int, Heading], most: int) -> set[int]:
+    """The places of powers and limits where others are more surely of boards; none is in more doubt than `most`."""
+    powers = {at: each for at, each in found.items() if each.channel in (*POWERS, "power_limit_w")}
+    least = min((each.doubt for each in powers.values() if each.channel in POWERS), default=0)
+    numbered = any(each.board for each in powers.values() if each.channel in POWERS and each.doubt == least)
+    return {at for at, each in powers.items() if each.doubt > min(least, most) or (numbered and not each.board)}
 
 
 def _fits(columns: Mapping[int, Heading], cells: Sequence[str]) -> bool:
@@ -218,43 +249,21 @@ def _fits(columns: Mapping[int, Heading], cells: Sequence[str]) -> bool:
 
 
 def _without_header(lines: list[str]) -> Layout | None:
-    """A stamp and cells with units, as nvidia-smi writes them without a header: the units say what they are."""
-    cells = [cell.strip() for cell in lines[0].split(",")]
-    if len(cells) < 3 or stamp_reader(cells[0].encode(), None) is None or _is_number(cells[0]):
+    """A stamp and watts, or cells with units, as nvidia-smi writes them without a header: they say what they are."""
+    delimiter = max(_DELIMITERS, key=lines[0].count) if re.search(f"[{_DELIMITERS}]", lines[0]) else None
+    first, *cells = [cell.strip() for cell in lines[0].split(delimiter)] or [""]
+    if not cells or stamp_reader(first.encode(), None) is None or (len(cells) > 1 and _is_number(first)):
         return None
-    columns, left = {0: Heading("timestamp", "time")}, dict(_BY_UNIT)
-    for place, cell in enumerate(cells[1:], 1):
-        unit = cell.rpartition(" ")[2]
-        if unit in left and _is_number(cell.rpartition(" ")[0]):
+    columns, left = {0: Heading("timestamp" if cells[1:] else "time", "time")}, dict(_BY_UNIT)
+    if len(cells) == 1 and _is_number(cells[0].split(" ")[0]):
+        columns[1] = Heading("power", "channel", "power_instant_w")
+    for place, cell in enumerate(cells[1:] and cells, 1):
+        number, _, unit = cell.rpartition(" ")
+        if unit in left and _is_number(number):
             channel, *more = left.pop(unit)
             columns[place] = Heading(unit, "channel", channel, scale_of(unit))
             left |= {unit: tuple(more)} if more else {}
-    return Layout("nvidia-smi", ",", len(cells), columns)
-
-
-def _two_columns(lines: list[str]) -> Layout | None:
-    """Time stamp and watts without a header."""
-    delimiter = max(_DELIMITERS, key=lines[0].count)
-    separated = delimiter in lines[0]
-    cells = [cell.strip() for cell in (lines[0].split(delimiter) if separated else lines[0].split())]
-    if len(cells) != 2 or stamp_reader(cells[0].encode(), None) is None or not _is_number(cells[1].split(" ")[0]):
-        return None
-    columns = {0: Heading("time", "time"), 1: Heading("power", "channel", "power_instant_w")}
-    return Layout("", delimiter if separated else None, 2, columns)
-
-
-def _tool(names: list[str]) -> str:
-    if any(name.startswith(("power.draw", "clocks.", "temperature.gpu", "utilization.gpu")) for name in names):
-        return "nvidia-smi"
-    if names[0].startswith(_RAILS):
-        return "tegrastats"
-    if names == ["Time", "Watts"]:
-        return "SPEC PTDaemon (MLPerf)"
-    if "timestamp" in names and any(name in names for name in ("Power Draw", "Power Draw (Avg)", "Power Cap")):
-        return "LACT"
-    if names[:2] == ["Time", "Power"] or names[1:2] == ["GPU0 power draw (W)"]:
-        return "Zeus"
-    return "GPU-Z" if "Board Power Draw [W]" in names else ""
+    return Layout("nvidia-smi" if cells[1:] else "", delimiter, len(cells) + 1, columns)
 
 
 def _is_number(text: str) -> bool:

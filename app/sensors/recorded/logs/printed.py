@@ -6,18 +6,23 @@ import codecs
 import csv
 import io
 import re
+import tomllib
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from email.utils import parsedate
+from itertools import chain, count, pairwise
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
+from ....base.errors import InputError
 from ....base.files import byte_chunks, read_text
 from ....base.json_rows import flattened, rows_in
+from ....base.paths import resources
 from ....base.text import json_or_none
-from .cells import Block, rises, stamp_reader
-from .layouts import heading
+from .cells import Block, rises, stamps_of
+from .layouts import POWERS, heading
 
 BEGINNING: Final = 65536  # bytes by which a log is known
 _OF_TUNERS: Final = re.compile(rb'"(tune_params|cache"|configuration"|compile_time"|benchmark_time"|kernel_name")')
@@ -26,17 +31,28 @@ _OF_WORK: Final = re.compile(
 )
 _LEAST_ROWS: Final = 20  # of JSON
 _LONGEST_STEP_S: Final = 30.0  # between readings in JSON: what comes more rarely are runs
-_TEGRASTATS: Final = re.compile(  # of a Jetson; its average stands behind the present power
-    rb"^(?:(\d\d-\d\d-\d{4} \d\d:\d\d:\d\d) )?RAM \d.*? (?:VDD_IN|POM_5V_IN) (\d+)(?:mW)?/\d+", re.MULTILINE
-)
-_MLPERF: Final = re.compile(rb"Time,[^,\n]+,Watts,[^,\n]*,")  # of SPEC's daemon for meters
-_ZEUS: Final = re.compile(rb"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\S*) \{('GPU\d+': [^{}\n]*)\}\s*$", re.MULTILINE)
-_SCREEN: Final = re.compile(  # of nvidia-smi
-    rb"^(?P<stamp>\w{3} \w{3} +\d+ \d\d:\d\d:\d\d (?:\w+ )?\d{4})|^\|\s+(?P<board>\d+)\s+\w"
-    rb"|^\|.*?(?P<watts>\d+)W\s*/\s*(?P<limit>\d+)W",
-    re.MULTILINE,
-)
+_AFTERBURNER: Final = re.compile(rb"\d\d, \d\d[-./]\d\d[-./]\d{4} \d\d:\d\d:\d\d,")
 _LONG: Final = re.compile(rb'[^\n]*\b(field|metric)(_?name)?"?[,;\t]"?values?"?\s*\n', re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Printed:
+    """How a tool prints readings: `resources/printed_logs.toml`."""
+
+    tool: str
+    known: re.Pattern[bytes]
+    reading: re.Pattern[bytes]
+    columns: dict[str, str]
+
+
+def _compiled(pattern: str) -> re.Pattern[bytes]:
+    return re.compile(pattern.encode(), re.MULTILINE)
+
+
+_PRINTED: Final = tuple(
+    _Printed(tool, _compiled(each.get("known", each["reading"])), _compiled(each["reading"]), each["columns"])
+    for tool, each in tomllib.loads((resources() / "printed_logs.toml").read_text("utf-8")).items()
+)
 
 
 def utf8(chunks: Iterator[bytes]) -> Iterator[bytes]:
@@ -44,12 +60,11 @@ def utf8(chunks: Iterator[bytes]) -> Iterator[bytes]:
     first = next(chunks, b"")
     if first[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         decoder = codecs.getincrementaldecoder("utf-16")("replace")
-        yield decoder.decode(first).encode()
-        for chunk in chunks:
+        for chunk in chain((first,), chunks):
             yield decoder.decode(chunk).encode()
         return
-    yield first.removeprefix(codecs.BOM_UTF8)
-    yield from chunks
+    for chunk in chain((first.removeprefix(codecs.BOM_UTF8),), chunks):  # what broke off may be filled with NUL
+        yield re.sub(rb"\0+", b"\n", chunk) if b"\0" in chunk else chunk
 
 
 def chunks_of(path: Path) -> Iterator[bytes]:
@@ -59,50 +74,102 @@ def chunks_of(path: Path) -> Iterator[bytes]:
     beginning, table = first[:BEGINNING], None
     if first.lstrip()[:1] in (b"{", b"["):
         table = _of_json(path, beginning)
-    elif _TEGRASTATS.search(beginning):
-        table = _of_tegrastats(b"".join((first, *chunks)))
-    elif b"| NVIDIA-SMI " in beginning:
-        table = _of_screens(b"".join((first, *chunks)))
-    elif _MLPERF.match(beginning):
-        rows = (line.split(b",", 4) for line in b"".join((first, *chunks)).split(b"\n"))
-        table = b"\n".join((b"Time,Watts", *(b"%s,%s" % (row[1], row[3]) for row in rows if len(row) == 5), b""))
-    elif _ZEUS.match(beginning):
-        table = _of_zeus(b"".join((first, *chunks)))
+    elif _AFTERBURNER.match(beginning):
+        table = _of_afterburner(b"".join((first, *chunks)), str(path))
+    elif (printed := next((each for each in _PRINTED if each.known.search(beginning)), None)) is not None:
+        table = _of_readings(b"".join((first, *chunks)), printed)
     elif _LONG.match(beginning):
         table = _of_fields(b"".join((first, *chunks)))
     yield first if table is None else table
     yield from chunks if table is None else ()
 
 
-def _of_tegrastats(text: bytes) -> bytes:
-    """The power of the whole board, with stamps where there are."""
-    found = _TEGRASTATS.findall(text)
-    if not found[0][0]:
-        return b"\n".join((b"VDD_IN_mW", *(watts for _, watts in found), b""))
-    return b"\n".join((b"timestamp,VDD_IN_mW", *(b"%s,%s" % row for row in found), b""))
+def _of_readings(text: bytes, printed: _Printed) -> bytes:
+    """A row for each reading of each board under the stamp above; of two for one the later counts."""
+    rows: dict[tuple[int, bytes], dict[str, bytes]] = {}
+    row: dict[str, bytes] = {}
+    counted = "board" in printed.columns and "board" not in printed.reading.groupindex
+    for number, found in enumerate(printed.reading.finditer(text)):
+        pieces = {name: piece for name, piece in found.groupdict().items() if piece is not None}
+        if "stamp" in pieces or "stamp" not in row:
+            begun, row, boards = number, {}, count()
+        row |= pieces
+        if counted and "power" in pieces:
+            row["board"] = b"%d" % next(boards)
+        if "power" in pieces and ("stamp" in row or "board" not in printed.columns):
+            rows[begun, row.get("board", b"")] = dict(row)
+    for row in rows.values():
+        stamp, half = row.get("stamp", b""), b"".join(re.findall(rb" [AP]M", row.get("stamp", b"")))
+        if stamp[:1].isalpha() and (parts := parsedate(stamp.replace(half, b"").decode())):
+            row["stamp"] = b"%d-%02d-%02d %02d:%02d:%02d%s" % (*parts[:6], half)
+    names = [name for name in printed.columns if any(name in row for row in rows.values())]
+    lines = (b",".join(row.get(name, b"") for name in names) for row in rows.values())
+    header = ",".join(printed.columns[name] for name in names)
+    return b"\n".join((f"# by {printed.tool}\n{header}".encode(), *lines, b""))
 
 
-def _of_zeus(text: bytes) -> bytes:
-    """Of "2024-05-01 12:00:00.123456 {'GPU0': 65.15}", as `zeus.monitor power` prints it, a column a board."""
-    found = [(stamp, dict(re.findall(rb"'(GPU\d+)': ([\d.]+)", powers))) for stamp, powers in _ZEUS.findall(text)]
-    boards = list(found[0][1])
-    rows = (b",".join((stamp, *(powers.get(board, b"") for board in boards))) for stamp, powers in found)
-    return b"\n".join((b",".join((b"Time", *(board + b" power draw (W)" for board in boards))), *rows, b""))
+@dataclass(slots=True)
+class _Session:
+    """From a beginning of MSI Afterburner to the next one."""
+
+    board: str = ""
+    names: list[str] = field(default_factory=list)
+    units: dict[str, str] = field(default_factory=dict)  # by the place of the column
+    rows: list[tuple[str, list[str]]] = field(default_factory=list)
+
+    def headings(self) -> list[str]:
+        """Of each column; '' for a flag, which has no unit: 'Power limit' says that it is reached."""
+        units = [self.units.get(str(place), "") for place in range(len(self.names))]
+        return [f"{name} [{unit}]" if unit else "" for name, unit in zip(self.names, units, strict=True)]
 
 
-def _of_screens(text: bytes) -> bytes:
-    """The power and its limit of each board on the screens of `nvidia-smi`, under the stamp above each."""
-    stamp = board = b""
-    rows = [b"timestamp,index,power.draw [W],power.limit [W]"]
-    for found in _SCREEN.finditer(text):
-        if found["stamp"]:
-            parts = parsedate(found["stamp"].decode())
-            stamp = b"%d-%02d-%02d %02d:%02d:%02d" % parts[:6] if parts else b""
-        elif found["board"]:
-            board = found["board"]
-        elif stamp:
-            rows.append(b"%s,%s,%s,%s" % (stamp, board, found["watts"], found["limit"]))
-    return b"\n".join((*rows, b""))
+def _sessions(text: bytes) -> list[_Session]:
+    """Those of MSI Afterburner; one that is cut off at its beginning has the columns of the next one.
+
+    But only where the units that it holds are the same.
+    """
+    sessions = [_Session()]
+    for line in text.decode("latin-1").splitlines():
+        match [cell.strip() for cell in line.split(",")]:
+            case ["00", *_]:
+                sessions.append(_Session())
+            case ["01", _, *boards]:
+                sessions[-1].board = "".join(
+                    boards if len({*boards} - {""}) == 1 else ()
+                )  # else 'GPU1' tells them apart
+            case ["02", _, *names]:
+                if sessions[-1].rows:
+                    sessions.append(_Session(sessions[-1].board))
+                sessions[-1].names = names
+            case ["03", _, place, unit, *_]:
+                sessions[-1].units[place] = unit
+            case ["80", stamp, *values]:
+                sessions[-1].rows.append((stamp, values))
+    for cut, following in list(pairwise(sessions))[::-1]:
+        alike = cut.rows and len(cut.rows[0][1]) == len(following.names)
+        if not cut.names and alike and cut.units and cut.units.items() <= following.units.items():
+            cut.board, cut.names, cut.units = following.board, following.names, following.units
+    return sessions
+
+
+def _of_afterburner(text: bytes, where: str) -> bytes:
+    """The records 80 of MSI Afterburner, under the headings (02) and units (03) of their session, the day first.
+
+    Raises InputError where there is no power in W: percents of a limit are none.
+    """
+    sessions = _sessions(text)
+    columns = [each for each in dict.fromkeys(name for session in sessions for name in session.headings()) if each]
+    if not any(h.channel in POWERS and not h.doubt for h in map(heading, columns)):
+        raise InputError("MSI Afterburner logged no power of the GPU in W", where, "log 'Power' in W, not in percent")
+    lines = ["# by MSI Afterburner", ",".join(("timestamp", "name", *columns))]
+    for session in sessions:
+        headings = session.headings()
+        for stamp, values in session.rows:
+            stamp = re.sub(r"(\d\d).(\d\d).(\d{4})", r"\3-\2-\1", stamp)
+            cells = dict(zip(headings, values, strict=False))
+            known = [cells.get(each, "") for each in columns] if len(values) == len(headings) else []  # cut off
+            lines.append(",".join((stamp, session.board, *known)))
+    return "\n".join(lines).encode()
 
 
 def _of_fields(text: bytes) -> bytes | None:
@@ -149,7 +216,6 @@ def _of_json(path: Path, beginning: bytes) -> bytes | None:
     writer.writerows(["" if row.get(name) is None else row.get(name) for name in names] for row in flat)
     whole = written.getvalue().encode()
     block, place = Block(whole.split(b"\n", 1)[1], ",", len(names)), names.index(times[0])
-    reader = stamp_reader(block.text(0, place), None) if len(block) else None
-    stamps = reader(block, place) if reader is not None else np.empty(0, np.int64)
+    stamps = stamps_of(block, place, None)
     soon = len(stamps) > 1 and float(np.median(np.diff(stamps))) / 1e9 < _LONGEST_STEP_S
     return whole if soon and rises(stamps) else None

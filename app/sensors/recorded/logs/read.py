@@ -17,13 +17,13 @@ import numpy.typing as npt
 
 from ....base.errors import InputError
 from ....base.files import byte_chunks, title_of
-from ....base.vocabulary import HEADINGS
+from ....base.vocabulary import HEADINGS, LOG_NOTES, LOG_PATTERNS
 from ...channel import CHANNELS
 from ...gpu import PowerLimit
 from ..header import Mark, recorded_info
 from ..recording import Recording
-from .cells import DAY_NS, Block, Floats, Nanoseconds, days, is_time, rises, stamp_reader
-from .layouts import Heading, Layout, find_layout, scale_of
+from .cells import DAY_NS, Block, Dates, Floats, Nanoseconds, is_time, rises, stamp_reader, stamps_of
+from .layouts import RAIL, Heading, Layout, find_layout, scale_of
 from .printed import BEGINNING, chunks_of, utf8
 
 _LONGEST_LINE: Final = 2**16
@@ -31,21 +31,15 @@ _MOST_READINGS: Final = 10_000_000  # of all boards
 _MOST_BOARDS: Final = 64
 _MOST_MARKS: Final = 10_000  # changes of the phase
 _MOST_UNREADABLE: Final = 0.02  # of the lines
+_MOST_BEHIND: Final = 20  # of them after the last reading, which count for none
 _FEWEST_OF_LOG: Final = 20  # rows of rising times that are no durations
 _SINCE_EPOCH_NS: Final = 10**18  # September 2001: no duration
 _LEAST_W: Final = 0.5  # which no board draws less than while it works
 _PLAUSIBLE_W: Final = 3000.0  # whole numbers beyond it, without a unit, are mW
-_CLAIM: Final = re.compile(
-    r'(?P<what>(?:sampling[_ ])?interval(?:[_ ]\w+)?|total[_ ]energy\w*|energy[_ ]total\w*)"?\s*[:=]\s*"?'
-    r"(?P<number>\d+(?:\.\d+)?(?:e-?\d+)?)\s*(?P<unit>ms|s|kj|j|kwh|wh)?\b",
-    re.IGNORECASE,
-)
 _DIFFERENT: Final = 0.2  # of the logarithm, beyond which a claim is contradicted
 _MOSTLY: Final = 0.9  # of the times since a beginning: it begins again with each step of a job
 _RUNS: Final = re.compile(r"^.*\bemissions\b.*\n", re.IGNORECASE)  # CodeCarbon: a row for each finished run
-_TIMES_REMEDY: Final = (
-    "log the time as well (--query-gpu=timestamp,power.draw; dmon -o DT), or name a step with --interval"
-)
+_TIMES_REMEDY: Final = "log it too (--query-gpu=timestamp,power.draw; dmon -o DT), or name a step with --interval"
 _REMEDY: Final = (
     "a log needs a header that names a power in W, as that of nvidia-smi --query-gpu=timestamp,power.draw --format=csv"
 )
@@ -68,23 +62,19 @@ def is_log(path: Path) -> bool:
     layout = find_layout(text)
     if layout is None or _RUNS.match(text):
         return False
-    if not layout.timed:
+    if not layout.places("time"):
         return layout.step_s is not None
     place, *others = layout.places("time")
-    beginning = Block(_whole_lines(text.encode()), layout.delimiter, layout.cells)
+    whole = text[: text.rfind("\n") + 1] or text
+    beginning = Block(whole.encode(), layout.delimiter, layout.cells)
     beginning.starts = beginning.starts[1:] if layout.skipped else beginning.starts
 
-    def stamps_of(place: int) -> Nanoseconds:
-        """Times of a column as far as the beginning shows; none where its first cell is no time."""
-        first = beginning.text(0, place) if len(beginning.starts) else b""
-        reader = stamp_reader(first, layout.columns[place].scale) if first else None
-        return np.empty(0, np.int64) if reader is None else reader(beginning, place)
-
-    if others and not layout.tool and not all(rises(stamps_of(other), _MOSTLY) for other in others):
+    found = [stamps_of(beginning, at, layout.columns[at].scale) for at in (place, *others)]
+    if others and not layout.tool and not all(rises(stamps, _MOSTLY) for stamps in found[1:]):
         return False  # how long something took, beside when: a table of measurements
     if layout.places("day") or "stamp" in layout.columns[place].text.lower() or layout.tool:
         return True
-    stamps = stamps_of(place)
+    stamps = found[0]
     if len(stamps) and int(stamps[0]) > _SINCE_EPOCH_NS:
         return True
     return len(stamps) >= _FEWEST_OF_LOG and rises(stamps) and bool(stamps[-1] > stamps[0])
@@ -92,8 +82,7 @@ def is_log(path: Path) -> bool:
 
 def is_dmon(path: Path) -> bool:
     """Whether the file is the output of a dmon, NVIDIA's or DCGM's, which is no table. Raises InputError."""
-    layout = find_layout(_beginning(path))
-    return layout is not None and layout.tool.endswith("dmon")
+    return (layout := find_layout(_beginning(path))) is not None and layout.tool.endswith("dmon")
 
 
 def read_log(path: Path, interval_s: float | None = None) -> Log:
@@ -104,11 +93,14 @@ def read_log(path: Path, interval_s: float | None = None) -> Log:
     layout = find_layout(_beginning(path))
     if layout is None:
         raise InputError("this is no log of power that is known", str(path), _REMEDY)
-    if not layout.timed and layout.step_s is None and interval_s is None:
+    if not layout.places("time") and layout.step_s is None and interval_s is None:
         raise InputError("the log does not hold the times of its readings", str(path), _TIMES_REMEDY)
-    reader = _Reader(path, layout)
-    for text in _blocks(path, layout):
-        reader.take(text)
+    for dates in (Dates(), Dates(month_first=True)):
+        reader = _Reader(path, layout, dates)
+        for text in _blocks(path, layout):
+            reader.take(text)
+        if not dates.contradicted:  # else what came first did not say it
+            break
     log = reader.finish(interval_s)
     claims = tuple(_contradicted(next(utf8(byte_chunks(path)), b"")[:BEGINNING].decode("utf-8", "replace"), log))
     return replace(log, notes=(*log.notes, *claims)) if claims else log
@@ -123,7 +115,7 @@ def _contradicted(text: str, log: Log) -> Iterator[str]:
         power = board.by_name[names[0]] if names else np.full(len(board.time_ns), np.nan)
         known = np.isfinite(power)
         joules += float(np.trapezoid(power[known], board.time_ns[known] / 1e9))
-    for claim in _CLAIM.finditer(text):
+    for claim in LOG_PATTERNS["claim"].finditer(text):
         said, scale = float(claim["number"]), scale_of(claim["unit"] or "")
         if "interval" in claim["what"].lower():
             scales: tuple[float, ...] = (1.0, 1e-3)
@@ -140,8 +132,8 @@ def _contradicted(text: str, log: Log) -> Iterator[str]:
 class _Reader:
     """Takes a log block by block."""
 
-    def __init__(self, path: Path, layout: Layout) -> None:
-        self._path, self._layout = path, layout
+    def __init__(self, path: Path, layout: Layout, dates: Dates) -> None:
+        self._path, self._layout, self._dates = path, layout, dates
         self._places = layout.places("channel")
         self._times: list[Nanoseconds] = []
         self._values: dict[int, list[Floats]] = {place: [] for place in self._places}
@@ -154,7 +146,8 @@ class _Reader:
         self._line = layout.skipped
         self._unreadable: list[int] = []
         self._readings = 0
-        self._last_is_odd = False
+        self._last = 0  # the line of the last reading
+        self._said: set[int] = set()  # unreadable lines that are words, or end where their block does
         self._numbered = False  # times are numbers, not dates
 
     def take(self, text: bytes) -> None:
@@ -162,8 +155,7 @@ class _Reader:
         block = Block(text, self._layout.delimiter, self._layout.cells)
         header = self._layout.header
         odd = [index for index in block.odd.tolist() if not (header and block.line(index).startswith(header))]
-        self._unreadable += [self._line + place + 1 for place in odd]
-        self._last_is_odd = bool(odd) and odd[-1] == block.lines - 1
+        self._leave_out(block, odd)
         if len(block):
             self._take(block)
         self._line += block.lines
@@ -177,13 +169,13 @@ class _Reader:
         self._readings += len(block)
         if self._readings > _MOST_READINGS:
             self._refuse(f"there are more than {_MOST_READINGS:,} readings", "split the log")
-        times = self._stamps(block) if layout.timed else None
-        timed = is_time(times) if times is not None else None
-        if timed is not None and times is not None and not timed.all():
-            self._unreadable += (self._line + block.numbers[~timed] + 1).tolist()
+        times = self._stamps(block) if layout.places("time") else None
+        if times is not None and not (timed := is_time(times)).all():
+            self._leave_out(block, block.numbers[~timed].tolist())
             block.starts, block.numbers, times = block.starts[timed], block.numbers[timed], times[timed]
             if not len(block):
                 return
+        self._last = self._line + int(block.numbers[-1]) + 1
         self._boards.append(self._board_of(block))
         if self._layout.places("phase"):
             self._phases.append(self._phase_of(block))
@@ -194,25 +186,22 @@ class _Reader:
             if place not in self._units and (unit := block.unit(place)):
                 self._units[place] = unit
 
+    def _leave_out(self, block: Block, places: list[int]) -> None:
+        self._unreadable += [self._line + at + 1 for at in places]
+        cut = block.lines - 1 if block.lines - 1 in block.odd else None
+        self._said |= {self._line + at + 1 for at in places if at == cut or not block.line(at)[:1].isdigit()}
+
     def _repeated_headers(self, block: Block) -> npt.NDArray[np.bool_] | None:
         """Rows that begin as the header does, as a tool that was started again writes it."""
-        first = self._layout.header[:8]
-        same = np.ones(len(block), np.bool_)
-        for index, character in enumerate(first):
-            same &= block.data[block.starts[:, 0] + index] == character
-        return same if same.any() else None
+        starts = block.starts[:, 0]
+        same = [block.data[starts + at] == character for at, character in enumerate(self._layout.header[:8])]
+        return repeated if (repeated := np.logical_and.reduce(same)).any() else None
 
     def _stamps(self, block: Block) -> Nanoseconds:
         place = self._layout.places("time")[0]
         named = self._layout.columns[place]
-        reader = next(
-            (
-                found
-                for row in range(min(len(block), 50))
-                if (found := stamp_reader(block.text(row, place), named.scale))
-            ),
-            None,
-        )
+        texts = (block.text(row, place) for row in range(min(len(block), 50)))
+        reader = next((found for text in texts if (found := stamp_reader(text, named.scale, self._dates))), None)
         if reader is None:
             where = int(block.numbers[0]) + self._line + 1
             what = f"line {where}: '{_shown(block.text(0, place))}' is no time"
@@ -220,7 +209,9 @@ class _Reader:
         stamps = reader(block, place)
         self._numbered = _number(block.text(0, place)) is not None
         day = self._layout.places("day")
-        return stamps + days(block, day[0]) if day and int(stamps.max(initial=0)) < DAY_NS else stamps
+        if day and int(stamps.max(initial=0)) < DAY_NS:
+            stamps = stamps + self._dates.read(block.data, block.starts[:, day[0]])[0]
+        return stamps
 
     def _floats(self, block: Block, place: int) -> Floats:
         named = self._layout.columns[place]
@@ -277,33 +268,35 @@ class _Reader:
         found = zip((times[places] - times[0]).tolist(), numbers[places].tolist(), strict=True)
         return [Mark(time_ns, names[number]) for time_ns, number in found if names[number]]
 
-    def finish(self, interval_s: float | None) -> Log:
-        """The boards. Raises InputError if there are fewer than two readings."""
-        layout = self._layout
-        unreadable = self._unreadable[:-1] if self._last_is_odd else self._unreadable  # the tool was ended in a line
+    def _left_out(self) -> list[str]:
+        """A note where there are unreadable lines. Raises InputError where they are too many."""
+        behind = {line for line in self._said if line > self._last}  # what the tool says at its end, or half a line
+        left_out = self._unreadable if len(behind) > 1 else [line for line in self._unreadable if line not in behind]
+        unreadable = left_out if len(behind) > _MOST_BEHIND else sorted({*self._unreadable} - behind)
         if len(unreadable) > _MOST_UNREADABLE * max(self._readings, 1):
             what = f"line {unreadable[0]} is not laid out as the others ({len(unreadable)} such lines)"
             self._refuse(what, "correct or remove them")
-        notes = [f"{len(unreadable)} lines could not be read and are left out"] if unreadable else []
+        return [f"{len(left_out)} lines could not be read and are left out"] if left_out else []
+
+    def finish(self, interval_s: float | None) -> Log:
+        """The boards. Raises InputError if there are fewer than two readings."""
+        layout = self._layout
+        if self._dates.contradicted:
+            self._refuse("its dates may begin with the day or with the month", "write them as 2026-04-19")
+        notes = self._left_out()
+        notes += [LOG_NOTES[layout.tool]] if layout.tool in LOG_NOTES else []
         step_s = None
-        if not layout.timed:
+        if not layout.places("time"):
             step_s = interval_s or layout.step_s or 1.0
             because = "as --interval says" if interval_s else f"as {layout.tool} does by default"
-            notes.append(
-                f"the log does not hold the times of its readings: {step_s:g} s between two are assumed, {because}"
-            )
-        plain = next(
-            (c.text for c in layout.columns.values() if c.channel == "power_average_w" and _is_plain(c.text)), ""
-        )
-        if plain:
-            notes.append(
-                f"what '{plain}' averages over is not in the log: NVIDIA's driver gives a mean over 1 s on boards from"
-                " Ampere on, but for the A100, and an instantaneous value before"
-            )
+            notes.append(LOG_NOTES["step"].format(step_s, because))
+        averages = (c.text for c in layout.columns.values() if c.channel == "power_average_w" and _is_plain(c.text))
+        notes += [LOG_NOTES["average"].format(text) for text in (*averages,)[:1]]
         columns: dict[tuple[str, str], Floats] = {}  # by channel and by the board in the heading
         for place in self._places:
             named = layout.columns[place]
             parts = self._values.pop(place)
+            notes += [LOG_NOTES["rails"]] if named.doubt == RAIL else []
             if (named.channel, named.board) not in columns and parts:
                 columns[named.channel, named.board] = self._in_unit(named, place, np.concatenate(parts), notes)
             parts.clear()
@@ -325,14 +318,14 @@ class _Reader:
 
     def _in_unit(self, named: Heading, place: int, values: Floats, notes: list[str]) -> Floats:
         in_cells = scale_of(self._units.get(place, ""))
-        scale = named.scale if named.scale is not None else in_cells
-        if in_cells is not None and named.scale is not None and in_cells != named.scale:
-            scale = in_cells  # the cells say it themselves
+        scale = named.scale if in_cells is None else in_cells  # the cells say it themselves
         finite = values[np.isfinite(values)]
         beyond = named.channel.startswith("power") and len(finite) > 0 and float(np.median(finite)) > _PLAUSIBLE_W
         if scale is None:
-            scale = 1e-3 if beyond else 1.0
-            if beyond:
+            scale = named.usual or (1e-3 if beyond else 1.0)
+            if named.usual and (finite % 1.0).any():
+                self._refuse(f"'{named.text[:40]}' names no unit", "write it as [W] or [mW] behind the heading")
+            if scale != 1.0:
                 notes.append(f"'{named.text}' names no unit; its numbers are read as mW")
         elif scale == 1.0 and beyond and re.search("gpu|board|card", named.text, re.IGNORECASE):
             scale = 1e-3
@@ -348,6 +341,8 @@ class _Reader:
     def _forward(self, time_ns: npt.NDArray[np.int64], notes: list[str]) -> npt.NDArray[np.bool_]:
         """Which readings are newer than all before them. Raises InputError where most are not."""
         count = len(time_ns)
+        if count > 1 and not np.ptp(time_ns):
+            self._refuse("all readings have one and the same time: no energy follows", "log the time of each")
         forward = np.ones(count, np.bool_)
         if count:
             forward[1:] = time_ns[1:] > np.maximum.accumulate(time_ns)[:-1]
@@ -400,7 +395,7 @@ class _Reader:
         return Recording(
             title=f"{title}#{index}" if several else title,
             info=recorded_info(
-                self._names.get(number, "") or (f"GPU {index}" if several else "GPU"),
+                self._names.get(number, "") or ("GPU" if not several else f"GPU {index}" if index.isdigit() else index),
                 PowerLimit(None, None, None, float(current[-1]) if len(current) else None),
                 f"the log of {tool}",
             ),
@@ -421,9 +416,8 @@ class _Reader:
         """Since the epoch; a date without a zone is of this one. NaN where the log does not hold the day."""
         if first_ns < _SINCE_EPOCH_NS:
             return math.nan
-        if self._numbered:
-            return first_ns / 1e9
-        return datetime.fromtimestamp(first_ns / 1e9, UTC).replace(tzinfo=None).timestamp()
+        local = datetime.fromtimestamp(first_ns / 1e9, UTC).replace(tzinfo=None)
+        return first_ns / 1e9 if self._numbered else local.timestamp()
 
     def _refuse(self, what: str, remedy: str) -> NoReturn:
         raise InputError(what, str(self._path), remedy)
@@ -433,11 +427,9 @@ def _spread(time_ns: Nanoseconds, notes: list[str]) -> Nanoseconds:
     """Readings that share a stamp of whole seconds, evenly over that second."""
     begins = np.flatnonzero(np.diff(time_ns, prepend=-1) != 0)
     counts = np.diff(np.append(begins, len(time_ns)))
-    if counts.max(initial=0) < 2 or (np.diff(time_ns) < 0).any() or (time_ns % 1_000_000_000).any():
+    if len(begins) < 2 or counts.max() < 2 or (np.diff(time_ns) < 0).any() or (time_ns % 1_000_000_000).any():
         return time_ns
-    notes.append(
-        "several readings share a stamp of whole seconds: they are spread evenly over it, as those of one board"
-    )
+    notes.append(LOG_NOTES["spread"])
     within = np.arange(len(time_ns)) - np.repeat(begins, counts)
     return np.asarray(time_ns + within * 1_000_000_000 // np.repeat(counts, counts))
 
@@ -454,9 +446,7 @@ def _draws(of_board: Mapping[str, Floats], wide: str, rows: npt.NDArray[np.int64
 def _by_board(board: npt.NDArray[np.uint8]) -> Iterable[tuple[int, npt.NDArray[np.int64] | slice]]:
     """The rows of each board; all of them where there is one."""
     numbers = np.unique(board).tolist()
-    if len(numbers) == 1:
-        return [(numbers[0], slice(None))]
-    return [(number, np.flatnonzero(board == number)) for number in numbers]
+    return [(number, np.flatnonzero(board == number) if numbers[1:] else slice(None)) for number in numbers]
 
 
 def _is_plain(text: str) -> bool:
@@ -474,17 +464,12 @@ def _number(cell: bytes) -> float | None:
     words = cell.strip().strip(b'"')
     if not words or words.lower().decode("latin-1") in HEADINGS["unknown"] or words[:1] == b"[":
         return math.nan
-    if words[:2].lower() == b"0x" and len(words) <= 18:
-        try:
-            return float(int(words, 16))
-        except ValueError:
-            return None
-    first = words.split()[0] if words.split() else b""
+    is_mask = words[:2].lower() == b"0x" and len(words) <= 18
     try:
-        value = float(first)
+        value = float(int(words, 16)) if is_mask else float((*words.split(), b"")[0])
     except ValueError:
         return None
-    return value if math.isfinite(value) and abs(value) < 1e15 else None
+    return value if is_mask or (math.isfinite(value) and abs(value) < 1e15) else None
 
 
 def _leave_out_impossible(name: str, values: Floats, notes: list[str]) -> None:
@@ -508,10 +493,6 @@ def _shown(cell: bytes) -> str:
 def _beginning(path: Path) -> str:
     data = next(chunks_of(path), b"")[:BEGINNING]
     return data.decode("utf-8", "replace")
-
-
-def _whole_lines(data: bytes) -> bytes:
-    return data[: data.rfind(b"\n") + 1] or data
 
 
 def _blocks(path: Path, layout: Layout) -> Iterator[bytes]:
