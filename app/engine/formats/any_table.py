@@ -17,7 +17,7 @@ import numpy as np
 from ...base.errors import InputError, WattridgeError
 from ...base.files import text_chunks
 from ...base.formatting import number as figure
-from ...base.vocabulary import HEADINGS, PATTERNS
+from ...base.vocabulary import HEADINGS, PATTERNS, WORDS
 from ..metering.gain import fit_gain
 from ..results.measurement import State, Value
 from ..results.objectives import Goal, Objective, likely_goal
@@ -138,9 +138,19 @@ def prepared(table: Table, columns: TableColumns | None = None) -> Table:
     chosen = None if columns is None or columns.parameters is None else set(columns.parameters.values())
     joined = chosen is None or bool(chosen & KERNELS and not chosen & KERNELS & table.columns.keys())
     table = with_one_kernel(table, roles) if joined else table
-    if len(table) > 1 or chosen is not None or any(c.role in SET for c in column_roles(table, roles)):
+    if chosen is not None or not _is_one_run(table, found := column_roles(table, roles)):
         return table
-    return Table(table.path, {"run": [table.path.stem], **table.columns}, table.notes)  # it has no other name
+    left = {c.heading: table.columns[c.heading] for c in found if len(table) == 1 or c.why != EACH_ITS_OWN}
+    return Table(table.path, {"run": [table.path.stem] * len(table), **left}, table.notes)
+
+
+def _is_one_run(table: Table, found: Sequence[Column]) -> bool:
+    """Whether nothing was set, and there is one row, or each row is a single request: it has the name of the file."""
+    if len(table) == 1 or any(column.role in SET for column in found):
+        return not any(column.role in SET for column in found)
+    named = any(column.role in (*_APART, Role.REPEAT) and _varies(table, column.heading) for column in found)
+    named |= any(column.why == EACH_ITS_OWN and not column.words & WORDS["asked"] for column in found)
+    return not named and any(column.role is Role.LATENCY for column in found)
 
 
 def with_totals(table: Table, said: TableColumns) -> Table:
@@ -195,14 +205,22 @@ def _setting_in_name(name: str, column: Sequence[Cell]) -> tuple[str, Sequence[C
 def with_one_kernel(table: Table, said: TableColumns) -> Table:
     """The table with one column of what must not be compared: boards, kernels, and how much they worked on."""
     apart = [c for c in column_roles(table, said) if c.role in _APART and _varies(table, c.heading)]
+    works = [column for column in apart if column.role is Role.WORK]
+    if works and len(set(_joined(table, apart))) == len(table):  # each row is another: compared is the same amount
+        apart = works
     found = [column.heading for column in apart]
     if not found or (len(found) == 1 and (found[0].lower() in KERNELS or apart[0].candidates)):
         return table
-    joined = [" ".join(map(str, cells)) for cells in zip(*(table.columns[name] for name in found), strict=True)]
-    if len(set(joined)) == len(table):  # each row is another: they can only be compared
+    joined = _joined(table, apart)
+    if not works and len(set(joined)) == len(table):  # each row is another: they can only be compared
         return table
-    left = {name: column for name, column in table.columns.items() if name not in found}
+    left = {f"{n} (chosen)" if n == "kernel" else n: cells for n, cells in table.columns.items() if n not in found}
     return Table(table.path, {"kernel": joined, **left}, (*table.notes, *_questions(apart)))
+
+
+def _joined(table: Table, columns: Sequence[Column]) -> list[str]:
+    """The cells of these columns in one text for each row."""
+    return [" ".join(map(str, row)) for row in zip(*(table.columns[c.heading] for c in columns), strict=True)]
 
 
 def is_clock_sweep(path: Path) -> bool:

@@ -56,6 +56,7 @@ class Role(StrEnum):
 
 EACH_ITS_OWN: Final = "another text in each row"
 COME_AGAIN: Final = "texts that come again"
+COUNTED: Final = "an amount that was counted"
 CHOICE: Final = "a choice by its name"
 SOMEONE_CHOSE: Final = "numbers that someone chose"
 SET: Final = (Role.PARAMETER, Role.GRAPHICS_CLOCK, Role.MEMORY_CLOCK, Role.POWER_LIMIT, Role.CLOCK_OFFSET)
@@ -238,7 +239,7 @@ def _beside_figures(heading: str, plain: str, kinds: frozenset[str], finite: Flo
     if kinds & _SPREAD or PATTERNS["spread"].search(plain):
         return Column(heading, Role.UNUSED, why="how far another column scatters")
     if PATTERNS["amounts"].fullmatch(plain) and not quantity:
-        return Column(heading, Role.FIGURE, why="an amount that was counted")
+        return Column(heading, Role.FIGURE, why=COUNTED)
     if kinds & _RELATIVE:
         return Column(heading, Role.FIGURE, why="relative to something by its name")
     chosen = kinds & _CHOSEN and (not kinds & (EXTREME | _MEANS | {"best"}) or kinds & {"concurrency", "seqs"})
@@ -289,15 +290,9 @@ def _rated(heading: str, last: str, plain: str, kinds: frozenset[str], finite: F
         return Column(heading, Role.PARAMETER, why="whole numbers of requests per second: asked for")
     if _counts_operations(kinds, plain):
         return None
-    if any(PATTERNS["per_second"].search(text) or PATTERNS["rate"].search(text) for text in texts) and not kinds & (
-        _LIMIT | {"request"}
-    ):
-        return _rate(heading, kinds)
-    return None
-
-
-def _rate(heading: str, kinds: frozenset[str]) -> Column:
-    """A column of work per time: one that was asked for, or that was reached."""
+    worked = any(PATTERNS["per_second"].search(text) or PATTERNS["rate"].search(text) for text in texts)
+    if not worked or kinds & _LIMIT or {"request", "rate"} <= kinds:
+        return None
     if kinds & _ASKED_FOR and not kinds & _OBSERVED:
         return Column(heading, Role.PARAMETER, why="asked for by its name")
     return Column(heading, Role.THROUGHPUT, why="work per time by its unit or name")

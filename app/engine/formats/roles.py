@@ -21,6 +21,7 @@ from .headings import (
     BASE_UNIT,
     CHOICE,
     COME_AGAIN,
+    COUNTED,
     EACH_ITS_OWN,
     EXTREME,
     MEASURED,
@@ -48,6 +49,7 @@ _FITS: Final = 0.03  # relative: a product agrees with a column
 _OFF: Final = 0.10  # relative: it contradicts it
 _MOST_TIMES: Final = 2  # of different names, beyond which it is asked which counts
 _LOOKED_AT: Final = 20_000  # rows by which columns are judged
+_SCATTER: Final = 1.5  # ratio of amounts that were counted
 _FEWEST: Final = 3  # rows in which a relation must hold
 
 
@@ -72,7 +74,7 @@ def roles_of(cells: Mapping[str, Cells], given: Mapping[str, Role] | None = None
     columns = [_as_named(column, given[column.heading]) if column.heading in given else column for column in columns]
     columns = _set_or_observed(_latencies(columns, given), cells, given)
     columns = list(_parameters(_of_the_work(columns, cells, given), cells, given, whole))
-    columns = _unknown_texts(columns, cells, given)
+    columns = _other_amounts(_unknown_texts(columns, cells, given), cells)
     return tuple(_by_physics(columns, cells))
 
 
@@ -275,6 +277,26 @@ def _unknown_texts(columns: Sequence[Column], cells: Mapping[str, Cells], given:
         telling.append(judged)
         result[columns.index(column)] = judged
     return result
+
+
+def _other_amounts(columns: Sequence[Column], cells: Mapping[str, Cells]) -> list[Column]:
+    """Amounts in round numbers that tell otherwise equal rows apart were chosen: other work, and no repeats."""
+    there = [column for column in columns if column.role in (*SET, Role.KERNEL, Role.BOARD, Role.WORK)]
+    return [
+        replace(column, role=Role.WORK, why="how much was worked on: it tells otherwise equal rows apart")
+        if column.why == COUNTED
+        and _is_round(cells[column.heading])
+        and _distinct([*there, column], cells) > _distinct(there, cells)
+        else column
+        for column in columns
+    ]
+
+
+def _is_round(values: Cells) -> bool:
+    """Whether amounts are multiples of 10 or of 8, and differ by more than what is counted scatters."""
+    amounts = np.unique(np.asarray(values, np.float64))
+    even = any(bool((amounts % step == 0).all()) for step in (8, 10))
+    return even and bool(amounts[0] > 0) and float(amounts[-1] / amounts[0]) > _SCATTER
 
 
 def _telling_apart(columns: Sequence[Column], cells: Mapping[str, Cells], given: Mapping[str, Role]) -> list[Column]:
