@@ -22,16 +22,19 @@ from ...base.installation import how_to_add_package
 from ...base.json_rows import flattened, rows_in
 from ...base.plugins import call, plugins
 from ...base.text import json_or_none
+from ...base.vocabulary import WORDS
 from ..results.measurement import Value
 from .columns import UNKNOWN, Columns, parse_columns
 from .entries import as_number
-from .headings import Cells, Role
+from .headings import Cells, Role, by_itself, words_of
 from .kinds import first_character, is_json_lines
 from .recording import MAXIMUM_ENTRIES
 from .wide import arranged
 
 Cell = Value | None
 
+_ANSWERS: Final = (Role.TIME, Role.THROUGHPUT, Role.ENERGY)
+_NO_NAME: Final = frozenset[str]().union(*(WORDS[kind] for kind in WORDS.keys() - {"implementation", "memory"}))
 DATABASES: Final = (".sqlite", ".sqlite3", ".db")
 _LARGEST_FILE: Final = 2**20  # bytes of one point of a folder
 _MOST_COLUMNS: Final = 1000
@@ -91,10 +94,33 @@ def read_cells(path: Path) -> Table:
 
 def _of_arranged(columns: Columns, path: Path) -> Table:
     """A table, its wide columns as rows, with a note where only the name of the file says what its cells are."""
-    long = arranged(columns, path.stem)
+    long = _by_implementation(arranged(columns, path.stem))
     told = path.stem in long.cells and path.stem not in columns.cells
     notes = (f"no heading says what its cells are: the name of the file says '{path.stem[:80]}'",) if told else ()
     return replace(of_text(long, path), notes=notes)
+
+
+def _by_implementation(columns: Columns) -> Columns:
+    """Figures of several implementations side by side, 'cublas_ms, mine_ms', as a row of each with its own."""
+    ends: dict[str, dict[str, str]] = {}
+    for heading in columns.cells:
+        stem, _, end = heading.rpartition("_")
+        if stem and not _NO_NAME & {*words_of(stem)} and by_itself(end, np.ones(2)).role in _ANSWERS:
+            ends.setdefault(end, {})[stem] = heading
+    stems = max(
+        (each for each in ends.values() if WORDS["implementation"] & {*words_of(" ".join(each))}), key=len, default={}
+    )
+    across = {end: each for end, each in ends.items() if len(each) > 1 and each.keys() <= stems.keys()}
+    taken = {heading for each in across.values() for heading in each.values()}
+    labels = {heading: [*cells] * len(stems) for heading, cells in columns.cells.items() if heading not in taken}
+    if len(across) < 2 or not labels:  # two quantities of the same names
+        return columns
+    count = len(columns)
+    long = {**labels, "implementation": [stem for stem in stems for _ in range(count)]}
+    for end, each in across.items():
+        cells = [cell for stem in stems for cell in (columns.cells[each[stem]] if stem in each else [""] * count)]
+        long[end] = ["" if cell.startswith("-") or not as_number(json_or_none(cell)) else cell for cell in cells]
+    return Columns(columns.where, long, columns.first_line)
 
 
 def is_of_plugin(path: Path) -> bool:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from app.engine.formats.any_table import read_table
+from app.engine.formats.columns import parse_columns
 from app.engine.formats.headings import Column, Role
 from app.engine.formats.recording import Recording
 from app.engine.formats.roles import roles_of
-from app.engine.formats.columns import parse_columns
 from app.sensors.recorded.logs.read import is_log
 
 
@@ -64,8 +64,8 @@ def test_rows_of_amounts_that_were_chosen_are_no_repeats(tmp_path: Path, heading
 def test_amounts_that_were_counted_leave_repeats_what_they_are(tmp_path: Path) -> None:
     text = "engine,tokens,throughput\n" + "".join(
         f"{engine},{tokens},{rate}\n"
-        for engine, tokens, rate in (("one", 4011, 50.5), ("one", 4093, 52.5), ("two", 3987, 71.5), ("two", 4054, 71.25))
-    )  # fmt: skip
+        for engine, tokens, rate in (("one", 4011, 50.5), ("one", 4093, 52.5), ("two", 3987, 71.5), ("two", 4054, 71.2))
+    )
     recording = read(tmp_path, text)
     assert recording.space().names == ("engine", "repeat")
 
@@ -110,3 +110,24 @@ def test_how_many_readings_of_power_were_taken_is_no_power(tmp_path: Path) -> No
     path = tmp_path / "models.csv"
     path.write_text("timestamp,net,n_power_samples,j_per_clip\n" + "2026-01-02T03:04:05Z,a,284,1.5\n" * 3)
     assert not is_log(path)
+
+
+SIDE_BY_SIDE = """rows,cols,mine_us,cublas_us,cublaslt fp16_us,mine_gflops,cublas_gflops,cublaslt fp16_gflops,compile_us
+32,64,12.5,10.25,-1,41.9,51.1,0,900
+64,128,13.5,20.25,8.5,77.7,51.8,123.4,950
+"""
+
+
+def test_figures_of_implementations_side_by_side_are_choices_within_the_same_amount(tmp_path: Path) -> None:
+    text = SIDE_BY_SIDE.replace("rows,cols", "shape m,shape n")
+    recording = read(tmp_path, text)
+    assert kernels(recording) == {"32 64": 2, "64 128": 3}
+    best = min(recording.in_file_order(), key=lambda m: m.values["time_s"])
+    assert best.configuration == {"kernel": "64 128", "implementation": "cublaslt fp16"}
+    assert best.values["time_s"] == pytest.approx(8.5e-6)
+    assert best.values["gflops"] == 123.4
+
+
+def test_statistics_of_one_implementation_are_not_choices(tmp_path: Path) -> None:
+    recording = read(tmp_path, "tile,cublas_mean_ms,cublas_max_ms\n8,1.5,2.5\n16,1.25,3.5\n")
+    assert recording.space().names == ("tile",)
