@@ -57,6 +57,7 @@ _APART: Final = (Role.KERNEL, Role.BOARD, Role.WORK)  # rows of different ones m
 _NONE: Final = "none"
 _UNCERTAIN: Final = "it is not certain"
 _SAME_WORK: Final = {Role.THROUGHPUT: 1.5, Role.ENERGY: 1.05}  # largest to least work, within which it is the same
+_PLACEHOLDER: Final = 100  # ratio to the next largest
 _OVER: Final = 1.25  # of the power limit, beyond what boards overshoot by
 _CONTRADICTED: Final = 0.1  # share by which energy may differ from power times time
 
@@ -134,7 +135,7 @@ def prepared(table: Table, columns: TableColumns | None = None) -> Table:
     if table.roles:
         return table
     roles = TableColumns() if columns is None else TableColumns(roles=columns.roles)
-    table = with_totals(without_warm_up(table), roles)
+    table = without_placeholders(with_totals(without_warm_up(table), roles), roles)
     chosen = None if columns is None or columns.parameters is None else set(columns.parameters.values())
     joined = chosen is None or bool(chosen & KERNELS and not chosen & KERNELS & table.columns.keys())
     table = with_one_kernel(table, roles) if joined else table
@@ -188,6 +189,19 @@ def without_warm_up(table: Table) -> Table:
         return table
     left = {name: [c for row, c in enumerate(cells) if row not in warm] for name, cells in table.columns.items()}
     return Table(table.path, left, (f"{len(warm)} rows are of warming up and are left out",))
+
+
+def without_placeholders(table: Table, said: TableColumns) -> Table:
+    """The table without rates of a power of ten that come again, and are far above all others."""
+    cells, notes = dict(table.columns), list(table.notes)
+    for name in [column.heading for column in column_roles(table, said) if column.role is Role.THROUGHPUT]:
+        values = np.array([as_number(cell) for cell in cells[name]])
+        top = float(np.nanmax(values, initial=0))
+        count, others = int((values == top).sum()), float(np.max(values, where=values < top, initial=0))
+        if count > 1 and top >= _PLACEHOLDER * max(others, 1) and math.log10(top).is_integer():
+            cells[name] = [None if as_number(cell) == top else cell for cell in cells[name]]
+            notes.append(f"{count} cells of {name} are {top:.0e}, far above all others: they are not read")
+    return replace(table, columns=cells, notes=tuple(notes), _read={})
 
 
 def _setting_in_name(name: str, column: Sequence[Cell]) -> tuple[str, Sequence[Cell]] | None:

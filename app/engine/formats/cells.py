@@ -22,11 +22,11 @@ from ...base.installation import how_to_add_package
 from ...base.json_rows import flattened, rows_in
 from ...base.plugins import call, plugins
 from ...base.text import json_or_none
-from ...base.vocabulary import WORDS
+from ...base.vocabulary import HEADINGS, PATTERNS, UNITS, WORDS
 from ..results.measurement import Value
 from .columns import UNKNOWN, Columns, parse_columns
 from .entries import as_number
-from .headings import Cells, Role, by_itself, words_of
+from .headings import Cells, Role, by_itself, unit_of, words_of
 from .kinds import first_character, is_json_lines
 from .recording import MAXIMUM_ENTRIES
 from .wide import arranged
@@ -39,6 +39,9 @@ DATABASES: Final = (".sqlite", ".sqlite3", ".db")
 _LARGEST_FILE: Final = 2**20  # bytes of one point of a folder
 _MOST_COLUMNS: Final = 1000
 _PIECES: Final = re.compile(r"([A-Za-z]*)[-_=.]?(\d+(?:\.\d+)?)")
+_WITH_UNIT: Final = re.compile(r"([+-]?\d+\.?\d*|[+-]?\.\d+) ?([^\d\s()]\S*)(?: \([^()]*\))?")
+_PANEL: Final = re.compile(r"^=+ ?[^=\n]*\w[^=\n]*=+\n(.+?)^=+$", re.MULTILINE | re.DOTALL)  # that a benchmark prints
+_PRINTED: Final = re.compile(r"^ *([^:\n]*\w[^:\n]*):[ \t]+(\S+)[ \t]*$", re.MULTILINE)
 NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -89,12 +92,13 @@ def read_cells(path: Path) -> Table:
     if first_character(path) in ("[", "{"):
         return _of_objects(path, _members(path))
     text = read_text(path)
-    return _of_metrics(text, path) or _of_markdown(text, path) or _of_arranged(parse_columns(text, str(path)), path)
+    known = _of_metrics(text, path) or _of_markdown(text, path) or _of_printed(text, path)
+    return known or _of_arranged(parse_columns(text, str(path)), path)
 
 
 def _of_arranged(columns: Columns, path: Path) -> Table:
     """A table, its wide columns as rows, with a note where only the name of the file says what its cells are."""
-    long = _by_implementation(arranged(columns, path.stem))
+    long = _by_implementation(_by_quantity(arranged(columns, path.stem)))
     told = path.stem in long.cells and path.stem not in columns.cells
     notes = (f"no heading says what its cells are: the name of the file says '{path.stem[:80]}'",) if told else ()
     return replace(of_text(long, path), notes=notes)
@@ -121,6 +125,27 @@ def _by_implementation(columns: Columns) -> Columns:
         cells = [cell for stem in stems for cell in (columns.cells[each[stem]] if stem in each else [""] * count)]
         long[end] = ["" if cell.startswith("-") or not as_number(json_or_none(cell)) else cell for cell in cells]
     return Columns(columns.where, long, columns.first_line)
+
+
+def _by_quantity(columns: Columns) -> Columns:
+    """A row for each quantity of a run, 'kJ, 12.5' and 'minutes, 3.1', as one for each run."""
+    name = next(
+        (n for n, kinds in columns.cells.items() if n.lower() in HEADINGS["quantity"] and len({*kinds}) > 1), ""
+    )
+    kinds = {kind: unit_of(kind)[0] or unit_of(f"({kind})")[0] for kind in columns.cells.get(name, ())}
+    numbers = [n for n in columns.cells if columns.is_numeric(n) and any("." in cell for cell in columns.cells[n])]
+    if not kinds or not all(kinds.values()) or len(numbers) != 1:
+        return columns
+    labels = [n for n in columns.cells if n != numbers[0] and columns.cells[n] != columns.cells[name]]
+    runs: dict[tuple[str, ...], dict[str, str]] = {}
+    for row, (kind, number) in enumerate(zip(columns.cells[name], columns.cells[numbers[0]], strict=True)):
+        run = runs.setdefault(tuple(columns.cells[label][row] for label in labels), {})
+        heading = kind if len(words_of(kind)) > 2 else f"{kinds[kind]} ({kind})"
+        if run.setdefault(heading, number) is not number:
+            return columns
+    found = dict.fromkeys(heading for run in runs.values() for heading in run)
+    cells = dict(zip(labels, map(list, zip(*runs, strict=True)), strict=True))
+    return Columns(columns.where, {**cells, **{h: [run.get(h, "") for run in runs.values()] for h in found}}, 1)
 
 
 def is_of_plugin(path: Path) -> bool:
@@ -151,7 +176,8 @@ def _of_markdown(text: str, path: Path) -> Table | None:
     tables: list[tuple[str, list[list[str]]]] = []
     above, within = "", False
     for line in map(str.strip, text.splitlines()):
-        cells = [cell.strip().partition(" ± ")[0] for cell in line.strip("|").split("|")]
+        plain = re.sub(r"\*\*|`", "", line).strip("|")
+        cells = [cell.strip().partition(" ± ")[0] for cell in plain.split("|")]
         begins, within = not within, line.startswith("|") and len(cells) > 1
         if within and begins:
             header = header or cells
@@ -166,6 +192,19 @@ def _of_markdown(text: str, path: Path) -> Table | None:
     names = header if len(tables) == 1 else ["setup", *header]
     columns = list(zip(*(row[-len(names) :] for row in rows), strict=True))
     return of_text(Columns(str(path), dict(zip(names, columns, strict=True)), 1), path)
+
+
+def _of_printed(text: str, path: Path) -> Table | None:
+    """A table with a row for each panel of results in what was printed, by the settings before it; None without one."""
+    panels = list(_PANEL.finditer(text))
+    before = [text[end : panel.start()] for end, panel in zip([0, *(p.end() for p in panels)], panels, strict=False)]
+    said = [dict(re.findall(r"(\w+)=([\w.+-]*\w)", words)) for words in before]
+    differ = {name for one in said for name in one if len({each.get(name) for each in said}) > 1}
+    rows = [
+        {**{name: value for name, value in one.items() if name in differ}, **dict(_PRINTED.findall(panel[1]))}
+        for one, panel in zip(said, panels, strict=True)
+    ]
+    return _of_objects(path, ((f"panel {place}", row) for place, row in enumerate(rows, 1))) if rows else None
 
 
 def _metrics(text: str) -> Iterator[tuple[str, object]]:
@@ -187,8 +226,9 @@ def _metrics(text: str) -> Iterator[tuple[str, object]]:
 
 def of_text(columns: Columns, path: Path) -> Table:
     cells: dict[str, Sequence[Cell]] = {}
+    columns = replace(columns, cells=dict(_with_units_above(*each) for each in columns.cells.items()), _read={})
     for name, texts in columns.cells.items():
-        if columns.is_numeric(name) and not _has_words(texts):
+        if columns.is_numeric(name) and not _has_words(name, texts):
             numbers = columns.numbers(name).tolist()
             finite = [number for number in numbers if math.isfinite(number)]
             if math.inf in numbers and all(map(float.is_integer, finite)):  # a rate of requests without a bound
@@ -201,10 +241,25 @@ def of_text(columns: Columns, path: Path) -> Table:
     return Table(path, cells)
 
 
-def _has_words(texts: Sequence[str]) -> bool:
-    """Tell whether a word comes again among numbers, as 'all' among counts: chosen, and no cell to correct."""
+def _with_units_above(name: str, cells: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """'75.1 W (mean)' in all cells of a column are 75.1, and W stands in its heading."""
+    found = [_WITH_UNIT.fullmatch(cell) for cell in cells if cell.lower() not in UNKNOWN]
+    units = {each and each[2] for each in found}
+    unit = units.pop() if len(units) == 1 else None
+    if unit is None or not (unit.lower() in UNITS or "/" in unit):
+        return name, cells
+    numbers = [each[1] if (each := _WITH_UNIT.fullmatch(cell)) else "" for cell in cells]
+    column = by_itself(name, np.array([as_number(json_or_none(number)) for number in numbers]))
+    known = column.role not in (Role.PARAMETER, Role.FIGURE) and not math.isnan(column.scale)
+    return name if known else f"{name} ({unit})", numbers
+
+
+def _has_words(name: str, texts: Sequence[str]) -> bool:
+    """Tell whether words among numbers are no cells to correct: one comes again, stamps, or names among choices."""
     words = [text for text in texts if text.isalpha() and text.lower() not in UNKNOWN]
-    return len(words) > len(set(words))
+    stamps, chosen = PATTERNS["stamp"].search(name.lower()), WORDS["chosen"] & {*words_of(name)}
+    named = stamps or (chosen and any(re.match(r"[A-Za-z]{3,}[-_ ]", text) for text in texts))
+    return len(words) > len(set(words)) or (bool(named) and not all(map(NUMBER.fullmatch, texts)))
 
 
 def _flag(text: str) -> Value:

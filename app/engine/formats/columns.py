@@ -29,6 +29,7 @@ _BRACKETED_UNIT = re.compile(r" \[([^\[\]]{1,8})\]$")
 _DECIMAL_COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+),\d+([eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+")
 _DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
+_THOUSANDS_AND_POINT = re.compile(r"[+-]?\d{1,3}(,\d{3})+\.\d+")
 _THOUSANDS_BY_POINTS = re.compile(r"[+-]?\d{1,3}(\.\d{3})+")
 
 
@@ -172,6 +173,12 @@ def _with_decimal_points(columns: list[list[str]], delimiter: str, where: str) -
     One decimal sign holds for the whole file, so a number that can only be read in one way decides for the others; and
     where semicolons separate the cells, as spreadsheets write them for that reason, a comma is a decimal one.
     """
+    if any(_THOUSANDS_AND_POINT.fullmatch(cell) for column in columns for cell in column):
+        known = (_THOUSANDS_AND_POINT, _THOUSANDS)
+        return [
+            [cell.replace(",", "") if any(k.fullmatch(cell) for k in known) else cell for cell in column]
+            for column in columns
+        ]
     with_comma = [
         (any(_DECIMAL_COMMA.fullmatch(cell) for cell in column), column)
         for column in columns
