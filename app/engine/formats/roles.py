@@ -342,7 +342,7 @@ def _by_physics(columns: Sequence[Column], cells: Mapping[str, Cells]) -> Iterat
 
     The energy of a piece of work, where power and the time of one give it, is the one that counts.
     """
-    columns = [_as_codecarbon(column, cells) for column in columns]
+    columns = [_as_codecarbon(_as_filled(column, cells, columns), cells) for column in columns]
     power, whole = main_column(columns, Role.POWER), main_column(columns, Role.ENERGY)
     energies = [column for column in columns if column.role is Role.WORK_ENERGY] + (
         [whole] if whole is not None else []
@@ -377,6 +377,13 @@ def _as_codecarbon(column: Column, cells: Mapping[str, Cells]) -> Column:
     written = {"emissions", "energy_consumed"} <= cells.keys() or "codecarbon" in column.words
     without = column.unit == "J" and math.isnan(column.scale)
     return replace(column, scale=3.6e6, why="in kWh, as CodeCarbon writes it") if written and without else column
+
+
+def _as_filled(column: Column, cells: Mapping[str, Cells], columns: Sequence[Column]) -> Column:
+    """A figure that is 0 in all rows was not measured, where another column has it."""
+    same = [c for c in columns if c.role is column.role in _UNIT_OF and c.role in MEASURED and c.why != NAMED]
+    empty = column in same and not np.any(cells[column.heading]) and any(np.any(cells[c.heading]) for c in same)
+    return replace(column, role=Role.UNUSED, why="0 in all rows") if empty else column
 
 
 def _as_measured(column: Column, values: Cells) -> Column:

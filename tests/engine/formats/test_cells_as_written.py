@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -110,3 +111,22 @@ def test_results_that_were_printed_without_what_was_set_are_repeats(tmp_path: Pa
     text = "".join(PRINTED.format(*row) for row in ((4, 92.5, 1058.21), (4, 93.25, 1200.5)))
     recording = read(tmp_path, text.replace("streams=4", ""), "runs.log")
     assert recording.space().names[-1] == "repeat"
+
+
+def test_a_figure_that_is_0_in_all_rows_was_not_filled_where_another_column_has_it(tmp_path: Path) -> None:
+    text = "tile,duration_s,run_time_s,energy_j\n8,0,1.5,30.5\n16,0,2.5,40.5\n"
+    assert values(read(tmp_path, text), "time_s") == [1.5, 2.5]
+
+
+def test_groups_of_runs_under_keys_are_rows_where_one_failed_and_something_else_stands_beside(tmp_path: Path) -> None:
+    def run(rate: float) -> dict[str, float]:
+        return {"output_tok_per_s": rate, "wall_time_s": 100 / rate}
+
+    document = {
+        "about": {"board": "one", "engine": {"layers": 24}},
+        "by load": {"rate2": run(25.5), "rate4": run(38.75)},
+        "by format": {"int8": run(61.5), "int4": {"rejected": "it does not fit"}},
+        "by block": {"16": run(65.5), "32": run(64.25)},
+    }
+    recording = read(tmp_path, json.dumps(document), "groups.json")
+    assert sorted(values(recording, "output_tok/s")) == [25.5, 38.75, 61.5, 64.25, 65.5]
