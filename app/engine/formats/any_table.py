@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,7 +27,7 @@ from ..space.search_space import MIXED_KERNELS
 from .cells import Cell, Table, of_text, read_cells
 from .columns import parse_columns
 from .entries import NO_VALUE, as_number
-from .headings import COME_AGAIN, EACH_ITS_OWN, MEASURED, SET, SETTING_OF, SOMEONE_CHOSE, Column, Role
+from .headings import COME_AGAIN, EACH_ITS_OWN, MEASURED, SET, SETTING_OF, SOMEONE_CHOSE, Column, Floats, Role
 from .recording import MAXIMUM_PARAMETERS, Facts, Recording, RecordingBuilder
 from .remembered_roles import remembered
 from .roles import NAMED, beside_main, main_column, roles_of
@@ -54,6 +55,7 @@ _ANSWERING: Final = (  # without any of these there is nothing to choose by
     *(Role.WORK_ENERGY, Role.EFFICIENCY, Role.PRODUCT),
 )
 _APART: Final = (Role.KERNEL, Role.BOARD, Role.WORK)  # rows of different ones must not be compared
+_GOOD: Final = ("", "0", "false", "none", "no", "ok")  # cells of a column of errors, where there was none
 _NONE: Final = "none"
 _UNCERTAIN: Final = "it is not certain"
 _SAME_WORK: Final = {Role.THROUGHPUT: 1.5, Role.ENERGY: 1.05}  # largest to least work, within which it is the same
@@ -180,10 +182,9 @@ def without_warm_up(table: Table) -> Table:
     warm = {
         row
         for name, column in table.columns.items()
-        if any(isinstance(cell, str) for cell in column)
         for row, cell in enumerate(column)
-        if PATTERNS["warm_up"].fullmatch(str(cell))
-        or (name.lower() in HEADINGS["state"] and "warm" in str(cell).lower())
+        if isinstance(cell, str)
+        if PATTERNS["warm_up"].fullmatch(cell) or (name.lower() in HEADINGS["state"] and "warm" in cell.lower())
     }
     if not 0 < len(warm) < len(table):
         return table
@@ -194,8 +195,8 @@ def without_warm_up(table: Table) -> Table:
 def without_placeholders(table: Table, said: TableColumns) -> Table:
     """The table without rates of a power of ten that come again, and are far above all others."""
     cells, notes = dict(table.columns), list(table.notes)
-    for name in [column.heading for column in column_roles(table, said) if column.role is Role.THROUGHPUT]:
-        values = np.array([as_number(cell) for cell in cells[name]])
+    for column in (column for column in column_roles(table, said) if column.role is Role.THROUGHPUT):
+        name, values = column.heading, _numbers(table, column)
         top = float(np.nanmax(values, initial=0))
         count, others = int((values == top).sum()), float(np.max(values, where=values < top, initial=0))
         if count > 1 and top >= _PLACEHOLDER * max(others, 1) and math.log10(top).is_integer():
@@ -230,6 +231,11 @@ def with_one_kernel(table: Table, said: TableColumns) -> Table:
         return table
     left = {f"{n} (chosen)" if n == "kernel" else n: cells for n, cells in table.columns.items() if n not in found}
     return Table(table.path, {"kernel": joined, **left}, (*table.notes, *_questions(apart)))
+
+
+def _numbers(table: Table, column: Column) -> Floats:
+    """The numbers of a column in its unit."""
+    return np.array([as_number(cell) for cell in table.columns[column.heading]]) * column.scale
 
 
 def _joined(table: Table, columns: Sequence[Column]) -> list[str]:
@@ -313,15 +319,16 @@ def guess(table: Table, requested: TableColumns | None = None, found: Sequence[C
     found = column_roles(table, requested) if found is None else found
     parameters, figures = _parameters_of(table, requested, found), _figures_of(table, requested, found)
     known = requested.figures or requested.roles or any(column.role in _ANSWERING for column in found)
+    what, remedy = "", f"name them: --parameters A,B --figures C,D. {_there(table)}"
     if figures and not known:
         what = "no column is a time, an energy, a power or a speed that is known"
         left = [column.heading for column in found if column.role is Role.FIGURE and not column.why]
         if len(left) == 1:
             what += f"; '{left[0][:60]}' may be a throughput, a time or an energy (--roles '{left[0][:60]}=throughput')"
-        raise InputError(what, str(table.path), f"name one: --figures time_s=COLUMN,energy_j=COLUMN. {_there(table)}")
-    if not parameters or not figures:
+        remedy = f"name one: --figures time_s=COLUMN,energy_j=COLUMN. {_there(table)}"
+    elif not parameters or not figures:
         what = "it is not clear which columns are " + ("parameters" if not parameters else "figures")
-        remedy = f"name them: --parameters A,B --figures C,D. {_there(table)}"
+    if what:
         raise InputError(what, str(table.path), remedy)
     return replace(requested, parameters=parameters, figures=figures)
 
@@ -433,7 +440,8 @@ def _figures(
 ) -> tuple[dict[str, list[float]], dict[str, tuple[str, float]]]:
     """The figures by name, and ours among them; times and energies of different work are not ours."""
     cells = {name: [as_number(cell) for cell in table.columns[of]] for name, of in (columns.figures or {}).items()}
-    ours = _under_our_names(found)
+    main = {ours: main_column(found, role) for role, ours in _OURS.items()}
+    ours = {name: (_called(column), column.scale) for name, column in main.items() if column is not None}
     if _same_work(found, table):
         return cells, ours
     if {"time_s", "energy_j", "energy_per_work_j"} <= ours.keys() and main_column(found, Role.THROUGHPUT) is None:
@@ -450,7 +458,9 @@ def _notes(table: Table, columns: TableColumns, found: Sequence[Column], contrad
     parameters, figures = (", ".join(named or ()) for named in (columns.parameters, columns.figures))
     yield f"a table of another tool, read with parameters: {parameters}; figures: {figures}"
     yield from (f"{column.heading} is {column.contradicted}" for column in found if column.contradicted)
-    yield from (f"{c.heading} names no unit: its numbers are read as {c.unit}" for c in _without_unit(found))
+    main = (main_column(found, role) for role in (Role.TIME, Role.ENERGY, Role.POWER))
+    guessed = [column for column in main if column is not None and not column.confirmed and column.scale_is_guessed]
+    yield from (f"{c.heading} names no unit: its numbers are read as {c.unit}" for c in guessed)
     if contradicted:
         yield f"the power of {contradicted} rows is not their energy over their time, and is not used"
     yield from _over_the_limit(table, found)
@@ -459,26 +469,12 @@ def _notes(table: Table, columns: TableColumns, found: Sequence[Column], contrad
     yield from _questions(found)
 
 
-def _under_our_names(found: Sequence[Column]) -> dict[str, tuple[str, float]]:
-    """Our name of each figure that we know -> its name in the table, and the factor to our unit."""
-    chosen = {ours: main_column(found, role) for role, ours in _OURS.items()}
-    return {ours: (_called(column), column.scale) for ours, column in chosen.items() if column is not None}
-
-
-def _without_unit(found: Sequence[Column]) -> list[Column]:
-    """The time, energy and power whose unit neither the heading nor another column tells."""
-    chosen = (main_column(found, role) for role in (Role.TIME, Role.ENERGY, Role.POWER))
-    return [c for c in chosen if c is not None and not c.confirmed and c.scale_is_guessed]
-
-
 def _over_the_limit(table: Table, found: Sequence[Column]) -> Iterator[str]:
     """What is drawn beyond the power limit that is said to hold."""
     limit, power = (main_column(found, role) for role in (Role.POWER_LIMIT, Role.POWER))
     if table.roles or limit is None or power is None or not {limit.heading, power.heading} <= table.columns.keys():
         return
-    under, drawn = (
-        np.array([as_number(c) for c in table.columns[each.heading]]) * each.scale for each in (limit, power)
-    )
+    under, drawn = _numbers(table, limit), _numbers(table, power)
     beyond = np.flatnonzero((under > 0) & (drawn > _OVER * under))
     if len(beyond):
         row = int(beyond[np.argmax(drawn[beyond] / under[beyond])])
@@ -501,10 +497,10 @@ def _meters_beside(table: Table, found: Sequence[Column]) -> Iterator[str]:
     """Gain and offset of the power or energy that counts against each other meter's, or why they are not known."""
     for role, unit in ((Role.POWER, "W"), (Role.ENERGY, "J")):
         columns = [column for column in beside_main(found, role) if column.heading in table.columns]
-        cells = [np.array([as_number(c) for c in table.columns[each.heading]]) * each.scale for each in columns]
-        for column, meter in zip(columns[1:], cells[1:], strict=True):
+        for column in columns[1:]:
             try:
-                yield fit_gain(column.heading, cells[0], meter).sentence(columns[0].heading, unit)
+                gain = fit_gain(column.heading, _numbers(table, columns[0]), _numbers(table, column))
+                yield gain.sentence(columns[0].heading, unit)
             except WattridgeError as error:
                 yield f"{columns[0].heading} against {column.heading}: {error.what}"
 
@@ -530,19 +526,12 @@ def _called(column: Column) -> str:
 def _failures(table: Table, found: Sequence[Column]) -> list[str]:
     """Why each row failed, as a column of states says; '' for those that did not."""
     reasons = [""] * len(table)
-    for column in found:
-        if column.role is not Role.STATE:
-            continue
+    for column in (column for column in found if column.role is Role.STATE):
         named_bad = any(word in column.heading.lower() for word in ("fail", "error", "invalid"))
         for row, cell in enumerate(table.columns[column.heading]):
             text = "" if cell is None else str(cell).strip()
-            bad = (
-                text.lower() not in ("", "0", "false", "none", "no", "ok")
-                if named_bad
-                else bool(PATTERNS["bad"].search(text))
-            )
-            if bad and not reasons[row]:
-                reasons[row] = f"{column.heading}: {text}"[:200] or NO_VALUE
+            bad = text.lower() not in _GOOD if named_bad else PATTERNS["bad"].search(text)
+            reasons[row] = reasons[row] or (f"{column.heading}: {text}"[:200] or NO_VALUE if bad else "")
     return reasons
 
 
@@ -558,39 +547,34 @@ def _figure_name(column: str) -> str:
 def _objective(recording: Recording, found: Sequence[Column]) -> Objective:
     """Time and energy of the same work, else a speed and an efficiency, else the first figure."""
     names = recording.value_names
+    least = Goal("energy_j", False)
     if {"time_s", "energy_j"} <= set(names):
-        return Objective(Goal("energy_j", False), (Goal("time_s", False), Goal("energy_j", False)))
-    first = main_column(found, Role.THROUGHPUT)
-    rates = [first] if first is not None else []
-    for column in [*rates, *(c for c in found if c.role is Role.THROUGHPUT and c is not first)]:
-        if _called(column) not in names:
-            continue
-        speed = _called(column)
-        per_work = main_column(found, Role.WORK_ENERGY)
+        return Objective(least, (Goal("time_s", False), least))
+    first, per_work = (main_column(found, role) for role in (Role.THROUGHPUT, Role.WORK_ENERGY))
+    others = [column for column in found if column.role is Role.THROUGHPUT and column is not first]
+    rates = [_called(column) for column in ([] if first is None else [first, *others])]
+    for speed in (rate for rate in rates if rate in names):
+        per_joule = Goal(_per_joule(speed), True)
         if per_work is not None and _called(per_work) in names:
-            least = Goal(_called(per_work), False)
-            return Objective(least, (Goal(speed, True), least))
-        efficiency = _per_joule(speed)
-        if efficiency in names:
-            return Objective(Goal(efficiency, True), (Goal(speed, True), Goal(efficiency, True)))
-    if rates and _called(rates[0]) in names and "time_s" not in names:
-        return Objective(Goal(_called(rates[0]), True))
+            per_joule = Goal(_called(per_work), False)
+        if per_joule.name in names:
+            return Objective(per_joule, (Goal(speed, True), per_joule))
+    if rates and rates[0] in names and "time_s" not in names:
+        return Objective(Goal(rates[0], True))
     return Objective(likely_goal("time_s" if "time_s" in names else names[0] if names else "time"))
 
 
 def _same_work(found: Sequence[Column], table: Table) -> bool:
     """Whether speed times time, or energy over energy per work, is the same for each kernel: times may be compared."""
     kernels = np.array([str(cell) for cell in table.columns.get("kernel", [""] * len(table))])
-    for one, other, power in ((Role.THROUGHPUT, Role.TIME, 1), (Role.ENERGY, Role.WORK_ENERGY, -1)):
-        columns = [main_column(found, role) for role in (one, other)]
-        cells = [table.columns[c.heading] for c in columns if c is not None and c.heading in table.columns]
-        if len(cells) == 2:
-            values, beside = (np.array([as_number(cell) for cell in column]) for column in cells)
+    for roles, power in (((Role.THROUGHPUT, Role.TIME), 1), ((Role.ENERGY, Role.WORK_ENERGY), -1)):
+        columns = [c for role in roles if (c := main_column(found, role)) is not None and c.heading in table.columns]
+        if len(columns) == 2:
             with np.errstate(divide="ignore", invalid="ignore"):
-                work = values * beside**power
+                work = _numbers(table, columns[0]) * _numbers(table, columns[1]) ** power
             known = np.isfinite(work) & (work > 0)
             each = (work[known & (kernels == kernel)] for kernel in np.unique(kernels[known]))
-            if any(float(amounts.max() / amounts.min()) > _SAME_WORK[one] for amounts in each):
+            if any(float(amounts.max() / amounts.min()) > _SAME_WORK[roles[0]] for amounts in each):
                 return False
     return True
 
@@ -629,10 +613,9 @@ def _configurations(table: Table, parameters: Mapping[str, str], said: Collectio
 
 def _repeats(configurations: Sequence[tuple[Value, ...]]) -> list[int] | None:
     """The number of each row among those of its configuration; None if no configuration comes twice."""
-    seen: dict[tuple[Value, ...], int] = {}
-    counts = []
+    seen, counts = Counter[tuple[Value, ...]](), list[int]()
     for configuration in configurations:
-        seen[configuration] = seen.get(configuration, 0) + 1
+        seen[configuration] += 1
         counts.append(seen[configuration])
     return counts if max(counts, default=1) > 1 else None
 
