@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import groupby, product
 from typing import Final
 
 import numpy as np
@@ -45,6 +45,8 @@ _UNIT_OF: Final = {
     Role.TEMPERATURE: "°C",
     Role.VOLTAGE: "mV",
 }
+_RATIOS: Final = (Role.ENERGY, Role.FIGURE, Role.EFFICIENCY, Role.WORK_ENERGY)  # that may be a speed over a power
+_SCALES: Final = ((1.0, 1e-3, 1e3, 3600.0, 3.6e6), (1.0, 1e-3), (1.0, 1e-3, 1e-6))  # of energy, power and time
 _FITS: Final = 0.03  # relative: a product agrees with a column
 _OFF: Final = 0.10  # relative: it contradicts it
 _MOST_TIMES: Final = 2  # of different names, beyond which it is asked which counts
@@ -98,10 +100,8 @@ def listing_of(columns: Sequence[Column]) -> Listing:
     Listing
         A row for each column that is used, and one that counts the others.
     """
-    rows: list[Sequence[str]] = []
-    for column in columns:
-        if column.role is not Role.UNUSED:
-            rows.append((column.heading, column.role.value, column.unit, column.reasons))
+    used = [column for column in columns if column.role is not Role.UNUSED]
+    rows: list[Sequence[str]] = [(column.heading, column.role.value, column.unit, column.reasons) for column in used]
     unused = len(columns) - len(rows)
     rows += [(f"{unused} others", Role.UNUSED.value, "", "--roles HEADING=ROLE uses one")] if unused else []
     return Listing("", ("column", "is", "unit", "because"), rows)
@@ -154,30 +154,26 @@ def _powers(columns: Sequence[Column], cells: Mapping[str, Cells], given: Mappin
             yield replace(column, why="a power in even steps, as limits are", candidates=both)
 
 
+def _changed(columns: Sequence[Column], holds: Callable[[Column], object], role: Role, why: str = "") -> list[Column]:
+    """The columns, with this role for those of which something holds."""
+    return [replace(c, role=role, why=why or c.why) if holds(c) else c for c in columns]
+
+
 def _latencies(columns: Sequence[Column], given: Mapping[str, Role]) -> list[Column]:
     """Where nothing is served, a latency is the time of the work."""
-    if any(column.role is Role.TIME for column in columns):
-        return list(columns)
+    timed = any(column.role is Role.TIME for column in columns)
     served = any(column.words & WORDS["service"] for column in columns)
-    return [
-        replace(column, role=Role.TIME)
-        if column.role is Role.LATENCY and column.heading not in given and (not served or "total" in column.words)
-        else column
-        for column in columns
-    ]
+    found = {c.heading for c in columns if not timed and c.role is Role.LATENCY and (not served or "total" in c.words)}
+    return _changed(columns, lambda c: c.heading in found - given.keys(), Role.TIME)
 
 
 def _of_the_work(columns: Sequence[Column], cells: Mapping[str, Cells], given: Mapping[str, Role]) -> list[Column]:
     """How much was worked on tells rows apart that must not be compared; in a single size it is a constant."""
     tokens = any(c.role is Role.THROUGHPUT and c.words & {"tok", "token", "tokens", "tps"} for c in columns)
-    return [
-        replace(column, role=Role.PARAMETER)
-        if column.role is Role.WORK
-        and column.heading not in given
-        and (len(set(map(str, cells[column.heading]))) < 2 or (tokens and column.words & {"seq", "seqlen", "context"}))
-        else column
-        for column in columns
-    ]
+    works = [column for column in columns if column.role is Role.WORK and column.heading not in given]
+    single = [c for c in works if len(set(map(str, cells[c.heading]))) < 2]
+    served = [c for c in works if tokens and c.words & {"seq", "seqlen", "context"}]
+    return _changed(columns, (single + served).__contains__, Role.PARAMETER)
 
 
 def _is_stepped(values: Cells) -> bool:
@@ -282,14 +278,11 @@ def _unknown_texts(columns: Sequence[Column], cells: Mapping[str, Cells], given:
 def _other_amounts(columns: Sequence[Column], cells: Mapping[str, Cells]) -> list[Column]:
     """Amounts in round numbers that tell otherwise equal rows apart were chosen: other work, and no repeats."""
     there = [column for column in columns if column.role in (*SET, Role.KERNEL, Role.BOARD, Role.WORK)]
-    return [
-        replace(column, role=Role.WORK, why="how much was worked on: it tells otherwise equal rows apart")
-        if column.why == COUNTED
-        and _is_round(cells[column.heading])
-        and _distinct([*there, column], cells) > _distinct(there, cells)
-        else column
-        for column in columns
-    ]
+    amounts = [column for column in columns if column.why == COUNTED and _is_round(cells[column.heading])]
+    telling = [c for c in amounts if _distinct([*there, c], cells) > _distinct(there, cells)]
+    return _changed(
+        columns, telling.__contains__, Role.WORK, "how much was worked on: otherwise equal rows differ in it"
+    )
 
 
 def _is_round(values: Cells) -> bool:
@@ -319,14 +312,9 @@ def _telling_apart(columns: Sequence[Column], cells: Mapping[str, Cells], given:
 
 def _side_by_side(chosen: Sequence[Column], columns: Sequence[Column]) -> Iterator[list[Column]]:
     """These columns in groups of neighbours."""
-    block: list[Column] = []
-    for column in columns:
-        if column in chosen:
-            block.append(column)
-        elif block:
-            yield block
-            block = []
-    yield block
+    for together, block in groupby(columns, chosen.__contains__):
+        if together:
+            yield list(block)
 
 
 def _distinct(columns: Sequence[Column], cells: Mapping[str, Cells]) -> int:
@@ -344,9 +332,8 @@ def _by_physics(columns: Sequence[Column], cells: Mapping[str, Cells]) -> Iterat
     """
     columns = [_as_codecarbon(_as_filled(column, cells, columns), cells) for column in columns]
     power, whole = main_column(columns, Role.POWER), main_column(columns, Role.ENERGY)
-    energies = [column for column in columns if column.role is Role.WORK_ENERGY] + (
-        [whole] if whole is not None else []
-    )
+    energies = [column for column in columns if column is whole or column.role is Role.WORK_ENERGY]
+    energies.sort(key=lambda column: column is whole)
     times = [column for column in columns if column.role in (Role.TIME, Role.LATENCY)]
     for energy in energies if power is not None else ():
         assert power is not None
@@ -410,22 +397,19 @@ def _rivals(columns: Sequence[Column]) -> list[Column]:
 def _as_ratio(column: Column, columns: Sequence[Column], cells: Mapping[str, Cells]) -> Column:
     """A column that is a speed over a power is work per energy, whatever its name; the inverse is energy per work."""
     power, rates = main_column(columns, Role.POWER), [c for c in columns if c.role is Role.THROUGHPUT]
-    if (
-        power is None
-        or column.confirmed
-        or column.role not in (Role.ENERGY, Role.FIGURE, Role.EFFICIENCY, Role.WORK_ENERGY)
-    ):
+    if power is None or column.confirmed or column.role not in _RATIOS:
         return column
     values, watts = (np.asarray(cells[each.heading], np.float64) for each in (column, power))
     for rate in rates:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             ratio = np.asarray(cells[rate.heading], np.float64) / watts
             both = np.isfinite(values) & np.isfinite(ratio) & (values > 0) & (ratio > 0)
-            if both.sum() < _FEWEST or np.unique(values[both]).size < _FEWEST:
-                continue
-            for role, other in ((Role.EFFICIENCY, ratio), (Role.WORK_ENERGY, 1.0 / ratio)):
-                if float(np.quantile(np.abs(values[both] / other[both] - 1.0), 0.9)) < _FITS:
-                    sides = (rate, power) if role is Role.EFFICIENCY else (power, rate)
+            few = both.sum() < _FEWEST or np.unique(values[both]).size < _FEWEST
+            for role, other, sides in (
+                (Role.EFFICIENCY, ratio, (rate, power)),
+                (Role.WORK_ENERGY, 1.0 / ratio, (power, rate)),
+            ):
+                if not few and float(np.quantile(np.abs(values[both] / other[both] - 1.0), 0.9)) < _FITS:
                     why = f"'{sides[0].heading}' over '{sides[1].heading}'"
                     return replace(column, role=role, unit="", scale=1.0, why=why, confirmed=True)
     return column
@@ -441,18 +425,10 @@ def _fit(
     if len(ratios) < 2 or (len(ratios) < _FEWEST and np.ptp(np.log(ratios)) > _FITS):
         return None
     ratio = float(np.median(ratios))
-    scales = [
-        (column.scale,) if not math.isnan(column.scale) else tuned
-        for column, tuned in (
-            (energy, (1.0, 1e-3, 1e3, 3600.0, 3.6e6)),
-            (power, (1.0, 1e-3)),
-            (time, (1.0, 1e-3, 1e-6)),
-        )
-    ]
+    tried = zip((energy, power, time), _SCALES, strict=True)
+    scales = [(column.scale,) if not math.isnan(column.scale) else usual for column, usual in tried]
     fits = ((abs(math.log(ratio * e / (p * t))), (e, p, t), time) for e, p, t in product(*scales))
-    return min(
-        fits, key=lambda fit: (round(fit[0], 6), sum(scale != 1.0 for scale in fit[1]))
-    )  # Wh and ms are kWh and s
+    return min(fits, key=lambda fit: (round(fit[0], 6), sum(scale != 1.0 for scale in fit[1])))  # Wh and ms: kWh and s
 
 
 def _usual_scale(column: Column, cells: Mapping[str, Cells]) -> float:
@@ -510,23 +486,14 @@ def main_column(columns: Iterable[Column], role: Role) -> Column | None:
     """
 
     def rank(column: Column) -> tuple[bool, ...]:
+        words = column.words
         if column.role is Role.THROUGHPUT:
-            named = "/" in column.heading or "per" in column.words
-            part, whole = column.words & (EXTREME | WORDS["part_of_it"]), column.words & WORDS["all_of_it"]
-            return bool(part), not whole, not whole - {"total"}, not named
+            named, whole = "/" in column.heading or "per" in words, words & WORDS["all_of_it"]
+            return bool(words & (EXTREME | WORDS["part_of_it"])), not whole, not whole - {"total"}, not named
         if column.role is Role.TIME:
-            partial = bool(column.words & (EXTREME | WORDS["partial"] | WORDS["parts_of_a_run"]))
-            return (
-                not column.confirmed,
-                partial,
-                not column.words & WORDS["whole_run"],
-                not column.words & WORDS["one_of_many"],
-            )
-        return (
-            not column.confirmed,
-            bool(column.words & EXTREME),
-            bool(column.words & WORDS["partial"]),
-            not column.words & {"gpu", "total", "avg"},
-        )
+            partial = bool(words & (EXTREME | WORDS["partial"] | WORDS["parts_of_a_run"]))
+            return not column.confirmed, partial, not words & WORDS["whole_run"], not words & WORDS["one_of_many"]
+        extreme, partial = bool(words & EXTREME), bool(words & WORDS["partial"])
+        return not column.confirmed, extreme, partial, not words & {"gpu", "total", "avg"}
 
     return min((column for column in columns if column.role is role), key=rank, default=None)
