@@ -87,13 +87,12 @@ class TableColumns:
         if not (parameters or figures or roles or logs):
             return None
         known = {role.value.replace(" ", "-"): role for role in Role}
-        named = _named(roles, "--roles") or {}
-        for heading, role in named.items():
-            if role.replace(" ", "-") not in known:
+        of_headings = {heading: role.replace(" ", "-") for heading, role in (_named(roles, "--roles") or {}).items()}
+        for heading, role in of_headings.items():
+            if role not in known:
                 raise InputError(f"'{role[:40]}' of '{heading[:40]}' is no role", "--roles", ", ".join(known))
-        of_headings = {heading: known[role.replace(" ", "-")] for heading, role in named.items()}
-        beside = tuple(logs.splitlines())
-        return cls(_named(parameters, "--parameters"), _named(figures, "--figures"), of_headings, beside)
+        named = _named(parameters, "--parameters"), _named(figures, "--figures")
+        return cls(*named, {heading: known[role] for heading, role in of_headings.items()}, tuple(logs.splitlines()))
 
     @property
     def headings(self) -> dict[str, str]:
@@ -103,25 +102,18 @@ class TableColumns:
     @property
     def options(self) -> dict[str, str]:
         """What `parse` reads these from, by the option's name; empty if a heading cannot be written so."""
-        given = {
-            "parameters": self.parameters,
-            "figures": self.figures,
-            "roles": {heading: role.value.replace(" ", "-") for heading, role in self.roles.items()},
-        }
-        if any(set(",=") & {*name, *heading} for named in given.values() for name, heading in (named or {}).items()):
+        roles = {heading: role.value.replace(" ", "-") for heading, role in self.roles.items()}
+        given = {"parameters": self.parameters or {}, "figures": self.figures or {}, "roles": roles}
+        if any(set(",=") & {*name, *heading} for named in given.values() for name, heading in named.items()):
             return {}
-        return {
-            option: ",".join(name if name == heading else f"{name}={heading}" for name, heading in named.items())
-            for option, named in given.items()
-            if named
-        }
+        said = {option: ["=".join(dict.fromkeys(each)) for each in named.items()] for option, named in given.items()}
+        return {option: ",".join(named) for option, named in said.items() if named}
 
 
 def read_table(path: Path, columns: TableColumns | None = None) -> Recording:
     """A table as a recording. Raises InputError if it is none, or where it is not clear which columns are what."""
     table = table_of(path, columns)
-    if columns is None:
-        columns = TableColumns.parse(**remembered(path, table.columns))
+    columns = TableColumns.parse(**remembered(path, table.columns)) if columns is None else columns
     table = prepared(table, columns)
     found = column_roles(table, columns)
     return recording_of(table, guess(table, columns, found), found)
@@ -161,12 +153,10 @@ def with_totals(table: Table, said: TableColumns) -> Table:
 
     What the user says of a column leaves it as it is.
     """
-    cells = dict(
-        (None if name in said.roles else _setting_in_name(name, column)) or (name, column)
-        for name, column in table.columns.items()
-    )
+    left = said.roles.keys()
+    cells = dict((n not in left and _setting_in_name(n, cells)) or (n, cells) for n, cells in table.columns.items())
     boards: dict[str, list[str]] = {}
-    for name in filter(_BOARD_NUMBER.search, cells.keys() - said.roles.keys()):
+    for name in filter(_BOARD_NUMBER.search, cells.keys() - left):
         boards.setdefault(_BOARD_NUMBER.sub(r"\1", name), []).append(name)
     found = {c.heading: c.role for c in column_roles(Table(table.path, cells))} if boards else {}
     for name, several in boards.items():
@@ -285,10 +275,8 @@ def column_roles(table: Table, requested: TableColumns | None = None) -> tuple[C
     given = {names[heading]: role for heading, role in table.roles.items()}
     cells = {names[heading]: table.cells(heading) for heading in table.columns}
     found = {column.heading: column.role for column in roles_of(cells)}
-    for named, wanted, other in (
-        (requested.parameters, SET, Role.PARAMETER),
-        (requested.figures, MEASURED, Role.FIGURE),
-    ):
+    asked = (requested.parameters, SET, Role.PARAMETER), (requested.figures, MEASURED, Role.FIGURE)
+    for named, wanted, other in asked:
         for name in named or ():
             if wanted is SET or found[name] not in wanted:
                 given[name] = found[name] if found[name] in wanted else other
@@ -420,13 +408,10 @@ def recording_of(table: Table, columns: TableColumns, found: Sequence[Column] | 
         state = State.RUNTIME if failures[row] else State.OK
         facts = Facts(state, {} if failures[row] else values, intervals={}, error=failures[row], source="recorded")
         builder.add(configuration if counts is None else (*configuration, counts[row]), facts)
-    constant = {
-        c.role: str(table.columns[c.heading][0]) for c in found if len(set(table.columns.get(c.heading, ()))) == 1
-    }
+    single = [c for c in found if len(set(table.columns.get(c.heading, ()))) == 1]
+    constant = {column.role: str(table.columns[column.heading][0]) for column in single}
     device, kernel = constant.get(Role.BOARD, ""), constant.get(Role.KERNEL, "")
-    notes = list(_notes(table, columns, found, contradicted))
-    notes += _together(found, cells)
-    notes += _meters_beside(table, found)
+    notes = [*_notes(table, columns, found, contradicted), *_together(found, cells), *_meters_beside(table, found)]
     notes += _remarks(table, columns, found, len(builder))
     recording = builder.finish(device=device, kernel=kernel, notes=notes)
     objective = _objective(recording, found)
@@ -637,9 +622,8 @@ def _add_known(
         if theirs in values:
             values.setdefault(name, values[theirs] * scale)
     time_s, energy_j, power_w = (values.get(name, math.nan) for name in ("time_s", "energy_j", "power_w"))
-    contradicted = (
-        checked and energy_j > 0 and time_s > 0 and abs(energy_j / time_s - power_w) > _CONTRADICTED * power_w
-    )
+    known = energy_j > 0 and time_s > 0
+    contradicted = checked and known and abs(energy_j / time_s - power_w) > _CONTRADICTED * power_w
     if math.isnan(energy_j) and not math.isnan(power_w * time_s):
         values["energy_j"] = energy_j = power_w * time_s
     if (math.isnan(power_w) or contradicted) and energy_j > 0 and time_s > 0:
@@ -647,8 +631,7 @@ def _add_known(
     per_work = values.get("energy_per_work_j", math.nan)
     if per_work > 0:
         values["work/J"] = 1.0 / per_work
-    if power_w > 0:
-        for rate, efficiency in rates.items():
-            if rate in values:
-                values.setdefault(efficiency, values[rate] / power_w)
+    for rate, efficiency in rates.items() if power_w > 0 else ():
+        if rate in values:
+            values.setdefault(efficiency, values[rate] / power_w)
     return contradicted

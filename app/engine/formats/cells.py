@@ -39,6 +39,7 @@ DATABASES: Final = (".sqlite", ".sqlite3", ".db")
 _LARGEST_FILE: Final = 2**20  # bytes of one point of a folder
 _NO_OBJECTS: Final = "no list of JSON objects is in it"
 _ONE_OBJECT: Final = "every line, file of a folder or member of a list must be one JSON object of plain values"
+_FLAGS: Final = {"true": True, "false": False}
 _MOST_COLUMNS: Final = 1000
 _PIECES: Final = re.compile(r"([A-Za-z]*)[-_=.]?(\d+(?:\.\d+)?)")
 _WITH_UNIT: Final = re.compile(r"([+-]?\d+\.?\d*|[+-]?\.\d+) ?([^\d\s()]\S*)(?: \([^()]*\))?")
@@ -228,7 +229,7 @@ def of_text(columns: Columns, path: Path) -> Table:
             if math.inf in numbers and all(n.is_integer() for n in numbers if math.isfinite(n)):  # without a bound
                 cells[name] = [text or None for text in texts]
         else:
-            cells[name] = [_flag(text) if text else None for text in texts]
+            cells[name] = [_FLAGS.get(text.lower(), text or None) for text in texts]
     return Table(path, cells)
 
 
@@ -251,11 +252,6 @@ def _has_words(name: str, texts: Sequence[str]) -> bool:
     stamps, chosen = PATTERNS["stamp"].search(name.lower()), WORDS["chosen"] & {*words_of(name)}
     named = stamps or (chosen and any(re.match(r"[A-Za-z]{3,}[-_ ]", text) for text in texts))
     return len(words) > len(set(words)) or (bool(named) and not all(map(NUMBER.fullmatch, texts)))
-
-
-def _flag(text: str) -> Value:
-    lower = text.lower()
-    return lower == "true" if lower in ("true", "false") else text
 
 
 def _lines(path: Path) -> Iterator[object]:

@@ -426,9 +426,7 @@ def _looks_chosen(finite: Floats) -> bool:
 
 def _is_geometric(distinct: Floats) -> bool:
     """Powers of something, as sizes are."""
-    if len(distinct) < 2:
-        return False
-    with np.errstate(over="ignore"):
-        ratios = (distinct[1:] / np.where(distinct[:-1] == 0, np.nan, distinct[:-1])).tolist()
-    known = [ratio for ratio in ratios if math.isfinite(ratio)]
-    return len(known) > 0 and max(known) - min(known) < 0.01
+    with np.errstate(over="ignore", divide="ignore"):
+        ratios = distinct[1:] / distinct[:-1]
+    known = ratios[np.isfinite(ratios)]
+    return len(known) > 0 and float(np.ptp(known)) < 0.01

@@ -254,12 +254,9 @@ def _unknown_texts(columns: Sequence[Column], cells: Mapping[str, Cells], given:
     result = list(columns)
     rows = max(map(len, cells.values()), default=0)
     in_operations = any(c.role is Role.THROUGHPUT and PATTERNS["operations"].search(c.heading.lower()) for c in columns)
-    unknown = [
-        c
-        for c in columns
-        if c.role is Role.PARAMETER and c.heading not in given and not isinstance(cells[c.heading], np.ndarray)
-        if c.why == COME_AGAIN or (in_operations and c.words & {"precision", "dtype"})  # operations of each differ
-    ]
+    texts = [c for c in columns if c.role is Role.PARAMETER and not isinstance(cells[c.heading], np.ndarray)]
+    formats = {"precision", "dtype"} if in_operations else set[str]()  # operations of each differ
+    unknown = [c for c in texts if c.heading not in given and (c.why == COME_AGAIN or c.words & formats)]
     telling = [c for c in columns if c.role in (*SET, Role.KERNEL, Role.BOARD, Role.WORK) and c not in unknown]
     varying = [c for c in telling if c.role in SET and _distinct([c], cells) > 1]
     for column in unknown:
@@ -280,16 +277,14 @@ def _other_amounts(columns: Sequence[Column], cells: Mapping[str, Cells]) -> lis
     there = [column for column in columns if column.role in (*SET, Role.KERNEL, Role.BOARD, Role.WORK)]
     amounts = [column for column in columns if column.why == COUNTED and _is_round(cells[column.heading])]
     telling = [c for c in amounts if _distinct([*there, c], cells) > _distinct(there, cells)]
-    return _changed(
-        columns, telling.__contains__, Role.WORK, "how much was worked on: otherwise equal rows differ in it"
-    )
+    return _changed(columns, telling.__contains__, Role.WORK, "how much was worked on: equal rows differ in it")
 
 
 def _is_round(values: Cells) -> bool:
     """Whether amounts are multiples of 10 or of 8, and differ by more than what is counted scatters."""
     amounts = np.unique(np.asarray(values, np.float64))
     even = any(bool((amounts % step == 0).all()) for step in (8, 10))
-    return even and bool(amounts[0] > 0) and float(amounts[-1] / amounts[0]) > _SCATTER
+    return len(amounts) > 1 and even and bool(amounts[0] > 0) and float(amounts[-1] / amounts[0]) > _SCATTER
 
 
 def _telling_apart(columns: Sequence[Column], cells: Mapping[str, Cells], given: Mapping[str, Role]) -> list[Column]:
@@ -297,11 +292,8 @@ def _telling_apart(columns: Sequence[Column], cells: Mapping[str, Cells], given:
     measured = (place for place, column in enumerate(columns) if column.role in MEASURED and column.why)
     first = next(measured, len(columns))
     telling = (*SET, Role.KERNEL, Role.BOARD, Role.WORK, Role.REPEAT)
-    there = [
-        column
-        for place, column in enumerate(columns)
-        if column.role in telling and (place < first or column.role is not Role.PARAMETER or column.why)
-    ]
+    known = [c for c in columns if c.role in telling and (c.why or c.role is not Role.PARAMETER)]
+    there = [c for at, c in enumerate(columns) if c in known or (at < first and c.role in telling)]
     left = (c for c in columns if c.role is Role.PARAMETER and c not in there and c.heading not in given)
     behind = [column for column in left if not column.words & (EXTREME | {"best"})]
     for block in _side_by_side(behind, columns):  # what was chosen stands together
@@ -342,10 +334,8 @@ def _by_physics(columns: Sequence[Column], cells: Mapping[str, Cells]) -> Iterat
         if best is not None and best[0] < (_FITS if energy is whole else _OFF):
             roles = (Role.ENERGY, Role.POWER, Role.TIME)
             for column, role, scale in zip((energy, power, best[2]), roles, best[1], strict=True):
-                why = f"{column.why}; energy is power times time"
-                columns[columns.index(column)] = replace(
-                    column, role=role, unit=BASE_UNIT[role.value], scale=scale, why=why, confirmed=True
-                )
+                judged = replace(column, role=role, unit=BASE_UNIT[role.value], scale=scale, confirmed=True)
+                columns[columns.index(column)] = replace(judged, why=f"{column.why}; energy is power times time")
             break
         if best is not None and best[0] > _OFF and energy is whole:
             said = f"not '{power.heading}' times '{best[2].heading}': it differs by {100 * math.expm1(best[0]):.0f} %"
