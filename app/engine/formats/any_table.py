@@ -27,7 +27,18 @@ from ..space.search_space import MIXED_KERNELS
 from .cells import Cell, Table, of_text, read_cells
 from .columns import parse_columns
 from .entries import NO_VALUE, as_number
-from .headings import COME_AGAIN, EACH_ITS_OWN, MEASURED, SET, SETTING_OF, SOMEONE_CHOSE, Column, Floats, Role
+from .headings import (
+    ANSWERING,
+    COME_AGAIN,
+    EACH_ITS_OWN,
+    MEASURED,
+    SET,
+    SETTING_OF,
+    SOMEONE_CHOSE,
+    Column,
+    Floats,
+    Role,
+)
 from .recording import MAXIMUM_PARAMETERS, Facts, Recording, RecordingBuilder
 from .remembered_roles import remembered
 from .roles import NAMED, beside_main, main_column, roles_of
@@ -50,10 +61,6 @@ _OURS: Final = {  # our names of what a role measures
     Role.TEMPERATURE: "temperature_c",
     Role.WORK_ENERGY: "energy_per_work_j",
 }
-_ANSWERING: Final = (  # without any of these there is nothing to choose by
-    *(Role.TIME, Role.LATENCY, Role.THROUGHPUT, Role.POWER, Role.ENERGY),
-    *(Role.WORK_ENERGY, Role.EFFICIENCY, Role.PRODUCT),
-)
 _APART: Final = (Role.KERNEL, Role.BOARD, Role.WORK)  # rows of different ones must not be compared
 _GOOD: Final = ("", "0", "false", "none", "no", "ok")  # cells of a column of errors, where there was none
 _NONE: Final = "none"
@@ -203,8 +210,7 @@ def _setting_in_name(name: str, column: Sequence[Cell]) -> tuple[str, Sequence[C
     if len(stems) != 1 or len(numbers) != len(column):
         return None
     heading = f"{name} {stems.pop().strip('_- ')}"
-    is_setting = roles_of({heading: np.array(numbers)})[0].role in SETTING_OF
-    return (heading, numbers) if is_setting else None
+    return (heading, numbers) if roles_of({heading: np.array(numbers)})[0].role in SETTING_OF else None
 
 
 def with_one_kernel(table: Table, said: TableColumns) -> Table:
@@ -306,7 +312,7 @@ def guess(table: Table, requested: TableColumns | None = None, found: Sequence[C
     requested = requested or TableColumns()
     found = column_roles(table, requested) if found is None else found
     parameters, figures = _parameters_of(table, requested, found), _figures_of(table, requested, found)
-    known = requested.figures or requested.roles or any(column.role in _ANSWERING for column in found)
+    known = requested.figures or requested.roles or any(column.role in ANSWERING for column in found)
     what, remedy = "", f"name them: --parameters A,B --figures C,D. {_there(table)}"
     if figures and not known:
         what = "no column is a time, an energy, a power or a speed that is known"
@@ -333,8 +339,7 @@ def _parameters_of(table: Table, requested: TableColumns, found: Sequence[Column
         names = [column.heading for column in found if column.why == EACH_ITS_OWN]
         return dict(zip(names[:1], names[:1], strict=True))
     if len(result) > MAXIMUM_PARAMETERS and len(table) == 1:  # everything that a program was started with
-        plain = {SOMEONE_CHOSE, COME_AGAIN}
-        known = {column.heading for column in found if column.why not in plain}
+        known = {column.heading for column in found if column.why not in (SOMEONE_CHOSE, COME_AGAIN)}
         result = {name: heading for name, heading in result.items() if heading in known}
     return {name: result[name] for name in (*(requested.parameters or ()), *result) if name in result}
 
@@ -410,12 +415,11 @@ def recording_of(table: Table, columns: TableColumns, found: Sequence[Column] | 
         builder.add(configuration if counts is None else (*configuration, counts[row]), facts)
     single = [c for c in found if len(set(table.columns.get(c.heading, ()))) == 1]
     constant = {column.role: str(table.columns[column.heading][0]) for column in single}
-    device, kernel = constant.get(Role.BOARD, ""), constant.get(Role.KERNEL, "")
+    device, kernel = (constant.get(role, "") for role in (Role.BOARD, Role.KERNEL))
     notes = [*_notes(table, columns, found, contradicted), *_together(found, cells), *_meters_beside(table, found)]
     notes += _remarks(table, columns, found, len(builder))
     recording = builder.finish(device=device, kernel=kernel, notes=notes)
-    objective = _objective(recording, found)
-    named = bool(kernel or not device)
+    objective, named = _objective(recording, found), bool(kernel or not device)
     options = {**columns.options, **({"power_log": "\n".join(columns.beside)} if columns.beside else {})}
     return replace(recording, objective=objective, read_with=options, is_named=named, columns=tuple(found))
 

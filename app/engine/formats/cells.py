@@ -97,9 +97,8 @@ def read_cells(path: Path) -> Table:
 def _of_arranged(columns: Columns, path: Path) -> Table:
     """A table, its wide columns as rows, with a note where only the name of the file says what its cells are."""
     long = _by_implementation(_by_quantity(arranged(columns, path.stem)))
-    told = path.stem in long.cells and path.stem not in columns.cells
-    notes = (f"no heading says what its cells are: the name of the file says '{path.stem[:80]}'",) if told else ()
-    return replace(of_text(long, path), notes=notes)
+    note = f"no heading says what its cells are: the name of the file says '{path.stem[:80]}'"
+    return replace(of_text(long, path), notes=(note,) * (path.stem in long.cells.keys() - columns.cells.keys()))
 
 
 def _by_implementation(columns: Columns) -> Columns:

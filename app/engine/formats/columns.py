@@ -129,7 +129,7 @@ def parse_columns(text: str, where: str) -> Columns:
     stripped = [[cell_text(cell.strip()) for cell in column] for column in zip(*rows, strict=True)]
     columns = [_without_units(name, cells) for name, cells in zip(header, stripped, strict=True)]
     if any("," in cell for column in columns for cell in column[:1000]):
-        columns = _with_decimal_points(columns, delimiter, where)
+        columns = _with_decimal_points(_without_thousands(columns), delimiter, where)
     return Columns(where, dict(zip(header, columns, strict=True)), start + 2 - headless)
 
 
@@ -167,13 +167,10 @@ def _with_decimal_points(columns: list[list[str]], delimiter: str, where: str) -
     One decimal sign holds for the whole file, so a number that can only be read in one way decides for the others; and
     where semicolons separate the cells, as spreadsheets write them for that reason, a comma is a decimal one.
     """
-    everything = [cell for column in columns for cell in column]
-    if any(map(_THOUSANDS_AND_POINT.fullmatch, everything)):
-        known = re.compile(f"{_THOUSANDS_AND_POINT.pattern}|{_THOUSANDS.pattern}")
-        return [[cell.replace(",", "") if known.fullmatch(cell) else cell for cell in column] for column in columns]
     changed = [column for column in columns if any("," in c for c in column) and all(map(_may_have_a_comma, column))]
     if not any(_DECIMAL_COMMA.fullmatch(cell) for column in changed for cell in column):
         return columns
+    everything = (cell for column in columns for cell in column)
     if any(_DECIMAL_POINT.fullmatch(cell) and not _THOUSANDS_BY_POINTS.fullmatch(cell) for cell in everything):
         what = "the file holds numbers with decimal commas and others with decimal points"
         raise InputError(what, where, "write all of them with one decimal sign, and no sign between thousands")
@@ -184,6 +181,14 @@ def _with_decimal_points(columns: list[list[str]], delimiter: str, where: str) -
         raise InputError(what, where, "write numbers with a decimal point, and no sign between thousands")
     plain = {id(column): [cell.replace(".", "").replace(",", ".") for cell in column] for column in changed}
     return [plain.get(id(column), column) for column in columns]
+
+
+def _without_thousands(columns: list[list[str]]) -> list[list[str]]:
+    """Where any number is written '1,234.5', a comma before three digits stands between thousands."""
+    if not any(_THOUSANDS_AND_POINT.fullmatch(cell) for column in columns for cell in column):
+        return columns
+    known = re.compile(f"{_THOUSANDS_AND_POINT.pattern}|{_THOUSANDS.pattern}")
+    return [[cell.replace(",", "") if known.fullmatch(cell) else cell for cell in column] for column in columns]
 
 
 def _may_have_a_comma(cell: str) -> bool:

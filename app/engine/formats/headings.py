@@ -61,6 +61,7 @@ CHOICE: Final = "a choice by its name"
 SOMEONE_CHOSE: Final = "numbers that someone chose"
 SET: Final = (Role.PARAMETER, Role.GRAPHICS_CLOCK, Role.MEMORY_CLOCK, Role.POWER_LIMIT, Role.CLOCK_OFFSET)
 MEASURED: Final = tuple(Role)[len(SET) : tuple(Role).index(Role.WORK)]
+ANSWERING: Final = MEASURED[: MEASURED.index(Role.OBSERVED_CLOCK)]  # without any of these nothing can be chosen by
 SETTING_OF: Final = {
     Role.GRAPHICS_CLOCK: "graphics_clock_mhz",
     Role.MEMORY_CLOCK: "memory_clock_mhz",
@@ -281,7 +282,6 @@ def _rated(heading: str, last: str, plain: str, kinds: frozenset[str], finite: F
     over, _, unit = last.rpartition("/")
     of = UNITS.get(unit.strip().lower(), ("",))[0]
     per = next((text for text in texts if PATTERNS["energy_per"].search(text)), "")
-    worked = any(PATTERNS["per_second"].search(text) or PATTERNS["rate"].search(text) for text in texts)
     known = _by_rules(
         heading,
         (kinds & _PRODUCT or "delay product" in plain, Role.PRODUCT, "energy times time by its name"),
@@ -289,7 +289,7 @@ def _rated(heading: str, last: str, plain: str, kinds: frozenset[str], finite: F
         ("coefficient" not in kinds and any(map(PATTERNS["per_energy"].search, texts)), Role.EFFICIENCY, _EFFICIENT),
         (per, Role.WORK_ENERGY, "energy per work by its unit"),
         (kinds & {"rps", "qps"} and not kinds & _OBSERVED and len(finite) > 1 and _are_whole(finite), *_WHOLE_RATES),
-        (_counts_operations(kinds, plain) or not worked or kinds & _LIMIT or {"request", "rate"} <= kinds, *_OTHER),
+        (not _is_speed(kinds, plain, texts), *_OTHER),
         (kinds & _ASKED_FOR and not kinds & _OBSERVED, Role.PARAMETER, "asked for by its name"),
         (True, Role.THROUGHPUT, "work per time by its unit or name"),
     )
@@ -299,10 +299,12 @@ def _rated(heading: str, last: str, plain: str, kinds: frozenset[str], finite: F
     return replace(known, scale=next(energies, 1.0)) if known.role is Role.WORK_ENERGY else known
 
 
-def _counts_operations(kinds: frozenset[str], plain: str) -> bool:
-    """Tell whether 'flops' are an amount, or a share of the peak, and no speed."""
+def _is_speed(kinds: frozenset[str], plain: str, texts: Sequence[str]) -> bool:
+    """Tell whether it is work per time; 'flops' may be an amount, or a share of the peak."""
     amount = kinds & {"total", "percentage", "percent", "pct"} or re.search(r"flops? per (?!s)", plain)
-    return "flops" in plain and bool(amount) and not re.search(r"flops? ?(/|per) ?s", plain)
+    counted = "flops" in plain and amount and not re.search(r"flops? ?(/|per) ?s", plain)
+    worked = any(PATTERNS["per_second"].search(text) or PATTERNS["rate"].search(text) for text in texts)
+    return worked and not (counted or kinds & _LIMIT or {"request", "rate"} <= kinds)
 
 
 def _quantity_by_words(kinds: frozenset[str], lower: str) -> str:

@@ -72,9 +72,10 @@ def roles_of(cells: Mapping[str, Cells], given: Mapping[str, Role] | None = None
     """
     given, whole = given or {}, cells
     cells = {heading: values[:_LOOKED_AT] for heading, values in whole.items()}
-    columns = [by_itself(heading, values) for heading, values in cells.items()]
-    columns = [_as_named(column, given[column.heading]) if column.heading in given else column for column in columns]
-    columns = _set_or_observed(_latencies(columns, given), cells, given)
+    found = map(by_itself, cells, cells.values())
+    columns = _latencies([_as_named(c, given[c.heading]) if c.heading in given else c for c in found], given)
+    judged = {c.heading: c for each in (_clocks, _powers) for c in each(columns, cells, given)}
+    columns = [judged.get(column.heading, column) for column in columns]
     columns = list(_parameters(_of_the_work(columns, cells, given), cells, given, whole))
     columns = _other_amounts(_unknown_texts(columns, cells, given), cells)
     return tuple(_by_physics(columns, cells))
@@ -108,12 +109,6 @@ def listing_of(columns: Sequence[Column]) -> Listing:
 
 
 # --- columns beside each other ----------------------------------------------------------------------------------------
-
-
-def _set_or_observed(columns: Sequence[Column], cells: Mapping[str, Cells], given: Mapping[str, Role]) -> list[Column]:
-    """Of several clocks and powers, which were set and which were seen."""
-    judged = {c.heading: c for each in (_clocks, _powers) for c in each(columns, cells, given)}
-    return [judged.get(column.heading, column) for column in columns]
 
 
 def _clocks(columns: Sequence[Column], cells: Mapping[str, Cells], given: Mapping[str, Role]) -> Iterator[Column]:
@@ -253,10 +248,7 @@ def _unknown_texts(columns: Sequence[Column], cells: Mapping[str, Cells], given:
     """
     result = list(columns)
     rows = max(map(len, cells.values()), default=0)
-    in_operations = any(c.role is Role.THROUGHPUT and PATTERNS["operations"].search(c.heading.lower()) for c in columns)
-    texts = [c for c in columns if c.role is Role.PARAMETER and not isinstance(cells[c.heading], np.ndarray)]
-    formats = {"precision", "dtype"} if in_operations else set[str]()  # operations of each differ
-    unknown = [c for c in texts if c.heading not in given and (c.why == COME_AGAIN or c.words & formats)]
+    unknown = [column for column in _texts(columns, cells) if column.heading not in given]
     telling = [c for c in columns if c.role in (*SET, Role.KERNEL, Role.BOARD, Role.WORK) and c not in unknown]
     varying = [c for c in telling if c.role in SET and _distinct([c], cells) > 1]
     for column in unknown:
@@ -270,6 +262,14 @@ def _unknown_texts(columns: Sequence[Column], cells: Mapping[str, Cells], given:
         telling.append(judged)
         result[columns.index(column)] = judged
     return result
+
+
+def _texts(columns: Sequence[Column], cells: Mapping[str, Cells]) -> list[Column]:
+    """The parameters that are texts without a known word; operations of each number format differ as well."""
+    in_operations = any(c.role is Role.THROUGHPUT and PATTERNS["operations"].search(c.heading.lower()) for c in columns)
+    formats = {"precision", "dtype"} if in_operations else set[str]()
+    texts = [c for c in columns if c.role is Role.PARAMETER and not isinstance(cells[c.heading], np.ndarray)]
+    return [column for column in texts if column.why == COME_AGAIN or column.words & formats]
 
 
 def _other_amounts(columns: Sequence[Column], cells: Mapping[str, Cells]) -> list[Column]:
@@ -452,11 +452,9 @@ def beside_main(columns: Sequence[Column], role: Role) -> list[Column]:
     """
     main = main_column(columns, role)
     whole = [c for c in columns if c.role is role and not c.words & (EXTREME | WORDS["partial"])]
-    if main is None or main not in whole:
-        return []
-    readings = {column.words - STATISTICS: column for column in (*reversed(whole), main)}
+    readings = {c.words - STATISTICS: c for c in (*reversed(whole), main) if c is not None and main in whole}
     others = [column for column in readings.values() if column is not main and column.words & WORDS["of_a_meter"]]
-    return [main, *others] if others else []
+    return [main, *others] if main is not None and others else []
 
 
 def main_column(columns: Iterable[Column], role: Role) -> Column | None:
