@@ -61,6 +61,7 @@ _OURS: Final = {  # our names of what a role measures
     Role.TEMPERATURE: "temperature_c",
     Role.WORK_ENERGY: "energy_per_work_j",
 }
+_Ours = dict[str, tuple[str, float]]  # our name of a figure -> its name in the table, and the factor to our unit
 _APART: Final = (Role.KERNEL, Role.BOARD, Role.WORK)  # rows of different ones must not be compared
 _GOOD: Final = ("", "0", "false", "none", "no", "ok")  # cells of a column of errors, where there was none
 _NONE: Final = "none"
@@ -220,10 +221,9 @@ def with_one_kernel(table: Table, said: TableColumns) -> Table:
     if works and len(set(_joined(table, apart))) == len(table):  # each row is another: compared is the same amount
         apart = works
     found = [column.heading for column in apart]
-    if not found or (len(found) == 1 and (found[0].lower() in KERNELS or apart[0].candidates)):
-        return table
     joined = _joined(table, apart)
-    if not works and len(set(joined)) == len(table):  # each row is another: they can only be compared
+    known = len(found) == 1 and (found[0].lower() in KERNELS or apart[0].candidates)
+    if not found or known or (not works and len(set(joined)) == len(table)):  # or they can only be compared
         return table
     left = {f"{n} (chosen)" if n == "kernel" else n: cells for n, cells in table.columns.items() if n not in found}
     return Table(table.path, {"kernel": joined, **left}, (*table.notes, *_questions(apart)))
@@ -251,8 +251,7 @@ def is_clock_sweep(path: Path) -> bool:
     except InputError:
         return False
     chosen = [column.role for column in found if column.role in SET and len(set(table.columns[column.heading])) > 1]
-    seen = main_column(found, Role.OBSERVED_CLOCK)
-    clocks = chosen == [Role.GRAPHICS_CLOCK] or (not chosen and seen is not None)
+    clocks = chosen == [Role.GRAPHICS_CLOCK] or (not chosen and main_column(found, Role.OBSERVED_CLOCK) is not None)
     return clocks and main_column(found, Role.POWER) is not None
 
 
@@ -424,9 +423,7 @@ def recording_of(table: Table, columns: TableColumns, found: Sequence[Column] | 
     return replace(recording, objective=objective, read_with=options, is_named=named, columns=tuple(found))
 
 
-def _figures(
-    table: Table, columns: TableColumns, found: Sequence[Column]
-) -> tuple[dict[str, list[float]], dict[str, tuple[str, float]]]:
+def _figures(table: Table, columns: TableColumns, found: Sequence[Column]) -> tuple[dict[str, list[float]], _Ours]:
     """The figures by name, and ours among them; times and energies of different work are not ours."""
     cells = {name: [as_number(cell) for cell in table.columns[of]] for name, of in (columns.figures or {}).items()}
     main = {ours: main_column(found, role) for role, ours in _OURS.items()}
@@ -467,8 +464,8 @@ def _over_the_limit(table: Table, found: Sequence[Column]) -> Iterator[str]:
     beyond = np.flatnonzero((under > 0) & (drawn > _OVER * under))
     if len(beyond):
         row = int(beyond[np.argmax(drawn[beyond] / under[beyond])])
-        most = f"row {row + 1} {drawn[row]:.0f} W under {under[row]:.0f} W"
-        yield f"{len(beyond)} rows draw more than their limit, {most}"
+        most = f"{drawn[row]:.0f} W under {under[row]:.0f} W"
+        yield f"{len(beyond)} rows draw more than their limit, row {row + 1} {most}"
 
 
 def _together(found: Sequence[Column], cells: Mapping[str, Sequence[float]]) -> Iterator[str]:

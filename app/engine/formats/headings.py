@@ -72,13 +72,10 @@ BASE_UNIT: Final = {"time": "s", "energy": "J", "power": "W", "clock": "MHz", "v
 _BRACKETED: Final = re.compile(r"\s*[\[(<{]([^\[\]()<>{}]{1,14})[\])>}]\s*$")
 _WORD: Final = re.compile(r"[A-Z]+(?![a-zµ])|[A-Z]?[a-zµ]+|[0-9]+|%|°C")
 
-_LIMIT, _OBSERVED, _MEANS, EXTREME, _SPREAD, _PRODUCT, _RELATIVE, _JUDGED, _CHOSEN = (
-    WORDS[kind]
-    for kind in ("limit", "observed", "means", "extreme", "spread", "product", "relative", "judged", "chosen")
-)
-TIME_WORDS, _LATENCY, _ENERGY, _POWER, _MEMORY, _ELSEWHERE, _OVERHEAD, _PAUSES, _IDLE = (
-    WORDS[kind] for kind in ("time", "latency", "energy", "power", "memory", "elsewhere", "overhead", "pauses", "idle")
-)
+_LIMIT, _OBSERVED, _MEANS, _CHOSEN = (WORDS[kind] for kind in ("limit", "observed", "means", "chosen"))
+EXTREME, _SPREAD, _PRODUCT = (WORDS[kind] for kind in ("extreme", "spread", "product"))
+TIME_WORDS, _LATENCY, _ENERGY, _POWER = (WORDS[kind] for kind in ("time", "latency", "energy", "power"))
+_MEMORY, _ELSEWHERE, _IDLE = (WORDS[kind] for kind in ("memory", "elsewhere", "idle"))
 _REQUESTED_NAMES: Final = frozenset(("nvml_gr_clock", "nvml_mem_clock", "nvml_pwr_limit"))
 _LETTERS: Final = {"f": "clock", "p": "power", "t": "time", "e": "energy"}
 _CLOCKS_MHZ: Final = (100.0, 12_000.0)  # of a clock of a board
@@ -244,7 +241,7 @@ def _beside_figures(heading: str, plain: str, kinds: frozenset[str], finite: Flo
         heading,
         (kinds & _SPREAD or PATTERNS["spread"].search(plain), Role.UNUSED, "how far another column scatters"),
         (not quantity and PATTERNS["amounts"].fullmatch(plain), Role.FIGURE, COUNTED),
-        (kinds & _RELATIVE, Role.FIGURE, "relative to something by its name"),
+        (kinds & WORDS["relative"], Role.FIGURE, "relative to something by its name"),
         (not quantity and settled, Role.PARAMETER, CHOICE),
     )
 
@@ -362,9 +359,9 @@ def _of_time(kinds: frozenset[str], words: str, known: str, finite: Floats) -> t
     """The role of a time by itself, and why."""
     if PATTERNS["served_in"].search(words):
         return Role.LATENCY, "a latency of a service by its name"
-    if kinds & _OVERHEAD:
+    if kinds & WORDS["overhead"]:
         return Role.UNUSED, "time that the tuner spent"
-    if kinds & _PAUSES and _looks_chosen(finite):
+    if kinds & WORDS["pauses"] and _looks_chosen(finite):
         return Role.PARAMETER, "a pause that was chosen"
     return (Role.LATENCY, "a latency by its name") if kinds & _LATENCY else (Role.TIME, f"a time {known}")
 
@@ -400,7 +397,7 @@ def _of_text(heading: str, lower: str, values: Sequence[str]) -> Column:
         (ran, Role.KERNEL, "names what ran"),
         (plain in HEADINGS["state"], Role.STATE, "says how it went"),
         (present and all(map(PATTERNS["file"].fullmatch, present)), Role.UNUSED, "names files"),
-        (kinds & _JUDGED and len(set(present)) <= 2, Role.UNUSED, "says how it went"),
+        (kinds & WORDS["judged"] and len(set(present)) <= 2, Role.UNUSED, "says how it went"),
         (kinds & (names | {"config", "configuration", "setup", "method"}), Role.PARAMETER, CHOICE),
         (counted, Role.UNUSED, EACH_ITS_OWN),
     )

@@ -38,13 +38,9 @@ from .headings import (
 
 NAMED: Final = "as named"
 _UNIT_OF: Final = {
-    **dict.fromkeys((Role.POWER, Role.POWER_LIMIT), "W"),
-    **dict.fromkeys((Role.TIME, Role.LATENCY), "s"),
+    **{Role(quantity): unit for quantity, unit in BASE_UNIT.items() if quantity != "clock"},
     **dict.fromkeys((Role.GRAPHICS_CLOCK, Role.MEMORY_CLOCK, Role.OBSERVED_CLOCK, Role.CLOCK_OFFSET), "MHz"),
-    Role.ENERGY: "J",
-    Role.TEMPERATURE: "°C",
-    Role.VOLTAGE: "mV",
-}
+} | {Role.LATENCY: "s", Role.POWER_LIMIT: "W"}
 _RATIOS: Final = (Role.ENERGY, Role.FIGURE, Role.EFFICIENCY, Role.WORK_ENERGY)  # that may be a speed over a power
 _SCALES: Final = ((1.0, 1e-3, 1e3, 3600.0, 3.6e6), (1.0, 1e-3), (1.0, 1e-3, 1e-6))  # of energy, power and time
 _FITS: Final = 0.03  # relative: a product agrees with a column
