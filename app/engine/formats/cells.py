@@ -236,8 +236,8 @@ def _with_units_above(name: str, cells: Sequence[str]) -> tuple[str, Sequence[st
     """'75.1 W (mean)' in all cells of a column are 75.1, and W stands in its heading."""
     found = [_WITH_UNIT.fullmatch(cell) for cell in cells if cell.lower() not in UNKNOWN]
     units = {each and each[2] for each in found}
-    unit = units.pop() if len(units) == 1 else None
-    if unit is None or not (unit.lower() in UNITS or "/" in unit):
+    unit = units.pop() or "" if len(units) == 1 else ""
+    if (len(unit) == 1 and unit.islower()) or not (unit.lower() in UNITS or "/" in unit):  # '4c' are cores
         return name, cells
     numbers = [each[1] if (each := _WITH_UNIT.fullmatch(cell)) else "" for cell in cells]
     column = by_itself(name, np.array([as_number(json_or_none(number)) for number in numbers]))

@@ -39,6 +39,11 @@ def test_a_column_of_several_units_is_left_as_it_is(tmp_path: Path) -> None:
     assert {m.configuration["size label"] for m in recording.in_file_order()} == {"4 MB", "2 GB"}
 
 
+def test_a_small_letter_behind_a_number_is_no_unit(tmp_path: Path) -> None:
+    recording = read(tmp_path, "pool,time_ms\n4c,1.5\n8c,2.5\n4c,1.25\n8c,2.25\n")
+    assert {m.configuration["pool"] for m in recording.in_file_order()} == {"4c", "8c"}
+
+
 def test_a_comma_before_three_digits_and_a_point_is_between_thousands(tmp_path: Path) -> None:
     recording = read(tmp_path, 'tile,energy_j\n8,"1,234,567.25"\n16,"12,345"\n32,987.5\n')
     assert values(recording, "energy_j") == [1234567.25, 12345, 987.5]
