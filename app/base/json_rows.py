@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final
@@ -15,6 +16,8 @@ _LONGEST_NAME: Final = 200
 _STATISTICS: Final = frozenset(("unit", "avg", "mean", "median", "p50"))
 _SINGLE: Final = re.compile(r"request|sample|successful|errored|incomplete|token|histogram|bins|latenc|raw_data|times$")
 _FIGURE: Final = re.compile(r"power|watt|energy|joule|tok|throughput|latency|time|flops|_ms|_s$|/s$|rate")
+_SEVERAL: Final = 5  # objects, of which some may have other names
+_MOST: Final = 0.7  # share of them that have a name in common
 _SUMMARY: Final = 3  # figures beside lists: these are what was summed up
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
@@ -145,13 +148,22 @@ def _under_keys(document: Mapping[str, Any], above: Mapping[str, Any], depth: in
         name = f"key {used + 1}" if used else "key"
         for key, value in inner.items():
             yield from _under_keys(value, {**plain, name: key}, depth + 1)
+    elif len(groups := {key: value for key, value in inner.items() if _holds_objects(value)}) > 1 and _alike(groups):
+        beside = {key: value for key, value in inner.items() if key not in groups}  # such as what was measured on
+        yield from _under_keys(groups, {**plain, **beside}, depth)
     else:
         yield {**above, **document}
+
+
+def _holds_objects(value: Mapping[str, Any]) -> bool:
+    return bool(value) and all(isinstance(each, dict) for each in value.values())
 
 
 def _alike(objects: Mapping[Any, Any]) -> bool:
     """Tell whether objects have names in common, as the rows of a table do."""
     names = [set(value) for value in objects.values()]
     inner = [value for each in objects.values() for value in each.values()]
-    nested = len(inner) > 1 and all(isinstance(value, dict) for value in inner)
-    return bool(set.intersection(*names)) or (nested and _alike(dict(enumerate(inner))))
+    if set.intersection(*names) or len(inner) < 2 or not all(isinstance(value, dict) for value in inner):
+        return bool(set.intersection(*names))
+    shared = Counter(name for value in inner for name in value).most_common(1)  # one that failed has other names
+    return _alike(dict(enumerate(inner))) or (len(inner) >= _SEVERAL and shared[0][1] > _MOST * len(inner))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,7 +18,7 @@ import numpy as np
 from ...base.errors import InputError, WattridgeError
 from ...base.files import text_chunks
 from ...base.formatting import number as figure
-from ...base.vocabulary import HEADINGS, PATTERNS
+from ...base.vocabulary import HEADINGS, PATTERNS, WORDS
 from ..metering.gain import fit_gain
 from ..results.measurement import State, Value
 from ..results.objectives import Goal, Objective, likely_goal
@@ -26,7 +27,18 @@ from ..space.search_space import MIXED_KERNELS
 from .cells import Cell, Table, of_text, read_cells
 from .columns import parse_columns
 from .entries import NO_VALUE, as_number
-from .headings import COME_AGAIN, EACH_ITS_OWN, MEASURED, SET, SETTING_OF, SOMEONE_CHOSE, Column, Role
+from .headings import (
+    ANSWERING,
+    COME_AGAIN,
+    EACH_ITS_OWN,
+    MEASURED,
+    SET,
+    SETTING_OF,
+    SOMEONE_CHOSE,
+    Column,
+    Floats,
+    Role,
+)
 from .recording import MAXIMUM_PARAMETERS, Facts, Recording, RecordingBuilder
 from .remembered_roles import remembered
 from .roles import NAMED, beside_main, main_column, roles_of
@@ -49,14 +61,13 @@ _OURS: Final = {  # our names of what a role measures
     Role.TEMPERATURE: "temperature_c",
     Role.WORK_ENERGY: "energy_per_work_j",
 }
-_ANSWERING: Final = (  # without any of these there is nothing to choose by
-    *(Role.TIME, Role.LATENCY, Role.THROUGHPUT, Role.POWER, Role.ENERGY),
-    *(Role.WORK_ENERGY, Role.EFFICIENCY, Role.PRODUCT),
-)
+_Ours = dict[str, tuple[str, float]]  # our name of a figure -> its name in the table, and the factor to our unit
 _APART: Final = (Role.KERNEL, Role.BOARD, Role.WORK)  # rows of different ones must not be compared
+_GOOD: Final = ("", "0", "false", "none", "no", "ok")  # cells of a column of errors, where there was none
 _NONE: Final = "none"
 _UNCERTAIN: Final = "it is not certain"
 _SAME_WORK: Final = {Role.THROUGHPUT: 1.5, Role.ENERGY: 1.05}  # largest to least work, within which it is the same
+_PLACEHOLDER: Final = 100  # ratio to the next largest
 _OVER: Final = 1.25  # of the power limit, beyond what boards overshoot by
 _CONTRADICTED: Final = 0.1  # share by which energy may differ from power times time
 
@@ -84,13 +95,12 @@ class TableColumns:
         if not (parameters or figures or roles or logs):
             return None
         known = {role.value.replace(" ", "-"): role for role in Role}
-        named = _named(roles, "--roles") or {}
-        for heading, role in named.items():
-            if role.replace(" ", "-") not in known:
+        of_headings = {heading: role.replace(" ", "-") for heading, role in (_named(roles, "--roles") or {}).items()}
+        for heading, role in of_headings.items():
+            if role not in known:
                 raise InputError(f"'{role[:40]}' of '{heading[:40]}' is no role", "--roles", ", ".join(known))
-        of_headings = {heading: known[role.replace(" ", "-")] for heading, role in named.items()}
-        beside = tuple(logs.splitlines())
-        return cls(_named(parameters, "--parameters"), _named(figures, "--figures"), of_headings, beside)
+        named = _named(parameters, "--parameters"), _named(figures, "--figures")
+        return cls(*named, {heading: known[role] for heading, role in of_headings.items()}, tuple(logs.splitlines()))
 
     @property
     def headings(self) -> dict[str, str]:
@@ -100,25 +110,18 @@ class TableColumns:
     @property
     def options(self) -> dict[str, str]:
         """What `parse` reads these from, by the option's name; empty if a heading cannot be written so."""
-        given = {
-            "parameters": self.parameters,
-            "figures": self.figures,
-            "roles": {heading: role.value.replace(" ", "-") for heading, role in self.roles.items()},
-        }
-        if any(set(",=") & {*name, *heading} for named in given.values() for name, heading in (named or {}).items()):
+        roles = {heading: role.value.replace(" ", "-") for heading, role in self.roles.items()}
+        given = {"parameters": self.parameters or {}, "figures": self.figures or {}, "roles": roles}
+        if any(set(",=") & {*name, *heading} for named in given.values() for name, heading in named.items()):
             return {}
-        return {
-            option: ",".join(name if name == heading else f"{name}={heading}" for name, heading in named.items())
-            for option, named in given.items()
-            if named
-        }
+        said = {option: ["=".join(dict.fromkeys(each)) for each in named.items()] for option, named in given.items()}
+        return {option: ",".join(named) for option, named in said.items() if named}
 
 
 def read_table(path: Path, columns: TableColumns | None = None) -> Recording:
     """A table as a recording. Raises InputError if it is none, or where it is not clear which columns are what."""
     table = table_of(path, columns)
-    if columns is None:
-        columns = TableColumns.parse(**remembered(path, table.columns))
+    columns = TableColumns.parse(**remembered(path, table.columns)) if columns is None else columns
     table = prepared(table, columns)
     found = column_roles(table, columns)
     return recording_of(table, guess(table, columns, found), found)
@@ -134,13 +137,23 @@ def prepared(table: Table, columns: TableColumns | None = None) -> Table:
     if table.roles:
         return table
     roles = TableColumns() if columns is None else TableColumns(roles=columns.roles)
-    table = with_totals(without_warm_up(table), roles)
+    table = without_placeholders(with_totals(without_warm_up(table), roles), roles)
     chosen = None if columns is None or columns.parameters is None else set(columns.parameters.values())
     joined = chosen is None or bool(chosen & KERNELS and not chosen & KERNELS & table.columns.keys())
     table = with_one_kernel(table, roles) if joined else table
-    if len(table) > 1 or chosen is not None or any(c.role in SET for c in column_roles(table, roles)):
+    if chosen is not None or not _is_one_run(table, found := column_roles(table, roles)):
         return table
-    return Table(table.path, {"run": [table.path.stem], **table.columns}, table.notes)  # it has no other name
+    left = {c.heading: table.columns[c.heading] for c in found if len(table) == 1 or c.why != EACH_ITS_OWN}
+    return Table(table.path, {"run": [table.path.stem] * len(table), **left}, table.notes)
+
+
+def _is_one_run(table: Table, found: Sequence[Column]) -> bool:
+    """Whether nothing was set, and there is one row, or each row is a single request: it has the name of the file."""
+    if len(table) == 1 or any(column.role in SET for column in found):
+        return not any(column.role in SET for column in found)
+    named = any(column.role in (*_APART, Role.REPEAT) and _varies(table, column.heading) for column in found)
+    named |= any(column.why == EACH_ITS_OWN and not column.words & WORDS["asked"] for column in found)
+    return not named and any(column.role is Role.LATENCY for column in found)
 
 
 def with_totals(table: Table, said: TableColumns) -> Table:
@@ -148,12 +161,10 @@ def with_totals(table: Table, said: TableColumns) -> Table:
 
     What the user says of a column leaves it as it is.
     """
-    cells = dict(
-        (None if name in said.roles else _setting_in_name(name, column)) or (name, column)
-        for name, column in table.columns.items()
-    )
+    left = said.roles.keys()
+    cells = dict((n not in left and _setting_in_name(n, cells)) or (n, cells) for n, cells in table.columns.items())
     boards: dict[str, list[str]] = {}
-    for name in filter(_BOARD_NUMBER.search, cells.keys() - said.roles.keys()):
+    for name in filter(_BOARD_NUMBER.search, cells.keys() - left):
         boards.setdefault(_BOARD_NUMBER.sub(r"\1", name), []).append(name)
     found = {c.heading: c.role for c in column_roles(Table(table.path, cells))} if boards else {}
     for name, several in boards.items():
@@ -169,15 +180,27 @@ def without_warm_up(table: Table) -> Table:
     warm = {
         row
         for name, column in table.columns.items()
-        if any(isinstance(cell, str) for cell in column)
         for row, cell in enumerate(column)
-        if PATTERNS["warm_up"].fullmatch(str(cell))
-        or (name.lower() in HEADINGS["state"] and "warm" in str(cell).lower())
+        if isinstance(cell, str)
+        if PATTERNS["warm_up"].fullmatch(cell) or (name.lower() in HEADINGS["state"] and "warm" in cell.lower())
     }
     if not 0 < len(warm) < len(table):
         return table
     left = {name: [c for row, c in enumerate(cells) if row not in warm] for name, cells in table.columns.items()}
     return Table(table.path, left, (f"{len(warm)} rows are of warming up and are left out",))
+
+
+def without_placeholders(table: Table, said: TableColumns) -> Table:
+    """The table without rates of a power of ten that come again, and are far above all others."""
+    cells, notes = dict(table.columns), list(table.notes)
+    for column in (column for column in column_roles(table, said) if column.role is Role.THROUGHPUT):
+        name, values = column.heading, _numbers(table, column)
+        top = float(np.nanmax(values, initial=0))
+        count, others = int((values == top).sum()), float(np.max(values, where=values < top, initial=0))
+        if count > 1 and top >= _PLACEHOLDER * max(others, 1) and math.log10(top).is_integer():
+            cells[name] = [None if as_number(cell) == top else cell for cell in cells[name]]
+            notes.append(f"{count} cells of {name} are {top:.0e}, far above all others: they are not read")
+    return replace(table, columns=cells, notes=tuple(notes), _read={})
 
 
 def _setting_in_name(name: str, column: Sequence[Cell]) -> tuple[str, Sequence[Cell]] | None:
@@ -188,21 +211,32 @@ def _setting_in_name(name: str, column: Sequence[Cell]) -> tuple[str, Sequence[C
     if len(stems) != 1 or len(numbers) != len(column):
         return None
     heading = f"{name} {stems.pop().strip('_- ')}"
-    is_setting = roles_of({heading: np.array(numbers)})[0].role in SETTING_OF
-    return (heading, numbers) if is_setting else None
+    return (heading, numbers) if roles_of({heading: np.array(numbers)})[0].role in SETTING_OF else None
 
 
 def with_one_kernel(table: Table, said: TableColumns) -> Table:
     """The table with one column of what must not be compared: boards, kernels, and how much they worked on."""
     apart = [c for c in column_roles(table, said) if c.role in _APART and _varies(table, c.heading)]
+    works = [column for column in apart if column.role is Role.WORK]
+    if works and len(set(_joined(table, apart))) == len(table):  # each row is another: compared is the same amount
+        apart = works
     found = [column.heading for column in apart]
-    if not found or (len(found) == 1 and (found[0].lower() in KERNELS or apart[0].candidates)):
+    joined = _joined(table, apart)
+    known = len(found) == 1 and (found[0].lower() in KERNELS or apart[0].candidates)
+    if not found or known or (not works and len(set(joined)) == len(table)):  # or they can only be compared
         return table
-    joined = [" ".join(map(str, cells)) for cells in zip(*(table.columns[name] for name in found), strict=True)]
-    if len(set(joined)) == len(table):  # each row is another: they can only be compared
-        return table
-    left = {name: column for name, column in table.columns.items() if name not in found}
+    left = {f"{n} (chosen)" if n == "kernel" else n: cells for n, cells in table.columns.items() if n not in found}
     return Table(table.path, {"kernel": joined, **left}, (*table.notes, *_questions(apart)))
+
+
+def _numbers(table: Table, column: Column) -> Floats:
+    """The numbers of a column in its unit."""
+    return np.array([as_number(cell) for cell in table.columns[column.heading]]) * column.scale
+
+
+def _joined(table: Table, columns: Sequence[Column]) -> list[str]:
+    """The cells of these columns in one text for each row."""
+    return [" ".join(map(str, row)) for row in zip(*(table.columns[c.heading] for c in columns), strict=True)]
 
 
 def is_clock_sweep(path: Path) -> bool:
@@ -217,8 +251,7 @@ def is_clock_sweep(path: Path) -> bool:
     except InputError:
         return False
     chosen = [column.role for column in found if column.role in SET and len(set(table.columns[column.heading])) > 1]
-    seen = main_column(found, Role.OBSERVED_CLOCK)
-    clocks = chosen == [Role.GRAPHICS_CLOCK] or (not chosen and seen is not None)
+    clocks = chosen == [Role.GRAPHICS_CLOCK] or (not chosen and main_column(found, Role.OBSERVED_CLOCK) is not None)
     return clocks and main_column(found, Role.POWER) is not None
 
 
@@ -247,10 +280,8 @@ def column_roles(table: Table, requested: TableColumns | None = None) -> tuple[C
     given = {names[heading]: role for heading, role in table.roles.items()}
     cells = {names[heading]: table.cells(heading) for heading in table.columns}
     found = {column.heading: column.role for column in roles_of(cells)}
-    for named, wanted, other in (
-        (requested.parameters, SET, Role.PARAMETER),
-        (requested.figures, MEASURED, Role.FIGURE),
-    ):
+    asked = (requested.parameters, SET, Role.PARAMETER), (requested.figures, MEASURED, Role.FIGURE)
+    for named, wanted, other in asked:
         for name in named or ():
             if wanted is SET or found[name] not in wanted:
                 given[name] = found[name] if found[name] in wanted else other
@@ -280,16 +311,17 @@ def guess(table: Table, requested: TableColumns | None = None, found: Sequence[C
     requested = requested or TableColumns()
     found = column_roles(table, requested) if found is None else found
     parameters, figures = _parameters_of(table, requested, found), _figures_of(table, requested, found)
-    known = requested.figures or requested.roles or any(column.role in _ANSWERING for column in found)
+    known = requested.figures or requested.roles or any(column.role in ANSWERING for column in found)
+    what, remedy = "", f"name them: --parameters A,B --figures C,D. {_there(table)}"
     if figures and not known:
         what = "no column is a time, an energy, a power or a speed that is known"
         left = [column.heading for column in found if column.role is Role.FIGURE and not column.why]
         if len(left) == 1:
             what += f"; '{left[0][:60]}' may be a throughput, a time or an energy (--roles '{left[0][:60]}=throughput')"
-        raise InputError(what, str(table.path), f"name one: --figures time_s=COLUMN,energy_j=COLUMN. {_there(table)}")
-    if not parameters or not figures:
+        remedy = f"name one: --figures time_s=COLUMN,energy_j=COLUMN. {_there(table)}"
+    elif not parameters or not figures:
         what = "it is not clear which columns are " + ("parameters" if not parameters else "figures")
-        remedy = f"name them: --parameters A,B --figures C,D. {_there(table)}"
+    if what:
         raise InputError(what, str(table.path), remedy)
     return replace(requested, parameters=parameters, figures=figures)
 
@@ -306,8 +338,7 @@ def _parameters_of(table: Table, requested: TableColumns, found: Sequence[Column
         names = [column.heading for column in found if column.why == EACH_ITS_OWN]
         return dict(zip(names[:1], names[:1], strict=True))
     if len(result) > MAXIMUM_PARAMETERS and len(table) == 1:  # everything that a program was started with
-        plain = {SOMEONE_CHOSE, COME_AGAIN}
-        known = {column.heading for column in found if column.why not in plain}
+        known = {column.heading for column in found if column.why not in (SOMEONE_CHOSE, COME_AGAIN)}
         result = {name: heading for name, heading in result.items() if heading in known}
     return {name: result[name] for name in (*(requested.parameters or ()), *result) if name in result}
 
@@ -381,27 +412,22 @@ def recording_of(table: Table, columns: TableColumns, found: Sequence[Column] | 
         state = State.RUNTIME if failures[row] else State.OK
         facts = Facts(state, {} if failures[row] else values, intervals={}, error=failures[row], source="recorded")
         builder.add(configuration if counts is None else (*configuration, counts[row]), facts)
-    constant = {
-        c.role: str(table.columns[c.heading][0]) for c in found if len(set(table.columns.get(c.heading, ()))) == 1
-    }
-    device, kernel = constant.get(Role.BOARD, ""), constant.get(Role.KERNEL, "")
-    notes = list(_notes(table, columns, found, contradicted))
-    notes += _together(found, cells)
-    notes += _meters_beside(table, found)
+    single = [c for c in found if len(set(table.columns.get(c.heading, ()))) == 1]
+    constant = {column.role: str(table.columns[column.heading][0]) for column in single}
+    device, kernel = (constant.get(role, "") for role in (Role.BOARD, Role.KERNEL))
+    notes = [*_notes(table, columns, found, contradicted), *_together(found, cells), *_meters_beside(table, found)]
     notes += _remarks(table, columns, found, len(builder))
     recording = builder.finish(device=device, kernel=kernel, notes=notes)
-    objective = _objective(recording, found)
-    named = bool(kernel or not device)
+    objective, named = _objective(recording, found), bool(kernel or not device)
     options = {**columns.options, **({"power_log": "\n".join(columns.beside)} if columns.beside else {})}
     return replace(recording, objective=objective, read_with=options, is_named=named, columns=tuple(found))
 
 
-def _figures(
-    table: Table, columns: TableColumns, found: Sequence[Column]
-) -> tuple[dict[str, list[float]], dict[str, tuple[str, float]]]:
+def _figures(table: Table, columns: TableColumns, found: Sequence[Column]) -> tuple[dict[str, list[float]], _Ours]:
     """The figures by name, and ours among them; times and energies of different work are not ours."""
     cells = {name: [as_number(cell) for cell in table.columns[of]] for name, of in (columns.figures or {}).items()}
-    ours = _under_our_names(found)
+    main = {ours: main_column(found, role) for role, ours in _OURS.items()}
+    ours = {name: (_called(column), column.scale) for name, column in main.items() if column is not None}
     if _same_work(found, table):
         return cells, ours
     if {"time_s", "energy_j", "energy_per_work_j"} <= ours.keys() and main_column(found, Role.THROUGHPUT) is None:
@@ -418,7 +444,9 @@ def _notes(table: Table, columns: TableColumns, found: Sequence[Column], contrad
     parameters, figures = (", ".join(named or ()) for named in (columns.parameters, columns.figures))
     yield f"a table of another tool, read with parameters: {parameters}; figures: {figures}"
     yield from (f"{column.heading} is {column.contradicted}" for column in found if column.contradicted)
-    yield from (f"{c.heading} names no unit: its numbers are read as {c.unit}" for c in _without_unit(found))
+    main = (main_column(found, role) for role in (Role.TIME, Role.ENERGY, Role.POWER))
+    guessed = [column for column in main if column is not None and not column.confirmed and column.scale_is_guessed]
+    yield from (f"{c.heading} names no unit: its numbers are read as {c.unit}" for c in guessed)
     if contradicted:
         yield f"the power of {contradicted} rows is not their energy over their time, and is not used"
     yield from _over_the_limit(table, found)
@@ -427,31 +455,17 @@ def _notes(table: Table, columns: TableColumns, found: Sequence[Column], contrad
     yield from _questions(found)
 
 
-def _under_our_names(found: Sequence[Column]) -> dict[str, tuple[str, float]]:
-    """Our name of each figure that we know -> its name in the table, and the factor to our unit."""
-    chosen = {ours: main_column(found, role) for role, ours in _OURS.items()}
-    return {ours: (_called(column), column.scale) for ours, column in chosen.items() if column is not None}
-
-
-def _without_unit(found: Sequence[Column]) -> list[Column]:
-    """The time, energy and power whose unit neither the heading nor another column tells."""
-    chosen = (main_column(found, role) for role in (Role.TIME, Role.ENERGY, Role.POWER))
-    return [c for c in chosen if c is not None and not c.confirmed and c.scale_is_guessed]
-
-
 def _over_the_limit(table: Table, found: Sequence[Column]) -> Iterator[str]:
     """What is drawn beyond the power limit that is said to hold."""
     limit, power = (main_column(found, role) for role in (Role.POWER_LIMIT, Role.POWER))
     if table.roles or limit is None or power is None or not {limit.heading, power.heading} <= table.columns.keys():
         return
-    under, drawn = (
-        np.array([as_number(c) for c in table.columns[each.heading]]) * each.scale for each in (limit, power)
-    )
+    under, drawn = _numbers(table, limit), _numbers(table, power)
     beyond = np.flatnonzero((under > 0) & (drawn > _OVER * under))
     if len(beyond):
         row = int(beyond[np.argmax(drawn[beyond] / under[beyond])])
-        most = f"row {row + 1} {drawn[row]:.0f} W under {under[row]:.0f} W"
-        yield f"{len(beyond)} rows draw more than their limit, {most}"
+        most = f"{drawn[row]:.0f} W under {under[row]:.0f} W"
+        yield f"{len(beyond)} rows draw more than their limit, row {row + 1} {most}"
 
 
 def _together(found: Sequence[Column], cells: Mapping[str, Sequence[float]]) -> Iterator[str]:
@@ -469,10 +483,10 @@ def _meters_beside(table: Table, found: Sequence[Column]) -> Iterator[str]:
     """Gain and offset of the power or energy that counts against each other meter's, or why they are not known."""
     for role, unit in ((Role.POWER, "W"), (Role.ENERGY, "J")):
         columns = [column for column in beside_main(found, role) if column.heading in table.columns]
-        cells = [np.array([as_number(c) for c in table.columns[each.heading]]) * each.scale for each in columns]
-        for column, meter in zip(columns[1:], cells[1:], strict=True):
+        for column in columns[1:]:
             try:
-                yield fit_gain(column.heading, cells[0], meter).sentence(columns[0].heading, unit)
+                gain = fit_gain(column.heading, _numbers(table, columns[0]), _numbers(table, column))
+                yield gain.sentence(columns[0].heading, unit)
             except WattridgeError as error:
                 yield f"{columns[0].heading} against {column.heading}: {error.what}"
 
@@ -498,19 +512,12 @@ def _called(column: Column) -> str:
 def _failures(table: Table, found: Sequence[Column]) -> list[str]:
     """Why each row failed, as a column of states says; '' for those that did not."""
     reasons = [""] * len(table)
-    for column in found:
-        if column.role is not Role.STATE:
-            continue
+    for column in (column for column in found if column.role is Role.STATE):
         named_bad = any(word in column.heading.lower() for word in ("fail", "error", "invalid"))
         for row, cell in enumerate(table.columns[column.heading]):
             text = "" if cell is None else str(cell).strip()
-            bad = (
-                text.lower() not in ("", "0", "false", "none", "no", "ok")
-                if named_bad
-                else bool(PATTERNS["bad"].search(text))
-            )
-            if bad and not reasons[row]:
-                reasons[row] = f"{column.heading}: {text}"[:200] or NO_VALUE
+            bad = text.lower() not in _GOOD if named_bad else PATTERNS["bad"].search(text)
+            reasons[row] = reasons[row] or (f"{column.heading}: {text}"[:200] or NO_VALUE if bad else "")
     return reasons
 
 
@@ -526,39 +533,34 @@ def _figure_name(column: str) -> str:
 def _objective(recording: Recording, found: Sequence[Column]) -> Objective:
     """Time and energy of the same work, else a speed and an efficiency, else the first figure."""
     names = recording.value_names
+    least = Goal("energy_j", False)
     if {"time_s", "energy_j"} <= set(names):
-        return Objective(Goal("energy_j", False), (Goal("time_s", False), Goal("energy_j", False)))
-    first = main_column(found, Role.THROUGHPUT)
-    rates = [first] if first is not None else []
-    for column in [*rates, *(c for c in found if c.role is Role.THROUGHPUT and c is not first)]:
-        if _called(column) not in names:
-            continue
-        speed = _called(column)
-        per_work = main_column(found, Role.WORK_ENERGY)
+        return Objective(least, (Goal("time_s", False), least))
+    first, per_work = (main_column(found, role) for role in (Role.THROUGHPUT, Role.WORK_ENERGY))
+    others = [column for column in found if column.role is Role.THROUGHPUT and column is not first]
+    rates = [_called(column) for column in ([] if first is None else [first, *others])]
+    for speed in (rate for rate in rates if rate in names):
+        per_joule = Goal(_per_joule(speed), True)
         if per_work is not None and _called(per_work) in names:
-            least = Goal(_called(per_work), False)
-            return Objective(least, (Goal(speed, True), least))
-        efficiency = _per_joule(speed)
-        if efficiency in names:
-            return Objective(Goal(efficiency, True), (Goal(speed, True), Goal(efficiency, True)))
-    if rates and _called(rates[0]) in names and "time_s" not in names:
-        return Objective(Goal(_called(rates[0]), True))
+            per_joule = Goal(_called(per_work), False)
+        if per_joule.name in names:
+            return Objective(per_joule, (Goal(speed, True), per_joule))
+    if rates and rates[0] in names and "time_s" not in names:
+        return Objective(Goal(rates[0], True))
     return Objective(likely_goal("time_s" if "time_s" in names else names[0] if names else "time"))
 
 
 def _same_work(found: Sequence[Column], table: Table) -> bool:
     """Whether speed times time, or energy over energy per work, is the same for each kernel: times may be compared."""
     kernels = np.array([str(cell) for cell in table.columns.get("kernel", [""] * len(table))])
-    for one, other, power in ((Role.THROUGHPUT, Role.TIME, 1), (Role.ENERGY, Role.WORK_ENERGY, -1)):
-        columns = [main_column(found, role) for role in (one, other)]
-        cells = [table.columns[c.heading] for c in columns if c is not None and c.heading in table.columns]
-        if len(cells) == 2:
-            values, beside = (np.array([as_number(cell) for cell in column]) for column in cells)
+    for roles, power in (((Role.THROUGHPUT, Role.TIME), 1), ((Role.ENERGY, Role.WORK_ENERGY), -1)):
+        columns = [c for role in roles if (c := main_column(found, role)) is not None and c.heading in table.columns]
+        if len(columns) == 2:
             with np.errstate(divide="ignore", invalid="ignore"):
-                work = values * beside**power
+                work = _numbers(table, columns[0]) * _numbers(table, columns[1]) ** power
             known = np.isfinite(work) & (work > 0)
             each = (work[known & (kernels == kernel)] for kernel in np.unique(kernels[known]))
-            if any(float(amounts.max() / amounts.min()) > _SAME_WORK[one] for amounts in each):
+            if any(float(amounts.max() / amounts.min()) > _SAME_WORK[roles[0]] for amounts in each):
                 return False
     return True
 
@@ -597,10 +599,9 @@ def _configurations(table: Table, parameters: Mapping[str, str], said: Collectio
 
 def _repeats(configurations: Sequence[tuple[Value, ...]]) -> list[int] | None:
     """The number of each row among those of its configuration; None if no configuration comes twice."""
-    seen: dict[tuple[Value, ...], int] = {}
-    counts = []
+    seen, counts = Counter[tuple[Value, ...]](), list[int]()
     for configuration in configurations:
-        seen[configuration] = seen.get(configuration, 0) + 1
+        seen[configuration] += 1
         counts.append(seen[configuration])
     return counts if max(counts, default=1) > 1 else None
 
@@ -622,9 +623,8 @@ def _add_known(
         if theirs in values:
             values.setdefault(name, values[theirs] * scale)
     time_s, energy_j, power_w = (values.get(name, math.nan) for name in ("time_s", "energy_j", "power_w"))
-    contradicted = (
-        checked and energy_j > 0 and time_s > 0 and abs(energy_j / time_s - power_w) > _CONTRADICTED * power_w
-    )
+    known = energy_j > 0 and time_s > 0
+    contradicted = checked and known and abs(energy_j / time_s - power_w) > _CONTRADICTED * power_w
     if math.isnan(energy_j) and not math.isnan(power_w * time_s):
         values["energy_j"] = energy_j = power_w * time_s
     if (math.isnan(power_w) or contradicted) and energy_j > 0 and time_s > 0:
@@ -632,8 +632,7 @@ def _add_known(
     per_work = values.get("energy_per_work_j", math.nan)
     if per_work > 0:
         values["work/J"] = 1.0 / per_work
-    if power_w > 0:
-        for rate, efficiency in rates.items():
-            if rate in values:
-                values.setdefault(efficiency, values[rate] / power_w)
+    for rate, efficiency in rates.items() if power_w > 0 else ():
+        if rate in values:
+            values.setdefault(efficiency, values[rate] / power_w)
     return contradicted

@@ -8,7 +8,7 @@ import json
 import math
 import re
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,20 +22,29 @@ from ...base.installation import how_to_add_package
 from ...base.json_rows import flattened, rows_in
 from ...base.plugins import call, plugins
 from ...base.text import json_or_none
+from ...base.vocabulary import HEADINGS, PATTERNS, UNITS, WORDS
 from ..results.measurement import Value
 from .columns import UNKNOWN, Columns, parse_columns
 from .entries import as_number
-from .headings import Cells, Role
+from .headings import Cells, Role, by_itself, unit_of, words_of
 from .kinds import first_character, is_json_lines
 from .recording import MAXIMUM_ENTRIES
 from .wide import arranged
 
 Cell = Value | None
 
+_ANSWERS: Final = (Role.TIME, Role.THROUGHPUT, Role.ENERGY)
+_NO_NAME: Final = frozenset[str]().union(*(WORDS[kind] for kind in WORDS.keys() - {"implementation", "memory"}))
 DATABASES: Final = (".sqlite", ".sqlite3", ".db")
 _LARGEST_FILE: Final = 2**20  # bytes of one point of a folder
+_NO_OBJECTS: Final = "no list of JSON objects is in it"
+_ONE_OBJECT: Final = "every line, file of a folder or member of a list must be one JSON object of plain values"
+_FLAGS: Final = {"true": True, "false": False}
 _MOST_COLUMNS: Final = 1000
 _PIECES: Final = re.compile(r"([A-Za-z]*)[-_=.]?(\d+(?:\.\d+)?)")
+_WITH_UNIT: Final = re.compile(r"([+-]?\d+\.?\d*|[+-]?\.\d+) ?([^\d\s()]\S*)(?: \([^()]*\))?")
+_PANEL: Final = re.compile(r"^=+ ?[^=\n]*\w[^=\n]*=+\n(.+?)^=+$", re.MULTILINE | re.DOTALL)  # that a benchmark prints
+_PRINTED: Final = re.compile(r"^ *([^:\n]*\w[^:\n]*):[ \t]+(\S+)[ \t]*$", re.MULTILINE)
 NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -60,13 +69,9 @@ class Table:
     def cells(self, name: str) -> Cells:
         """A column as numbers, NaN where one is missing, or as texts."""
         if name not in self._read:
-            column = self.columns[name]
-            numeric = self.is_numeric(name)
-            self._read[name] = (
-                np.array([as_number(cell) for cell in column])
-                if numeric
-                else ["" if c is None else str(c) for c in column]
-            )
+            column, numeric = self.columns[name], self.is_numeric(name)
+            texts = ["" if cell is None else str(cell) for cell in column if not numeric]
+            self._read[name] = np.array([*map(as_number, column)]) if numeric else texts
         return self._read[name]
 
 
@@ -75,26 +80,67 @@ def read_cells(path: Path) -> Table:
     if path.is_dir():
         return _of_folder(path)
     if is_of_plugin(path):
-        rows = call("formats", path.suffix[1:].lower(), path)
-        return _of_objects(path, ((f"row {number}", row) for number, row in enumerate(rows, 1)))
+        return _of_objects(path, "row", call("formats", path.suffix[1:].lower(), path))
     if path.suffix.lower() in (".parquet", ".pq"):
         return _of_parquet(path)
     if path.suffix.lower() in DATABASES:
         return _of_database(path)
     if is_json_lines(path):
-        return _of_objects(path, _lines(path))
+        return _of_objects(path, "line", _lines(path))
     if first_character(path) in ("[", "{"):
-        return _of_objects(path, _members(path))
+        return _of_objects(path, "object", rows_in(json_or_none(read_text(path))) or _refuse(path, _NO_OBJECTS))
     text = read_text(path)
-    return _of_metrics(text, path) or _of_markdown(text, path) or _of_arranged(parse_columns(text, str(path)), path)
+    known = _of_metrics(text, path) or _of_markdown(text, path) or _of_printed(text, path)
+    return known or _of_arranged(parse_columns(text, str(path)), path)
 
 
 def _of_arranged(columns: Columns, path: Path) -> Table:
     """A table, its wide columns as rows, with a note where only the name of the file says what its cells are."""
-    long = arranged(columns, path.stem)
-    told = path.stem in long.cells and path.stem not in columns.cells
-    notes = (f"no heading says what its cells are: the name of the file says '{path.stem[:80]}'",) if told else ()
-    return replace(of_text(long, path), notes=notes)
+    long = _by_implementation(_by_quantity(arranged(columns, path.stem)))
+    note = f"no heading says what its cells are: the name of the file says '{path.stem[:80]}'"
+    return replace(of_text(long, path), notes=(note,) * (path.stem in long.cells.keys() - columns.cells.keys()))
+
+
+def _by_implementation(columns: Columns) -> Columns:
+    """Figures of several implementations side by side, 'cublas_ms, mine_ms', as a row of each with its own."""
+    ends: dict[str, dict[str, str]] = {}
+    for heading in columns.cells:
+        stem, _, end = heading.rpartition("_")
+        if stem and not _NO_NAME & {*words_of(stem)} and by_itself(end, np.ones(2)).role in _ANSWERS:
+            ends.setdefault(end, {})[stem] = heading
+    named = (each for each in ends.values() if WORDS["implementation"] & {*words_of(" ".join(each))})
+    stems = max(named, key=len, default={})
+    across = {end: each for end, each in ends.items() if len(each) > 1 and each.keys() <= stems.keys()}
+    taken = {heading for each in across.values() for heading in each.values()}
+    long = {heading: [*cells] * len(stems) for heading, cells in columns.cells.items() if heading not in taken}
+    if len(across) < 2 or not long:  # two quantities of the same names
+        return columns
+    long["implementation"] = [stem for stem in stems for _ in range(len(columns))]
+    for end, each in across.items():
+        cells = [cell for stem in stems for cell in columns.cells.get(each.get(stem, ""), [""] * len(columns))]
+        long[end] = ["" if cell.startswith("-") or not as_number(json_or_none(cell)) else cell for cell in cells]
+    return Columns(columns.where, long, columns.first_line)
+
+
+def _by_quantity(columns: Columns) -> Columns:
+    """A row for each quantity of a run, 'kJ, 12.5' and 'minutes, 3.1', as one for each run."""
+    name = next(
+        (n for n, kinds in columns.cells.items() if n.lower() in HEADINGS["quantity"] and len({*kinds}) > 1), ""
+    )
+    kinds = {kind: unit_of(kind)[0] or unit_of(f"({kind})")[0] for kind in columns.cells.get(name, ())}
+    numbers = [n for n in columns.cells if columns.is_numeric(n) and any("." in cell for cell in columns.cells[n])]
+    if not kinds or not all(kinds.values()) or len(numbers) != 1:
+        return columns
+    labels = [n for n in columns.cells if n != numbers[0] and columns.cells[n] != columns.cells[name]]
+    runs: dict[tuple[str, ...], dict[str, str]] = {}
+    for row, (kind, number) in enumerate(zip(columns.cells[name], columns.cells[numbers[0]], strict=True)):
+        run = runs.setdefault(tuple(columns.cells[label][row] for label in labels), {})
+        heading = kind if len(words_of(kind)) > 2 else f"{kinds[kind]} ({kind})"
+        if run.setdefault(heading, number) is not number:
+            return columns
+    found = dict.fromkeys(heading for run in runs.values() for heading in run)
+    cells = dict(zip(labels, map(list, zip(*runs, strict=True)), strict=True))
+    return Columns(columns.where, {**cells, **{h: [run.get(h, "") for run in runs.values()] for h in found}}, 1)
 
 
 def is_of_plugin(path: Path) -> bool:
@@ -105,7 +151,7 @@ def is_of_plugin(path: Path) -> bool:
 def _of_metrics(text: str, path: Path) -> Table | None:
     """A table with a row for each metric, as AIPerf writes it for a run and Nsight Compute for kernels; else None."""
     if re.match(r"metric,(avg|value)\b", text, re.IGNORECASE):
-        return _of_objects(path, iter([("the run", dict(_metrics(text)))]))
+        return _of_objects(path, "run", [dict(_metrics(text))])
     start = text.find('"ID","Process ID"')
     if start < 0 or '"Metric Value"' not in text:
         return None
@@ -116,7 +162,7 @@ def _of_metrics(text: str, path: Path) -> Table | None:
         heading = f"{row.get('Metric Name')} ({row.get('Metric Unit')})"
         value = (row.get("Metric Value") or "").replace(",", "")
         launch[heading] = float(value) if NUMBER.fullmatch(value) else value
-    return _of_objects(path, ((f"launch {name}", launch) for name, launch in launches.items()))
+    return _of_objects(path, "launch", launches.values())
 
 
 def _of_markdown(text: str, path: Path) -> Table | None:
@@ -125,7 +171,8 @@ def _of_markdown(text: str, path: Path) -> Table | None:
     tables: list[tuple[str, list[list[str]]]] = []
     above, within = "", False
     for line in map(str.strip, text.splitlines()):
-        cells = [cell.strip().partition(" ± ")[0] for cell in line.strip("|").split("|")]
+        plain = re.sub(r"\*\*|`", "", line).strip("|")
+        cells = [cell.strip().partition(" ± ")[0] for cell in plain.split("|")]
         begins, within = not within, line.startswith("|") and len(cells) > 1
         if within and begins:
             header = header or cells
@@ -140,6 +187,17 @@ def _of_markdown(text: str, path: Path) -> Table | None:
     names = header if len(tables) == 1 else ["setup", *header]
     columns = list(zip(*(row[-len(names) :] for row in rows), strict=True))
     return of_text(Columns(str(path), dict(zip(names, columns, strict=True)), 1), path)
+
+
+def _of_printed(text: str, path: Path) -> Table | None:
+    """A table with a row for each panel of results in what was printed, by the settings before it; None without one."""
+    panels = list(_PANEL.finditer(text))
+    before = [text[end : panel.start()] for end, panel in zip([0, *(p.end() for p in panels)], panels, strict=False)]
+    said = [dict(re.findall(r"(\w+)=([\w.+-]*\w)", words)) for words in before]
+    differ = {name for one in said for name in one if len({each.get(name) for each in said}) > 1}
+    settings = [{name: value for name, value in one.items() if name in differ} for one in said]
+    rows = [{**one, **dict(_PRINTED.findall(panel[1]))} for one, panel in zip(settings, panels, strict=True)]
+    return _of_objects(path, "panel", rows) if rows else None
 
 
 def _metrics(text: str) -> Iterator[tuple[str, object]]:
@@ -161,75 +219,70 @@ def _metrics(text: str) -> Iterator[tuple[str, object]]:
 
 def of_text(columns: Columns, path: Path) -> Table:
     cells: dict[str, Sequence[Cell]] = {}
+    columns = replace(columns, cells=dict(_with_units_above(*each) for each in columns.cells.items()), _read={})
     for name, texts in columns.cells.items():
-        if columns.is_numeric(name) and not _has_words(texts):
+        if columns.is_numeric(name) and not _has_words(name, texts):
             numbers = columns.numbers(name).tolist()
-            finite = [number for number in numbers if math.isfinite(number)]
-            if math.inf in numbers and all(map(float.is_integer, finite)):  # a rate of requests without a bound
-                cells[name] = [text or None for text in texts]
-                continue
             whole = all(re.fullmatch(r"[+-]?\d{1,18}|", text) for text in texts)
             cells[name] = [None if math.isnan(n) else int(n) if whole else n for n in numbers]
+            if math.inf in numbers and all(n.is_integer() for n in numbers if math.isfinite(n)):  # without a bound
+                cells[name] = [text or None for text in texts]
         else:
-            cells[name] = [_flag(text) if text else None for text in texts]
+            cells[name] = [_FLAGS.get(text.lower(), text or None) for text in texts]
     return Table(path, cells)
 
 
-def _has_words(texts: Sequence[str]) -> bool:
-    """Tell whether a word comes again among numbers, as 'all' among counts: chosen, and no cell to correct."""
+def _with_units_above(name: str, cells: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """'75.1 W (mean)' in all cells of a column are 75.1, and W stands in its heading."""
+    found = [_WITH_UNIT.fullmatch(cell) for cell in cells if cell.lower() not in UNKNOWN]
+    units = {each and each[2] for each in found}
+    unit = units.pop() or "" if len(units) == 1 else ""
+    if (len(unit) == 1 and unit.islower()) or not (unit.lower() in UNITS or "/" in unit):  # '4c' are cores
+        return name, cells
+    numbers = [each[1] if (each := _WITH_UNIT.fullmatch(cell)) else "" for cell in cells]
+    column = by_itself(name, np.array([as_number(json_or_none(number)) for number in numbers]))
+    known = column.role not in (Role.PARAMETER, Role.FIGURE) and not math.isnan(column.scale)
+    return name if known else f"{name} ({unit})", numbers
+
+
+def _has_words(name: str, texts: Sequence[str]) -> bool:
+    """Tell whether words among numbers are no cells to correct: one comes again, stamps, or names among choices."""
     words = [text for text in texts if text.isalpha() and text.lower() not in UNKNOWN]
-    return len(words) > len(set(words))
+    stamps, chosen = PATTERNS["stamp"].search(name.lower()), WORDS["chosen"] & {*words_of(name)}
+    named = stamps or (chosen and any(re.match(r"[A-Za-z]{3,}[-_ ]", text) for text in texts))
+    return len(words) > len(set(words)) or (bool(named) and not all(map(NUMBER.fullmatch, texts)))
 
 
-def _flag(text: str) -> Value:
-    lower = text.lower()
-    return lower == "true" if lower in ("true", "false") else text
-
-
-def _lines(path: Path) -> Iterator[tuple[str, object]]:
+def _lines(path: Path) -> Iterator[object]:
     for number, line in enumerate(text_lines(path), 1):
         if line.strip():
             point = json_or_none(line)
             if not isinstance(point, dict):
                 _refuse(path, f"line {number} is no JSON object")
-            yield f"line {number}", _of_autotvm(point) or point
+            yield _of_autotvm(point) or point
 
 
 def _of_autotvm(point: dict[str, Any]) -> dict[str, Any] | None:
     """A record of TVM's tuner: its workload, knobs and mean time, or how it failed; None for any other object."""
     match point:
-        case {
-            "input": [target, workload, arguments, *_],
-            "config": {"entity": list(knobs)},
-            "result": [times, error, *_],
-        }:
+        case {"input": [target, work, given, *_], "config": {"entity": list(knobs)}, "result": [times, error, *_]}:
             named = {knob[0]: " ".join(map(str, knob[2:])).strip("[]") for knob in knobs if len(knob) > 2}
             good = isinstance(times, list) and error == 0 and times
             time_s = {"time_s": math.fsum(times) / len(times)} if good else {"error": f"error {error}"}
-            return {"kernel": f"{workload} {json.dumps(arguments)}", "target": target, **named, **time_s}
+            return {"kernel": f"{work} {json.dumps(given)}", "target": target, **named, **time_s}
     return None
-
-
-def _members(path: Path) -> Iterator[tuple[str, object]]:
-    """The rows in a JSON document: the longest list of objects in it, objects under keys, or columns of one length."""
-    rows = rows_in(json_or_none(read_text(path)))
-    if not rows:
-        _refuse(path, "no list of JSON objects is in it")
-    return ((f"object {number}", point) for number, point in enumerate(rows, 1))
 
 
 def _of_folder(path: Path) -> Table:
     """One JSON file per point; the numbers in the files' names that differ are parameters too."""
-    files = sorted(path.glob("*.json"))
+    files, what = sorted(path.glob("*.json")), "this folder holds no JSON files"
     if not files:
-        raise InputError(
-            "this folder holds no JSON files", str(path), "name a folder with one .json per point, or a file"
-        )
+        raise InputError(what, str(path), "name a folder with one .json per point, or a file")
     if len(files) > MAXIMUM_ENTRIES:
         raise InputError(f"more than {MAXIMUM_ENTRIES} files", str(path), "split the folder")
     pieces = [_PIECES.findall(file.stem) for file in files]
     alike = len({tuple(word for word, _ in value) for value in pieces}) == 1
-    objects: list[tuple[str, object]] = []
+    objects: list[object] = []
     for file, piece in zip(files, pieces, strict=True):
         document = json_or_none(read_text(file, _LARGEST_FILE))
         if not isinstance(document, dict):
@@ -239,25 +292,23 @@ def _of_folder(path: Path) -> Table:
             if len({item[index][1] for item in pieces}) > 1:
                 label = word if word and word not in named and word not in document else f"file_{index + 1}"
                 named[label] = float(number) if "." in number else int(number)
-        objects.append((file.name, {**named, **document}))
-    return _of_objects(path, iter(objects))
+        objects.append({**named, **document})
+    return _of_objects(path, "file", objects)
 
 
-def _of_objects(path: Path, objects: Iterator[tuple[str, object]]) -> Table:
-    """Objects of plain values, those within objects by 'outer.inner'; lists are left out."""
+def _of_objects(path: Path, kind: str, objects: Iterable[object]) -> Table:
+    """Objects of plain values, those within objects by 'outer.inner'; lists are left out. Errors call one a `kind`."""
     cells: dict[str, list[Cell]] = {}
     count = 0
-    for where, document in objects:
-        if count >= MAXIMUM_ENTRIES:
+    for count, document in enumerate(objects, 1):
+        if count > MAXIMUM_ENTRIES:
             raise InputError(f"more than {MAXIMUM_ENTRIES} rows", str(path), "split the file")
         flat = dict(flattened(document))
         if len(cells.keys() | flat.keys()) > _MOST_COLUMNS:
-            raise InputError(f"{where}: more than {_MOST_COLUMNS} columns", str(path), "leave out what is not needed")
-        for name in flat:
-            cells.setdefault(name, [None] * count)
-        for name, column in cells.items():
-            column.append(flat.get(name))
-        count += 1
+            what = f"{kind} {count}: more than {_MOST_COLUMNS} columns"
+            raise InputError(what, str(path), "leave out what is not needed")
+        for name in dict.fromkeys((*cells, *flat)):
+            cells.setdefault(name, [None] * (count - 1)).append(flat.get(name))
     if not count:
         raise InputError("the file holds no row", str(path), "add measurements")
     return Table(path, {name: _typed(column) for name, column in cells.items()})
@@ -291,7 +342,7 @@ def _of_database(path: Path) -> Table:
             rows = [dict(zip(heads, row, strict=True)) for row in read]
     except sqlite3.Error as error:
         raise InputError(f"this is no SQLite database that can be read: {error}", str(path), "save it as CSV") from None
-    return _of_objects(path, ((f"row {place}", row) for place, row in enumerate(rows, 1)))
+    return _of_objects(path, "row", rows)
 
 
 def _of_parquet(path: Path) -> Table:
@@ -311,10 +362,8 @@ def _of_parquet(path: Path) -> Table:
         first = (str(error) or type(error).__name__).splitlines()[0][:200]
         raise InputError(f"this is no Parquet file that can be read: {first}", str(path), "save it as CSV") from None
     rows = ({name: column[index] for name, column in read.items()} for index in range(file.metadata.num_rows))
-    return _of_objects(path, ((f"row {place}", row) for place, row in enumerate(rows, 1)))
+    return _of_objects(path, "row", rows)
 
 
 def _refuse(path: Path, what: str) -> NoReturn:
-    raise InputError(
-        what, str(path), "every line, file of a folder or member of a list must be one JSON object of plain values"
-    )
+    raise InputError(what, str(path), _ONE_OBJECT)

@@ -29,6 +29,7 @@ _BRACKETED_UNIT = re.compile(r" \[([^\[\]]{1,8})\]$")
 _DECIMAL_COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+),\d+([eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+")
 _DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
+_THOUSANDS_AND_POINT = re.compile(r"[+-]?\d{1,3}(,\d{3})+\.\d+")
 _THOUSANDS_BY_POINTS = re.compile(r"[+-]?\d{1,3}(\.\d{3})+")
 
 
@@ -58,11 +59,8 @@ class Columns:
     def is_numeric(self, name: str) -> bool:
         """Whether most of the column's known cells are numbers; a single bad cell is for `numbers` to name."""
         values, cells = self._values(name), self.cells[name]
-        numbers = int(np.isfinite(values).sum()) + int(np.isinf(values).sum())
-        if numbers == len(cells):
-            return numbers > 0
-        words = sum(cells[index].lower() not in UNKNOWN for index in np.flatnonzero(np.isnan(values)).tolist())
-        return numbers > words
+        unknown = np.flatnonzero(np.isnan(values)).tolist()
+        return len(cells) - len(unknown) > sum(cells[index].lower() not in UNKNOWN for index in unknown)
 
     def by_kind(self) -> dict[str, Floats | Sequence[str]]:
         """Each column as numbers, NaN for what is none, or as texts where most cells are none."""
@@ -131,7 +129,7 @@ def parse_columns(text: str, where: str) -> Columns:
     stripped = [[cell_text(cell.strip()) for cell in column] for column in zip(*rows, strict=True)]
     columns = [_without_units(name, cells) for name, cells in zip(header, stripped, strict=True)]
     if any("," in cell for column in columns for cell in column[:1000]):
-        columns = _with_decimal_points(columns, delimiter, where)
+        columns = _with_decimal_points(_without_thousands(columns), delimiter, where)
     return Columns(where, dict(zip(header, columns, strict=True)), start + 2 - headless)
 
 
@@ -160,10 +158,7 @@ def _table_in(lines: Sequence[str], start: int) -> tuple[int, int]:
 def _without_units(name: str, cells: list[str]) -> list[str]:
     """'9.73 W' below 'power.draw [W]' is 9.73."""
     unit = _BRACKETED_UNIT.search(name)
-    if unit is None:
-        return cells
-    ending = f" {unit[1]}"
-    return [cell.removesuffix(ending) for cell in cells]
+    return [cell.removesuffix(f" {unit[1]}") for cell in cells] if unit else cells
 
 
 def _with_decimal_points(columns: list[list[str]], delimiter: str, where: str) -> list[list[str]]:
@@ -172,38 +167,34 @@ def _with_decimal_points(columns: list[list[str]], delimiter: str, where: str) -
     One decimal sign holds for the whole file, so a number that can only be read in one way decides for the others; and
     where semicolons separate the cells, as spreadsheets write them for that reason, a comma is a decimal one.
     """
-    with_comma = [
-        (any(_DECIMAL_COMMA.fullmatch(cell) for cell in column), column)
-        for column in columns
-        if any("," in cell for cell in column) and all(_is_number_with_comma(cell) for cell in column)
-    ]
-    if not any(matched for matched, _ in with_comma):
+    changed = [column for column in columns if any("," in c for c in column) and all(map(_may_have_a_comma, column))]
+    if not any(_DECIMAL_COMMA.fullmatch(cell) for column in changed for cell in column):
         return columns
-    changed = {id(column) for _, column in with_comma}
-    points = any(
-        _DECIMAL_POINT.fullmatch(cell) and not _THOUSANDS_BY_POINTS.fullmatch(cell)
-        for column in columns
-        for cell in column
-    )
-    if points:
+    everything = (cell for column in columns for cell in column)
+    if any(_DECIMAL_POINT.fullmatch(cell) and not _THOUSANDS_BY_POINTS.fullmatch(cell) for cell in everything):
         what = "the file holds numbers with decimal commas and others with decimal points"
         raise InputError(what, where, "write all of them with one decimal sign, and no sign between thousands")
-    commas = [cell for _, column in with_comma for cell in column if "," in cell]
+    commas = [cell for column in changed for cell in column if "," in cell]
     either = all(_THOUSANDS.fullmatch(cell) and not cell.lstrip("+-").startswith("0") for cell in commas)
     if either and delimiter != ";":
         what = f"'{commas[0]}' may have a decimal comma or one between thousands"
         raise InputError(what, where, "write numbers with a decimal point, and no sign between thousands")
-    return [
-        [cell.replace(".", "").replace(",", ".") for cell in column] if id(column) in changed else column
-        for column in columns
-    ]
+    plain = {id(column): [cell.replace(".", "").replace(",", ".") for cell in column] for column in changed}
+    return [plain.get(id(column), column) for column in columns]
 
 
-def _is_number_with_comma(cell: str) -> bool:
-    """A cell that a column of numbers with decimal commas may hold."""
-    if _DECIMAL_COMMA.fullmatch(cell) or _THOUSANDS.fullmatch(cell) or cell.lower() in UNKNOWN:
-        return True
-    return _is_number(cell)
+def _without_thousands(columns: list[list[str]]) -> list[list[str]]:
+    """Where any number is written '1,234.5', a comma before three digits stands between thousands."""
+    if not any(_THOUSANDS_AND_POINT.fullmatch(cell) for column in columns for cell in column):
+        return columns
+    known = re.compile(f"{_THOUSANDS_AND_POINT.pattern}|{_THOUSANDS.pattern}")
+    return [[cell.replace(",", "") if known.fullmatch(cell) else cell for cell in column] for column in columns]
+
+
+def _may_have_a_comma(cell: str) -> bool:
+    """Tell whether a column of numbers with decimal commas may hold a cell."""
+    known = _DECIMAL_COMMA.fullmatch(cell) or _THOUSANDS.fullmatch(cell) or cell.lower() in UNKNOWN
+    return bool(known) or _is_number(cell)
 
 
 def _number(cell: str) -> float:

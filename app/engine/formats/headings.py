@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -56,10 +56,12 @@ class Role(StrEnum):
 
 EACH_ITS_OWN: Final = "another text in each row"
 COME_AGAIN: Final = "texts that come again"
+COUNTED: Final = "an amount that was counted"
 CHOICE: Final = "a choice by its name"
 SOMEONE_CHOSE: Final = "numbers that someone chose"
 SET: Final = (Role.PARAMETER, Role.GRAPHICS_CLOCK, Role.MEMORY_CLOCK, Role.POWER_LIMIT, Role.CLOCK_OFFSET)
 MEASURED: Final = tuple(Role)[len(SET) : tuple(Role).index(Role.WORK)]
+ANSWERING: Final = MEASURED[: MEASURED.index(Role.OBSERVED_CLOCK)]  # without any of these nothing can be chosen by
 SETTING_OF: Final = {
     Role.GRAPHICS_CLOCK: "graphics_clock_mhz",
     Role.MEMORY_CLOCK: "memory_clock_mhz",
@@ -70,13 +72,10 @@ BASE_UNIT: Final = {"time": "s", "energy": "J", "power": "W", "clock": "MHz", "v
 _BRACKETED: Final = re.compile(r"\s*[\[(<{]([^\[\]()<>{}]{1,14})[\])>}]\s*$")
 _WORD: Final = re.compile(r"[A-Z]+(?![a-zµ])|[A-Z]?[a-zµ]+|[0-9]+|%|°C")
 
-_LIMIT, _OBSERVED, _MEANS, EXTREME, _SPREAD, _PRODUCT, _RELATIVE, _JUDGED, _CHOSEN = (
-    WORDS[kind]
-    for kind in ("limit", "observed", "means", "extreme", "spread", "product", "relative", "judged", "chosen")
-)
-TIME_WORDS, _LATENCY, _ENERGY, _POWER, _MEMORY, _ELSEWHERE, _OVERHEAD, _PAUSES, _IDLE = (
-    WORDS[kind] for kind in ("time", "latency", "energy", "power", "memory", "elsewhere", "overhead", "pauses", "idle")
-)
+_LIMIT, _OBSERVED, _MEANS, _CHOSEN = (WORDS[kind] for kind in ("limit", "observed", "means", "chosen"))
+EXTREME, _SPREAD, _PRODUCT = (WORDS[kind] for kind in ("extreme", "spread", "product"))
+TIME_WORDS, _LATENCY, _ENERGY, _POWER = (WORDS[kind] for kind in ("time", "latency", "energy", "power"))
+_MEMORY, _ELSEWHERE, _IDLE = (WORDS[kind] for kind in ("memory", "elsewhere", "idle"))
 _REQUESTED_NAMES: Final = frozenset(("nvml_gr_clock", "nvml_mem_clock", "nvml_pwr_limit"))
 _LETTERS: Final = {"f": "clock", "p": "power", "t": "time", "e": "energy"}
 _CLOCKS_MHZ: Final = (100.0, 12_000.0)  # of a clock of a board
@@ -208,44 +207,43 @@ def by_itself(heading: str, values: Cells) -> Column:
         return known
     if not quantity:
         quantity = _quantity_by_words(kinds, lower)
-        if (
-            not quantity
-            and PATTERNS["clock_names"].fullmatch(lower)
-            and (_are_clocks(finite) or (finite.min(initial=0) < -1 and _are_whole(finite)))
-        ):
-            quantity = "clock"
+        chosen = _are_clocks(finite) or (finite.min(initial=0) < -1 and _are_whole(finite))
+        quantity = quantity or ("clock" if chosen and PATTERNS["clock_names"].fullmatch(lower) else "")
         scale = math.nan if quantity else 1.0  # to be found by physics, else 1
     return _of_quantity(heading, kinds, quantity, scale, finite)
 
 
+def _by_rules(heading: str, *rules: tuple[object, Role, str]) -> Column | None:
+    """Judge by the first rule that holds: its condition, the role, and why."""
+    return next((Column(heading, role, why=why) for holds, role, why in rules if holds), None)
+
+
 def _that_tells(heading: str, plain: str, kinds: frozenset[str], finite: Floats) -> Column | None:
     """A column of numbers that tells rows apart by its name: work, kernels, repeats, stamps and rows."""
-    if plain in HEADINGS["work"] and _are_whole(finite):
-        return Column(heading, Role.WORK, why="how much was worked on, by its name")
-    if plain in HEADINGS["kernel"] and plain != "name":
-        return Column(heading, Role.KERNEL, why="numbers what ran")
     from ..space.repeats import is_repeat  # not before the first window is shown
 
-    if is_repeat(heading, [int(value) if value.is_integer() else value for value in finite.tolist()]):
-        return Column(heading, Role.REPEAT, why="counts repeats")
-    if PATTERNS["stamp"].search(plain) and "per" not in kinds and _is_stamp(finite):
-        return Column(heading, Role.STAMP, why="a time stamp by its name")
-    return Column(heading, Role.UNUSED, why="a number of the row") if PATTERNS["counted"].search(plain) else None
+    numbers = [int(value) if value.is_integer() else value for value in finite.tolist()]
+    return _by_rules(
+        heading,
+        (plain in HEADINGS["work"] and _are_whole(finite), Role.WORK, "how much was worked on, by its name"),
+        (plain in HEADINGS["kernel"] and plain != "name", Role.KERNEL, "numbers what ran"),
+        (is_repeat(heading, numbers), Role.REPEAT, "counts repeats"),
+        ("per" not in kinds and PATTERNS["stamp"].search(plain) and _is_stamp(finite), Role.STAMP, _STAMPED),
+        (PATTERNS["counted"].search(plain), Role.UNUSED, "a number of the row"),
+    )
 
 
 def _beside_figures(heading: str, plain: str, kinds: frozenset[str], finite: Floats, quantity: str) -> Column | None:
     """A column that is no figure of the work by its name: scatter, amounts, ratios and choices."""
-    if kinds & _SPREAD or PATTERNS["spread"].search(plain):
-        return Column(heading, Role.UNUSED, why="how far another column scatters")
-    if PATTERNS["amounts"].fullmatch(plain) and not quantity:
-        return Column(heading, Role.FIGURE, why="an amount that was counted")
-    if kinds & _RELATIVE:
-        return Column(heading, Role.FIGURE, why="relative to something by its name")
     chosen = kinds & _CHOSEN and (not kinds & (EXTREME | _MEANS | {"best"}) or kinds & {"concurrency", "seqs"})
-    settled = PATTERNS["of_settings"].match(heading) and not chosen
-    if not quantity and (settled or (chosen and _are_whole(finite))):
-        return Column(heading, Role.PARAMETER, why=CHOICE)
-    return None
+    settled = _are_whole(finite) if chosen else PATTERNS["of_settings"].match(heading)
+    return _by_rules(
+        heading,
+        (kinds & _SPREAD or PATTERNS["spread"].search(plain), Role.UNUSED, "how far another column scatters"),
+        (not quantity and PATTERNS["amounts"].fullmatch(plain), Role.FIGURE, COUNTED),
+        (kinds & WORDS["relative"], Role.FIGURE, "relative to something by its name"),
+        (not quantity and settled, Role.PARAMETER, CHOICE),
+    )
 
 
 def _are_whole(finite: Floats) -> bool:
@@ -259,12 +257,16 @@ def _is_stamp(finite: Floats) -> bool:
 
 def _are_clocks(finite: Floats) -> bool:
     """Whether numbers may be clocks in MHz that someone chose: whole, few, and of a board."""
-    low, high = _CLOCKS_MHZ
-    within = len(finite) > 0 and bool((finite >= low).all() and (finite <= high).all())
-    return within and _looks_chosen(finite) and len(np.unique(finite)) < len(finite)
+    within = len(finite) > 0 and _CLOCKS_MHZ[0] <= finite.min() and finite.max() <= _CLOCKS_MHZ[1]
+    return bool(within) and _looks_chosen(finite) and len(np.unique(finite)) < len(finite)
 
 
 _ASKED_FOR: Final = frozenset(("target", "requested", "desired"))
+_STAMPED: Final = "a time stamp by its name"
+_EFFICIENT: Final = "work per energy by its unit or name"
+_WHOLE_RATES: Final = (Role.PARAMETER, "whole numbers of requests per second: asked for")
+_OTHER: Final = (Role.UNUSED, "")
+_BY_BEGINNING: Final = ("temperature", "voltage", "share")
 
 
 def _rated(heading: str, last: str, plain: str, kinds: frozenset[str], finite: Floats) -> Column | None:
@@ -272,46 +274,34 @@ def _rated(heading: str, last: str, plain: str, kinds: frozenset[str], finite: F
     bracketed = _BRACKETED.search(heading)
     parts = (bracketed[1] if bracketed else "", last, plain)
     texts = [re.sub(r"[_ ]+", " ", text.lower()) for text in parts if text]
-    if kinds & _PRODUCT or "delay product" in plain:
-        return Column(heading, Role.PRODUCT, why="energy times time by its name")
-    if kinds & _SPREAD:
+    if kinds & _SPREAD and not kinds & _PRODUCT and "delay product" not in plain:
         return None
-    unit = last.rpartition("/")[2].strip().lower()
-    if unit in UNITS and _quantity_by_words(frozenset(words_of(last.rpartition("/")[0])), "") == UNITS[unit][0]:
-        return None  # 'time/ms', 'power/W': a quantity over its unit
-    for text in texts:
-        if PATTERNS["per_energy"].search(text) and not kinds & {"coefficient"}:
-            return Column(heading, Role.EFFICIENCY, why="work per energy by its unit or name")
-    for text in texts:
-        if PATTERNS["energy_per"].search(text):
-            return Column(heading, Role.WORK_ENERGY, "", _scale_per(text), "energy per work by its unit")
-    if kinds & {"rps", "qps"} and len(finite) > 1 and _are_whole(finite) and not kinds & _OBSERVED:
-        return Column(heading, Role.PARAMETER, why="whole numbers of requests per second: asked for")
-    if _counts_operations(kinds, plain):
+    over, _, unit = last.rpartition("/")
+    of = UNITS.get(unit.strip().lower(), ("",))[0]
+    per = next((text for text in texts if PATTERNS["energy_per"].search(text)), "")
+    known = _by_rules(
+        heading,
+        (kinds & _PRODUCT or "delay product" in plain, Role.PRODUCT, "energy times time by its name"),
+        (of and _quantity_by_words(frozenset(words_of(over)), "") == of, Role.UNUSED, ""),  # 'power/W': over its unit
+        ("coefficient" not in kinds and any(map(PATTERNS["per_energy"].search, texts)), Role.EFFICIENCY, _EFFICIENT),
+        (per, Role.WORK_ENERGY, "energy per work by its unit"),
+        (kinds & {"rps", "qps"} and not kinds & _OBSERVED and len(finite) > 1 and _are_whole(finite), *_WHOLE_RATES),
+        (not _is_speed(kinds, plain, texts), *_OTHER),
+        (kinds & _ASKED_FOR and not kinds & _OBSERVED, Role.PARAMETER, "asked for by its name"),
+        (True, Role.THROUGHPUT, "work per time by its unit or name"),
+    )
+    if known is None or not known.why:
         return None
-    if any(PATTERNS["per_second"].search(text) or PATTERNS["rate"].search(text) for text in texts) and not kinds & (
-        _LIMIT | {"request"}
-    ):
-        return _rate(heading, kinds)
-    return None
+    energies = (UNITS[word][1] for word in words_of(per) if UNITS.get(word, ("",))[0] == "energy")
+    return replace(known, scale=next(energies, 1.0)) if known.role is Role.WORK_ENERGY else known
 
 
-def _rate(heading: str, kinds: frozenset[str]) -> Column:
-    """A column of work per time: one that was asked for, or that was reached."""
-    if kinds & _ASKED_FOR and not kinds & _OBSERVED:
-        return Column(heading, Role.PARAMETER, why="asked for by its name")
-    return Column(heading, Role.THROUGHPUT, why="work per time by its unit or name")
-
-
-def _counts_operations(kinds: frozenset[str], plain: str) -> bool:
-    """Tell whether 'flops' are an amount, or a share of the peak, and no speed."""
+def _is_speed(kinds: frozenset[str], plain: str, texts: Sequence[str]) -> bool:
+    """Tell whether it is work per time; 'flops' may be an amount, or a share of the peak."""
     amount = kinds & {"total", "percentage", "percent", "pct"} or re.search(r"flops? per (?!s)", plain)
-    return "flops" in plain and bool(amount) and not re.search(r"flops? ?(/|per) ?s", plain)
-
-
-def _scale_per(text: str) -> float:
-    """The factor to J of what a heading gives per work."""
-    return next((UNITS[word][1] for word in words_of(text) if word in UNITS and UNITS[word][0] == "energy"), 1.0)
+    counted = "flops" in plain and amount and not re.search(r"flops? ?(/|per) ?s", plain)
+    worked = any(PATTERNS["per_second"].search(text) or PATTERNS["rate"].search(text) for text in texts)
+    return worked and not (counted or kinds & _LIMIT or {"request", "rate"} <= kinds)
 
 
 def _quantity_by_words(kinds: frozenset[str], lower: str) -> str:
@@ -319,36 +309,27 @@ def _quantity_by_words(kinds: frozenset[str], lower: str) -> str:
         return "energy"
     if kinds & (_POWER | _LIMIT) and not kinds & TIME_WORDS:
         return "power" if kinds & _POWER or len(kinds) <= 2 else ""
-    if kinds & _LATENCY or kinds & TIME_WORDS:
+    if kinds & (_LATENCY | TIME_WORDS):
         return "time"
-    if PATTERNS["clock"].search(lower):
-        return "clock"
-    if any(word.startswith("temp") for word in kinds):
-        return "temperature"
-    if any(word.startswith(("volt", "vcore")) for word in kinds):
-        return "voltage"
-    if any(word.startswith(("util", "occupancy", "usage", "busy")) for word in kinds):
-        return "share"
-    return _LETTERS.get(lower, "")
+    found = (quantity for quantity in ("clock", *_BY_BEGINNING) if PATTERNS[quantity].search(lower))
+    return next(found, _LETTERS.get(lower, ""))
 
 
 def _of_quantity(heading: str, kinds: frozenset[str], quantity: str, scale: float, finite: Floats) -> Column:
     """A column of numbers of a known quantity, or of none."""
     known = "by its unit" if not math.isnan(scale) else "by its name"
     elsewhere = bool(kinds & _ELSEWHERE) and "gpu" not in kinds
-    role, why = Role.FIGURE, ""
-    if quantity == "clock":
+    width = quantity in ("power", "time") and not kinds & (_LIMIT | EXTREME) and _unit_is_of_a_width(kinds, finite)
+    if width:
+        role, why = Role.PARAMETER, "whole numbers that come again: chosen"
+    elif quantity == "clock":
         role, why = _of_clock(kinds, finite, elsewhere=elsewhere)
         why = why or f"a clock {known}"
-    elif quantity in ("power", "time") and not kinds & (_LIMIT | EXTREME) and _unit_is_of_a_width(kinds, finite):
-        return Column(heading, Role.PARAMETER, why="whole numbers that come again: chosen")
     elif quantity == "power":
         role, why = _of_power(kinds, finite, known, elsewhere=elsewhere)
     elif quantity == "energy":
-        other = elsewhere or kinds & _IDLE or kinds & _MEMORY
-        role, why = (
-            (Role.FIGURE, f"an energy {known}, not the board's") if other else (Role.ENERGY, f"an energy {known}")
-        )
+        other = elsewhere or kinds & (_IDLE | _MEMORY)
+        role, why = Role.FIGURE if other else Role.ENERGY, f"an energy {known}" + ", not the board's" * bool(other)
     elif quantity == "time":
         role, why = _of_time(kinds, " ".join(words_of(heading)), known, finite)
     elif quantity in ("temperature", "voltage"):
@@ -357,7 +338,7 @@ def _of_quantity(heading: str, kinds: frozenset[str], quantity: str, scale: floa
         limit = kinds & _LIMIT
         role, why = (Role.PARAMETER, "a limit as a share") if limit else (Role.UTILISATION, f"a share {known}")
     else:
-        role = Role.PARAMETER if _looks_chosen(finite) and not kinds & _MEANS else Role.FIGURE
+        role, why = Role.PARAMETER if _looks_chosen(finite) and not kinds & _MEANS else Role.FIGURE, ""
     if role is Role.PARAMETER:
         return Column(heading, role, why=why)
     return Column(heading, role, BASE_UNIT.get(quantity, ""), scale, why)
@@ -368,30 +349,27 @@ def _of_power(kinds: frozenset[str], finite: Floats, known: str, *, elsewhere: b
     if (elsewhere or kinds & (_IDLE | _MEMORY)) and "gpu" not in kinds:
         return Role.FIGURE, f"a power {known}, not the board's"
     if kinds & _LIMIT or (kinds & set(REQUESTED) and not kinds & _OBSERVED):
-        plausible = "unit" in known or (len(finite) > 0 and float(finite.max()) > _LEAST_LIMIT_W)
+        plausible = "unit" in known or finite.max(initial=0) > _LEAST_LIMIT_W
         return (Role.POWER_LIMIT, "a limit by its name") if plausible else (Role.PARAMETER, "")
-    if kinds & EXTREME:
-        return Role.FIGURE, "the extreme of a power, which is no mean"
-    return Role.POWER, f"a power {known}"
+    extreme = "the extreme of a power, which is no mean"
+    return (Role.FIGURE, extreme) if kinds & EXTREME else (Role.POWER, f"a power {known}")
 
 
 def _of_time(kinds: frozenset[str], words: str, known: str, finite: Floats) -> tuple[Role, str]:
     """The role of a time by itself, and why."""
     if PATTERNS["served_in"].search(words):
         return Role.LATENCY, "a latency of a service by its name"
-    if kinds & _OVERHEAD:
+    if kinds & WORDS["overhead"]:
         return Role.UNUSED, "time that the tuner spent"
-    if kinds & _PAUSES and _looks_chosen(finite):
+    if kinds & WORDS["pauses"] and _looks_chosen(finite):
         return Role.PARAMETER, "a pause that was chosen"
     return (Role.LATENCY, "a latency by its name") if kinds & _LATENCY else (Role.TIME, f"a time {known}")
 
 
 def _of_clock(kinds: frozenset[str], finite: Floats, *, elsewhere: bool) -> tuple[Role, str]:
     """The role of a clock by itself, and why where its unit does not say it."""
-    if len(finite) and finite.min() < -1:  # 0 or -1 stands for what was not set
-        return Role.CLOCK_OFFSET, "a clock that is negative is an offset"
-    if "offset" in kinds or "oc" in kinds:
-        return Role.CLOCK_OFFSET, "an offset by its name"
+    if finite.min(initial=0) < -1 or kinds & {"offset", "oc"}:  # 0 or -1 stands for what was not set
+        return Role.CLOCK_OFFSET, "an offset by its name, or as it is negative"
     if elsewhere and _looks_chosen(finite) and not kinds & (EXTREME | _OBSERVED):
         return Role.PARAMETER, "a clock beside the board's that was chosen"
     if elsewhere or kinds & (EXTREME | {"idx", "index"}):
@@ -401,49 +379,36 @@ def _of_clock(kinds: frozenset[str], finite: Floats, *, elsewhere: bool) -> tupl
     seen |= fractions and 2 * len(np.unique(finite)) > len(finite) and not kinds & {"ghz"}
     if kinds & (_MEMORY | {"memf"}):
         return Role.OBSERVED_MEMORY_CLOCK if seen else Role.MEMORY_CLOCK, "a clock of the memory by its name"
-    if seen and not kinds & set(REQUESTED):
-        return Role.OBSERVED_CLOCK, "a clock that was observed, by its name"
-    return Role.GRAPHICS_CLOCK, ""
+    observed = seen and not kinds & set(REQUESTED)
+    return (Role.OBSERVED_CLOCK, "a clock that was observed, by its name") if observed else (Role.GRAPHICS_CLOCK, "")
 
 
 def _of_text(heading: str, lower: str, values: Sequence[str]) -> Column:
     present = [value for value in values if value]
-    plain = re.sub(r"[^a-z0-9]+", " ", heading.lower()).strip()
-    if PATTERNS["stamp"].search(plain):
-        return Column(heading, Role.STAMP, why="a time stamp by its name")
-    if plain in HEADINGS["board"]:
-        return Column(heading, Role.BOARD, why="names the board")
-    if plain in HEADINGS["kernel"] or lower in HEADINGS["kernel"]:
-        return Column(heading, Role.KERNEL, why="names what ran")
-    if plain in HEADINGS["work"]:
-        return Column(heading, Role.WORK, why="how much was worked on, by its name")
-    if plain in ("phase", "stage") and not any("warm" in value.lower() for value in present):
-        return Column(heading, Role.KERNEL, why="names what ran")
-    if plain in HEADINGS["state"]:
-        return Column(heading, Role.STATE, why="says how it went")
-    kinds = frozenset(words_of(heading))
-    if present and all(map(PATTERNS["file"].fullmatch, present)):
-        return Column(heading, Role.UNUSED, why="names files")
-    if kinds & _JUDGED and len(set(present)) <= 2:
-        return Column(heading, Role.UNUSED, why="says how it went")
+    plain, kinds = re.sub(r"[^a-z0-9]+", " ", heading.lower()).strip(), frozenset(words_of(heading))
     names = _CHOSEN - {"variant"} if len(set(present)) < len(values) else _CHOSEN
-    if kinds & (names | {"config", "configuration", "setup", "method"}):
-        return Column(heading, Role.PARAMETER, why=CHOICE)
-    if PATTERNS["counted"].search(plain) or (len(present) > 2 and len(set(present)) == len(values)):
-        return Column(heading, Role.UNUSED, why=EACH_ITS_OWN)
-    return Column(heading, Role.PARAMETER, why=COME_AGAIN)
+    ran = {plain, lower} & HEADINGS["kernel"] or (plain in ("phase", "stage") and "warm" not in "".join(values).lower())
+    counted = PATTERNS["counted"].search(plain) or (len(present) > 2 and len(set(present)) == len(values))
+    known = _by_rules(
+        heading,
+        (PATTERNS["stamp"].search(plain), Role.STAMP, _STAMPED),
+        (plain in HEADINGS["board"], Role.BOARD, "names the board"),
+        (plain in HEADINGS["work"] and not ran, Role.WORK, "how much was worked on, by its name"),
+        (ran, Role.KERNEL, "names what ran"),
+        (plain in HEADINGS["state"], Role.STATE, "says how it went"),
+        (present and all(map(PATTERNS["file"].fullmatch, present)), Role.UNUSED, "names files"),
+        (kinds & WORDS["judged"] and len(set(present)) <= 2, Role.UNUSED, "says how it went"),
+        (kinds & (names | {"config", "configuration", "setup", "method"}), Role.PARAMETER, CHOICE),
+        (counted, Role.UNUSED, EACH_ITS_OWN),
+    )
+    return known or Column(heading, Role.PARAMETER, why=COME_AGAIN)
 
 
 def _unit_is_of_a_width(kinds: frozenset[str], finite: Floats) -> bool:
     """'tile_w' is a width: whole numbers that come again, and no word of a quantity beside the letter."""
     named = kinds & (_POWER | TIME_WORDS | _ENERGY | _OBSERVED | _LIMIT) - {"w", "s", "j"}
-    whole = len(finite) > 0 and bool((finite == np.round(finite)).all())
-    return (
-        bool(kinds & {"w", "s", "j", "h", "v", "c"})
-        and not named
-        and whole
-        and 2 * len(np.unique(finite)) <= len(finite)
-    )
+    letter = kinds & {"w", "s", "j", "h", "v", "c"} and not named
+    return bool(letter) and len(finite) > 0 and _are_whole(finite) and 2 * len(np.unique(finite)) <= len(finite)
 
 
 def _looks_chosen(finite: Floats) -> bool:
@@ -460,9 +425,7 @@ def _looks_chosen(finite: Floats) -> bool:
 
 def _is_geometric(distinct: Floats) -> bool:
     """Powers of something, as sizes are."""
-    if len(distinct) < 2:
-        return False
-    with np.errstate(over="ignore"):
-        ratios = (distinct[1:] / np.where(distinct[:-1] == 0, np.nan, distinct[:-1])).tolist()
-    known = [ratio for ratio in ratios if math.isfinite(ratio)]
-    return len(known) > 0 and max(known) - min(known) < 0.01
+    with np.errstate(over="ignore", divide="ignore"):
+        ratios = distinct[1:] / distinct[:-1]
+    known = ratios[np.isfinite(ratios)]
+    return len(known) > 0 and float(np.ptp(known)) < 0.01

@@ -37,11 +37,9 @@ def gpu_benches_columns(text: str, where: str) -> Mapping[str, list[str]]:
     columns: dict[str, list[str]] = {name: [] for name in _LINE.groupindex}
     for number, line in enumerate(text.splitlines(), 1):
         point = _LINE.match(line)
-        if point is None:
-            if _TELLING.search(line):
-                raise InputError(f"line {number} is not a whole point of gpu-benches", where, "correct or remove it")
-            continue
-        for name, cell in point.groupdict().items():
+        if point is None and _TELLING.search(line):
+            raise InputError(f"line {number} is not a whole point of gpu-benches", where, "correct or remove it")
+        for name, cell in point.groupdict().items() if point is not None else ():
             columns[name].append(cell)
     return columns
 
@@ -98,15 +96,11 @@ def other_kind(path: Path) -> InputError | None:
     """The error for a known file that holds no configurations; None for any other one. Raises InputError."""
     if is_trace(path):
         return refused_trace(path)
-    where = str(path)
-    beginning = _beginning(path)
-    if is_gpu_benches(beginning):
+    if is_gpu_benches(_beginning(path)):
         return refused_gpu_benches(path)
-    if is_log(path):
-        what = "this is a log of power over time: it holds no configurations"
-        remedy = f"look at it with wattridge analyse {path}; fit reads the plateaus of locked clocks in it"
-        return InputError(what, where, remedy)
-    return None
+    what = "this is a log of power over time: it holds no configurations"
+    remedy = f"look at it with wattridge analyse {path}; fit reads the plateaus of locked clocks in it"
+    return InputError(what, str(path), remedy) if is_log(path) else None
 
 
 def _beginning(path: Path) -> str:

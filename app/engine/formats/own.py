@@ -77,19 +77,15 @@ class OwnHeader:
         # the values of the session; None: every number of the file is one
         self.kept = frozenset(n for n in kept if isinstance(n, str)) if isinstance(kept, list) else None
         units = self._given.get("units")
-        self.units = (
-            {n: u for n, u in units.items() if isinstance(u, str) and len(u) < 100} if isinstance(units, dict) else {}
-        )
+        known = units.items() if isinstance(units, dict) else ()
+        self.units = {n: u for n, u in known if isinstance(u, str) and len(u) < 100}
 
     def names(self, keys: Sequence[str]) -> tuple[str, ...]:
         """The parameters as the session had them, where only names of device settings were changed for the file."""
         names = self._given.get("parameters")
         if not isinstance(names, list) or len(names) != len(keys):
             return tuple(keys)
-        same = all(
-            name == key or (key in DEVICE_SETTINGS and name == DEVICE_SETTINGS[key])
-            for key, name in zip(keys, names, strict=True)
-        )
+        same = all(name in (key, DEVICE_SETTINGS.get(key, key)) for key, name in zip(keys, names, strict=True))
         return tuple(names) if same and len(set(names)) == len(names) else tuple(keys)
 
     def objective(self, named: object) -> Objective:
@@ -99,9 +95,7 @@ class OwnHeader:
             return Objective.of_list(goals)
         names = named if isinstance(named, list) else [named]
         likely = [likely_goal(name) for name in dict.fromkeys(n for n in names if isinstance(n, str) and n)]
-        if not likely:
-            return Objective(likely_goal("time"))
-        return Objective(likely[0], tuple(likely) if len(likely) > 1 else ())
+        return Objective((likely or [likely_goal("time")])[0], tuple(likely) if len(likely) > 1 else ())
 
     def text(self, key: str) -> str:
         """A short text; empty if there is none."""
@@ -114,12 +108,9 @@ class OwnHeader:
 
 def plain_lists(keys: Sequence[str], names: Sequence[str], lists: object) -> dict[str, list[Value]]:
     """The plain values that a file lists under each key, under the session's names."""
-    listed: dict[str, list[Value]] = {}
-    for key, name in zip(keys, names, strict=True):
-        values = lists.get(key) if isinstance(lists, dict) else None
-        plain = values if isinstance(values, list) else []
-        listed[name] = [value for value in plain if is_value(value)]
-    return listed
+    given = lists if isinstance(lists, dict) else {}
+    listed = {name: given.get(key) for key, name in zip(keys, names, strict=True)}
+    return {n: list(filter(is_value, values)) if isinstance(values, list) else [] for n, values in listed.items()}
 
 
 def _is_goal_or_limit(value: object) -> bool:

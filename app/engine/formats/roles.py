@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import groupby, product
 from typing import Final
 
 import numpy as np
@@ -21,6 +21,7 @@ from .headings import (
     BASE_UNIT,
     CHOICE,
     COME_AGAIN,
+    COUNTED,
     EACH_ITS_OWN,
     EXTREME,
     MEASURED,
@@ -37,17 +38,16 @@ from .headings import (
 
 NAMED: Final = "as named"
 _UNIT_OF: Final = {
-    **dict.fromkeys((Role.POWER, Role.POWER_LIMIT), "W"),
-    **dict.fromkeys((Role.TIME, Role.LATENCY), "s"),
+    **{Role(quantity): unit for quantity, unit in BASE_UNIT.items() if quantity != "clock"},
     **dict.fromkeys((Role.GRAPHICS_CLOCK, Role.MEMORY_CLOCK, Role.OBSERVED_CLOCK, Role.CLOCK_OFFSET), "MHz"),
-    Role.ENERGY: "J",
-    Role.TEMPERATURE: "°C",
-    Role.VOLTAGE: "mV",
-}
+} | {Role.LATENCY: "s", Role.POWER_LIMIT: "W"}
+_RATIOS: Final = (Role.ENERGY, Role.FIGURE, Role.EFFICIENCY, Role.WORK_ENERGY)  # that may be a speed over a power
+_SCALES: Final = ((1.0, 1e-3, 1e3, 3600.0, 3.6e6), (1.0, 1e-3), (1.0, 1e-3, 1e-6))  # of energy, power and time
 _FITS: Final = 0.03  # relative: a product agrees with a column
 _OFF: Final = 0.10  # relative: it contradicts it
 _MOST_TIMES: Final = 2  # of different names, beyond which it is asked which counts
 _LOOKED_AT: Final = 20_000  # rows by which columns are judged
+_SCATTER: Final = 1.5  # ratio of amounts that were counted
 _FEWEST: Final = 3  # rows in which a relation must hold
 
 
@@ -68,11 +68,12 @@ def roles_of(cells: Mapping[str, Cells], given: Mapping[str, Role] | None = None
     """
     given, whole = given or {}, cells
     cells = {heading: values[:_LOOKED_AT] for heading, values in whole.items()}
-    columns = [by_itself(heading, values) for heading, values in cells.items()]
-    columns = [_as_named(column, given[column.heading]) if column.heading in given else column for column in columns]
-    columns = _set_or_observed(_latencies(columns, given), cells, given)
+    found = map(by_itself, cells, cells.values())
+    columns = _latencies([_as_named(c, given[c.heading]) if c.heading in given else c for c in found], given)
+    judged = {c.heading: c for each in (_clocks, _powers) for c in each(columns, cells, given)}
+    columns = [judged.get(column.heading, column) for column in columns]
     columns = list(_parameters(_of_the_work(columns, cells, given), cells, given, whole))
-    columns = _unknown_texts(columns, cells, given)
+    columns = _other_amounts(_unknown_texts(columns, cells, given), cells)
     return tuple(_by_physics(columns, cells))
 
 
@@ -96,22 +97,14 @@ def listing_of(columns: Sequence[Column]) -> Listing:
     Listing
         A row for each column that is used, and one that counts the others.
     """
-    rows: list[Sequence[str]] = []
-    for column in columns:
-        if column.role is not Role.UNUSED:
-            rows.append((column.heading, column.role.value, column.unit, column.reasons))
+    used = [column for column in columns if column.role is not Role.UNUSED]
+    rows: list[Sequence[str]] = [(column.heading, column.role.value, column.unit, column.reasons) for column in used]
     unused = len(columns) - len(rows)
     rows += [(f"{unused} others", Role.UNUSED.value, "", "--roles HEADING=ROLE uses one")] if unused else []
     return Listing("", ("column", "is", "unit", "because"), rows)
 
 
 # --- columns beside each other ----------------------------------------------------------------------------------------
-
-
-def _set_or_observed(columns: Sequence[Column], cells: Mapping[str, Cells], given: Mapping[str, Role]) -> list[Column]:
-    """Of several clocks and powers, which were set and which were seen."""
-    judged = {c.heading: c for each in (_clocks, _powers) for c in each(columns, cells, given)}
-    return [judged.get(column.heading, column) for column in columns]
 
 
 def _clocks(columns: Sequence[Column], cells: Mapping[str, Cells], given: Mapping[str, Role]) -> Iterator[Column]:
@@ -152,30 +145,26 @@ def _powers(columns: Sequence[Column], cells: Mapping[str, Cells], given: Mappin
             yield replace(column, why="a power in even steps, as limits are", candidates=both)
 
 
+def _changed(columns: Sequence[Column], holds: Callable[[Column], object], role: Role, why: str = "") -> list[Column]:
+    """The columns, with this role for those of which something holds."""
+    return [replace(c, role=role, why=why or c.why) if holds(c) else c for c in columns]
+
+
 def _latencies(columns: Sequence[Column], given: Mapping[str, Role]) -> list[Column]:
     """Where nothing is served, a latency is the time of the work."""
-    if any(column.role is Role.TIME for column in columns):
-        return list(columns)
+    timed = any(column.role is Role.TIME for column in columns)
     served = any(column.words & WORDS["service"] for column in columns)
-    return [
-        replace(column, role=Role.TIME)
-        if column.role is Role.LATENCY and column.heading not in given and (not served or "total" in column.words)
-        else column
-        for column in columns
-    ]
+    found = {c.heading for c in columns if not timed and c.role is Role.LATENCY and (not served or "total" in c.words)}
+    return _changed(columns, lambda c: c.heading in found - given.keys(), Role.TIME)
 
 
 def _of_the_work(columns: Sequence[Column], cells: Mapping[str, Cells], given: Mapping[str, Role]) -> list[Column]:
     """How much was worked on tells rows apart that must not be compared; in a single size it is a constant."""
     tokens = any(c.role is Role.THROUGHPUT and c.words & {"tok", "token", "tokens", "tps"} for c in columns)
-    return [
-        replace(column, role=Role.PARAMETER)
-        if column.role is Role.WORK
-        and column.heading not in given
-        and (len(set(map(str, cells[column.heading]))) < 2 or (tokens and column.words & {"seq", "seqlen", "context"}))
-        else column
-        for column in columns
-    ]
+    works = [column for column in columns if column.role is Role.WORK and column.heading not in given]
+    single = [c for c in works if len(set(map(str, cells[c.heading]))) < 2]
+    served = [c for c in works if tokens and c.words & {"seq", "seqlen", "context"}]
+    return _changed(columns, (single + served).__contains__, Role.PARAMETER)
 
 
 def _is_stepped(values: Cells) -> bool:
@@ -255,13 +244,7 @@ def _unknown_texts(columns: Sequence[Column], cells: Mapping[str, Cells], given:
     """
     result = list(columns)
     rows = max(map(len, cells.values()), default=0)
-    in_operations = any(c.role is Role.THROUGHPUT and PATTERNS["operations"].search(c.heading.lower()) for c in columns)
-    unknown = [
-        c
-        for c in columns
-        if c.role is Role.PARAMETER and c.heading not in given and not isinstance(cells[c.heading], np.ndarray)
-        if c.why == COME_AGAIN or (in_operations and c.words & {"precision", "dtype"})  # operations of each differ
-    ]
+    unknown = [column for column in _texts(columns, cells) if column.heading not in given]
     telling = [c for c in columns if c.role in (*SET, Role.KERNEL, Role.BOARD, Role.WORK) and c not in unknown]
     varying = [c for c in telling if c.role in SET and _distinct([c], cells) > 1]
     for column in unknown:
@@ -277,16 +260,36 @@ def _unknown_texts(columns: Sequence[Column], cells: Mapping[str, Cells], given:
     return result
 
 
+def _texts(columns: Sequence[Column], cells: Mapping[str, Cells]) -> list[Column]:
+    """The parameters that are texts without a known word; operations of each number format differ as well."""
+    in_operations = any(c.role is Role.THROUGHPUT and PATTERNS["operations"].search(c.heading.lower()) for c in columns)
+    formats = {"precision", "dtype"} if in_operations else set[str]()
+    texts = [c for c in columns if c.role is Role.PARAMETER and not isinstance(cells[c.heading], np.ndarray)]
+    return [column for column in texts if column.why == COME_AGAIN or column.words & formats]
+
+
+def _other_amounts(columns: Sequence[Column], cells: Mapping[str, Cells]) -> list[Column]:
+    """Amounts in round numbers that tell otherwise equal rows apart were chosen: other work, and no repeats."""
+    there = [column for column in columns if column.role in (*SET, Role.KERNEL, Role.BOARD, Role.WORK)]
+    amounts = [column for column in columns if column.why == COUNTED and _is_round(cells[column.heading])]
+    telling = [c for c in amounts if _distinct([*there, c], cells) > _distinct(there, cells)]
+    return _changed(columns, telling.__contains__, Role.WORK, "how much was worked on: equal rows differ in it")
+
+
+def _is_round(values: Cells) -> bool:
+    """Whether amounts are multiples of 10 or of 8, and differ by more than what is counted scatters."""
+    amounts = np.unique(np.asarray(values, np.float64))
+    even = any(bool((amounts % step == 0).all()) for step in (8, 10))
+    return len(amounts) > 1 and even and bool(amounts[0] > 0) and float(amounts[-1] / amounts[0]) > _SCATTER
+
+
 def _telling_apart(columns: Sequence[Column], cells: Mapping[str, Cells], given: Mapping[str, Role]) -> list[Column]:
     """The columns that tell rows apart: what is known to be set, then others as far as they are needed."""
     measured = (place for place, column in enumerate(columns) if column.role in MEASURED and column.why)
     first = next(measured, len(columns))
     telling = (*SET, Role.KERNEL, Role.BOARD, Role.WORK, Role.REPEAT)
-    there = [
-        column
-        for place, column in enumerate(columns)
-        if column.role in telling and (place < first or column.role is not Role.PARAMETER or column.why)
-    ]
+    known = [c for c in columns if c.role in telling and (c.why or c.role is not Role.PARAMETER)]
+    there = [c for at, c in enumerate(columns) if c in known or (at < first and c.role in telling)]
     left = (c for c in columns if c.role is Role.PARAMETER and c not in there and c.heading not in given)
     behind = [column for column in left if not column.words & (EXTREME | {"best"})]
     for block in _side_by_side(behind, columns):  # what was chosen stands together
@@ -297,14 +300,9 @@ def _telling_apart(columns: Sequence[Column], cells: Mapping[str, Cells], given:
 
 def _side_by_side(chosen: Sequence[Column], columns: Sequence[Column]) -> Iterator[list[Column]]:
     """These columns in groups of neighbours."""
-    block: list[Column] = []
-    for column in columns:
-        if column in chosen:
-            block.append(column)
-        elif block:
-            yield block
-            block = []
-    yield block
+    for together, block in groupby(columns, chosen.__contains__):
+        if together:
+            yield list(block)
 
 
 def _distinct(columns: Sequence[Column], cells: Mapping[str, Cells]) -> int:
@@ -320,11 +318,10 @@ def _by_physics(columns: Sequence[Column], cells: Mapping[str, Cells]) -> Iterat
 
     The energy of a piece of work, where power and the time of one give it, is the one that counts.
     """
-    columns = [_as_codecarbon(column, cells) for column in columns]
+    columns = [_as_codecarbon(_as_filled(column, cells, columns), cells) for column in columns]
     power, whole = main_column(columns, Role.POWER), main_column(columns, Role.ENERGY)
-    energies = [column for column in columns if column.role is Role.WORK_ENERGY] + (
-        [whole] if whole is not None else []
-    )
+    energies = [column for column in columns if column is whole or column.role is Role.WORK_ENERGY]
+    energies.sort(key=lambda column: column is whole)
     times = [column for column in columns if column.role in (Role.TIME, Role.LATENCY)]
     for energy in energies if power is not None else ():
         assert power is not None
@@ -333,10 +330,8 @@ def _by_physics(columns: Sequence[Column], cells: Mapping[str, Cells]) -> Iterat
         if best is not None and best[0] < (_FITS if energy is whole else _OFF):
             roles = (Role.ENERGY, Role.POWER, Role.TIME)
             for column, role, scale in zip((energy, power, best[2]), roles, best[1], strict=True):
-                why = f"{column.why}; energy is power times time"
-                columns[columns.index(column)] = replace(
-                    column, role=role, unit=BASE_UNIT[role.value], scale=scale, why=why, confirmed=True
-                )
+                judged = replace(column, role=role, unit=BASE_UNIT[role.value], scale=scale, confirmed=True)
+                columns[columns.index(column)] = replace(judged, why=f"{column.why}; energy is power times time")
             break
         if best is not None and best[0] > _OFF and energy is whole:
             said = f"not '{power.heading}' times '{best[2].heading}': it differs by {100 * math.expm1(best[0]):.0f} %"
@@ -355,6 +350,13 @@ def _as_codecarbon(column: Column, cells: Mapping[str, Cells]) -> Column:
     written = {"emissions", "energy_consumed"} <= cells.keys() or "codecarbon" in column.words
     without = column.unit == "J" and math.isnan(column.scale)
     return replace(column, scale=3.6e6, why="in kWh, as CodeCarbon writes it") if written and without else column
+
+
+def _as_filled(column: Column, cells: Mapping[str, Cells], columns: Sequence[Column]) -> Column:
+    """A figure that is 0 in all rows was not measured, where another column has it."""
+    same = [c for c in columns if c.role is column.role in _UNIT_OF and c.role in MEASURED and c.why != NAMED]
+    empty = column in same and not np.any(cells[column.heading]) and any(np.any(cells[c.heading]) for c in same)
+    return replace(column, role=Role.UNUSED, why="0 in all rows") if empty else column
 
 
 def _as_measured(column: Column, values: Cells) -> Column:
@@ -381,22 +383,19 @@ def _rivals(columns: Sequence[Column]) -> list[Column]:
 def _as_ratio(column: Column, columns: Sequence[Column], cells: Mapping[str, Cells]) -> Column:
     """A column that is a speed over a power is work per energy, whatever its name; the inverse is energy per work."""
     power, rates = main_column(columns, Role.POWER), [c for c in columns if c.role is Role.THROUGHPUT]
-    if (
-        power is None
-        or column.confirmed
-        or column.role not in (Role.ENERGY, Role.FIGURE, Role.EFFICIENCY, Role.WORK_ENERGY)
-    ):
+    if power is None or column.confirmed or column.role not in _RATIOS:
         return column
     values, watts = (np.asarray(cells[each.heading], np.float64) for each in (column, power))
     for rate in rates:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             ratio = np.asarray(cells[rate.heading], np.float64) / watts
             both = np.isfinite(values) & np.isfinite(ratio) & (values > 0) & (ratio > 0)
-            if both.sum() < _FEWEST or np.unique(values[both]).size < _FEWEST:
-                continue
-            for role, other in ((Role.EFFICIENCY, ratio), (Role.WORK_ENERGY, 1.0 / ratio)):
-                if float(np.quantile(np.abs(values[both] / other[both] - 1.0), 0.9)) < _FITS:
-                    sides = (rate, power) if role is Role.EFFICIENCY else (power, rate)
+            few = both.sum() < _FEWEST or np.unique(values[both]).size < _FEWEST
+            for role, other, sides in (
+                (Role.EFFICIENCY, ratio, (rate, power)),
+                (Role.WORK_ENERGY, 1.0 / ratio, (power, rate)),
+            ):
+                if not few and float(np.quantile(np.abs(values[both] / other[both] - 1.0), 0.9)) < _FITS:
                     why = f"'{sides[0].heading}' over '{sides[1].heading}'"
                     return replace(column, role=role, unit="", scale=1.0, why=why, confirmed=True)
     return column
@@ -412,18 +411,10 @@ def _fit(
     if len(ratios) < 2 or (len(ratios) < _FEWEST and np.ptp(np.log(ratios)) > _FITS):
         return None
     ratio = float(np.median(ratios))
-    scales = [
-        (column.scale,) if not math.isnan(column.scale) else tuned
-        for column, tuned in (
-            (energy, (1.0, 1e-3, 1e3, 3600.0, 3.6e6)),
-            (power, (1.0, 1e-3)),
-            (time, (1.0, 1e-3, 1e-6)),
-        )
-    ]
+    tried = zip((energy, power, time), _SCALES, strict=True)
+    scales = [(column.scale,) if not math.isnan(column.scale) else usual for column, usual in tried]
     fits = ((abs(math.log(ratio * e / (p * t))), (e, p, t), time) for e, p, t in product(*scales))
-    return min(
-        fits, key=lambda fit: (round(fit[0], 6), sum(scale != 1.0 for scale in fit[1]))
-    )  # Wh and ms are kWh and s
+    return min(fits, key=lambda fit: (round(fit[0], 6), sum(scale != 1.0 for scale in fit[1])))  # Wh and ms: kWh and s
 
 
 def _usual_scale(column: Column, cells: Mapping[str, Cells]) -> float:
@@ -457,11 +448,9 @@ def beside_main(columns: Sequence[Column], role: Role) -> list[Column]:
     """
     main = main_column(columns, role)
     whole = [c for c in columns if c.role is role and not c.words & (EXTREME | WORDS["partial"])]
-    if main is None or main not in whole:
-        return []
-    readings = {column.words - STATISTICS: column for column in (*reversed(whole), main)}
+    readings = {c.words - STATISTICS: c for c in (*reversed(whole), main) if c is not None and main in whole}
     others = [column for column in readings.values() if column is not main and column.words & WORDS["of_a_meter"]]
-    return [main, *others] if others else []
+    return [main, *others] if main is not None and others else []
 
 
 def main_column(columns: Iterable[Column], role: Role) -> Column | None:
@@ -481,23 +470,14 @@ def main_column(columns: Iterable[Column], role: Role) -> Column | None:
     """
 
     def rank(column: Column) -> tuple[bool, ...]:
+        words = column.words
         if column.role is Role.THROUGHPUT:
-            named = "/" in column.heading or "per" in column.words
-            part, whole = column.words & (EXTREME | WORDS["part_of_it"]), column.words & WORDS["all_of_it"]
-            return bool(part), not whole, not whole - {"total"}, not named
+            named, whole = "/" in column.heading or "per" in words, words & WORDS["all_of_it"]
+            return bool(words & (EXTREME | WORDS["part_of_it"])), not whole, not whole - {"total"}, not named
         if column.role is Role.TIME:
-            partial = bool(column.words & (EXTREME | WORDS["partial"] | WORDS["parts_of_a_run"]))
-            return (
-                not column.confirmed,
-                partial,
-                not column.words & WORDS["whole_run"],
-                not column.words & WORDS["one_of_many"],
-            )
-        return (
-            not column.confirmed,
-            bool(column.words & EXTREME),
-            bool(column.words & WORDS["partial"]),
-            not column.words & {"gpu", "total", "avg"},
-        )
+            partial = bool(words & (EXTREME | WORDS["partial"] | WORDS["parts_of_a_run"]))
+            return not column.confirmed, partial, not words & WORDS["whole_run"], not words & WORDS["one_of_many"]
+        extreme, partial = bool(words & EXTREME), bool(words & WORDS["partial"])
+        return not column.confirmed, extreme, partial, not words & {"gpu", "total", "avg"}
 
     return min((column for column in columns if column.role is role), key=rank, default=None)

@@ -76,9 +76,8 @@ def read_service(path: Path, beside: Sequence[str] = ()) -> Table | None:
             if not served and (is_own(file) or is_log(file)):
                 logs.append((_chosen(read_any(file), chosen, float(hours or 0)), hours is not None))
             elif beside and not served and not Path(name).is_dir():
-                raise InputError(
-                    "no result of a known benchmark of a server, nor a log of power", str(file), "leave it out"
-                )
+                what = "no result of a known benchmark of a server, nor a log of power"
+                raise InputError(what, str(file), "leave it out")
     runs = list({(run.tokens, round(run.figures["duration_s"], 6)): run for run in runs}.values())
     if not runs and beside:
         raise InputError("no result of a known benchmark of a server is among the files", str(path), "name one")
@@ -120,10 +119,8 @@ def _table(path: Path, runs: Sequence[ServedRun], logs: Sequence[Logged], *, ask
     alike: dict[str, list[str]] = {}  # but for numbers
     for line in notes:
         alike.setdefault(re.sub(r"[-+:.\d]+", "", line), []).append(line)
-    lines = [
-        line if len(more) + 1 == len(runs) else f"{line} ({1 + len(more)} of {len(runs)} runs)"
-        for line, *more in alike.values()
-    ]
+    said = ((line, 1 + len(more)) for line, *more in alike.values())
+    lines = [line if count == len(runs) else f"{line} ({count} of {len(runs)} runs)" for line, count in said]
     cells = _cells(rows, {name for run in runs for name in run.settings} or {"run"})
     roles = {n: _ROLES.get(n, Role.LATENCY) for n in cells if n in _ROLES or n.startswith("e2e")}
     return Table(path, cells, (first, *lines), roles)
