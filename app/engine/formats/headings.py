@@ -56,6 +56,7 @@ class Role(StrEnum):
 
 EACH_ITS_OWN: Final = "another text in each row"
 COME_AGAIN: Final = "texts that come again"
+WORKED_ON: Final = "how much was worked on, by its name"
 COUNTED: Final = "an amount that was counted"
 CHOICE: Final = "a choice by its name"
 SOMEONE_CHOSE: Final = "numbers that someone chose"
@@ -225,7 +226,7 @@ def _that_tells(heading: str, plain: str, kinds: frozenset[str], finite: Floats)
     numbers = [int(value) if value.is_integer() else value for value in finite.tolist()]
     return _by_rules(
         heading,
-        (plain in HEADINGS["work"] and _are_whole(finite), Role.WORK, "how much was worked on, by its name"),
+        (_is_work(plain, heading) and _are_whole(finite), Role.WORK, WORKED_ON),
         (plain in HEADINGS["kernel"] and plain != "name", Role.KERNEL, "numbers what ran"),
         (is_repeat(heading, numbers), Role.REPEAT, "counts repeats"),
         ("per" not in kinds and PATTERNS["stamp"].search(plain) and _is_stamp(finite), Role.STAMP, _STAMPED),
@@ -244,6 +245,10 @@ def _beside_figures(heading: str, plain: str, kinds: frozenset[str], finite: Flo
         (kinds & WORDS["relative"], Role.FIGURE, "relative to something by its name"),
         (not quantity and settled, Role.PARAMETER, CHOICE),
     )
+
+
+def _is_work(plain: str, heading: str) -> bool:
+    return plain in HEADINGS["work"] or bool(PATTERNS["worked_on"].fullmatch(" ".join(words_of(heading))))
 
 
 def _are_whole(finite: Floats) -> bool:
@@ -393,7 +398,7 @@ def _of_text(heading: str, lower: str, values: Sequence[str]) -> Column:
         heading,
         (PATTERNS["stamp"].search(plain), Role.STAMP, _STAMPED),
         (plain in HEADINGS["board"], Role.BOARD, "names the board"),
-        (plain in HEADINGS["work"] and not ran, Role.WORK, "how much was worked on, by its name"),
+        (_is_work(plain, heading) and not ran, Role.WORK, WORKED_ON),
         (ran, Role.KERNEL, "names what ran"),
         (plain in HEADINGS["state"], Role.STATE, "says how it went"),
         (present and all(map(PATTERNS["file"].fullmatch, present)), Role.UNUSED, "names files"),

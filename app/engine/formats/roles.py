@@ -29,6 +29,7 @@ from .headings import (
     SOMEONE_CHOSE,
     STATISTICS,
     TIME_WORDS,
+    WORKED_ON,
     Cells,
     Column,
     Role,
@@ -161,9 +162,15 @@ def _latencies(columns: Sequence[Column], given: Mapping[str, Role]) -> list[Col
 def _of_the_work(columns: Sequence[Column], cells: Mapping[str, Cells], given: Mapping[str, Role]) -> list[Column]:
     """How much was worked on tells rows apart that must not be compared; in a single size it is a constant."""
     tokens = any(c.role is Role.THROUGHPUT and c.words & {"tok", "token", "tokens", "tps"} for c in columns)
+    rated = (Role.THROUGHPUT, Role.WORK_ENERGY, Role.EFFICIENCY)
+    if not any(column.role in rated for column in columns):  # the time of a larger batch is one of more work
+        batches = {c.heading for c in columns if "batch" in c.words and c.words <= {"batch", "size", "bs"}}
+        columns = _changed(columns, lambda c: c.heading in batches - given.keys(), Role.WORK, WORKED_ON)
     works = [column for column in columns if column.role is Role.WORK and column.heading not in given]
     single = [c for c in works if len(set(map(str, cells[c.heading]))) < 2]
-    served = [c for c in works if tokens and c.words & {"seq", "seqlen", "context"}]
+    serving = any(c.words & ((WORDS["service"] | {"batch"}) - {"token", "tokens"}) for c in columns)
+    asked_of_it = {"context"} | ({"seq", "seqlen", "input", "prompt"} if serving else set())
+    served = [c for c in works if tokens and c.words & asked_of_it]
     return _changed(columns, (single + served).__contains__, Role.PARAMETER)
 
 

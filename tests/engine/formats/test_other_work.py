@@ -131,3 +131,23 @@ def test_figures_of_implementations_side_by_side_are_choices_within_the_same_amo
 def test_statistics_of_one_implementation_are_not_choices(tmp_path: Path) -> None:
     recording = read(tmp_path, "tile,cublas_mean_ms,cublas_max_ms\n8,1.5,2.5\n16,1.25,3.5\n")
     assert recording.space().names == ("tile",)
+
+
+@pytest.mark.parametrize("heading", ["VectorSize", "image_width", "prompt_len", "num_rows", "hidden dim"])
+def test_how_much_there_was_to_do_has_many_names(heading: str) -> None:
+    rows = [f"{size},{name},{size * slow}\n" for size in (16, 96) for name, slow in (("one", 1.5), ("two", 2.25))]
+    assert found(f"{heading},variant,time_ms\n{''.join(rows)}")[heading].role is Role.WORK
+
+
+@pytest.mark.parametrize(("figure", "role"), [("time_ms", Role.WORK), ("images/s", Role.PARAMETER)])
+def test_a_time_of_a_larger_batch_is_one_of_more_work_and_a_rate_is_not(figure: str, role: Role) -> None:
+    rows = [f"{batch},{name},{batch * slow}\n" for batch in (1, 8) for name, slow in (("one", 6.25), ("two", 9.5))]
+    assert found(f"batch,mode,{figure}\n{''.join(rows)}")["batch"].role is role
+
+
+@pytest.mark.parametrize(("others", "role"), [("batch_size", Role.PARAMETER), ("head", Role.WORK)])
+def test_sequences_of_other_lengths_are_a_choice_of_who_serves_and_other_work_elsewhere(
+    others: str, role: Role
+) -> None:
+    rows = [f"{name},{length},4,{7000.5 / length}\n" for length in (512, 2048) for name in ("dense", "paged")]
+    assert found(f"backend,seq_len,{others},tokens_per_second\n{''.join(rows)}")["seq_len"].role is role
