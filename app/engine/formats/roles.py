@@ -46,6 +46,7 @@ _RATIOS: Final = (Role.ENERGY, Role.FIGURE, Role.EFFICIENCY, Role.WORK_ENERGY)  
 _SCALES: Final = ((1.0, 1e-3, 1e3, 3600.0, 3.6e6), (1.0, 1e-3), (1.0, 1e-3, 1e-6))  # of energy, power and time
 _FITS: Final = 0.03  # relative: a product agrees with a column
 _OFF: Final = 0.10  # relative: it contradicts it
+_MOST_ASKED: Final = 2  # numbers under unknown names beside choices
 _MOST_TIMES: Final = 2  # of different names, beyond which it is asked which counts
 _LOOKED_AT: Final = 20_000  # rows by which columns are judged
 _SCATTER: Final = 1.5  # ratio of amounts that were counted
@@ -74,7 +75,7 @@ def roles_of(cells: Mapping[str, Cells], given: Mapping[str, Role] | None = None
     judged = {c.heading: c for each in (_clocks, _powers) for c in each(columns, cells, given)}
     columns = [judged.get(column.heading, column) for column in columns]
     columns = list(_parameters(_of_the_work(columns, cells, given), cells, given, whole))
-    columns = _other_amounts(_unknown_texts(columns, cells, given), cells)
+    columns = _unknown_numbers(_other_amounts(_unknown_texts(columns, cells, given), cells), cells, given)
     return tuple(_by_physics(columns, cells))
 
 
@@ -265,6 +266,28 @@ def _unknown_texts(columns: Sequence[Column], cells: Mapping[str, Cells], given:
         telling.append(judged)
         result[columns.index(column)] = judged
     return result
+
+
+def _unknown_numbers(columns: Sequence[Column], cells: Mapping[str, Cells], given: Mapping[str, Role]) -> list[Column]:
+    """Numbers beside other choices of which no word says whether they were chosen or are how much was worked on.
+
+    Rows of different ones are kept apart, and it is asked. A table of many such columns is one of a kernel's choices.
+    """
+    varying = [c for c in columns if c.role in SET and _distinct([c], cells) > 1]
+    unknown = [
+        c for c in varying if c.why == SOMEONE_CHOSE and c.heading not in given and not _is_a_flag(cells[c.heading])
+    ]
+    others = [c for c in varying if c not in unknown]
+    if not others or len(unknown) > _MOST_ASKED:
+        return list(columns)
+    telling = [c for c in columns if c.role in (*SET, Role.KERNEL, Role.BOARD, Role.WORK)]
+    asked = [c for c in unknown if _distinct(telling, cells) > _distinct([t for t in telling if t is not c], cells)]
+    both = (Role.WORK, Role.PARAMETER)
+    return [replace(c, role=Role.WORK, candidates=both) if c in asked else c for c in columns]
+
+
+def _is_a_flag(values: Cells) -> bool:
+    return isinstance(values, np.ndarray) and set(np.unique(values).tolist()) <= {0.0, 1.0}
 
 
 def _texts(columns: Sequence[Column], cells: Mapping[str, Cells]) -> list[Column]:

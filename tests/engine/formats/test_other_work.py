@@ -151,3 +151,21 @@ def test_sequences_of_other_lengths_are_a_choice_of_who_serves_and_other_work_el
 ) -> None:
     rows = [f"{name},{length},4,{7000.5 / length}\n" for length in (512, 2048) for name in ("dense", "paged")]
     assert found(f"backend,seq_len,{others},tokens_per_second\n{''.join(rows)}")["seq_len"].role is role
+
+
+@pytest.mark.parametrize(("heading", "values", "asked"), [("skew", "0.25 0.5", True), ("graphs", "0 1", False)])
+def test_numbers_that_no_word_explains_are_kept_apart_and_asked_about_beside_a_choice(
+    heading: str, values: str, asked: bool
+) -> None:
+    rows = [
+        f"{name},{value},{float(value) + slow}\n" for value in values.split() for name, slow in (("a", 3), ("b", 7))
+    ]
+    column = found(f"backend,{heading},time_ms\n{''.join(rows)}")[heading]
+    assert column.role is (Role.WORK if asked else Role.PARAMETER)
+    assert column.candidates == ((Role.WORK, Role.PARAMETER) if asked else ())
+
+
+def test_many_numbers_that_no_word_explains_are_the_choices_of_a_kernel() -> None:
+    rows = [f"64,{mwg},{kwg},{vwm},{mwg * kwg + vwm}.5\n" for mwg in (16, 64) for kwg in (8, 32) for vwm in (1, 4)]
+    columns = found(f"block_size,MWG,KWG,VWM,time_ms\n{''.join(rows)}")
+    assert {columns[name].role for name in ("MWG", "KWG", "VWM")} == {Role.PARAMETER}
