@@ -336,8 +336,10 @@ def _side_by_side(chosen: Sequence[Column], columns: Sequence[Column]) -> Iterat
 
 
 def _distinct(columns: Sequence[Column], cells: Mapping[str, Cells]) -> int:
-    """How many different rows these columns have."""
-    return len(set(zip(*(cells[column.heading] for column in columns), strict=True))) if columns else 1
+    """How many different rows these columns have; what is missing is alike."""
+    known = (cells[column.heading] for column in columns)
+    alike = (np.where(np.isnan(each), np.inf, each) if isinstance(each, np.ndarray) else each for each in known)
+    return len(set(zip(*alike, strict=True))) if columns else 1
 
 
 # --- physics ----------------------------------------------------------------------------------------------------------

@@ -169,3 +169,9 @@ def test_many_numbers_that_no_word_explains_are_the_choices_of_a_kernel() -> Non
     rows = [f"64,{mwg},{kwg},{vwm},{mwg * kwg + vwm}.5\n" for mwg in (16, 64) for kwg in (8, 32) for vwm in (1, 4)]
     columns = found(f"block_size,MWG,KWG,VWM,time_ms\n{''.join(rows)}")
     assert {columns[name].role for name in ("MWG", "KWG", "VWM")} == {Role.PARAMETER}
+
+
+def test_what_is_missing_in_several_rows_is_alike_there() -> None:
+    """Each missing number was another one, so that nothing else seemed to tell such rows apart."""
+    rows = [f"{name},{n},{skew},{skew + 3}\n" for n in ("", "10") for skew in (0.25, 0.5) for name in ("one", "two")]
+    assert found(f"backend,n_keys,skew,time_ms\n{''.join(rows)}")["skew"].candidates == (Role.WORK, Role.PARAMETER)
