@@ -164,8 +164,9 @@ def _of_the_work(columns: Sequence[Column], cells: Mapping[str, Cells], given: M
     """How much was worked on tells rows apart that must not be compared; in a single size it is a constant."""
     tokens = any(c.role is Role.THROUGHPUT and c.words & {"tok", "token", "tokens", "tps"} for c in columns)
     rated = (Role.THROUGHPUT, Role.WORK_ENERGY, Role.EFFICIENCY)
-    if not any(column.role in rated for column in columns):  # the time of a larger batch is one of more work
-        batches = {c.heading for c in columns if "batch" in c.words and c.words <= {"batch", "size", "bs"}}
+    batches = {c.heading for c in columns if "batch" in c.words and c.words <= {"batch", "size", "bs"}}
+    beside = any(c.role in SET and c.heading not in batches and _distinct([c], cells) > 1 for c in columns)
+    if beside and not any(c.role in rated for c in columns):  # the time of a larger batch is one of more work
         columns = _changed(columns, lambda c: c.heading in batches - given.keys(), Role.WORK, WORKED_ON)
     works = [column for column in columns if column.role is Role.WORK and column.heading not in given]
     single = [c for c in works if len(set(map(str, cells[c.heading]))) < 2]
