@@ -148,7 +148,7 @@ def prepared(table: Table, columns: TableColumns | None = None) -> Table:
 
 
 def _is_one_run(table: Table, found: Sequence[Column]) -> bool:
-    """Whether nothing was set, and there is one row, or each row is a single request: it has the name of the file."""
+    """Tell whether a table is of one run, named as its file: one row, or single requests, and nothing that was set."""
     if len(table) == 1 or any(column.role in SET for column in found):
         return not any(column.role in SET for column in found)
     named = any(column.role in (*_APART, Role.REPEAT) and _varies(table, column.heading) for column in found)

@@ -184,7 +184,7 @@ def _with_decimal_points(columns: list[list[str]], delimiter: str, where: str) -
 
 
 def _without_thousands(columns: list[list[str]]) -> list[list[str]]:
-    """Where any number is written '1,234.5', a comma before three digits stands between thousands."""
+    """Read a comma before three digits as one between thousands if any number is written '1,234.5'."""
     if not any(_THOUSANDS_AND_POINT.fullmatch(cell) for column in columns for cell in column):
         return columns
     known = re.compile(f"{_THOUSANDS_AND_POINT.pattern}|{_THOUSANDS.pattern}")

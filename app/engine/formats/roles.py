@@ -308,7 +308,7 @@ def _other_amounts(columns: Sequence[Column], cells: Mapping[str, Cells]) -> lis
 
 
 def _is_round(values: Cells) -> bool:
-    """Whether amounts are multiples of 10 or of 8, and differ by more than what is counted scatters."""
+    """Tell whether amounts are multiples of 10 or of 8, and differ by more than what is counted scatters."""
     amounts = np.unique(np.asarray(values, np.float64))
     even = any(bool((amounts % step == 0).all()) for step in (8, 10))
     return len(amounts) > 1 and even and bool(amounts[0] > 0) and float(amounts[-1] / amounts[0]) > _SCATTER
@@ -337,7 +337,7 @@ def _side_by_side(chosen: Sequence[Column], columns: Sequence[Column]) -> Iterat
 
 
 def _distinct(columns: Sequence[Column], cells: Mapping[str, Cells]) -> int:
-    """How many different rows these columns have; what is missing is alike."""
+    """Count the different rows of these columns; what is missing is alike."""
     known = (cells[column.heading] for column in columns)
     alike = (np.where(np.isnan(each), np.inf, each) if isinstance(each, np.ndarray) else each for each in known)
     return len(set(zip(*alike, strict=True))) if columns else 1

@@ -95,27 +95,22 @@ def test_a_library_that_is_missing_is_one_line(text: str, said: str, monkeypatch
     assert "\n" not in str(fault.value)
 
 
+@pytest.mark.parametrize(
+    "launched",
+    [
+        ((2, 0), (4 * GRAPHED, 1), (4 * GRAPHED, 1), (GRAPHED, 1)),
+        ((20, 1), (40, 1), (100, 2), (200, 2), (2000, 2)),
+    ],
+    ids=["many at once", "as it is seen how short a launch is"],
+)
 def test_many_launches_go_through_a_graph_as_those_of_kernels_do(
-    libraries: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch
+    launched: tuple[tuple[int, int], ...], libraries: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Calls that take the host 0.12 ms are a hundred in a batch, which went one by one, so that it stayed so."""
     use(monkeypatch, cublas=libraries)
     operator, driver = parse_operator("mm:1,4,4,4"), HostDriver()
     kernel = vendor.VendorOperator(driver, operator, operands(operator, driver))  # type: ignore[arg-type]
-    kernel.launch(2)
-    assert driver.recordings == 0
-    for times, recordings in ((4 * GRAPHED, 1), (4 * GRAPHED, 1), (GRAPHED, 1)):
-        kernel.launch(times)
-        assert driver.recordings == recordings
-
-
-def test_a_call_that_takes_the_host_long_is_recorded_too_and_in_larger_parts_once_it_is_known_to_be_short(
-    libraries: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """At 0.12 ms for the host there are hundred launches in a batch, which went one by one, so that it stayed so."""
-    use(monkeypatch, cublas=libraries)
-    operator, driver = parse_operator("mm:1,4,4,4"), HostDriver()
-    kernel = vendor.VendorOperator(driver, operator, operands(operator, driver))  # type: ignore[arg-type]
-    for times, recordings in ((20, 1), (40, 1), (100, 2), (200, 2), (2000, 2)):
+    for times, recordings in launched:
         kernel.launch(times)
         assert driver.recordings == recordings
 

@@ -82,7 +82,7 @@ class Algorithm(NamedTuple):
         return _TILE_SHAPES.get(self.tile, (0, 0))
 
     def from_tile(self, tile: int) -> float:
-        """How far the tile of another number is from its own, in doublings of either side."""
+        """Return the distance of the tile of another number from its own, in doublings of the sides together."""
         shapes = self.tile_shape, _TILE_SHAPES.get(tile, (0, 0))
         if not all(map(all, shapes)):
             return math.inf

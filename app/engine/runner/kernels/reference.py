@@ -123,7 +123,7 @@ class Baseline:
 
     @classmethod
     def restated(cls, origin: Mapping[str, str], measurements: Iterable[Measurement]) -> dict[str, str]:
-        """What a session keeps of it, with the figures that its row has now; empty where it is no row."""
+        """Return the kept baseline with the figures that its row has now, for the origin; empty where it is no row."""
         kept = cls.of_origin(origin)
         rows = (each for each in measurements if each.configuration.get(MAKER) == LIBRARY and each.final)
         row = next(rows, None)

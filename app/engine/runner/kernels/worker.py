@@ -283,12 +283,13 @@ class Worker:
         self.pump()
 
     def _warm(self, loaded: Loaded) -> None:
-        """Queue launches that do not count, and return at once: the host may load the next kernel meanwhile.
+        """Queue launches that do not count, and wait for none of these: the host may load the next kernel meanwhile.
 
         None if one takes much longer than that: it is itself long enough for its beginning not to count.
         """
         self._stop_launching()
-        if not loaded.launch.pause_s and (several := min(SEVERAL, _launches(SEVERAL_S, loaded.launch_s))) > 1:
+        several = min(SEVERAL, _launches(SEVERAL_S, loaded.launch_s))
+        if several > 1 and not loaded.launch.pause_s:
             loaded.launch_s = min(loaded.launch_s, self._timed(loaded, several))
         if loaded.launch_s < 2 * WARM_S:
             self._launch(loaded, _launches(WARM_S, max(loaded.launch_s, loaded.launch.pause_s)))
