@@ -30,5 +30,6 @@ LOG_ROLES: Final = {name: role for role, text in _TABLE["log"]["roles"].items() 
 LOG_PATTERNS: Final = {name: re.compile(text) for name, text in _TABLE["log"].items() if isinstance(text, str)}
 CHANNELS: Final = {name: re.compile(text) for name, text in _TABLE["log"]["channels"].items()}  # the first that fits
 LOG_TOOLS: Final = {tool: re.compile(text, re.MULTILINE) for tool, text in _TABLE["log"]["tools"].items()}
+LOG_UNITS: Final[Mapping[str, str]] = _TABLE["log"]["units"]  # of a tool's headings that name none
 LOG_NOTES: Final[Mapping[str, str]] = _TABLE["log"]["notes"]
 BOARDS: Final = {name: kind for kind, text in _TABLE["log"]["boards"].items() for name in _listed(text)}

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ....base.vocabulary import BOARDS, CHANNELS, LOG_PATTERNS, LOG_ROLES, LOG_TOOLS, UNITS
+from ....base.vocabulary import BOARDS, CHANNELS, LOG_PATTERNS, LOG_ROLES, LOG_TOOLS, LOG_UNITS, UNITS
 from ...channel import CHANNELS as KNOWN
 from .cells import stamp_reader
 
@@ -109,6 +109,7 @@ RAIL: Final = 3  # how doubtful it is that the power of a rail is that of its bo
 _RAILS: Final = ("VDD_IN", "POM_5V_IN")  # of the whole board, as tegrastats names them
 _OF_A_SECOND: Final = ("power.draw", *_RAILS)  # what tools log once a second by default
 _DELIMITERS: Final = ",;\t"
+_MOST_ABOVE: Final = 20  # lines on the machine, above the headings
 _DCGM_WATTS: Final = ("POWER", "POWINST", "PMLMT", "EPLMT")
 _AS_POINTS: Final = bytes.maketrans(b",", b".")
 
@@ -140,7 +141,9 @@ class Layout:
 def find_layout(beginning: str) -> Layout | None:
     """The layout of a log that begins so; None if it is none that is known: no power in it, or no header."""
     lines = beginning.replace("\r", "").lstrip("\n\ufeff ").split("\n")
-    for find in (_dmon, _dcgm, _with_header, _without_header):
+    if lines[0][:1] in ("{", "["):
+        return None
+    for find in (_dmon, _dcgm, _with_header, _below_others, _without_header):
         result = find(lines)
         if result is not None and result.powers:
             return result
@@ -204,12 +207,23 @@ def _with_header(lines: list[str]) -> Layout | None:
     )
 
 
+def _below_others(lines: list[str]) -> Layout | None:
+    """A line of names below a few lines on the machine, which may be a table of their own: of another width."""
+    for above in range(1, min(_MOST_ABOVE, len(lines) - 1)):
+        one, other = (max(map(line.count, _DELIMITERS)) for line in lines[above : above + 2])
+        layout = _with_header(lines[above:]) if one and one == other else None
+        if layout is not None and layout.powers and layout.places("time"):
+            return replace(layout, skipped=layout.skipped + above)
+    return None
+
+
 def _columns(names: Sequence[str], tool: str) -> dict[int, Heading]:
     """What is read of a row: the powers that are most surely a board's, and of a machine what is the GPU's.
 
     A heading that comes as often as that of the power is of a board each time.
     """
-    found = _found(names)
+    units = [LOG_UNITS.get(f"{tool} {name}") for name in names]
+    found = _found([f"{name} [{unit}]" if unit else name for name, unit in zip(names, units, strict=True)])
     unread = _unread(found, 1 if tool == _OF_ALL else RAIL)
     powers = [at for at, each in found.items() if each.channel in POWERS and at not in unread]
     read = [names[at] for at in powers]

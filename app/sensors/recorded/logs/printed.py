@@ -27,7 +27,7 @@ from .layouts import POWERS, heading
 BEGINNING: Final = 65536  # bytes by which a log is known
 _OF_TUNERS: Final = re.compile(rb'"(tune_params|cache"|configuration"|compile_time"|benchmark_time"|kernel_name")')
 _OF_WORK: Final = re.compile(
-    r"throughput|tok|latency|flop|runtime|duration|time_(ms|us|s)$|^times?$|per_(token|request|j)"
+    r"throughput|tok|latency|flop|(?<!^_)runtime|duration|time_(ms|us|s)$|^times?$|per_(token|request|j)"
 )
 _LEAST_ROWS: Final = 20  # of JSON
 _LONGEST_STEP_S: Final = 30.0  # between readings in JSON: what comes more rarely are runs
@@ -194,7 +194,7 @@ def _readings_of_json(path: Path, beginning: bytes) -> list[dict[str, object]]:
     text = read_text(path)
     document = json_or_none(text)
     lines = text.splitlines() if document is None else ()
-    rows = rows_in(document) or [row for line in lines if isinstance(row := json_or_none(line), dict)]
+    rows = rows_in(document) or [row for line in lines for row in rows_in(json_or_none(line))]
     flat: list[dict[str, object]] = [dict(flattened(row)) for row in rows]
     works = filter(lambda name: _OF_WORK.search(name.lower()), flat[0] if len(flat) >= _LEAST_ROWS else ())
     runs = any(len({row.get(name) for row in flat[:_LEAST_ROWS]}) > 1 for name in works)
@@ -204,14 +204,18 @@ def _readings_of_json(path: Path, beginning: bytes) -> list[dict[str, object]]:
 def _of_json(path: Path, beginning: bytes) -> bytes | None:
     """The readings in JSON or JSON lines; None where there are none: power at times that follow one another soon."""
     flat = _readings_of_json(path, beginning)
-    roles = {name: heading(name.rpartition(".")[2]).role for name in (flat[0] if flat else ())}
-    names = [name for name, role in roles.items() if role]
-    times = [name for role in ("time", "day") for name in names if roles[name] == role]
-    if not times:
+    every = [*flat[0]] if flat else []
+    for headings in (every, [name.rpartition(".")[2] for name in every]):
+        read = [(name, found) for name, text in zip(every, headings, strict=True) if (found := heading(text)).role]
+        names = [name for name, _ in read]
+        times = [name for role in ("time", "day") for name, found in read if found.role == role]
+        if times and any(found.channel in POWERS for _, found in read):
+            break
+    else:
         return None
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\n")
-    shown = [name.rpartition(".")[2] for name in names]
+    shown = [found.text for _, found in read]
     writer.writerow(shown if len(set(shown)) == len(shown) else names)
     writer.writerows(["" if row.get(name) is None else row.get(name) for name in names] for row in flat)
     whole = written.getvalue().encode()

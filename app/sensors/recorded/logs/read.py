@@ -66,7 +66,7 @@ def is_log(path: Path) -> bool:
         return layout.step_s is not None
     place, *others = layout.places("time")
     whole = text[: text.rfind("\n") + 1] or text
-    beginning = Block(whole.encode(), layout.delimiter, layout.cells)
+    beginning = Block(_plain(whole.encode(), layout), layout.delimiter, layout.cells)
     beginning.starts = beginning.starts[1:] if layout.skipped else beginning.starts
 
     found = [stamps_of(beginning, at, layout.columns[at].scale) for at in (place, *others)]
