@@ -39,6 +39,7 @@ from .headings import (
     Floats,
     Role,
 )
+from .known_tables import as_its_tool_says
 from .recording import MAXIMUM_PARAMETERS, Facts, Recording, RecordingBuilder
 from .remembered_roles import remembered
 from .roles import NAMED, beside_main, main_column, roles_of
@@ -67,6 +68,7 @@ _GOOD: Final = ("", "0", "false", "none", "no", "ok")  # cells of a column of er
 _NONE: Final = "none"
 _UNCERTAIN: Final = "it is not certain"
 _SAME_WORK: Final = {Role.THROUGHPUT: 1.5, Role.ENERGY: 1.05}  # largest to least work, within which it is the same
+_SAME_OPERATIONS: Final = 0.02  # share, within which products of rounded figures are the same
 _PLACEHOLDER: Final = 100  # ratio to the next largest
 _OVER: Final = 1.25  # of the power limit, beyond what boards overshoot by
 _CONTRADICTED: Final = 0.1  # share by which energy may differ from power times time
@@ -129,13 +131,12 @@ def read_table(path: Path, columns: TableColumns | None = None) -> Recording:
 
 def table_of(path: Path, columns: TableColumns | None = None) -> Table:
     """The cells of a table, or of results of a benchmark of a server with what is beside them. Raises InputError."""
-    return read_service(path, () if columns is None else columns.beside) or read_cells(path)
+    served = read_service(path, () if columns is None else columns.beside)
+    return as_its_tool_says(read_cells(path)) if served is None else served
 
 
 def prepared(table: Table, columns: TableColumns | None = None) -> Table:
     """The table with what several columns say together in one: the energy of all boards, the name of what ran."""
-    if table.roles:
-        return table
     roles = TableColumns() if columns is None else TableColumns(roles=columns.roles)
     table = without_placeholders(with_totals(without_warm_up(table), roles), roles)
     chosen = None if columns is None or columns.parameters is None else set(columns.parameters.values())
@@ -144,7 +145,7 @@ def prepared(table: Table, columns: TableColumns | None = None) -> Table:
     if chosen is not None or not _is_one_run(table, found := column_roles(table, roles)):
         return table
     left = {c.heading: table.columns[c.heading] for c in found if len(table) == 1 or c.why != EACH_ITS_OWN}
-    return Table(table.path, {"run": [table.path.stem] * len(table), **left}, table.notes)
+    return table.having({"run": [table.path.stem] * len(table), **left})
 
 
 def _is_one_run(table: Table, found: Sequence[Column]) -> bool:
@@ -166,13 +167,13 @@ def with_totals(table: Table, said: TableColumns) -> Table:
     boards: dict[str, list[str]] = {}
     for name in filter(_BOARD_NUMBER.search, cells.keys() - left):
         boards.setdefault(_BOARD_NUMBER.sub(r"\1", name), []).append(name)
-    found = {c.heading: c.role for c in column_roles(Table(table.path, cells))} if boards else {}
+    found = {c.heading: c.role for c in column_roles(table.having(cells))} if boards else {}
     for name, several in boards.items():
         if len(several) > 1 and all(found[each] in (Role.ENERGY, Role.POWER) for each in several):
             rows = zip(*(cells[each] for each in several), strict=True)
             total: list[Cell] = [None if None in row else sum(map(as_number, row)) for row in rows]
             cells = {f"total {name}": total, **{each: column for each, column in cells.items() if each not in several}}
-    return Table(table.path, cells, table.notes)
+    return table.having(cells)
 
 
 def without_warm_up(table: Table) -> Table:
@@ -187,12 +188,12 @@ def without_warm_up(table: Table) -> Table:
     if not 0 < len(warm) < len(table):
         return table
     left = {name: [c for row, c in enumerate(cells) if row not in warm] for name, cells in table.columns.items()}
-    return Table(table.path, left, (f"{len(warm)} rows are of warming up and are left out",))
+    return table.having(left, f"{len(warm)} rows are of warming up and are left out")
 
 
 def without_placeholders(table: Table, said: TableColumns) -> Table:
     """The table without rates of a power of ten that come again, and are far above all others."""
-    cells, notes = dict(table.columns), list(table.notes)
+    cells, notes = dict(table.columns), list[str]()
     for column in (column for column in column_roles(table, said) if column.role is Role.THROUGHPUT):
         name, values = column.heading, _numbers(table, column)
         top = float(np.nanmax(values, initial=0))
@@ -200,7 +201,7 @@ def without_placeholders(table: Table, said: TableColumns) -> Table:
         if count > 1 and top >= _PLACEHOLDER * max(others, 1) and math.log10(top).is_integer():
             cells[name] = [None if as_number(cell) == top else cell for cell in cells[name]]
             notes.append(f"{count} cells of {name} are {top:.0e}, far above all others: they are not read")
-    return replace(table, columns=cells, notes=tuple(notes), _read={})
+    return table.having(cells, *notes)
 
 
 def _setting_in_name(name: str, column: Sequence[Cell]) -> tuple[str, Sequence[Cell]] | None:
@@ -218,15 +219,32 @@ def with_one_kernel(table: Table, said: TableColumns) -> Table:
     """The table with one column of what must not be compared: boards, kernels, and how much they worked on."""
     apart = [c for c in column_roles(table, said) if c.role in _APART and _varies(table, c.heading)]
     works = [column for column in apart if column.role is Role.WORK]
-    if works and len(set(_joined(table, apart))) == len(table):  # each row is another: compared is the same amount
+    works = works or [column for column in apart if column.heading.lower() in HEADINGS["worked_on_by"]]
+    single = len(set(_joined(table, apart))) == len(table)
+    if len(works) < len(apart) and works and single:  # each row is another: compared is the same amount
         apart = works
+    elif _are_same_operations(table, others := [column for column in apart if column.role is not Role.KERNEL], said):
+        apart = others
+    elif len(apart) > 1 and not works:  # what may be compared, a reader of their names knows
+        apart = [replace(c, candidates=(Role.KERNEL, Role.PARAMETER)) if single else c for c in apart]
     found = [column.heading for column in apart]
-    joined = _joined(table, apart)
-    known = len(found) == 1 and (found[0].lower() in KERNELS or apart[0].candidates)
-    if not found or known or (not works and len(set(joined)) == len(table)):  # or they can only be compared
+    known = len(found) == 1 and (found[0].lower() in KERNELS or apart[0].candidates or (single and not works))
+    if not found or known:  # or rows of it can only be compared
         return table
     left = {f"{n} (chosen)" if n == "kernel" else n: cells for n, cells in table.columns.items() if n not in found}
-    return Table(table.path, {"kernel": joined, **left}, (*table.notes, *_questions(apart)))
+    table = table.having({"kernel": _joined(table, apart), **left}, *_questions(apart))
+    return replace(table, roles={**table.roles, **dict.fromkeys(left.keys() & {"kernel (chosen)"}, Role.PARAMETER)})
+
+
+def _are_same_operations(table: Table, others: Sequence[Column], said: TableColumns) -> bool:
+    """Whether all kernels do as many operations, by their rate and time, where these columns are the same."""
+    found = column_roles(table, said)
+    rate, time = (main_column(found, role) for role in (Role.THROUGHPUT, Role.TIME))
+    if not others or rate is None or time is None or not PATTERNS["operations"].search(rate.heading.lower()):
+        return False
+    work, groups = _numbers(table, rate) * _numbers(table, time), np.array(_joined(table, others))
+    amounts = [work[(groups == group) & (work > 0)] for group in np.unique(groups)]
+    return all(len(each) > 1 and float(np.ptp(each)) < _SAME_OPERATIONS * float(each.max()) for each in amounts)
 
 
 def _numbers(table: Table, column: Column) -> Floats:
@@ -362,8 +380,12 @@ def _varies(table: Table, heading: str) -> bool:
 
 def _parameter_name(column: Column, taken: Mapping[str, str], requested: TableColumns) -> str:
     """Our name of a setting of the board and of a kernel, where the user gives the column none."""
-    if column.heading in KERNELS and requested.roles.get(column.heading) is Role.PARAMETER:
-        return f"{column.heading} (chosen)"  # the user says that its rows can be compared
+    if (
+        column.heading in KERNELS
+        and column.role is Role.PARAMETER
+        and column.heading not in (requested.parameters or {})
+    ):
+        return f"{column.heading} (chosen)"  # its rows can be compared
     ours = "kernel" if column.role is Role.KERNEL else SETTING_OF.get(column.role, "")
     if not ours or column.scale != 1.0 or ours in taken or column.heading in (requested.parameters or {}):
         return column.heading
@@ -458,7 +480,7 @@ def _notes(table: Table, columns: TableColumns, found: Sequence[Column], contrad
 def _over_the_limit(table: Table, found: Sequence[Column]) -> Iterator[str]:
     """What is drawn beyond the power limit that is said to hold."""
     limit, power = (main_column(found, role) for role in (Role.POWER_LIMIT, Role.POWER))
-    if table.roles or limit is None or power is None or not {limit.heading, power.heading} <= table.columns.keys():
+    if limit is None or power is None or not {limit.heading, power.heading} <= table.columns.keys():
         return
     under, drawn = _numbers(table, limit), _numbers(table, power)
     beyond = np.flatnonzero((under > 0) & (drawn > _OVER * under))

@@ -33,8 +33,6 @@ from .wide import arranged
 
 Cell = Value | None
 
-_ANSWERS: Final = (Role.TIME, Role.THROUGHPUT, Role.ENERGY)
-_NO_NAME: Final = frozenset[str]().union(*(WORDS[kind] for kind in WORDS.keys() - {"implementation", "memory"}))
 DATABASES: Final = (".sqlite", ".sqlite3", ".db")
 _LARGEST_FILE: Final = 2**20  # bytes of one point of a folder
 _NO_OBJECTS: Final = "no list of JSON objects is in it"
@@ -60,6 +58,11 @@ class Table:
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))
+
+    def having(self, columns: Mapping[str, Sequence[Cell]], *notes: str) -> Table:
+        """Hold other columns, with more notes; what is known of a heading stays known."""
+        roles = {heading: role for heading, role in self.roles.items() if heading in columns}
+        return Table(self.path, columns, (*self.notes, *notes), roles)
 
     def is_numeric(self, name: str) -> bool:
         """Whether a column holds numbers only, and at least one."""
@@ -96,30 +99,9 @@ def read_cells(path: Path) -> Table:
 
 def _of_arranged(columns: Columns, path: Path) -> Table:
     """A table, its wide columns as rows, with a note where only the name of the file says what its cells are."""
-    long = _by_implementation(_by_quantity(arranged(columns, path.stem)))
+    long = _by_quantity(arranged(columns, path.stem))
     note = f"no heading says what its cells are: the name of the file says '{path.stem[:80]}'"
     return replace(of_text(long, path), notes=(note,) * (path.stem in long.cells.keys() - columns.cells.keys()))
-
-
-def _by_implementation(columns: Columns) -> Columns:
-    """Figures of several implementations side by side, 'cublas_ms, mine_ms', as a row of each with its own."""
-    ends: dict[str, dict[str, str]] = {}
-    for heading in columns.cells:
-        stem, _, end = heading.rpartition("_")
-        if stem and not _NO_NAME & {*words_of(stem)} and by_itself(end, np.ones(2)).role in _ANSWERS:
-            ends.setdefault(end, {})[stem] = heading
-    named = (each for each in ends.values() if WORDS["implementation"] & {*words_of(" ".join(each))})
-    stems = max(named, key=len, default={})
-    across = {end: each for end, each in ends.items() if len(each) > 1 and each.keys() <= stems.keys()}
-    taken = {heading for each in across.values() for heading in each.values()}
-    long = {heading: [*cells] * len(stems) for heading, cells in columns.cells.items() if heading not in taken}
-    if len(across) < 2 or not long:  # two quantities of the same names
-        return columns
-    long["implementation"] = [stem for stem in stems for _ in range(len(columns))]
-    for end, each in across.items():
-        cells = [cell for stem in stems for cell in columns.cells.get(each.get(stem, ""), [""] * len(columns))]
-        long[end] = ["" if cell.startswith("-") or not as_number(json_or_none(cell)) else cell for cell in cells]
-    return Columns(columns.where, long, columns.first_line)
 
 
 def _by_quantity(columns: Columns) -> Columns:

@@ -84,6 +84,8 @@ _LEAST_LIMIT_W: Final = 10.0
 STATISTICS: Final = _OBSERVED | EXTREME | _SPREAD
 _MOST_VALUES: Final = 40  # different numbers in steps of different sizes, beyond which they were measured
 _MOST_EVEN: Final = 400  # different whole numbers in even steps
+_HOTTEST_C: Final = 200.0  # of a board
+_VERDICT: Final = PATTERNS["verdict"].fullmatch
 _MOST_STEPS: Final = 12  # different whole numbers in steps of different sizes, beyond which they were counted
 
 
@@ -306,7 +308,8 @@ def _is_speed(kinds: frozenset[str], plain: str, texts: Sequence[str]) -> bool:
     amount = kinds & {"total", "percentage", "percent", "pct"} or re.search(r"flops? per (?!s)", plain)
     counted = "flops" in plain and amount and not re.search(r"flops? ?(/|per) ?s", plain)
     worked = any(PATTERNS["per_second"].search(text) or PATTERNS["rate"].search(text) for text in texts)
-    return worked and not (counted or kinds & _LIMIT or {"request", "rate"} <= kinds)
+    taken = re.search(r"(^| )(time|latency|duration|runtime) per ", re.sub(r"[^a-z]+", " ", plain))
+    return worked and not (counted or taken or kinds & _LIMIT or {"request", "rate"} <= kinds)
 
 
 def _quantity_by_words(kinds: frozenset[str], lower: str) -> str:
@@ -325,7 +328,9 @@ def _of_quantity(heading: str, kinds: frozenset[str], quantity: str, scale: floa
     known = "by its unit" if not math.isnan(scale) else "by its name"
     elsewhere = bool(kinds & _ELSEWHERE) and "gpu" not in kinds
     width = quantity in ("power", "time") and not kinds & (_LIMIT | EXTREME) and _unit_is_of_a_width(kinds, finite)
-    if width:
+    if quantity == "temperature" and finite.max(initial=0) > _HOTTEST_C:
+        role, why = Role.PARAMETER if _looks_chosen(finite) else Role.FIGURE, ""  # 'stride_c'
+    elif width:
         role, why = Role.PARAMETER, "whole numbers that come again: chosen"
     elif quantity == "clock":
         role, why = _of_clock(kinds, finite, elsewhere=elsewhere)
@@ -399,14 +404,21 @@ def _of_text(heading: str, lower: str, values: Sequence[str]) -> Column:
         (PATTERNS["stamp"].search(plain), Role.STAMP, _STAMPED),
         (plain in HEADINGS["board"], Role.BOARD, "names the board"),
         (_is_work(plain, heading) and not ran, Role.WORK, WORKED_ON),
+        (ran and any(map(_names_a_library, present)), Role.PARAMETER, "names implementations of one thing"),
         (ran, Role.KERNEL, "names what ran"),
-        (plain in HEADINGS["state"], Role.STATE, "says how it went"),
+        (plain in HEADINGS["state"] or (present and all(map(_VERDICT, present))), Role.STATE, "says how it went"),
         (present and all(map(PATTERNS["file"].fullmatch, present)), Role.UNUSED, "names files"),
         (kinds & WORDS["judged"] and len(set(present)) <= 2, Role.UNUSED, "says how it went"),
         (kinds & (names | {"config", "configuration", "setup", "method"}), Role.PARAMETER, CHOICE),
         (counted, Role.UNUSED, EACH_ITS_OWN),
     )
     return known or Column(heading, Role.PARAMETER, why=COME_AGAIN)
+
+
+def _names_a_library(cell: str) -> bool:
+    """Tell whether a cell is the name of a library or of a plain implementation, and of nothing that either does."""
+    words, known = {*re.findall(r"[a-z]+", cell.lower())}, WORDS["implementation"]
+    return bool(words & known) and words <= known | {"kernel", "v", "version"}
 
 
 def _unit_is_of_a_width(kinds: frozenset[str], finite: Floats) -> bool:

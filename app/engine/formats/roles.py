@@ -407,7 +407,8 @@ def _rivals(columns: Sequence[Column]) -> list[Column]:
         if c.role is Role.TIME
     }
     plain = [stem for stem in stems if not stem or stem in TIME_WORDS or len(stem.split()) == 1]
-    if chosen is None or chosen.confirmed or len(stems) <= _MOST_TIMES or plain:
+    sides = {"cpu", "gpu"} <= stems.keys() and chosen is not None and not chosen.words & WORDS["whole_run"]
+    if chosen is None or chosen.confirmed or (not sides and (len(stems) <= _MOST_TIMES or plain)):
         return list(columns)
     both = (Role.TIME, Role.FIGURE)
     return [replace(c, candidates=both) if c is chosen and len(c.why) < 40 else c for c in columns]

@@ -8,14 +8,18 @@ from collections.abc import Mapping
 import numpy as np
 
 from ...base.errors import InputError
+from ...base.text import json_or_none
 from ...base.vocabulary import WORDS
 from .columns import Columns
-from .headings import Role, by_itself, words_of
+from .entries import as_number
+from .headings import Floats, Role, by_itself, words_of
 
 _CLOCK_HEADING = re.compile(r"(?P<what>.*?)[ _@-]*(?P<clock>\d+(\.\d+)?) ?(?P<unit>mhz|ghz)?", re.IGNORECASE)
 _CLOCKS_MHZ = (100.0, 10_000.0)  # of a heading that is a clock
 _LEAST_CLOCKS = 4
 _TOLD = (Role.TIME, Role.THROUGHPUT, Role.ENERGY, Role.WORK_ENERGY, Role.EFFICIENCY)  # a power alone answers nothing
+_NO_NAME = frozenset[str]().union(*(WORDS[kind] for kind in WORDS.keys() - {"implementation", "memory"}))
+_VALUE = "value ("  # and its unit
 _UNIT = re.compile(r"\s*[\[(]([^\[\]()]+)[\])]\s*$")
 
 
@@ -60,30 +64,35 @@ def _turned(columns: Columns, first: str, others: list[str]) -> Columns:
 
 
 def _by_implementation(columns: Columns, name: str) -> Columns:
-    """Sizes down and implementations across, as benchmarks of Triton write them."""
-    plain = {each: _UNIT.sub("", each) for each in columns.cells}
-    if not any(WORDS["implementation"] & set(words_of(each)) for each in plain.values()):
+    """Figures of several implementations side by side, 'cuBLAS, Triton' or 'cublas_ms, mine_ms', as a row of each."""
+    ends: dict[str, dict[str, str]] = {}  # what is in the cells -> implementation -> heading
+    for heading, values in columns.by_kind().items():
+        stem, end = _parted(heading, values, name) if isinstance(values, np.ndarray) else ("", "")
+        if stem and _is_told(end, np.ones(2)):
+            ends.setdefault(end, {})[stem] = heading
+    named = [each for each in ends.values() if WORDS["implementation"] & {*words_of(" ".join(each))}]
+    stems = max(named, key=len, default={})
+    across = {end: each for end, each in ends.items() if len(each) > 1 and each.keys() <= stems.keys()}
+    known = [stem for stem in stems if WORDS["implementation"] & {*words_of(stem)}]
+    taken = {heading for each in across.values() for heading in each.values()}
+    long = {heading: [*cells] * len(stems) for heading, cells in columns.cells.items() if heading not in taken}
+    alone = {*across} <= {name} or any(end.startswith(_VALUE) for end in across)
+    if not across or not long or not (alone or len(across) > 1 or len(known) > 1):  # two quantities of the same names
         return columns
-    known = frozenset[str]().union(
-        *(words for kind, words in WORDS.items() if kind not in ("implementation", "memory"))
-    )
-    unknown = (Role.FIGURE, Role.PARAMETER)
-    across = [
-        each
-        for each, values in columns.by_kind().items()
-        if isinstance(values, np.ndarray) and not known & set(words_of(plain[each]))
-        if by_itself(plain[each], values).role in unknown
-    ]
-    units = {unit[1] for each in across if (unit := _UNIT.search(each))}
-    value = f"value ({units.pop()})" if len(units) == 1 else name
-    labels = [each for each in columns.cells if each not in across]
-    if len(across) < 2 or not labels or not _is_told(value, np.ones(2)):
-        return columns
-    count = len(columns)
-    cells = {label: list(columns.cells[label]) * len(across) for label in labels}
-    cells["implementation"] = [plain[each] for each in across for _ in range(count)]
-    cells[value] = [cell for each in across for cell in columns.cells[each]]
-    return Columns(columns.where, cells, columns.first_line)
+    long["implementation"] = [stem for stem in stems for _ in range(len(columns))]
+    for end, each in across.items():
+        cells = [cell for stem in stems for cell in columns.cells.get(each.get(stem, ""), [""] * len(columns))]
+        long[end] = ["" if cell.startswith("-") or not as_number(json_or_none(cell)) else cell for cell in cells]
+    return Columns(columns.where, long, columns.first_line)
+
+
+def _parted(heading: str, values: Floats, name: str) -> tuple[str, str]:
+    """What a heading may name, and what its cells are: by its unit, its end, or the name of the file; else '' twice."""
+    unit, plain = _UNIT.search(heading), _UNIT.sub("", heading)
+    if not _NO_NAME & {*words_of(plain)} and by_itself(plain, values).role in (Role.FIGURE, Role.PARAMETER):
+        return plain, f"{_VALUE}{unit[1]})" if unit else name
+    stem, _, end = heading.rpartition("_")
+    return (stem, end) if stem and not _NO_NAME & {*words_of(stem)} else ("", "")
 
 
 def wide_headings(columns: Columns) -> Mapping[str, tuple[str, float]]:
