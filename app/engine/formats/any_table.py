@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -154,7 +154,7 @@ def _is_one_run(table: Table, found: Sequence[Column]) -> bool:
         return not any(column.role in SET for column in found)
     named = any(column.role in (*_APART, Role.REPEAT) and _varies(table, column.heading) for column in found)
     named |= any(column.why == EACH_ITS_OWN and not column.words & WORDS["asked"] for column in found)
-    return not named and any(column.role is Role.LATENCY for column in found)
+    return not named and any(column.role in (Role.LATENCY, Role.ENERGY) for column in found)
 
 
 def with_totals(table: Table, said: TableColumns) -> Table:
@@ -221,18 +221,22 @@ def with_one_kernel(table: Table, said: TableColumns) -> Table:
     works = [column for column in apart if column.role is Role.WORK]
     works = works or [column for column in apart if column.heading.lower() in HEADINGS["worked_on_by"]]
     single = len(set(_joined(table, apart))) == len(table)
+    notes: tuple[str, ...] = ()
     if len(works) < len(apart) and works and single:  # each row is another: compared is the same amount
+        models = [c for c in apart if c not in works and c.words & WORDS["model"]]  # which some choose from
+        notes = (*_questions(replace(c, candidates=(Role.PARAMETER, Role.KERNEL)) for c in models),)
         apart = works
     elif _are_same_operations(table, others := [column for column in apart if column.role is not Role.KERNEL], said):
         apart = others
     elif len(apart) > 1 and not works:  # what may be compared, a reader of their names knows
         apart = [replace(c, candidates=(Role.KERNEL, Role.PARAMETER)) if single else c for c in apart]
     found = [column.heading for column in apart]
-    known = len(found) == 1 and (found[0].lower() in KERNELS or apart[0].candidates or (single and not works))
+    kept = found and (found[0].lower() in KERNELS or (apart[0].candidates and apart[0].role is Role.KERNEL))
+    known = len(found) == 1 and (kept or (single and not works))
     if not found or known:  # or rows of it can only be compared
         return table
     left = {f"{n} (chosen)" if n == "kernel" else n: cells for n, cells in table.columns.items() if n not in found}
-    table = table.having({"kernel": _joined(table, apart), **left}, *_questions(apart))
+    table = table.having({"kernel": _joined(table, apart), **left}, *_questions(apart), *notes)
     return replace(table, roles={**table.roles, **dict.fromkeys(left.keys() & {"kernel (chosen)"}, Role.PARAMETER)})
 
 
@@ -513,8 +517,9 @@ def _meters_beside(table: Table, found: Sequence[Column]) -> Iterator[str]:
                 yield f"{columns[0].heading} against {column.heading}: {error.what}"
 
 
-def _questions(columns: Sequence[Column]) -> Iterator[str]:
+def _questions(columns: Iterable[Column]) -> Iterator[str]:
     """One question about all columns that may be the same two things, and how it is answered."""
+    columns = list(columns)
     for candidates in dict.fromkeys(column.candidates for column in columns if len(column.candidates) > 1):
         one, *others = (role.value for role in candidates)
         headings = [column.heading for column in columns if column.candidates == candidates]

@@ -8,6 +8,7 @@ import json
 import math
 import re
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -43,6 +44,11 @@ _PIECES: Final = re.compile(r"([A-Za-z]*)[-_=.]?(\d+(?:\.\d+)?)")
 _WITH_UNIT: Final = re.compile(r"([+-]?\d+\.?\d*|[+-]?\.\d+) ?([^\d\s()]\S*)(?: \([^()]*\))?")
 _PANEL: Final = re.compile(r"^=+ ?[^=\n]*\w[^=\n]*=+\n(.+?)^=+$", re.MULTILINE | re.DOTALL)  # that a benchmark prints
 _PRINTED: Final = re.compile(r"^ *([^:\n]*\w[^:\n]*):[ \t]+(\S+)[ \t]*$", re.MULTILINE)
+_PAIR: Final = re.compile(
+    r"([A-Za-z_][\w./]*)\s*=\s*([^\s,;|=]+)(?:[ \t]*\[?([A-Za-zµ%][A-Za-zµ%/]*)\]?(?=[,;|\s]|$)(?!\s*=))?"
+)
+_FEWEST_PAIRS: Final = 3  # lines
+_TABLES: Final = (".csv", ".tsv", ".psv")
 NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -93,7 +99,9 @@ def read_cells(path: Path) -> Table:
     if first_character(path) in ("[", "{"):
         return _of_objects(path, "object", rows_in(json_or_none(read_text(path))) or _refuse(path, _NO_OBJECTS))
     text = read_text(path)
-    known = _of_metrics(text, path) or _of_markdown(text, path) or _of_printed(text, path)
+    known = _of_metrics(text, path)
+    if path.suffix.lower() not in _TABLES:  # of which cells may hold anything
+        known = known or _of_markdown(text, path) or _of_printed(text, path) or _of_pairs(text, path)
     return known or _of_arranged(parse_columns(text, str(path)), path)
 
 
@@ -182,6 +190,18 @@ def _of_printed(text: str, path: Path) -> Table | None:
     return _of_objects(path, "panel", rows) if rows else None
 
 
+def _of_pairs(text: str, path: Path) -> Table | None:
+    """A table with a row for each of the lines 'block=32, time=1.2 ms' among others; None where there are few."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    found = [[(name, f"{value} {unit}".strip()) for name, value, unit in _PAIR.findall(line)] for line in lines]
+    names = Counter(tuple(name for name, _ in pairs) for pairs in found if len(pairs) > 1)
+    header, count = max(names.items(), key=lambda each: each[1], default=((), 0))
+    if count < _FEWEST_PAIRS or 2 * count < len(lines) or len({*header}) < len(header):
+        return None
+    rows = [[value for _, value in pairs] for pairs in found if tuple(name for name, _ in pairs) == header]
+    return of_text(Columns(str(path), dict(zip(header, zip(*rows, strict=True), strict=True)), 1), path)
+
+
 def _metrics(text: str) -> Iterator[tuple[str, object]]:
     """The value or mean of each metric of a run, and high percentiles of its latencies."""
     header: list[str] = []
@@ -202,6 +222,9 @@ def _metrics(text: str) -> Iterator[tuple[str, object]]:
 def of_text(columns: Columns, path: Path) -> Table:
     cells: dict[str, Sequence[Cell]] = {}
     columns = replace(columns, cells=dict(_with_units_above(*each) for each in columns.cells.items()), _read={})
+    numeric = [name for name in columns.cells if columns.is_numeric(name)]
+    failed = {n: ["" if PATTERNS["bad"].search(cell) else cell for cell in columns.cells[n]] for n in numeric}
+    columns = replace(columns, cells={**columns.cells, **failed})  # 'out of memory' in place of a time
     for name, texts in columns.cells.items():
         if columns.is_numeric(name) and not _has_words(name, texts):
             numbers = columns.numbers(name).tolist()
@@ -229,7 +252,8 @@ def _with_units_above(name: str, cells: Sequence[str]) -> tuple[str, Sequence[st
 
 def _has_words(name: str, texts: Sequence[str]) -> bool:
     """Tell whether words among numbers are no cells to correct: one comes again, stamps, or names among choices."""
-    words = [text for text in texts if text.isalpha() and text.lower() not in UNKNOWN]
+    words = [text for text in texts if re.search("[a-zA-Z]", text) and text.lower() not in UNKNOWN]
+    words = [text for text in words if not NUMBER.fullmatch(text)]
     stamps, chosen = PATTERNS["stamp"].search(name.lower()), WORDS["chosen"] & {*words_of(name)}
     named = stamps or (chosen and any(re.match(r"[A-Za-z]{3,}[-_ ]", text) for text in texts))
     return len(words) > len(set(words)) or (bool(named) and not all(map(NUMBER.fullmatch, texts)))

@@ -21,6 +21,7 @@ Floats = npt.NDArray[np.float64]
 
 _QUOTED_AND_PADDED = re.compile(r'"[ \t]+(?=[,;\n]|$)()')  # spaces behind a quoted cell
 _PREAMBLE = 20  # lines that may stand before a header
+_SEPARATORS = ",;\t|"
 _MAXIMUM_ROWS = 1_000_000
 _MAXIMUM_COLUMNS = 1_000
 UNKNOWN = HEADINGS["unknown"] | {""}
@@ -104,7 +105,7 @@ def parse_columns(text: str, where: str) -> Columns:
     if start is None:
         raise InputError("the file is empty", where, "a header line and rows are needed")
     start, end = _table_in(lines, start + bool(_SEPARATOR_LINE.fullmatch(lines[start].strip())))
-    delimiter = max(",;\t", key=lines[start].count)
+    delimiter = max(_SEPARATORS, key=lines[start].count)
     body = "\n".join(line for line in lines[start:end] if not line.startswith("#"))
     try:
         reader = csv.reader(io.StringIO(_QUOTED_AND_PADDED.sub(r'"\1', body)), delimiter=delimiter, strict=True)
@@ -144,9 +145,11 @@ def _is_title(row: Sequence[str], cells: int) -> bool:
 
 def _table_in(lines: Sequence[str], start: int) -> tuple[int, int]:
     """The lines of the table in what a program printed: behind a few lines without separators, up to an empty line."""
-    counts = [max(map(line.count, ",;\t")) for line in lines[start : start + _PREAMBLE + 2]]
+    counts = [max(map(line.count, _SEPARATORS)) for line in lines[start : start + _PREAMBLE + 2]]
     if counts[0]:
-        return start, len(lines)
+        blank = next((at for at in range(start, len(lines)) if not lines[at].strip()), len(lines))
+        below = [max(map(line.count, _SEPARATORS)) for line in lines[blank:]]
+        return start, len(lines) if max(below, default=0) >= counts[0] else blank  # a summary below, of other lines
     first = next((at for at, (one, other) in enumerate(itertools.pairwise(counts)) if one and one == other), 0)
     if not first:
         return start, len(lines)

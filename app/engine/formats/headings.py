@@ -239,6 +239,7 @@ def _that_tells(heading: str, plain: str, kinds: frozenset[str], finite: Floats)
 def _beside_figures(heading: str, plain: str, kinds: frozenset[str], finite: Floats, quantity: str) -> Column | None:
     """A column that is no figure of the work by its name: scatter, amounts, ratios and choices."""
     chosen = kinds & _CHOSEN and (not kinds & (EXTREME | _MEANS | {"best"}) or kinds & {"concurrency", "seqs"})
+    chosen = chosen and not (kinds & _LIMIT and kinds & _POWER)
     settled = _are_whole(finite) if chosen else PATTERNS["of_settings"].match(heading)
     return _by_rules(
         heading,
@@ -433,15 +434,26 @@ def _looks_chosen(finite: Floats) -> bool:
     if not len(finite):
         return False
     distinct = np.unique(finite)
-    uneven = len(np.unique(np.diff(distinct))) > len(distinct) / 2 and not _is_geometric(distinct)
+    uneven = len(np.unique(np.diff(distinct))) > len(distinct) / 2 and not is_geometric(distinct)
     if 2 * len(distinct) <= len(finite):
         return len(distinct) <= _MOST_VALUES or (not uneven and _are_whole(finite) and len(distinct) <= _MOST_EVEN)
     counted = (len(distinct) > _MOST_STEPS and uneven) or len(distinct) > _MOST_EVEN
     return _are_whole(finite) and len(distinct) > 1 and not counted
 
 
-def _is_geometric(distinct: Floats) -> bool:
-    """Powers of something, as sizes are."""
+def is_geometric(distinct: Floats) -> bool:
+    """Tell whether numbers are powers of something, as sizes are.
+
+    Parameters
+    ----------
+    distinct : array, shape (n,)
+        Different numbers, ascending.
+
+    Returns
+    -------
+    bool
+        True for such numbers.
+    """
     with np.errstate(over="ignore", divide="ignore"):
         ratios = distinct[1:] / distinct[:-1]
     known = ratios[np.isfinite(ratios)]

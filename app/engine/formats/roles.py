@@ -34,6 +34,7 @@ from .headings import (
     Column,
     Role,
     by_itself,
+    is_geometric,
     words_of,
 )
 
@@ -263,7 +264,8 @@ def _unknown_texts(columns: Sequence[Column], cells: Mapping[str, Cells], given:
         if source is not None and not isinstance(cells[source.heading], np.ndarray):
             judged = replace(column, role=Role.UNUSED, why=f"follows from '{source.heading}'")
         elif varying and source is None:
-            judged = replace(column, role=Role.KERNEL, candidates=(Role.KERNEL, Role.PARAMETER))
+            both = () if column.words & WORDS["material"] else (Role.KERNEL, Role.PARAMETER)
+            judged = replace(column, role=Role.KERNEL, candidates=both)
         telling.append(judged)
         result[columns.index(column)] = judged
     return result
@@ -308,9 +310,9 @@ def _other_amounts(columns: Sequence[Column], cells: Mapping[str, Cells]) -> lis
 
 
 def _is_round(values: Cells) -> bool:
-    """Tell whether amounts are multiples of 10 or of 8, and differ by more than what is counted scatters."""
+    """Tell whether amounts are multiples of 10 or of 8, or powers, and differ by more than what is counted scatters."""
     amounts = np.unique(np.asarray(values, np.float64))
-    even = any(bool((amounts % step == 0).all()) for step in (8, 10))
+    even = any(bool((amounts % step == 0).all()) for step in (8, 10)) or (len(amounts) > 2 and is_geometric(amounts))
     return len(amounts) > 1 and even and bool(amounts[0] > 0) and float(amounts[-1] / amounts[0]) > _SCATTER
 
 

@@ -109,6 +109,7 @@ RAIL: Final = 3  # how doubtful it is that the power of a rail is that of its bo
 _RAILS: Final = ("VDD_IN", "POM_5V_IN")  # of the whole board, as tegrastats names them
 _OF_A_SECOND: Final = ("power.draw", *_RAILS)  # what tools log once a second by default
 _DELIMITERS: Final = ",;\t"
+_SMI_STAMP: Final = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3}")  # which nvidia-smi alone writes so
 _MOST_ABOVE: Final = 20  # lines on the machine, above the headings
 _DCGM_WATTS: Final = ("POWER", "POWINST", "PMLMT", "EPLMT")
 _AS_POINTS: Final = bytes.maketrans(b",", b".")
@@ -277,7 +278,21 @@ def _without_header(lines: list[str]) -> Layout | None:
             channel, *more = left.pop(unit)
             columns[place] = Heading(unit, "channel", channel, scale_of(unit))
             left |= {unit: tuple(more)} if more else {}
+    if len(columns) == 1 and _SMI_STAMP.fullmatch(first) and delimiter is not None:
+        columns |= _without_units([line.split(delimiter) for line in lines[:_MOST_ABOVE] if line.strip()])
     return Layout("nvidia-smi" if cells[1:] else "", delimiter, len(cells) + 1, columns)
+
+
+def _without_units(rows: list[list[str]]) -> dict[int, Heading]:
+    """The power and the board in rows of nvidia-smi, of which it writes powers alone with two decimals."""
+    across = [[cell.strip() for cell in cells] for cells in zip(*rows, strict=False)]
+    powers = [at for at, cells in enumerate(across) if all(re.fullmatch(r"\d+\.\d\d", cell) for cell in cells)]
+    powers = [at for at in powers if len({*across[at]}) > 1] or powers  # a limit does not change
+    if len(powers) != 1:
+        return {}
+    numbered = across[1][0].isdigit() and not across[2][0][:1].isdigit()
+    index = {1: Heading("index", "board", board="index")} if numbered else {}
+    return {**index, powers[0]: Heading("power.draw", "channel", "power_average_w", 1.0)}
 
 
 def _is_number(text: str) -> bool:
