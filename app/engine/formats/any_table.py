@@ -30,6 +30,7 @@ from .entries import NO_VALUE, as_number
 from .headings import (
     ANSWERING,
     COME_AGAIN,
+    COUNTED,
     EACH_ITS_OWN,
     MEASURED,
     SET,
@@ -42,7 +43,7 @@ from .headings import (
 from .known_tables import as_its_tool_says
 from .recording import MAXIMUM_PARAMETERS, Facts, Recording, RecordingBuilder
 from .remembered_roles import remembered
-from .roles import NAMED, beside_main, main_column, roles_of
+from .roles import COUNTABLE, NAMED, TOKENS, beside_main, main_column, roles_of
 from .service_table import read_service
 
 OPTIONS: Final = ("parameters", "figures", "roles", "power_log")  # that say what the columns are
@@ -138,7 +139,7 @@ def table_of(path: Path, columns: TableColumns | None = None) -> Table:
 def prepared(table: Table, columns: TableColumns | None = None) -> Table:
     """The table with what several columns say together in one: the energy of all boards, the name of what ran."""
     roles = TableColumns() if columns is None else TableColumns(roles=columns.roles)
-    table = without_placeholders(with_totals(without_warm_up(table), roles), roles)
+    table = with_whole_rate(without_placeholders(with_totals(without_warm_up(table), roles), roles), roles)
     chosen = None if columns is None or columns.parameters is None else set(columns.parameters.values())
     joined = chosen is None or bool(chosen & KERNELS and not chosen & KERNELS & table.columns.keys())
     table = with_one_kernel(table, roles) if joined else table
@@ -202,6 +203,21 @@ def without_placeholders(table: Table, said: TableColumns) -> Table:
             cells[name] = [None if as_number(cell) == top else cell for cell in cells[name]]
             notes.append(f"{count} cells of {name} are {top:.0e}, far above all others: they are not read")
     return table.having(cells, *notes)
+
+
+def with_whole_rate(table: Table, said: TableColumns) -> Table:
+    """The table with the rate of all that was counted, where the rate in it is another: what each request saw."""
+    found = column_roles(table, said)
+    time, wrong = main_column(found, Role.TIME), " ".join(c.contradicted for c in found if c.role is Role.THROUGHPUT)
+    count = next((column for column in found if f"not '{column.heading}' over" in wrong), None)
+    if count is None or time is None:
+        return table
+    with np.errstate(divide="ignore", invalid="ignore"):
+        whole = _numbers(table, count) / (
+            _numbers(table, time) if time.scale == time.scale else table.cells(time.heading)
+        )
+    rates: list[Cell] = [value if math.isfinite(value) else None for value in whole.tolist()]
+    return table.having({**table.columns, f"{count.heading}/s": rates})
 
 
 def _setting_in_name(name: str, column: Sequence[Cell]) -> tuple[str, Sequence[Cell]] | None:
@@ -578,17 +594,24 @@ def _objective(recording: Recording, found: Sequence[Column]) -> Objective:
 
 
 def _same_work(found: Sequence[Column], table: Table) -> bool:
-    """Whether speed times time, or energy over energy per work, is the same for each kernel: times may be compared."""
+    """Whether the amount of work is the same for each kernel, so that times may be compared.
+
+    It is speed times time, energy over energy per work, or what was counted.
+    """
     kernels = np.array([str(cell) for cell in table.columns.get("kernel", [""] * len(table))])
+    there = [c for c in found if c.heading in table.columns]
+    counts = (c for c in there if c.why == COUNTED and c.words & COUNTABLE - TOKENS and table.is_numeric(c.heading))
+    works = [(_numbers(table, count), _SAME_WORK[Role.THROUGHPUT]) for count in counts]
     for roles, power in (((Role.THROUGHPUT, Role.TIME), 1), ((Role.ENERGY, Role.WORK_ENERGY), -1)):
-        columns = [c for role in roles if (c := main_column(found, role)) is not None and c.heading in table.columns]
+        columns = [c for role in roles if (c := main_column(there, role)) is not None]
         if len(columns) == 2:
             with np.errstate(divide="ignore", invalid="ignore"):
-                work = _numbers(table, columns[0]) * _numbers(table, columns[1]) ** power
-            known = np.isfinite(work) & (work > 0)
-            each = (work[known & (kernels == kernel)] for kernel in np.unique(kernels[known]))
-            if any(float(amounts.max() / amounts.min()) > _SAME_WORK[roles[0]] for amounts in each):
-                return False
+                works.append((_numbers(table, columns[0]) * _numbers(table, columns[1]) ** power, _SAME_WORK[roles[0]]))
+    for work, most in works:
+        known = np.isfinite(work) & (work > 0)
+        each = (work[known & (kernels == kernel)] for kernel in np.unique(kernels[known]))
+        if any(float(amounts.max() / amounts.min()) > most for amounts in each):
+            return False
     return True
 
 

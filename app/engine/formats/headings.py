@@ -358,7 +358,8 @@ def _of_quantity(heading: str, kinds: frozenset[str], quantity: str, scale: floa
 def _of_power(kinds: frozenset[str], finite: Floats, known: str, *, elsewhere: bool) -> tuple[Role, str]:
     """The role of a power by itself, and why."""
     if (elsewhere or kinds & (_IDLE | _MEMORY)) and "gpu" not in kinds:
-        return Role.FIGURE, f"a power {known}, not the board's"
+        set_ = kinds & _LIMIT and _looks_chosen(finite)
+        return (Role.PARAMETER, CHOICE) if set_ else (Role.FIGURE, f"a power {known}, not the board's")
     if kinds & _LIMIT or (kinds & set(REQUESTED) and not kinds & _OBSERVED):
         plausible = "unit" in known or finite.max(initial=0) > _LEAST_LIMIT_W
         return (Role.POWER_LIMIT, "a limit by its name") if plausible else (Role.PARAMETER, "")

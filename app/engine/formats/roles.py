@@ -51,6 +51,8 @@ _MOST_ASKED: Final = 2  # numbers under unknown names beside choices
 _MOST_TIMES: Final = 2  # of different names, beyond which it is asked which counts
 _LOOKED_AT: Final = 20_000  # rows by which columns are judged
 _SCATTER: Final = 1.5  # ratio of amounts that were counted
+TOKENS: Final = frozenset(("token", "tokens", "tok"))
+COUNTABLE: Final = TOKENS | {"request", "requests", "image", "images", "sample", "samples"}
 _FEWEST: Final = 3  # rows in which a relation must hold
 
 
@@ -371,6 +373,7 @@ def _by_physics(columns: Sequence[Column], cells: Mapping[str, Cells]) -> Iterat
         if best is not None and best[0] > _OFF and energy is whole:
             said = f"not '{power.heading}' times '{best[2].heading}': it differs by {100 * math.expm1(best[0]):.0f} %"
             columns[columns.index(energy)] = replace(energy, contradicted=said)
+    columns = [_as_counted(column, columns, cells) for column in columns]
     columns = _rivals([_as_measured(column, cells[column.heading]) for column in columns])
     columns = [_as_ratio(column, columns, cells) for column in columns]
     for column in columns:
@@ -378,6 +381,26 @@ def _by_physics(columns: Sequence[Column], cells: Mapping[str, Cells]) -> Iterat
             yield replace(column, scale=_usual_scale(column, cells), scale_is_guessed=True)
         else:
             yield column
+
+
+def _as_counted(column: Column, columns: Sequence[Column], cells: Mapping[str, Cells]) -> Column:
+    """A rate beside the amount of it and a time: it is their ratio, or contradicted, as the mean over users is."""
+    words, time = column.words & COUNTABLE, main_column(columns, Role.TIME)
+    if column.role is not Role.THROUGHPUT or time is None or not words:
+        return column
+    counts = [c for c in columns if c.why == COUNTED and c.words & words and c.words & WORDS["all_of_it"] - {"tg"}]
+    rate, taken = (np.asarray(cells[c.heading], np.float64) for c in (column, time))
+    scale, off = _usual_scale(time, cells) if math.isnan(time.scale) else time.scale, dict[str, float]()
+    for count in counts:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = np.abs(np.log(rate * taken * scale / np.asarray(cells[count.heading], np.float64)))
+        known = ratios[np.isfinite(ratios)]
+        off[count.heading] = float(np.median(known)) if len(known) >= _FEWEST else math.nan
+    if any(each < _FITS for each in off.values()):
+        return replace(column, confirmed=True)
+    if off and all(each > math.log(_SCATTER) for each in off.values()):
+        return replace(column, contradicted=f"not '{next(iter(off))}' over '{time.heading}'")
+    return column
 
 
 def _as_codecarbon(column: Column, cells: Mapping[str, Cells]) -> Column:
@@ -509,7 +532,8 @@ def main_column(columns: Iterable[Column], role: Role) -> Column | None:
         words = column.words
         if column.role is Role.THROUGHPUT:
             named, whole = "/" in column.heading or "per" in words, words & WORDS["all_of_it"]
-            return bool(words & (EXTREME | WORDS["part_of_it"])), not whole, not whole - {"total"}, not named
+            of_a_part = bool(words & (EXTREME | WORDS["part_of_it"]))
+            return bool(column.contradicted), of_a_part, not whole, not whole - {"total"}, not named
         if column.role is Role.TIME:
             partial = bool(words & (EXTREME | WORDS["partial"] | WORDS["parts_of_a_run"]))
             return not column.confirmed, partial, not words & WORDS["whole_run"], not words & WORDS["one_of_many"]
