@@ -112,12 +112,24 @@ def _best_list(document: Mapping[str, Any], above: Mapping[str, Any], depth: int
         if isinstance(value, dict) and not _holds_rows(value):
             plain[key] = value
     found: list[list[dict[str, Any]]] = []
-    for value in document.values():
+    by_key: dict[str, list[dict[str, Any]]] = {}
+    for key, value in document.items():
         if isinstance(value, list):
             found.append(_of_list(value, plain, depth))
         elif isinstance(value, dict):
-            found.append(_best_list(value, plain, depth + 1))
+            found.append(rows := _best_list(value, plain, depth + 1))
+            by_key |= {key: rows} if rows else {}
+    if (
+        len({tuple(rows[0]) for rows in by_key.values()}) == 1 < len(by_key)
+    ):  # of the same kind, under names of their own
+        found.append([{_key_name(plain): key, **row} for key, rows in by_key.items() for row in rows])
     return max(found, key=lambda rows: (_is_measured(rows, plain), len(rows)), default=[])
+
+
+def _key_name(above: Mapping[str, Any]) -> str:
+    """What a key is called in a row: 'key', then 'key 2' and so on."""
+    used = sum(name.split(" ")[0] == "key" for name in above)
+    return f"key {used + 1}" if used else "key"
 
 
 def _is_measured(rows: list[dict[str, Any]], above: Mapping[str, Any]) -> bool:
@@ -144,8 +156,7 @@ def _under_keys(document: Mapping[str, Any], above: Mapping[str, Any], depth: in
     elif len(inner) == 1:
         yield from _under_keys(next(iter(inner.values())), plain, depth + 1)
     elif depth or _alike(inner):
-        used = sum(name.split(" ")[0] == "key" for name in above)
-        name = f"key {used + 1}" if used else "key"
+        name = _key_name(above)
         for key, value in inner.items():
             yield from _under_keys(value, {**plain, name: key}, depth + 1)
     elif len(groups := {key: value for key, value in inner.items() if _holds_objects(value)}) > 1 and _alike(groups):

@@ -33,6 +33,7 @@ from .headings import (
     COUNTED,
     EACH_ITS_OWN,
     MEASURED,
+    NUMBERED,
     SET,
     SETTING_OF,
     SOMEONE_CHOSE,
@@ -155,7 +156,8 @@ def _is_one_run(table: Table, found: Sequence[Column]) -> bool:
         return not any(column.role in SET for column in found)
     named = any(column.role in (*_APART, Role.REPEAT) and _varies(table, column.heading) for column in found)
     named |= any(column.why == EACH_ITS_OWN and not column.words & WORDS["asked"] for column in found)
-    return not named and any(column.role in (Role.LATENCY, Role.ENERGY) for column in found)
+    numbered = any(column.why == NUMBERED for column in found)
+    return not named and any(c.role is Role.LATENCY or (numbered and c.role is Role.ENERGY) for c in found)
 
 
 def with_totals(table: Table, said: TableColumns) -> Table:

@@ -57,6 +57,7 @@ class Role(StrEnum):
 EACH_ITS_OWN: Final = "another text in each row"
 COME_AGAIN: Final = "texts that come again"
 WORKED_ON: Final = "how much was worked on, by its name"
+NUMBERED: Final = "a number of the row"
 COUNTED: Final = "an amount that was counted"
 CHOICE: Final = "a choice by its name"
 SOMEONE_CHOSE: Final = "numbers that someone chose"
@@ -232,7 +233,7 @@ def _that_tells(heading: str, plain: str, kinds: frozenset[str], finite: Floats)
         (plain in HEADINGS["kernel"] and plain != "name", Role.KERNEL, "numbers what ran"),
         (is_repeat(heading, numbers), Role.REPEAT, "counts repeats"),
         ("per" not in kinds and PATTERNS["stamp"].search(plain) and _is_stamp(finite), Role.STAMP, _STAMPED),
-        (PATTERNS["counted"].search(plain), Role.UNUSED, "a number of the row"),
+        (PATTERNS["counted"].search(plain), Role.UNUSED, NUMBERED),
     )
 
 
@@ -411,7 +412,7 @@ def _of_text(heading: str, lower: str, values: Sequence[str]) -> Column:
         (plain in HEADINGS["state"] or (present and all(map(_VERDICT, present))), Role.STATE, "says how it went"),
         (present and all(map(PATTERNS["file"].fullmatch, present)), Role.UNUSED, "names files"),
         (kinds & WORDS["judged"] and len(set(present)) <= 2, Role.UNUSED, "says how it went"),
-        (kinds & (names | {"config", "configuration", "setup", "method"}), Role.PARAMETER, CHOICE),
+        (kinds & (names | {"config", "configuration", "setup", "method", "clock"}), Role.PARAMETER, CHOICE),
         (counted, Role.UNUSED, EACH_ITS_OWN),
     )
     return known or Column(heading, Role.PARAMETER, why=COME_AGAIN)

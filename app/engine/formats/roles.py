@@ -48,6 +48,7 @@ _SCALES: Final = ((1.0, 1e-3, 1e3, 3600.0, 3.6e6), (1.0, 1e-3), (1.0, 1e-3, 1e-6
 _FITS: Final = 0.03  # relative: a product agrees with a column
 _OFF: Final = 0.10  # relative: it contradicts it
 _MOST_ASKED: Final = 2  # numbers under unknown names beside choices
+_KNOWN: Final = frozenset[str]().union(*(WORDS[kind] for kind in WORDS.keys() - {"implementation", "elsewhere"}))
 _MOST_TIMES: Final = 2  # of different names, beyond which it is asked which counts
 _LOOKED_AT: Final = 20_000  # rows by which columns are judged
 _SCATTER: Final = 1.5  # ratio of amounts that were counted
@@ -374,7 +375,8 @@ def _by_physics(columns: Sequence[Column], cells: Mapping[str, Cells]) -> Iterat
             said = f"not '{power.heading}' times '{best[2].heading}': it differs by {100 * math.expm1(best[0]):.0f} %"
             columns[columns.index(energy)] = replace(energy, contradicted=said)
     columns = [_as_counted(column, columns, cells) for column in columns]
-    columns = _rivals([_as_measured(column, cells[column.heading]) for column in columns])
+    columns = [_as_measured(column, cells[column.heading]) for column in columns]
+    columns = _rivals(_rivals(columns, Role.TIME), Role.ENERGY)
     columns = [_as_ratio(column, columns, cells) for column in columns]
     for column in columns:
         if math.isnan(column.scale):
@@ -385,7 +387,7 @@ def _by_physics(columns: Sequence[Column], cells: Mapping[str, Cells]) -> Iterat
 
 def _as_counted(column: Column, columns: Sequence[Column], cells: Mapping[str, Cells]) -> Column:
     """A rate beside the amount of it and a time: it is their ratio, or contradicted, as the mean over users is."""
-    words, time = column.words & COUNTABLE, main_column(columns, Role.TIME)
+    words, time = column.words & TOKENS, main_column(columns, Role.TIME)  # of requests some may fail
     if column.role is not Role.THROUGHPUT or time is None or not words:
         return column
     counts = [c for c in columns if c.why == COUNTED and c.words & words and c.words & WORDS["all_of_it"] - {"tg"}]
@@ -423,20 +425,19 @@ def _as_measured(column: Column, values: Cells) -> Column:
     return replace(column, role=Role.UNUSED, why="the same in all rows") if constant and column.why != NAMED else column
 
 
-def _rivals(columns: Sequence[Column]) -> list[Column]:
-    """Of several times that are no statistics of one, which is the time of the work cannot be known."""
-    chosen = main_column(columns, Role.TIME)
-    stems = {
-        " ".join(w for w in words_of(c.heading) if w not in STATISTICS and w not in UNITS): c
-        for c in columns
-        if c.role is Role.TIME
-    }
+def _rivals(columns: Sequence[Column], role: Role) -> list[Column]:
+    """Of several times or energies that are no statistics of one, which is that of the work cannot be known."""
+    chosen = main_column(columns, role)
+    ours = [c for c in columns if c.role is role]
+    stems = {" ".join(w for w in words_of(c.heading) if w not in STATISTICS and w not in UNITS) for c in ours}
     plain = [stem for stem in stems if not stem or stem in TIME_WORDS or len(stem.split()) == 1]
-    sides = {"cpu", "gpu"} <= stems.keys() and chosen is not None and not chosen.words & WORDS["whole_run"]
-    if chosen is None or chosen.confirmed or (not sides and (len(stems) <= _MOST_TIMES or plain)):
+    sides = {"cpu", "gpu"} <= stems and chosen is not None and not chosen.words & WORDS["whole_run"]
+    alone = not any(c.role in (Role.THROUGHPUT, Role.LATENCY, Role.ENERGY) and c.role is not role for c in columns)
+    unknown = alone and len(stems) > 1 and all({*stem.split()} - _KNOWN for stem in stems)  # 'deepgemm_us, mine_us'
+    several = role is Role.TIME and (sides or (len(stems) > _MOST_TIMES and not plain))
+    if chosen is None or chosen.confirmed or not (unknown or several):
         return list(columns)
-    both = (Role.TIME, Role.FIGURE)
-    return [replace(c, candidates=both) if c is chosen and len(c.why) < 40 else c for c in columns]
+    return [replace(c, candidates=(role, Role.FIGURE)) if c is chosen and len(c.why) < 40 else c for c in columns]
 
 
 def _as_ratio(column: Column, columns: Sequence[Column], cells: Mapping[str, Cells]) -> Column:

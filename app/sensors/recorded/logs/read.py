@@ -23,7 +23,7 @@ from ...gpu import PowerLimit
 from ..header import Mark, recorded_info
 from ..recording import Recording
 from .cells import DAY_NS, Block, Dates, Floats, Nanoseconds, is_time, rises, stamp_reader, stamps_of
-from .layouts import RAIL, Heading, Layout, find_layout, scale_of
+from .layouts import POWERS, RAIL, Heading, Layout, find_layout, scale_of
 from .printed import BEGINNING, chunks_of, utf8
 
 _LONGEST_LINE: Final = 2**16
@@ -300,6 +300,9 @@ class _Reader:
             if (named.channel, named.board) not in columns and parts:
                 columns[named.channel, named.board] = self._in_unit(named, place, np.concatenate(parts), notes)
             parts.clear()
+        powers = [values for (channel, _), values in columns.items() if channel in (*POWERS, "energy_j")]
+        if any(map(len, powers)) and not any(np.isfinite(values).any() for values in powers):
+            self._refuse("no reading of power is in it", "log the power of the board")
         times = np.concatenate(self._times) if self._times else np.empty(0, np.int64)
         self._times.clear()
         if len(times) and times.min() >= 0 and times.max() < DAY_NS:  # times of the day fall at midnight
