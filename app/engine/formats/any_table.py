@@ -214,10 +214,9 @@ def with_whole_rate(table: Table, said: TableColumns) -> Table:
     count = next((column for column in found if f"not '{column.heading}' over" in wrong), None)
     if count is None or time is None:
         return table
+    scale = 1.0 if math.isnan(time.scale) else 1 / time.scale
     with np.errstate(divide="ignore", invalid="ignore"):
-        whole = _numbers(table, count) / (
-            _numbers(table, time) if time.scale == time.scale else table.cells(time.heading)
-        )
+        whole = _numbers(table, count) / np.array([as_number(cell) for cell in table.columns[time.heading]]) * scale
     rates: list[Cell] = [value if math.isfinite(value) else None for value in whole.tolist()]
     return table.having({**table.columns, f"{count.heading}/s": rates})
 

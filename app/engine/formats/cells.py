@@ -42,10 +42,14 @@ _FLAGS: Final = {"true": True, "false": False}
 _MOST_COLUMNS: Final = 1000
 _PIECES: Final = re.compile(r"([A-Za-z]*)[-_=.]?(\d+(?:\.\d+)?)")
 _WITH_UNIT: Final = re.compile(r"([+-]?\d+\.?\d*|[+-]?\.\d+) ?([^\d\s()]\S*)(?: \([^()]*\))?")
-_PANEL: Final = re.compile(r"^=+ ?[^=\n]*\w[^=\n]*=+\n(.+?)^=+$", re.MULTILINE | re.DOTALL)  # that a benchmark prints
+_DURATION: Final = re.compile(r"(?:(\d+)-)?(\d+):(\d\d):(\d\d(?:\.\d+)?)")  # days, hours, minutes and seconds
+_PANEL: Final = re.compile(  # of results, as a benchmark prints it
+    r"(?:^=+ ?[^=\n]*\w[^=\n]*=+\n|^=+\n= PERFORMANCE OVERVIEW *\n=+\n)(.+?)(?:^=+$|\Z)", re.MULTILINE | re.DOTALL
+)
 _PRINTED: Final = re.compile(r"^ *([^:\n]*\w[^:\n]*):[ \t]+(\S+)[ \t]*$", re.MULTILINE)
-_PAIR: Final = re.compile(
-    r"([A-Za-z_][\w./]*)\s*=\s*([^\s,;|=]+)(?:[ \t]*\[?([A-Za-zµ%][A-Za-zµ%/]*)\]?(?=[,;|\s]|$)(?!\s*=))?"
+_PAIR: Final = re.compile(  # a name, a value, and its unit
+    r"([A-Za-z_][\w./]*)\s*(?:=\s*|:\s*(?=[-+.\d]))([^\s,;|=]+)"
+    r"(?:[ \t]*\[?([A-Za-zµ%][A-Za-zµ%/]*)\]?(?=[,;|\s]|$)(?!\s*=))?"
 )
 _FEWEST_PAIRS: Final = 3  # lines
 _TABLES: Final = (".csv", ".tsv", ".psv")
@@ -97,7 +101,8 @@ def read_cells(path: Path) -> Table:
     if is_json_lines(path):
         return _of_objects(path, "line", _lines(path))
     if first_character(path) in ("[", "{"):
-        return _of_objects(path, "object", rows_in(json_or_none(read_text(path))) or _refuse(path, _NO_OBJECTS))
+        document = json_or_none(read_text(path))
+        return _of_objects(path, "object", _of_tuner(document) or rows_in(document) or _refuse(path, _NO_OBJECTS))
     text = read_text(path)
     known = _of_metrics(text, path)
     if path.suffix.lower() not in _TABLES:  # of which cells may hold anything
@@ -239,10 +244,15 @@ def of_text(columns: Columns, path: Path) -> Table:
 
 def _with_units_above(name: str, cells: Sequence[str]) -> tuple[str, Sequence[str]]:
     """'75.1 W (mean)' in all cells of a column are 75.1, and W stands in its heading."""
+    lasted = [_DURATION.fullmatch(cell) for cell in cells] if {*words_of(name)} & WORDS["time"] else []
+    if lasted and all(lasted):
+        parts = [[float(part or 0) for part in each.groups()] for each in lasted if each]
+        return f"{name} (s)", [f"{((days * 24 + hours) * 60 + m) * 60 + s:.10g}" for days, hours, m, s in parts]
     found = [_WITH_UNIT.fullmatch(cell) for cell in cells if cell.lower() not in UNKNOWN]
     units = {each and each[2] for each in found}
     unit = units.pop() or "" if len(units) == 1 else ""
-    if (len(unit) == 1 and unit.islower()) or not (unit.lower() in UNITS or "/" in unit):  # '4c' are cores
+    whole = not any("." in cell for cell in cells)
+    if (len(unit) == 1 and unit.islower() and whole) or not (unit.lower() in UNITS or "/" in unit):  # '4c' are cores
         return name, cells
     numbers = [each[1] if (each := _WITH_UNIT.fullmatch(cell)) else "" for cell in cells]
     column = by_itself(name, np.array([as_number(json_or_none(number)) for number in numbers]))
@@ -265,18 +275,31 @@ def _lines(path: Path) -> Iterator[object]:
             point = json_or_none(line)
             if not isinstance(point, dict):
                 _refuse(path, f"line {number} is no JSON object")
-            yield _of_autotvm(point) or point
+            yield from _of_tuner(point) or [point]
 
 
-def _of_autotvm(point: dict[str, Any]) -> dict[str, Any] | None:
-    """A record of TVM's tuner: its workload, knobs and mean time, or how it failed; None for any other object."""
-    match point:
+def _of_tuner(document: object) -> list[dict[str, Any]]:
+    """What TVM's two tuners and Triton's autotuner measured, in their own form; empty for any other object."""
+    match document:
         case {"input": [target, work, given, *_], "config": {"entity": list(knobs)}, "result": [times, error, *_]}:
             named = {knob[0]: " ".join(map(str, knob[2:])).strip("[]") for knob in knobs if len(knob) > 2}
-            good = isinstance(times, list) and error == 0 and times
-            time_s = {"time_s": math.fsum(times) / len(times)} if good else {"error": f"error {error}"}
-            return {"kernel": f"{work} {json.dumps(given)}", "target": target, **named, **time_s}
-    return None
+            return [{"kernel": f"{work} {json.dumps(given)}", "target": target, **named, **_timed(times, error)}]
+        case {"i": [[str(work), *_], [_, list(steps)]], "r": [times, error, *_]}:
+            return [{"kernel": work, "schedule": json.dumps(steps), **_timed(times, error)}]
+        case {"configs_timings": list(timings)}:
+            pairs = [
+                each for each in timings if isinstance(each, list) and len(each) == 2 and isinstance(each[0], dict)
+            ]
+            times = [time[0] if isinstance(time, list) and time else time for _, time in pairs]  # the median first
+            return [{**config, "time_ms": time} for (config, _), time in zip(pairs, times, strict=True)]
+    return []
+
+
+def _timed(times: object, error: object) -> dict[str, Any]:
+    """The mean of the times in s, or how it failed."""
+    if isinstance(times, list) and times and error == 0:
+        return {"time_s": math.fsum(map(as_number, times)) / len(times)}
+    return {"error": f"error {error}"}
 
 
 def _of_folder(path: Path) -> Table:

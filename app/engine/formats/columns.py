@@ -100,7 +100,7 @@ def parse_columns(text: str, where: str) -> Columns:
 
     Decimal commas are read, and units in the cells where the header names them as well, as nvidia-smi writes them.
     """
-    lines = text.splitlines()
+    lines = _spaced(text.splitlines())
     start = next((i for i, line in enumerate(lines) if line.strip() and not line.startswith("#")), None)
     if start is None:
         raise InputError("the file is empty", where, "a header line and rows are needed")
@@ -132,6 +132,18 @@ def parse_columns(text: str, where: str) -> Columns:
     if any("," in cell for column in columns for cell in column[:1000]):
         columns = _with_decimal_points(_without_thousands(columns), delimiter, where)
     return Columns(where, dict(zip(header, columns, strict=True)), start + 2 - headless)
+
+
+def _spaced(lines: list[str]) -> list[str]:
+    """Columns between spaces as ones between tabs, below a line of names that may begin with #; else as they are."""
+    rows = [line.split() for line in lines if line.strip() and not line.startswith("#")]
+    if not rows or len(rows[0]) < 2 or any(sign in line for line in lines if line[:1] != "#" for sign in _SEPARATORS):
+        return lines
+    above = [names for line in lines if line.startswith("#") and len(names := line[1:].split()) == len(rows[0])]
+    table = rows if not any(map(_is_number, rows[0])) else [*above[-1:], *rows]
+    widths = {len(row) for row in table}
+    known = table is rows or bool(above)
+    return ["\t".join(row) for row in table] if known and len(widths) == 1 and len(table) > 1 else lines
 
 
 def _is_number(cell: str) -> bool:

@@ -239,9 +239,13 @@ def _that_tells(heading: str, plain: str, kinds: frozenset[str], finite: Floats)
 
 def _beside_figures(heading: str, plain: str, kinds: frozenset[str], finite: Floats, quantity: str) -> Column | None:
     """A column that is no figure of the work by its name: scatter, amounts, ratios and choices."""
-    chosen = kinds & _CHOSEN and (not kinds & (EXTREME | _MEANS | {"best"}) or kinds & {"concurrency", "seqs"})
-    chosen = chosen and not (kinds & _LIMIT and kinds & _POWER)
-    settled = _are_whole(finite) if chosen else PATTERNS["of_settings"].match(heading)
+    named = kinds & _CHOSEN and (not kinds & (EXTREME | _MEANS | {"best"}) or kinds & {"concurrency", "seqs"})
+    chosen = bool(named) and not (kinds & _LIMIT and kinds & _POWER)
+    settled = (
+        _are_whole(finite) and (len(finite) < _MOST_VALUES or _looks_chosen(finite))
+        if chosen
+        else PATTERNS["of_settings"].match(heading)
+    )
     return _by_rules(
         heading,
         (kinds & _SPREAD or PATTERNS["spread"].search(plain), Role.UNUSED, "how far another column scatters"),
@@ -296,7 +300,11 @@ def _rated(heading: str, last: str, plain: str, kinds: frozenset[str], finite: F
         (per, Role.WORK_ENERGY, "energy per work by its unit"),
         (kinds & {"rps", "qps"} and not kinds & _OBSERVED and len(finite) > 1 and _are_whole(finite), *_WHOLE_RATES),
         (not _is_speed(kinds, plain, texts), *_OTHER),
-        (kinds & _ASKED_FOR and not kinds & _OBSERVED, Role.PARAMETER, "asked for by its name"),
+        (
+            kinds & _ASKED_FOR and not kinds & _OBSERVED and _looks_chosen(finite),
+            Role.PARAMETER,
+            "asked for by its name",
+        ),
         (True, Role.THROUGHPUT, "work per time by its unit or name"),
     )
     if known is None or not known.why:

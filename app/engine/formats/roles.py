@@ -49,6 +49,7 @@ _FITS: Final = 0.03  # relative: a product agrees with a column
 _OFF: Final = 0.10  # relative: it contradicts it
 _MOST_ASKED: Final = 2  # numbers under unknown names beside choices
 _KNOWN: Final = frozenset[str]().union(*(WORDS[kind] for kind in WORDS.keys() - {"implementation", "elsewhere"}))
+_LARGEST_SPACE: Final = 2**62  # configurations
 _MOST_TIMES: Final = 2  # of different names, beyond which it is asked which counts
 _LOOKED_AT: Final = 20_000  # rows by which columns are judged
 _SCATTER: Final = 1.5  # ratio of amounts that were counted
@@ -284,6 +285,9 @@ def _unknown_numbers(columns: Sequence[Column], cells: Mapping[str, Cells], give
         c for c in varying if c.why == SOMEONE_CHOSE and c.heading not in given and not _is_a_flag(cells[c.heading])
     ]
     others = [c for c in varying if c not in unknown]
+    if math.prod(_distinct([c], cells) for c in varying) > _LARGEST_SPACE:
+        counted = [c for c in varying if c.why in (CHOICE, SOMEONE_CHOSE) and c.heading not in given]
+        return _changed(columns, counted.__contains__, Role.FIGURE, "too many of them for someone to have chosen")
     if not others or len(unknown) > _MOST_ASKED:
         return list(columns)
     telling = [c for c in columns if c.role in (*SET, Role.KERNEL, Role.BOARD, Role.WORK)]

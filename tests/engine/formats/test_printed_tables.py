@@ -1,0 +1,157 @@
+"""Tables in what programs print, and cells that hold words, durations or a verdict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.engine.formats.any_table import TableColumns
+from app.engine.formats.headings import Role
+from app.engine.formats.read import read_recording
+from app.engine.formats.recording import Recording
+
+
+def recording_of(path: Path, text: str, **columns: str) -> Recording:
+    path.write_text(text)
+    return read_recording(path, TableColumns.parse(**columns))
+
+
+def rows(recording: Recording) -> list[dict[str, object]]:
+    return [{**m.configuration, **m.values} for m in recording.in_file_order()]
+
+
+def test_lines_of_names_and_values_among_others_are_rows(tmp_path: Path) -> None:
+    text = "Computing ...\n" + "".join(
+        f"block_size={size},Freq={freq},Time={time} [ms],Energy={energy} [mJ]\n"
+        for size in (64, 128)
+        for freq, time, energy in ((1710, 44.5, 9000), (1200, 63.25, 7500))
+    )
+    read = rows(recording_of(tmp_path / "sweep.log", text))
+    assert [(row["block_size"], row["graphics_clock_mhz"]) for row in read] == [
+        (64, 1710),
+        (64, 1200),
+        (128, 1710),
+        (128, 1200),
+    ]
+    assert read[0]["time_s"] == pytest.approx(0.0445)
+    assert read[0]["energy_j"] == pytest.approx(9.0)
+    tabs = "dim:4\tactual:0.00185s\ndim:8\tactual:0.00112s\ndim:16\tactual:0.00063s\n"
+    assert [row["time_s"] for row in rows(recording_of(tmp_path / "dims.txt", tabs))] == [0.00185, 0.00112, 0.00063]
+
+
+def test_sums_below_a_table_are_no_rows(tmp_path: Path) -> None:
+    text = "block_size,time_ms\n32,1.5\n64,1.25\n128,1.75\n\nTotal Elapsed Time (sec) = 2.03\n\nAverage = 1.5\n"
+    assert len(rows(recording_of(tmp_path / "with_sums.csv", text))) == 3
+    answers = 'model,prompt,tokens_per_s\na,"one\n\nand a, b, c",10.5\nb,two,12.5\n'
+    assert len(rows(recording_of(tmp_path / "answers.csv", answers))) == 2
+
+
+def test_columns_between_bars_are_read_with_durations_in_seconds(tmp_path: Path) -> None:
+    text = "block_size|Elapsed|ConsumedEnergyRaw\n32|00:10:00|120000\n64|1-00:00:01|140000\n"
+    read = rows(recording_of(tmp_path / "sacct.txt", text))
+    assert [row["time_s"] for row in read] == [600.0, 86401.0]
+
+
+def test_words_in_place_of_a_time_are_a_row_without_one(tmp_path: Path) -> None:
+    text = "block_size,milliseconds\n32,1.5\n64,cublas error\n128,1.75\n256,cublas error\n512,2.5\n"
+    recording = recording_of(tmp_path / "errors.csv", text)
+    assert [row["block_size"] for row in rows(recording)] == [32, 128, 512]
+    assert any("2 of 5 rows" in note for note in recording.notes)
+
+
+def test_a_column_of_verdicts_says_how_rows_went_whatever_its_name(tmp_path: Path) -> None:
+    text = "block_size,time_ms,outcome\n32,1.5,PASS\n64,0.1,FAIL\n128,1.75,PASS\n"
+    recording = recording_of(tmp_path / "verified.csv", text)
+    assert [m.error for m in recording.in_file_order()] == ["", "outcome: FAIL", ""]
+
+
+MATMUL = (
+    "M,N,K,kernel,block_x,time_ms,gflops\n"
+    "512,512,512,{0},8,0.157445,1704.94\n512,512,512,{0},16,0.130556,2056.10\n512,512,512,{1},0,0.030025,8940.32\n"
+    "1024,1024,1024,{0},8,1.153997,1860.91\n1024,1024,1024,{0},16,0.950000,2260.51\n1024,1024,1024,{1},0,0.200000,10737.4\n"
+)
+
+
+@pytest.mark.parametrize("names", [("Naive", "cuBLAS"), ("mine", "theirs")])  # by their names, or by what they do
+def test_kernels_that_do_the_same_operations_are_compared_for_each_size(tmp_path: Path, names: tuple[str, str]) -> None:
+    recording = recording_of(tmp_path / "matmul.csv", MATMUL.format(*names))
+    assert {row["kernel"] for row in rows(recording)} == {"512 512 512", "1024 1024 1024"}
+    assert {row["kernel (chosen)"] for row in rows(recording)} == {*names}
+    assert not any("not certain" in note for note in recording.notes)
+
+
+def test_kernels_of_other_operations_are_kept_apart(tmp_path: Path) -> None:
+    text = MATMUL.format("softmax", "gemm").replace("8940.32", "447.0").replace("10737.4", "536.9")
+    assert len({row["kernel"] for row in rows(recording_of(tmp_path / "kernels.csv", text))}) == 4
+
+
+def test_rates_that_each_request_saw_are_not_the_rate_of_the_service(tmp_path: Path) -> None:
+    text = (
+        "concurrency,total_requests,total_time,requests_per_second,total_output_tokens,tokens_per_second\n"
+        "1,10,40,0.25,640,17\n10,100,100,1.0,6000,6.5\n50,500,480,1.04,24000,2.5\n100,1000,1000,1.0,52000,1.4\n"
+    )
+    recording = recording_of(tmp_path / "load.csv", text)
+    read = rows(recording)
+    assert [row["total_output_tokens/s"] for row in read] == [16, 60, 50, 52]
+    assert recording.objective.goal.name == "total_output_tokens/s"
+    assert "tokens_per_second is not 'total_output_tokens' over 'total_time'" in recording.notes
+    assert "time_s" not in read[0]  # of 10 to 1000 requests: the times are not compared
+
+
+def test_a_limit_of_the_processor_is_a_choice_beside_the_board_s(tmp_path: Path) -> None:
+    text = "CPU Cap (W),GPU Cap (W),GPU_E (J),Runtime (s)\n" + "".join(
+        f"{cpu},{gpu},{2000 + cpu + gpu},{80 - cpu / 10 - gpu / 20}\n"
+        for cpu in (65, 85, 105)
+        for gpu in (100, 150, 200)
+    )
+    read = rows(recording_of(tmp_path / "caps.csv", text))
+    assert {(row["CPU Cap (W)"], row["power_limit_w"]) for row in read} == {
+        (c, g) for c in (65, 85, 105) for g in (100, 150, 200)
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "heading"),
+    [
+        ("size,deepgemm_us,moreh_us\n1,12.9,14.6\n2,21.2,18.6\n3,31.3,23.1\n", "deepgemm_us"),
+        (
+            "seq_len,plain_attn_joules,other_attn_joules\n128,3.1e-5,1.5e-5\n512,5e-4,6.2e-5\n2048,8e-3,2.5e-4\n",
+            "plain_attn_joules",
+        ),
+        ("size,cpu_average_ms,gpu_average_ms\n1,39.6,0.57\n2,38.6,4.48\n3,127.2,38.1\n", "gpu_average_ms"),
+    ],
+)
+def test_times_or_energies_of_two_unknown_things_are_asked_about(tmp_path: Path, text: str, heading: str) -> None:
+    recording = recording_of(tmp_path / "two.csv", text)
+    asked = [column.heading for column in recording.columns if len(column.candidates) > 1]
+    assert asked == [heading]
+
+
+def test_a_letter_that_may_be_a_unit_is_none_where_no_board_is_so_hot(tmp_path: Path) -> None:
+    text = "block_size,stride_c,time_ms\n32,524288,1.5\n64,1048576,1.25\n128,524288,1.75\n"
+    roles = {column.heading: column.role for column in recording_of(tmp_path / "strides.csv", text).columns}
+    assert roles["stride_c"] is not Role.TEMPERATURE
+    text = text.replace("stride_c", "edge_c").replace("524288", "61").replace("1048576", "63")
+    roles = {column.heading: column.role for column in recording_of(tmp_path / "edges.csv", text).columns}
+    assert roles["edge_c"] is Role.TEMPERATURE
+
+
+def test_counters_of_a_profile_are_no_choices(tmp_path: Path) -> None:
+    names = [f"count_{n}" for n in range(40)]
+    lines = [
+        ",".join(["gemm", str(clock), str(clock / 10), *(str((row * n) % 97) for n in range(40)), "1.5"])
+        for row, clock in enumerate(range(500, 1500, 5))
+    ]
+    text = "\n".join([",".join(["kernel", "sm_clock", "power", *names, "time_ms"]), *lines, ""])
+    read = rows(recording_of(tmp_path / "counters.csv", text))
+    assert len(read) == 200
+    assert set(read[0]) >= {"graphics_clock_mhz", "time_ms"}
+
+
+def test_lists_of_rows_under_names_of_their_own_are_all_read(tmp_path: Path) -> None:
+    levels = '[{"concurrency": 1, "output_tokens_per_second": 50}, {"concurrency": 8, "output_tokens_per_second": %d}]'
+    text = f'{{"float32": {{"levels": {levels % 400}}}, "float16": {{"levels": {levels % 300}}}}}'
+    read = rows(recording_of(tmp_path / "levels.json", text))
+    assert len(read) == 4
+    assert {row["key"] for row in read} == {"float32", "float16"}
