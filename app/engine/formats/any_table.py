@@ -71,6 +71,7 @@ _NONE: Final = "none"
 _UNCERTAIN: Final = "it is not certain"
 _SAME_WORK: Final = {Role.THROUGHPUT: 1.5, Role.ENERGY: 1.05}  # largest to least work, within which it is the same
 _SAME_OPERATIONS: Final = 0.02  # share, within which products of rounded figures are the same
+_FEW: Final = 0.05  # share of rows
 _PLACEHOLDER: Final = 100  # ratio to the next largest
 _OVER: Final = 1.25  # of the power limit, beyond what boards overshoot by
 _CONTRADICTED: Final = 0.1  # share by which energy may differ from power times time
@@ -140,6 +141,7 @@ def table_of(path: Path, columns: TableColumns | None = None) -> Table:
 def prepared(table: Table, columns: TableColumns | None = None) -> Table:
     """The table with what several columns say together in one: the energy of all boards, the name of what ran."""
     roles = TableColumns() if columns is None else TableColumns(roles=columns.roles)
+    table = without_nameless(table, roles)
     table = with_whole_rate(without_placeholders(with_totals(without_warm_up(table), roles), roles), roles)
     chosen = None if columns is None or columns.parameters is None else set(columns.parameters.values())
     joined = chosen is None or bool(chosen & KERNELS and not chosen & KERNELS & table.columns.keys())
@@ -194,6 +196,18 @@ def without_warm_up(table: Table) -> Table:
     return table.having(left, f"{len(warm)} rows are of warming up and are left out")
 
 
+def without_nameless(table: Table, said: TableColumns) -> Table:
+    """The table without the few rows that do not say what ran, where all others do."""
+    names = [table.columns[c.heading] for c in column_roles(table, said) if c.role in (Role.KERNEL, Role.WORK)]
+    empty = {
+        row for cells in names for row, cell in enumerate(cells) if cell is None and len(table) > cells.count(None)
+    }
+    if not 0 < len(empty) < _FEW * len(table):
+        return table
+    left = {name: [c for row, c in enumerate(cells) if row not in empty] for name, cells in table.columns.items()}
+    return table.having(left, f"{len(empty)} rows do not say what ran and are left out")
+
+
 def without_placeholders(table: Table, said: TableColumns) -> Table:
     """The table without rates of a power of ten that come again, and are far above all others."""
     cells, notes = dict(table.columns), list[str]()
@@ -208,17 +222,19 @@ def without_placeholders(table: Table, said: TableColumns) -> Table:
 
 
 def with_whole_rate(table: Table, said: TableColumns) -> Table:
-    """The table with the rate of all that was counted, where the rate in it is another: what each request saw."""
+    """The table with the rate of all that was counted, where it holds none, or another one: what each request saw."""
     found = column_roles(table, said)
-    time, wrong = main_column(found, Role.TIME), " ".join(c.contradicted for c in found if c.role is Role.THROUGHPUT)
-    count = next((column for column in found if f"not '{column.heading}' over" in wrong), None)
+    time, rates = main_column(found, Role.TIME), [column for column in found if column.role is Role.THROUGHPUT]
+    counts = [c for c in found if c.why == COUNTED and c.words & TOKENS and c.words & WORDS["all_of_it"]]
+    wrong = " ".join(column.contradicted for column in rates)
+    count = next((c for c in counts if not rates or f"not '{c.heading}' over" in wrong), None)
     if count is None or time is None:
         return table
     scale = 1.0 if math.isnan(time.scale) else 1 / time.scale
     with np.errstate(divide="ignore", invalid="ignore"):
         whole = _numbers(table, count) / np.array([as_number(cell) for cell in table.columns[time.heading]]) * scale
-    rates: list[Cell] = [value if math.isfinite(value) else None for value in whole.tolist()]
-    return table.having({**table.columns, f"{count.heading}/s": rates})
+    cells: list[Cell] = [value if math.isfinite(value) else None for value in whole.tolist()]
+    return table.having({**table.columns, f"{count.heading}/s": cells})
 
 
 def _setting_in_name(name: str, column: Sequence[Cell]) -> tuple[str, Sequence[Cell]] | None:

@@ -85,6 +85,7 @@ _LEAST_LIMIT_W: Final = 10.0
 STATISTICS: Final = _OBSERVED | EXTREME | _SPREAD
 _MOST_VALUES: Final = 40  # different numbers in steps of different sizes, beyond which they were measured
 _MOST_EVEN: Final = 400  # different whole numbers in even steps
+_FEW: Final = 20  # rows, beyond which texts that seldom come again name no choice
 _HOTTEST_C: Final = 200.0  # of a board
 _VERDICT: Final = PATTERNS["verdict"].fullmatch
 _MOST_STEPS: Final = 12  # different whole numbers in steps of different sizes, beyond which they were counted
@@ -296,6 +297,7 @@ def _rated(heading: str, last: str, plain: str, kinds: frozenset[str], finite: F
         heading,
         (kinds & _PRODUCT or "delay product" in plain, Role.PRODUCT, "energy times time by its name"),
         (of and _quantity_by_words(frozenset(words_of(over)), "") == of, Role.UNUSED, ""),  # 'power/W': over its unit
+        (PATTERNS["no_work"].search(heading.lower()), Role.FIGURE, "of something else than the work, by its name"),
         ("coefficient" not in kinds and any(map(PATTERNS["per_energy"].search, texts)), Role.EFFICIENCY, _EFFICIENT),
         (per, Role.WORK_ENERGY, "energy per work by its unit"),
         (kinds & {"rps", "qps"} and not kinds & _OBSERVED and len(finite) > 1 and _are_whole(finite), *_WHOLE_RATES),
@@ -358,7 +360,8 @@ def _of_quantity(heading: str, kinds: frozenset[str], quantity: str, scale: floa
         limit = kinds & _LIMIT
         role, why = (Role.PARAMETER, "a limit as a share") if limit else (Role.UTILISATION, f"a share {known}")
     else:
-        role, why = Role.PARAMETER if _looks_chosen(finite) and not kinds & _MEANS else Role.FIGURE, ""
+        seen = kinds & (_MEANS | {"best"})
+        role, why = Role.PARAMETER if _looks_chosen(finite) and not seen else Role.FIGURE, ""
     if role is Role.PARAMETER:
         return Column(heading, role, why=why)
     return Column(heading, role, BASE_UNIT.get(quantity, ""), scale, why)
@@ -371,7 +374,7 @@ def _of_power(kinds: frozenset[str], finite: Floats, known: str, *, elsewhere: b
         return (Role.PARAMETER, CHOICE) if set_ else (Role.FIGURE, f"a power {known}, not the board's")
     if kinds & _LIMIT or (kinds & set(REQUESTED) and not kinds & _OBSERVED):
         plausible = "unit" in known or finite.max(initial=0) > _LEAST_LIMIT_W
-        return (Role.POWER_LIMIT, "a limit by its name") if plausible else (Role.PARAMETER, "")
+        return (Role.POWER_LIMIT, "a limit by its name") if plausible else (Role.PARAMETER, CHOICE)
     extreme = "the extreme of a power, which is no mean"
     return (Role.FIGURE, extreme) if kinds & EXTREME else (Role.POWER, f"a power {known}")
 
@@ -409,7 +412,8 @@ def _of_text(heading: str, lower: str, values: Sequence[str]) -> Column:
     plain, kinds = re.sub(r"[^a-z0-9]+", " ", heading.lower()).strip(), frozenset(words_of(heading))
     names = _CHOSEN - {"variant"} if len(set(present)) < len(values) else _CHOSEN
     ran = {plain, lower} & HEADINGS["kernel"] or (plain in ("phase", "stage") and "warm" not in "".join(values).lower())
-    counted = PATTERNS["counted"].search(plain) or (len(present) > 2 and len(set(present)) == len(values))
+    alone = len(set(present)) == len(values) or (2 * len(set(present)) > len(values) > _FEW)
+    counted = PATTERNS["counted"].search(plain) or (len(present) > 2 and alone)
     known = _by_rules(
         heading,
         (PATTERNS["stamp"].search(plain), Role.STAMP, _STAMPED),
@@ -427,9 +431,10 @@ def _of_text(heading: str, lower: str, values: Sequence[str]) -> Column:
 
 
 def _names_a_library(cell: str) -> bool:
-    """Tell whether a cell is the name of a library or of a plain implementation, and of nothing that either does."""
+    """Tell whether a cell is the name of a library, a plain implementation or a format, and of nothing that it does."""
     words, known = {*re.findall(r"[a-z]+", cell.lower())}, WORDS["implementation"]
-    return bool(words & known) and words <= known | {"kernel", "v", "version"}
+    plain = bool(words & known) and words <= known | {"kernel", "v", "version"}
+    return plain or bool(PATTERNS["number_format"].fullmatch(cell))
 
 
 def _unit_is_of_a_width(kinds: frozenset[str], finite: Floats) -> bool:

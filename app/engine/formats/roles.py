@@ -290,8 +290,11 @@ def _unknown_numbers(columns: Sequence[Column], cells: Mapping[str, Cells], give
         return _changed(columns, counted.__contains__, Role.FIGURE, "too many of them for someone to have chosen")
     if not others or len(unknown) > _MOST_ASKED:
         return list(columns)
-    telling = [c for c in columns if c.role in (*SET, Role.KERNEL, Role.BOARD, Role.WORK)]
-    asked = [c for c in unknown if _distinct(telling, cells) > _distinct([t for t in telling if t is not c], cells)]
+    telling = [c for c in columns if c.role in (*SET, Role.KERNEL, Role.BOARD, Role.WORK) and c not in unknown]
+    asked: list[Column] = []
+    for column in unknown:
+        more = _distinct([*telling, *asked, column], cells) > _distinct([*telling, *asked], cells)
+        asked += [column] if more else []
     both = (Role.WORK, Role.PARAMETER)
     return [replace(c, role=Role.WORK, candidates=both) if c in asked else c for c in columns]
 
@@ -379,7 +382,7 @@ def _by_physics(columns: Sequence[Column], cells: Mapping[str, Cells]) -> Iterat
             said = f"not '{power.heading}' times '{best[2].heading}': it differs by {100 * math.expm1(best[0]):.0f} %"
             columns[columns.index(energy)] = replace(energy, contradicted=said)
     columns = [_as_counted(column, columns, cells) for column in columns]
-    columns = [_as_measured(column, cells[column.heading]) for column in columns]
+    columns = [_as_measured(column, columns, cells) for column in columns]
     columns = _rivals(_rivals(columns, Role.TIME), Role.ENERGY)
     columns = [_as_ratio(column, columns, cells) for column in columns]
     for column in columns:
@@ -423,10 +426,14 @@ def _as_filled(column: Column, cells: Mapping[str, Cells], columns: Sequence[Col
     return replace(column, role=Role.UNUSED, why="0 in all rows") if empty else column
 
 
-def _as_measured(column: Column, values: Cells) -> Column:
-    """A speed that is the same in each of several rows is what something can do, and was not measured."""
-    constant = column.role is Role.THROUGHPUT and len(values) >= _FEWEST and len(set(values)) == 1
-    return replace(column, role=Role.UNUSED, why="the same in all rows") if constant and column.why != NAMED else column
+def _as_measured(column: Column, columns: Sequence[Column], cells: Mapping[str, Cells]) -> Column:
+    """A speed that is the same in several rows, of each kernel, is what something can do, and was not measured."""
+    if column.role is not Role.THROUGHPUT or column.why == NAMED:
+        return column
+    kernels = [each for each in columns if each.role is Role.KERNEL]
+    rows, count = len(cells[column.heading]), _distinct(kernels, cells)
+    same = _FEWEST * count <= rows and _distinct([*kernels, column], cells) == count
+    return replace(column, role=Role.UNUSED, why="the same in all rows of a kernel") if same else column
 
 
 def _rivals(columns: Sequence[Column], role: Role) -> list[Column]:

@@ -12,7 +12,7 @@ from ...base.text import json_or_none
 from ...base.vocabulary import WORDS
 from .columns import Columns
 from .entries import as_number
-from .headings import Floats, Role, by_itself, words_of
+from .headings import STATISTICS, Floats, Role, by_itself, words_of
 
 _CLOCK_HEADING = re.compile(r"(?P<what>.*?)[ _@-]*(?P<clock>\d+(\.\d+)?) ?(?P<unit>mhz|ghz)?", re.IGNORECASE)
 _CLOCKS_MHZ = (100.0, 10_000.0)  # of a heading that is a clock
@@ -70,7 +70,12 @@ def _by_implementation(columns: Columns, name: str) -> Columns:
         stem, end = _parted(heading, values, name) if isinstance(values, np.ndarray) else ("", "")
         if stem and _is_told(end, np.ones(2)):
             ends.setdefault(end, {})[stem] = heading
-    named = [each for each in ends.values() if WORDS["implementation"] & {*words_of(" ".join(each))}]
+    sets = [tuple(each) for each in ends.values()]
+    named = [
+        each
+        for each in ends.values()
+        if WORDS["implementation"] & {*words_of(" ".join(each))} or sets.count(tuple(each)) > 1
+    ]
     stems = max(named, key=len, default={})
     across = {end: each for end, each in ends.items() if len(each) > 1 and each.keys() <= stems.keys()}
     known = [stem for stem in stems if WORDS["implementation"] & {*words_of(stem)}]
@@ -92,7 +97,8 @@ def _parted(heading: str, values: Floats, name: str) -> tuple[str, str]:
     if not _NO_NAME & {*words_of(plain)} and by_itself(plain, values).role in (Role.FIGURE, Role.PARAMETER):
         return plain, f"{_VALUE}{unit[1]})" if unit else name
     stem, _, end = heading.rpartition("_")
-    return (stem, end) if stem and not _NO_NAME & {*words_of(stem)} else ("", "")
+    words = {*words_of(stem)}
+    return (stem, end) if words - _NO_NAME and not words & STATISTICS else ("", "")
 
 
 def wide_headings(columns: Columns) -> Mapping[str, tuple[str, float]]:
