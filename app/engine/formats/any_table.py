@@ -291,7 +291,8 @@ def _numbers(table: Table, column: Column) -> Floats:
 
 def _joined(table: Table, columns: Sequence[Column]) -> list[str]:
     """The cells of these columns in one text for each row."""
-    return [" ".join(map(str, row)) for row in zip(*(table.columns[c.heading] for c in columns), strict=True)]
+    rows = zip(*(table.columns[column.heading] for column in columns), strict=True)
+    return [" ".join(f"{c:.15g}" if isinstance(c, float) else str(c) for c in row) for row in rows]
 
 
 def is_clock_sweep(path: Path) -> bool:

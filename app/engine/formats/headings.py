@@ -419,7 +419,7 @@ def _of_text(heading: str, lower: str, values: Sequence[str]) -> Column:
         (PATTERNS["stamp"].search(plain), Role.STAMP, _STAMPED),
         (plain in HEADINGS["board"], Role.BOARD, "names the board"),
         (_is_work(plain, heading) and not ran, Role.WORK, WORKED_ON),
-        (ran and any(map(_names_a_library, present)), Role.PARAMETER, "names implementations of one thing"),
+        (ran and _name_choices(present), Role.PARAMETER, "names implementations of one thing"),
         (ran, Role.KERNEL, "names what ran"),
         (plain in HEADINGS["state"] or (present and all(map(_VERDICT, present))), Role.STATE, "says how it went"),
         (present and all(map(PATTERNS["file"].fullmatch, present)), Role.UNUSED, "names files"),
@@ -430,11 +430,12 @@ def _of_text(heading: str, lower: str, values: Sequence[str]) -> Column:
     return known or Column(heading, Role.PARAMETER, why=COME_AGAIN)
 
 
-def _names_a_library(cell: str) -> bool:
-    """Tell whether a cell is the name of a library, a plain implementation or a format, and of nothing that it does."""
-    words, known = {*re.findall(r"[a-z]+", cell.lower())}, WORDS["implementation"]
-    plain = bool(words & known) and words <= known | {"kernel", "v", "version"}
-    return plain or bool(PATTERNS["number_format"].fullmatch(cell))
+def _name_choices(cells: Sequence[str]) -> bool:
+    """Tell whether one is a library or a plain implementation, and nothing that it does; or all are number formats."""
+    known = WORDS["implementation"]
+    names = ({*re.findall(r"[a-z]+", cell.lower())} for cell in cells)
+    plain = any(words & known and words <= known | {"kernel", "v", "version"} for words in names)
+    return plain or (bool(cells) and all(map(PATTERNS["number_format"].fullmatch, cells)))
 
 
 def _unit_is_of_a_width(kinds: frozenset[str], finite: Floats) -> bool:

@@ -12,6 +12,8 @@ from app.engine.formats.headings import Role
 from app.engine.formats.read import read_recording
 from app.engine.formats.recording import Recording
 
+WRITTEN = Path(__file__).parent / "written_by_tools"
+
 
 def recording_of(path: Path, text: str, **columns: str) -> Recording:
     path.write_text(text)
@@ -108,13 +110,11 @@ def test_an_amount_of_operations_is_no_speed_and_a_wrong_result_has_failed(tmp_p
 
 
 def test_what_tuners_write_in_a_form_of_their_own_is_read(tmp_path: Path) -> None:
-    config = {"num_warps": 4, "num_ctas": 1, "num_stages": 3, "maxnreg": None}
-    timings = [
-        [{"kwargs": {"BLOCK": size}, **config}, [ms, ms, ms]] for size, ms in ((64, 0.12), (128, 0.1), (256, 0.2))
+    of_triton = read_recording(WRITTEN / "scale.autotune.json")  # by Triton 3.6 on an H200
+    timings = json.loads((WRITTEN / "scale.autotune.json").read_text())["configs_timings"]
+    assert [(row["kwargs.BLOCK"], row["num_warps"], row["time_s"]) for row in rows(of_triton)] == [
+        (config["kwargs"]["BLOCK"], config["num_warps"], pytest.approx(times[0] / 1e3)) for config, times in timings
     ]
-    text = json.dumps({"key": ["4096"], "configs_timings": timings})
-    of_triton = recording_of(tmp_path / "matmul.autotune.json", text)
-    assert [(row["kwargs.BLOCK"], row["time_s"]) for row in rows(of_triton)] == [(64, 12e-5), (128, 1e-4), (256, 2e-4)]
     steps = [[["CI", 3], ["SP", 2, 0, 1024, [1, size], 1]] for size in (1, 2, 4)]
     lines = [
         {
@@ -151,3 +151,10 @@ def test_columns_between_spaces_below_a_remark_of_names_are_read(tmp_path: Path)
     assert [row["time_s"] for row in rows(recording)] == pytest.approx([38.21e-6, 46.21e-6])
     plain = recording_of(tmp_path / "plain.txt", "block_size  time_ms\n32   1.5\n64   1.25\n128  1.75\n")
     assert [(row["block_size"], row["time_ms"]) for row in rows(plain)] == [(32, 1.5), (64, 1.25), (128, 1.75)]
+
+
+def test_a_report_of_triton_compares_its_providers_for_each_size() -> None:
+    read = rows(read_recording(WRITTEN / "matmul-performance-fp16.csv"))  # by triton.testing on an H200
+    assert {row["implementation"] for row in read} == {"cuBLAS", "Triton"}
+    of_one = {row["implementation"]: row["value (TFLOPS)"] for row in read if row["kernel"] == "1024 1024 1024"}
+    assert of_one == {"cuBLAS": 223.077747, "Triton": 235.284957}

@@ -155,3 +155,61 @@ def test_lists_of_rows_under_names_of_their_own_are_all_read(tmp_path: Path) -> 
     read = rows(recording_of(tmp_path / "levels.json", text))
     assert len(read) == 4
     assert {row["key"] for row in read} == {"float32", "float16"}
+
+
+@pytest.mark.parametrize("names", [("fp16", "int8"), ("Q4_K_M", "q8_0"), ("GPTQ", "awq"), ("float32", "resnet")])
+def test_models_that_are_named_by_their_format_alone_are_choices(tmp_path: Path, names: tuple[str, str]) -> None:
+    lines = "".join(f"{name},{batch},{batch * 10 + n}\n" for n, name in enumerate(names) for batch in (1, 8))
+    recording = recording_of(tmp_path / "formats.csv", f"model,batch_size,tokens_per_s\n{lines}")
+    chosen = "resnet" not in names  # a model, kept apart as any is
+    assert ("kernel" in rows(recording)[0]) is not chosen
+
+
+def test_what_is_emitted_and_what_a_part_of_the_board_moves_is_no_speed_of_the_work(tmp_path: Path) -> None:
+    text = (
+        "block_size,time_ms,emissions_rate_kg_per_s,dram_read_throughput,gflops\n32,1.5,0.1,700,10\n64,1.25,0.2,7,12\n"
+    )
+    recording = recording_of(tmp_path / "other_rates.csv", text)
+    roles = {column.heading: column.role for column in recording.columns}
+    assert roles["gflops"] is Role.THROUGHPUT
+    assert {roles["emissions_rate_kg_per_s"], roles["dram_read_throughput"]} == {Role.FIGURE}
+
+
+def test_an_efficiency_that_names_no_energy_is_no_work_per_energy(tmp_path: Path) -> None:
+    text = "block_size,time_ms,Efficiency Gap,warp efficiency,energy efficiency\n32,1.5,37,91,10\n64,1.25,36,92,12\n"
+    roles = {column.heading: column.role for column in recording_of(tmp_path / "eff.csv", text).columns}
+    assert roles["energy efficiency"] is Role.EFFICIENCY
+    assert Role.EFFICIENCY not in (roles["Efficiency Gap"], roles["warp efficiency"])
+
+
+def test_a_few_rows_that_do_not_say_what_ran_are_left_out_and_counted(tmp_path: Path) -> None:
+    lines = "".join(f"matrix_{n},{block},{1.5 + n / 10 + block / 100}\n" for n in range(15) for block in (1, 2))
+    recording = recording_of(tmp_path / "matrices.csv", f"kernel,block,time_ms\n{lines},1,0.5\n")
+    assert len(rows(recording)) == 30
+    assert "1 rows do not say what ran and are left out" in recording.notes
+
+
+def test_numbers_that_follow_from_each_other_are_asked_about_once(tmp_path: Path) -> None:
+    lines = "".join(f"{m},{d},{d * 1000},{t + d}\n" for m, t in (("dense", 1.5), ("sparse", 3.5)) for d in (1, 5, 10))
+    recording = recording_of(tmp_path / "density.csv", f"mode,density,nnz,time_ms\n{lines}")
+    asked = [note for note in recording.notes if "not certain" in note]
+    assert asked == [
+        "density is read as amount of work, but may be parameter: it is not certain (--roles density=parameter)"
+    ]
+    assert len({row["kernel"] for row in rows(recording)}) == 3
+
+
+def test_figures_of_two_programs_side_by_side_are_compared_by_their_ends(tmp_path: Path) -> None:
+    text = "Matrix,TileSpGEMM_ms,TileSpGEMM_GFlops,mine_ms,mine_GFlops\n"
+    text += "a,28.6,38.7,5.3,206.3\nb,DNF,,4.8,110.2\nc,19.1,48.6,8.9,103.5\n"
+    recording = recording_of(tmp_path / "spgemm.csv", text)
+    assert {row["implementation"] for row in rows(recording)} == {"TileSpGEMM", "mine"}
+    assert len(rows(recording)) == 5  # one did not finish
+    stages = "size,forward_ms,forward_gflops,backward_ms,backward_gflops\n1,2,3,4,5\n2,3,4,5,6\n"
+    assert "implementation" not in rows(recording_of(tmp_path / "stages.csv", stages))[0]
+
+
+def test_the_rate_of_all_tokens_is_found_where_none_is_written(tmp_path: Path) -> None:
+    text = "batch_size,duration_s,total_output_tokens\n8,10,1000\n16,10,1500\n32,10,1200\n"
+    recording = recording_of(tmp_path / "offline.csv", text)
+    assert [row["total_output_tokens/s"] for row in rows(recording)] == [100, 150, 120]

@@ -160,3 +160,10 @@ def test_a_log_in_which_no_power_was_read_is_refused(tmp_path: Path) -> None:
     path.write_text("timestamp,power(W)\n" + "".join(f"{1717695920 + n},\n" for n in range(30)))
     with pytest.raises(InputError, match="no reading of power is in it"):
         read_log(path)
+
+
+def test_the_long_form_as_driver_580_writes_it_on_an_h200() -> None:
+    log = read_log(Path(__file__).parents[2] / "engine/formats/written_by_tools/nvidia_smi_q.txt")
+    assert len(log.boards) == 1
+    assert len(powers(log.boards[0])) == 3
+    assert all(70 < watts < 90 for watts in powers(log.boards[0]))
