@@ -16,7 +16,7 @@ from ..base.files import is_input
 from ..engine.results.objectives import Goal, parse_front, parse_limit
 
 if TYPE_CHECKING:
-    from ..engine.formats.any_table import TableColumns
+    from ..engine.formats.table_columns import TableColumns
     from ..engine.metering.condition import Condition
     from ..engine.metering.external_meters import MeterChoice
     from ..engine.report.export import Existing
@@ -197,7 +197,7 @@ def add_table(parser: ArgumentParser) -> None:
 
 def columns_of(arguments: Namespace) -> TableColumns | None:
     """What the options of `add_table` say. Raises InputError."""
-    from ..engine.formats.any_table import TableColumns
+    from ..engine.formats.table_columns import TableColumns
 
     beside = "\n".join(str(Path(text).absolute()) for text in (*getattr(arguments, "more", ()), *arguments.power_log))
     columns = TableColumns.parse(arguments.parameters, arguments.figures, arguments.roles, beside)

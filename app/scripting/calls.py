@@ -24,7 +24,7 @@ from ..engine.analysis.describe_analysis import describe_analysis
 from ..engine.analysis.session_analysis import Analysis
 from ..engine.analysis.session_analysis import analyse as analyse_table
 from ..engine.control.guard import DeviceGuard
-from ..engine.formats.any_table import TableColumns
+from ..engine.formats.table_columns import TableColumns
 from ..engine.metering.recorded_energy import RecordedEnergy, describe_energy, recorded_energy
 from ..engine.models.fit.caps import CapFit
 from ..engine.models.fit.frequency import FrequencyFit

@@ -12,7 +12,7 @@ import numpy as np
 from ...base.errors import InputError
 from ...base.formatting import UNKNOWN
 from ...base.records import Count, Source
-from ..formats.any_table import KERNELS
+from ..formats.table_columns import KERNELS
 from ..models.arrays import Floats, Indices
 from ..models.fit.points import CLOCK_SETTINGS
 from ..results.measurement import FEWEST, Configuration, Measurement, Value

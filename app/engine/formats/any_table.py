@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -18,13 +18,13 @@ import numpy as np
 from ...base.errors import InputError, WattridgeError
 from ...base.files import text_chunks
 from ...base.formatting import number as figure
-from ...base.vocabulary import HEADINGS, PATTERNS, WORDS
+from ...base.vocabulary import PATTERNS
 from ..metering.gain import fit_gain
 from ..results.measurement import State, Value
 from ..results.objectives import Goal, Objective, likely_goal
 from ..results.service_figures import OF_RESULTS, SERVICE_FIGURES
 from ..space.search_space import MIXED_KERNELS
-from .cells import Cell, Table, of_text, read_cells
+from .cells import Table, of_text, read_cells
 from .columns import parse_columns
 from .entries import NO_VALUE, as_number
 from .headings import (
@@ -33,29 +33,35 @@ from .headings import (
     COUNTED,
     EACH_ITS_OWN,
     MEASURED,
-    NUMBERED,
     SET,
     SETTING_OF,
     SOMEONE_CHOSE,
     Column,
-    Floats,
     Role,
 )
 from .known_tables import as_its_tool_says
+from .prepared_table import prepared
 from .recording import MAXIMUM_PARAMETERS, Facts, Recording, RecordingBuilder
 from .remembered_roles import remembered
-from .roles import COUNTABLE, NAMED, TOKENS, beside_main, main_column, roles_of
+from .roles import COUNTABLE, NAMED, TOKENS, beside_main, main_column
 from .service_table import read_service
+from .table_columns import (
+    APART,
+    KERNELS,
+    UNCERTAIN,
+    TableColumns,
+    column_roles,
+    numbers_of,
+    questions,
+    there,
+    varies,
+)
 
-OPTIONS: Final = ("parameters", "figures", "roles", "power_log")  # that say what the columns are
 REPEAT: Final = "repeat"  # the parameter that counts rows of one configuration
-KERNELS: Final = frozenset(("kernel", "kernel_name"))
 _PER: Final = tuple(
     (re.compile(rf"_per_{unit}$", re.IGNORECASE), written)
     for unit, written in (("s(ec|econd)?", "/s"), ("j(oule)?", "/J"), ("w(att)?", "/W"))
 )
-_NUMBER_IN_TEXT: Final = re.compile(r"\d+(?:\.\d+)?")
-_BOARD_NUMBER: Final = re.compile(r"(gpu|device|rank)[ _]?\d{1,2}(?![0-9])", re.IGNORECASE)
 _OURS: Final = {  # our names of what a role measures
     Role.TIME: "time_s",
     Role.ENERGY: "energy_j",
@@ -65,62 +71,11 @@ _OURS: Final = {  # our names of what a role measures
     Role.WORK_ENERGY: "energy_per_work_j",
 }
 _Ours = dict[str, tuple[str, float]]  # our name of a figure -> its name in the table, and the factor to our unit
-_APART: Final = (Role.KERNEL, Role.BOARD, Role.WORK)  # rows of different ones must not be compared
 _GOOD: Final = ("", "0", "false", "none", "no", "ok")  # cells of a column of errors, where there was none
 _NONE: Final = "none"
-_UNCERTAIN: Final = "it is not certain"
 _SAME_WORK: Final = {Role.THROUGHPUT: 1.5, Role.ENERGY: 1.05}  # largest to least work, within which it is the same
-_SAME_OPERATIONS: Final = 0.02  # share, within which products of rounded figures are the same
-_FEW: Final = 0.05  # share of rows
-_PLACEHOLDER: Final = 100  # ratio to the next largest
 _OVER: Final = 1.25  # of the power limit, beyond what boards overshoot by
 _CONTRADICTED: Final = 0.1  # share by which energy may differ from power times time
-
-
-@dataclass(frozen=True, slots=True)
-class TableColumns:
-    """The columns of parameters and of figures, heading by name here; None where they are to be found.
-
-    `roles` are those that the user names, by heading; `beside` what belongs to results of a benchmark of a server.
-    """
-
-    parameters: Mapping[str, str] | None = None
-    figures: Mapping[str, str] | None = None
-    roles: Mapping[str, Role] = field(default_factory=dict)
-    beside: tuple[str, ...] = ()
-
-    @classmethod
-    def parse(
-        cls, parameters: str | None = None, figures: str | None = None, roles: str | None = None, logs: str = ""
-    ) -> TableColumns | None:
-        """From 'a,b' or 'NAME=HEADING,...' as options have it; None if nothing is said. Raises InputError.
-
-        `roles` is 'HEADING=ROLE,...', `logs` a file in each line.
-        """
-        if not (parameters or figures or roles or logs):
-            return None
-        known = {role.value.replace(" ", "-"): role for role in Role}
-        of_headings = {heading: role.replace(" ", "-") for heading, role in (_named(roles, "--roles") or {}).items()}
-        for heading, role in of_headings.items():
-            if role not in known:
-                raise InputError(f"'{role[:40]}' of '{heading[:40]}' is no role", "--roles", ", ".join(known))
-        named = _named(parameters, "--parameters"), _named(figures, "--figures")
-        return cls(*named, {heading: known[role] for heading, role in of_headings.items()}, tuple(logs.splitlines()))
-
-    @property
-    def headings(self) -> dict[str, str]:
-        """The heading of each column that the user names, by its name here."""
-        return {**(self.parameters or {}), **(self.figures or {})}
-
-    @property
-    def options(self) -> dict[str, str]:
-        """What `parse` reads these from, by the option's name; empty if a heading cannot be written so."""
-        roles = {heading: role.value.replace(" ", "-") for heading, role in self.roles.items()}
-        given = {"parameters": self.parameters or {}, "figures": self.figures or {}, "roles": roles}
-        if any(set(",=") & {*name, *heading} for named in given.values() for name, heading in named.items()):
-            return {}
-        said = {option: ["=".join(dict.fromkeys(each)) for each in named.items()] for option, named in given.items()}
-        return {option: ",".join(named) for option, named in said.items() if named}
 
 
 def read_table(path: Path, columns: TableColumns | None = None) -> Recording:
@@ -136,163 +91,6 @@ def table_of(path: Path, columns: TableColumns | None = None) -> Table:
     """The cells of a table, or of results of a benchmark of a server with what is beside them. Raises InputError."""
     served = read_service(path, () if columns is None else columns.beside)
     return as_its_tool_says(read_cells(path)) if served is None else served
-
-
-def prepared(table: Table, columns: TableColumns | None = None) -> Table:
-    """The table with what several columns say together in one: the energy of all boards, the name of what ran."""
-    roles = TableColumns() if columns is None else TableColumns(roles=columns.roles)
-    table = without_nameless(table, roles)
-    table = with_whole_rate(without_placeholders(with_totals(without_warm_up(table), roles), roles), roles)
-    chosen = None if columns is None or columns.parameters is None else set(columns.parameters.values())
-    joined = chosen is None or bool(chosen & KERNELS and not chosen & KERNELS & table.columns.keys())
-    table = with_one_kernel(table, roles) if joined else table
-    if chosen is not None or not _is_one_run(table, found := column_roles(table, roles)):
-        return table
-    left = {c.heading: table.columns[c.heading] for c in found if len(table) == 1 or c.why != EACH_ITS_OWN}
-    return table.having({"run": [table.path.stem] * len(table), **left})
-
-
-def _is_one_run(table: Table, found: Sequence[Column]) -> bool:
-    """Tell whether a table is of one run, named as its file: one row, or single requests, and nothing that was set."""
-    if len(table) == 1 or any(column.role in SET for column in found):
-        return not any(column.role in SET for column in found)
-    named = any(column.role in (*_APART, Role.REPEAT) and _varies(table, column.heading) for column in found)
-    named |= any(column.why == EACH_ITS_OWN and not column.words & WORDS["asked"] for column in found)
-    numbered = any(column.why == NUMBERED for column in found)
-    return not named and any(c.role is Role.LATENCY or (numbered and c.role is Role.ENERGY) for c in found)
-
-
-def with_totals(table: Table, said: TableColumns) -> Table:
-    """The table with the sum of what several boards took together, and with settings that stand in names.
-
-    What the user says of a column leaves it as it is.
-    """
-    left = said.roles.keys()
-    cells = dict((n not in left and _setting_in_name(n, cells)) or (n, cells) for n, cells in table.columns.items())
-    boards: dict[str, list[str]] = {}
-    for name in filter(_BOARD_NUMBER.search, cells.keys() - left):
-        boards.setdefault(_BOARD_NUMBER.sub(r"\1", name), []).append(name)
-    found = {c.heading: c.role for c in column_roles(table.having(cells))} if boards else {}
-    for name, several in boards.items():
-        if len(several) > 1 and all(found[each] in (Role.ENERGY, Role.POWER) for each in several):
-            rows = zip(*(cells[each] for each in several), strict=True)
-            total: list[Cell] = [None if None in row else sum(map(as_number, row)) for row in rows]
-            cells = {f"total {name}": total, **{each: column for each, column in cells.items() if each not in several}}
-    return table.having(cells)
-
-
-def without_warm_up(table: Table) -> Table:
-    """The table without rows that some column calls 'warmup', or one of states something like it."""
-    warm = {
-        row
-        for name, column in table.columns.items()
-        for row, cell in enumerate(column)
-        if isinstance(cell, str)
-        if PATTERNS["warm_up"].fullmatch(cell) or (name.lower() in HEADINGS["state"] and "warm" in cell.lower())
-    }
-    if not 0 < len(warm) < len(table):
-        return table
-    left = {name: [c for row, c in enumerate(cells) if row not in warm] for name, cells in table.columns.items()}
-    return table.having(left, f"{len(warm)} rows are of warming up and are left out")
-
-
-def without_nameless(table: Table, said: TableColumns) -> Table:
-    """The table without the few rows that do not say what ran, where all others do."""
-    names = [table.columns[c.heading] for c in column_roles(table, said) if c.role in (Role.KERNEL, Role.WORK)]
-    empty = {
-        row for cells in names for row, cell in enumerate(cells) if cell is None and len(table) > cells.count(None)
-    }
-    if not 0 < len(empty) < _FEW * len(table):
-        return table
-    left = {name: [c for row, c in enumerate(cells) if row not in empty] for name, cells in table.columns.items()}
-    return table.having(left, f"{len(empty)} rows do not say what ran and are left out")
-
-
-def without_placeholders(table: Table, said: TableColumns) -> Table:
-    """The table without rates of a power of ten that come again, and are far above all others."""
-    cells, notes = dict(table.columns), list[str]()
-    for column in (column for column in column_roles(table, said) if column.role is Role.THROUGHPUT):
-        name, values = column.heading, _numbers(table, column)
-        top = float(np.nanmax(values, initial=0))
-        count, others = int((values == top).sum()), float(np.max(values, where=values < top, initial=0))
-        if count > 1 and top >= _PLACEHOLDER * max(others, 1) and math.log10(top).is_integer():
-            cells[name] = [None if as_number(cell) == top else cell for cell in cells[name]]
-            notes.append(f"{count} cells of {name} are {top:.0e}, far above all others: they are not read")
-    return table.having(cells, *notes)
-
-
-def with_whole_rate(table: Table, said: TableColumns) -> Table:
-    """The table with the rate of all that was counted, where it holds none, or another one: what each request saw."""
-    found = column_roles(table, said)
-    time, rates = main_column(found, Role.TIME), [column for column in found if column.role is Role.THROUGHPUT]
-    counts = [c for c in found if c.why == COUNTED and c.words & TOKENS and c.words & WORDS["all_of_it"]]
-    wrong = " ".join(column.contradicted for column in rates)
-    count = next((c for c in counts if not rates or f"not '{c.heading}' over" in wrong), None)
-    if count is None or time is None:
-        return table
-    scale = 1.0 if math.isnan(time.scale) else 1 / time.scale
-    with np.errstate(divide="ignore", invalid="ignore"):
-        whole = _numbers(table, count) / np.array([as_number(cell) for cell in table.columns[time.heading]]) * scale
-    cells: list[Cell] = [value if math.isfinite(value) else None for value in whole.tolist()]
-    return table.having({**table.columns, f"{count.heading}/s": cells})
-
-
-def _setting_in_name(name: str, column: Sequence[Cell]) -> tuple[str, Sequence[Cell]] | None:
-    """Names that differ in a number alone, where their words say that it is a setting: 'limit_250'."""
-    texts = [cell for cell in column if isinstance(cell, str)]
-    stems = {_NUMBER_IN_TEXT.sub("", text) for text in texts}
-    numbers = [float(found[0]) for text in texts if len(found := _NUMBER_IN_TEXT.findall(text)) == 1]
-    if len(stems) != 1 or len(numbers) != len(column):
-        return None
-    heading = f"{name} {stems.pop().strip('_- ')}"
-    return (heading, numbers) if roles_of({heading: np.array(numbers)})[0].role in SETTING_OF else None
-
-
-def with_one_kernel(table: Table, said: TableColumns) -> Table:
-    """The table with one column of what must not be compared: boards, kernels, and how much they worked on."""
-    apart = [c for c in column_roles(table, said) if c.role in _APART and _varies(table, c.heading)]
-    works = [column for column in apart if column.role is Role.WORK]
-    works = works or [column for column in apart if column.heading.lower() in HEADINGS["worked_on_by"]]
-    single = len(set(_joined(table, apart))) == len(table)
-    notes: tuple[str, ...] = ()
-    if len(works) < len(apart) and works and single:  # each row is another: compared is the same amount
-        models = [c for c in apart if c not in works and c.words & WORDS["model"]]  # which some choose from
-        notes = (*_questions(replace(c, candidates=(Role.PARAMETER, Role.KERNEL)) for c in models),)
-        apart = works
-    elif _are_same_operations(table, others := [column for column in apart if column.role is not Role.KERNEL], said):
-        apart = others
-    elif len(apart) > 1 and not works:  # what may be compared, a reader of their names knows
-        apart = [replace(c, candidates=(Role.KERNEL, Role.PARAMETER)) if single else c for c in apart]
-    found = [column.heading for column in apart]
-    kept = found and (found[0].lower() in KERNELS or (apart[0].candidates and apart[0].role is Role.KERNEL))
-    known = len(found) == 1 and (kept or (single and not works))
-    if not found or known:  # or rows of it can only be compared
-        return table
-    left = {f"{n} (chosen)" if n == "kernel" else n: cells for n, cells in table.columns.items() if n not in found}
-    table = table.having({"kernel": _joined(table, apart), **left}, *_questions(apart), *notes)
-    return replace(table, roles={**table.roles, **dict.fromkeys(left.keys() & {"kernel (chosen)"}, Role.PARAMETER)})
-
-
-def _are_same_operations(table: Table, others: Sequence[Column], said: TableColumns) -> bool:
-    """Whether all kernels do as many operations, by their rate and time, where these columns are the same."""
-    found = column_roles(table, said)
-    rate, time = (main_column(found, role) for role in (Role.THROUGHPUT, Role.TIME))
-    if not others or rate is None or time is None or not PATTERNS["operations"].search(rate.heading.lower()):
-        return False
-    work, groups = _numbers(table, rate) * _numbers(table, time), np.array(_joined(table, others))
-    amounts = [work[(groups == group) & (work > 0)] for group in np.unique(groups)]
-    return all(len(each) > 1 and float(np.ptp(each)) < _SAME_OPERATIONS * float(each.max()) for each in amounts)
-
-
-def _numbers(table: Table, column: Column) -> Floats:
-    """The numbers of a column in its unit."""
-    return np.array([as_number(cell) for cell in table.columns[column.heading]]) * column.scale
-
-
-def _joined(table: Table, columns: Sequence[Column]) -> list[str]:
-    """The cells of these columns in one text for each row."""
-    rows = zip(*(table.columns[column.heading] for column in columns), strict=True)
-    return [" ".join(f"{c:.15g}" if isinstance(c, float) else str(c) for c in row) for row in rows]
 
 
 def is_clock_sweep(path: Path) -> bool:
@@ -311,70 +109,19 @@ def is_clock_sweep(path: Path) -> bool:
     return clocks and main_column(found, Role.POWER) is not None
 
 
-def column_roles(table: Table, requested: TableColumns | None = None) -> tuple[Column, ...]:
-    """The role of each column of a table: as named, and the others as `roles_of` finds them.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    requested : TableColumns, optional
-        What the user says of its columns.
-
-    Returns
-    -------
-    tuple of Column
-        In the table's order, under the names that the user gives them.
-
-    Raises
-    ------
-    InputError
-        If a column that the user names is not there.
-    """
-    requested = requested or TableColumns()
-    names = _names(table, requested)
-    given = {names[heading]: role for heading, role in table.roles.items()}
-    cells = {names[heading]: table.cells(heading) for heading in table.columns}
-    found = {column.heading: column.role for column in roles_of(cells)}
-    asked = (requested.parameters, SET, Role.PARAMETER), (requested.figures, MEASURED, Role.FIGURE)
-    for named, wanted, other in asked:
-        for name in named or ():
-            if wanted is SET or found[name] not in wanted:
-                given[name] = found[name] if found[name] in wanted else other
-        if named is not None:  # what the user leaves out is none
-            left = [name for name, role in found.items() if role in wanted and name not in (named or ())]
-            given |= {name: Role.UNUSED for name in left if name not in given}
-    given |= {names[heading]: role for heading, role in requested.roles.items() if heading in names}
-    return roles_of(cells, given)
-
-
-def _names(table: Table, requested: TableColumns) -> dict[str, str]:
-    """The name here of each heading. Raises InputError for a column that the user names and that is not there."""
-    names = {heading: heading for heading in table.columns}
-    joined = {heading for heading, role in requested.roles.items() if role in _APART and "kernel" in names}
-    of_roles = {heading: heading for heading in requested.roles.keys() - joined}
-    for option, said in (("parameters", requested.parameters), ("figures", requested.figures), ("roles", of_roles)):
-        for name, heading in (said or {}).items():
-            if heading not in names:
-                raise InputError(f"no column '{heading[:60]}'", f"{table.path}, --{option}", _there(table))
-            if option != "roles":
-                names[heading] = name
-    return names
-
-
 def guess(table: Table, requested: TableColumns | None = None, found: Sequence[Column] | None = None) -> TableColumns:
     """The columns of parameters and figures: as said, and the others by their roles. Raises InputError."""
     requested = requested or TableColumns()
     found = column_roles(table, requested) if found is None else found
     parameters, figures = _parameters_of(table, requested, found), _figures_of(table, requested, found)
     known = requested.figures or requested.roles or any(column.role in ANSWERING for column in found)
-    what, remedy = "", f"name them: --parameters A,B --figures C,D. {_there(table)}"
+    what, remedy = "", f"name them: --parameters A,B --figures C,D. {there(table)}"
     if figures and not known:
         what = "no column is a time, an energy, a power or a speed that is known"
         left = [column.heading for column in found if column.role is Role.FIGURE and not column.why]
         if len(left) == 1:
             what += f"; '{left[0][:60]}' may be a throughput, a time or an energy (--roles '{left[0][:60]}=throughput')"
-        remedy = f"name one: --figures time_s=COLUMN,energy_j=COLUMN. {_there(table)}"
+        remedy = f"name one: --figures time_s=COLUMN,energy_j=COLUMN. {there(table)}"
     elif not parameters or not figures:
         what = "it is not clear which columns are " + ("parameters" if not parameters else "figures")
     if what:
@@ -387,8 +134,8 @@ def _parameters_of(table: Table, requested: TableColumns, found: Sequence[Column
     headings, result = requested.headings, dict[str, str]()
     for column in found:
         heading = headings.get(column.heading, column.heading)
-        tells = column.role in _APART and requested.parameters is None
-        if column.role in (*SET, Role.REPEAT) or (tells and _varies(table, heading)):
+        tells = column.role in APART and requested.parameters is None
+        if column.role in (*SET, Role.REPEAT) or (tells and varies(table, heading)):
             result[_parameter_name(column, result, requested)] = heading
     if not result and requested.parameters is None and len(table) > 1:  # runs without a setting: by their names
         names = [column.heading for column in found if column.why == EACH_ITS_OWN]
@@ -410,10 +157,6 @@ def _figures_of(table: Table, requested: TableColumns, found: Sequence[Column]) 
     rate = main_column(found, Role.THROUGHPUT)
     first = _called(rate) if rate is not None and requested.figures is None else ""
     return {name: result[name] for name in (first, *result) if name in result}
-
-
-def _varies(table: Table, heading: str) -> bool:
-    return len(set(table.columns[heading])) > 1
 
 
 def _parameter_name(column: Column, taken: Mapping[str, str], requested: TableColumns) -> str:
@@ -511,8 +254,8 @@ def _notes(table: Table, columns: TableColumns, found: Sequence[Column], contrad
         yield f"the power of {contradicted} rows is not their energy over their time, and is not used"
     yield from _over_the_limit(table, found)
     answered = any(column.heading in KERNELS and column.why == NAMED for column in found)
-    yield from (note for note in table.notes if not answered or _UNCERTAIN not in note)
-    yield from _questions(found)
+    yield from (note for note in table.notes if not answered or UNCERTAIN not in note)
+    yield from questions(found)
 
 
 def _over_the_limit(table: Table, found: Sequence[Column]) -> Iterator[str]:
@@ -520,7 +263,7 @@ def _over_the_limit(table: Table, found: Sequence[Column]) -> Iterator[str]:
     limit, power = (main_column(found, role) for role in (Role.POWER_LIMIT, Role.POWER))
     if limit is None or power is None or not {limit.heading, power.heading} <= table.columns.keys():
         return
-    under, drawn = _numbers(table, limit), _numbers(table, power)
+    under, drawn = numbers_of(table, limit), numbers_of(table, power)
     beyond = np.flatnonzero((under > 0) & (drawn > _OVER * under))
     if len(beyond):
         row = int(beyond[np.argmax(drawn[beyond] / under[beyond])])
@@ -545,22 +288,10 @@ def _meters_beside(table: Table, found: Sequence[Column]) -> Iterator[str]:
         columns = [column for column in beside_main(found, role) if column.heading in table.columns]
         for column in columns[1:]:
             try:
-                gain = fit_gain(column.heading, _numbers(table, columns[0]), _numbers(table, column))
+                gain = fit_gain(column.heading, numbers_of(table, columns[0]), numbers_of(table, column))
                 yield gain.sentence(columns[0].heading, unit)
             except WattridgeError as error:
                 yield f"{columns[0].heading} against {column.heading}: {error.what}"
-
-
-def _questions(columns: Iterable[Column]) -> Iterator[str]:
-    """One question about all columns that may be the same two things, and how it is answered."""
-    columns = list(columns)
-    for candidates in dict.fromkeys(column.candidates for column in columns if len(column.candidates) > 1):
-        one, *others = (role.value for role in candidates)
-        headings = [column.heading for column in columns if column.candidates == candidates]
-        answer = ",".join(f"{heading}={candidates[-1].value.replace(' ', '-')}" for heading in headings)
-        verb = "is" if len(headings) == 1 else "are each"
-        what = f"{', '.join(headings)} {verb} read as {one}, but may be {' or '.join(others)}"
-        yield f"{what}: {_UNCERTAIN} (--roles {answer})"
 
 
 def _called(column: Column) -> str:
@@ -619,36 +350,20 @@ def _same_work(found: Sequence[Column], table: Table) -> bool:
     kernels = np.array([str(cell) for cell in table.columns.get("kernel", [""] * len(table))])
     there = [c for c in found if c.heading in table.columns]
     counts = (c for c in there if c.why == COUNTED and c.words & COUNTABLE - TOKENS and table.is_numeric(c.heading))
-    works = [(_numbers(table, count), _SAME_WORK[Role.THROUGHPUT]) for count in counts]
+    works = [(numbers_of(table, count), _SAME_WORK[Role.THROUGHPUT]) for count in counts]
     for roles, power in (((Role.THROUGHPUT, Role.TIME), 1), ((Role.ENERGY, Role.WORK_ENERGY), -1)):
         columns = [c for role in roles if (c := main_column(there, role)) is not None]
         if len(columns) == 2:
             with np.errstate(divide="ignore", invalid="ignore"):
-                works.append((_numbers(table, columns[0]) * _numbers(table, columns[1]) ** power, _SAME_WORK[roles[0]]))
+                works.append(
+                    (numbers_of(table, columns[0]) * numbers_of(table, columns[1]) ** power, _SAME_WORK[roles[0]])
+                )
     for work, most in works:
         known = np.isfinite(work) & (work > 0)
         each = (work[known & (kernels == kernel)] for kernel in np.unique(kernels[known]))
         if any(float(amounts.max() / amounts.min()) > most for amounts in each):
             return False
     return True
-
-
-def _there(table: Table) -> str:
-    names = list(table.columns)
-    return f"There are: {', '.join(name[:40] for name in names[:12])}{', ...' if len(names) > 12 else ''}"
-
-
-def _named(text: str | None, option: str) -> dict[str, str] | None:
-    if not text:
-        return None
-    named: dict[str, str] = {}
-    for part in text.split(","):
-        name, _, column = part.partition("=")
-        name, column = name.strip(), (column or name).strip()
-        if not name or name in named:
-            raise InputError(f"'{part[:60]}' names no column, or one twice", option, "A,B or NAME=HEADING,...")
-        named[name] = column
-    return named
 
 
 # --- rows -------------------------------------------------------------------------------------------------------------

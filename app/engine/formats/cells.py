@@ -244,10 +244,8 @@ def of_text(columns: Columns, path: Path) -> Table:
 
 def _with_units_above(name: str, cells: Sequence[str]) -> tuple[str, Sequence[str]]:
     """'75.1 W (mean)' in all cells of a column are 75.1, and W stands in its heading."""
-    lasted = [_DURATION.fullmatch(cell) for cell in cells] if {*words_of(name)} & WORDS["time"] else []
-    if lasted and all(lasted):
-        parts = [[float(part or 0) for part in each.groups()] for each in lasted if each]
-        return f"{name} (s)", [f"{((days * 24 + hours) * 60 + m) * 60 + s:.10g}" for days, hours, m, s in parts]
+    if {*words_of(name)} & WORDS["time"] and all(map(_DURATION.fullmatch, cells)):
+        return f"{name} (s)", [*map(_seconds, cells)]
     found = [_WITH_UNIT.fullmatch(cell) for cell in cells if cell.lower() not in UNKNOWN]
     units = {each and each[2] for each in found}
     unit = units.pop() or "" if len(units) == 1 else ""
@@ -258,6 +256,12 @@ def _with_units_above(name: str, cells: Sequence[str]) -> tuple[str, Sequence[st
     column = by_itself(name, np.array([as_number(json_or_none(number)) for number in numbers]))
     known = column.role not in (Role.PARAMETER, Role.FIGURE) and not math.isnan(column.scale)
     return name if known else f"{name} ({unit})", numbers
+
+
+def _seconds(cell: str) -> str:
+    """'1-02:03:04.5' in seconds: days, hours, minutes and seconds."""
+    days, hours, minutes, seconds = (float(part or 0) for part in re.findall(_DURATION, cell)[0])
+    return f"{((days * 24 + hours) * 60 + minutes) * 60 + seconds:.10g}"
 
 
 def _has_words(name: str, texts: Sequence[str]) -> bool:

@@ -13,7 +13,7 @@ from ...base.files import read_text, text_chunks
 from ...base.json_rows import rows_in
 from ...base.text import json_or_none
 from ...sensors.recorded.logs.read import is_log
-from .any_table import TableColumns, is_clock_sweep, read_table
+from .any_table import is_clock_sweep, read_table
 from .cells import DATABASES, is_of_plugin
 from .csv_table import is_session, read_csv
 from .entries import BadEntry
@@ -24,6 +24,7 @@ from .recording import Recording
 from .service_results import is_served
 from .t1 import is_specification
 from .t4 import KttEntries, ListEntries, T4Entries
+from .table_columns import TableColumns
 
 _MAXIMUM_HEADER = 1000  # members beside the entries
 _REMEDY = "pass a cache, T4 results, or a session as CSV"

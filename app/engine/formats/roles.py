@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby, product
 from typing import Final
@@ -439,16 +439,25 @@ def _as_measured(column: Column, columns: Sequence[Column], cells: Mapping[str, 
 def _rivals(columns: Sequence[Column], role: Role) -> list[Column]:
     """Of several times or energies that are no statistics of one, which is that of the work cannot be known."""
     chosen = main_column(columns, role)
-    ours = [c for c in columns if c.role is role]
-    stems = {" ".join(w for w in words_of(c.heading) if w not in STATISTICS and w not in UNITS) for c in ours}
-    plain = [stem for stem in stems if not stem or stem in TIME_WORDS or len(stem.split()) == 1]
-    sides = {"cpu", "gpu"} <= stems and chosen is not None and not chosen.words & WORDS["whole_run"]
-    alone = not any(c.role in (Role.THROUGHPUT, Role.LATENCY, Role.ENERGY) and c.role is not role for c in columns)
+    stems = {_stem(column) for column in columns if column.role is role}
+    others = {Role.THROUGHPUT, Role.LATENCY, Role.ENERGY} - {role}
+    alone = not any(column.role in others for column in columns)
     unknown = alone and len(stems) > 1 and all({*stem.split()} - _KNOWN for stem in stems)  # 'deepgemm_us, mine_us'
-    several = role is Role.TIME and (sides or (len(stems) > _MOST_TIMES and not plain))
-    if chosen is None or chosen.confirmed or not (unknown or several):
+    if chosen is None or chosen.confirmed or not (unknown or (role is Role.TIME and _are_several(chosen, stems))):
         return list(columns)
     return [replace(c, candidates=(role, Role.FIGURE)) if c is chosen and len(c.why) < 40 else c for c in columns]
+
+
+def _stem(column: Column) -> str:
+    """The words of a heading but for units and statistics."""
+    return " ".join(word for word in words_of(column.heading) if word not in STATISTICS and word not in UNITS)
+
+
+def _are_several(chosen: Column, stems: Collection[str]) -> bool:
+    """Tell whether times are of several things: of two sides, or of many of which none is called plainly."""
+    plain = any(not stem or stem in TIME_WORDS or len(stem.split()) == 1 for stem in stems)
+    sides = {"cpu", "gpu"} <= {*stems} and not chosen.words & WORDS["whole_run"]
+    return sides or (len(stems) > _MOST_TIMES and not plain)
 
 
 def _as_ratio(column: Column, columns: Sequence[Column], cells: Mapping[str, Cells]) -> Column:

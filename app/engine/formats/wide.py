@@ -65,30 +65,35 @@ def _turned(columns: Columns, first: str, others: list[str]) -> Columns:
 
 def _by_implementation(columns: Columns, name: str) -> Columns:
     """Figures of several implementations side by side, 'cuBLAS, Triton' or 'cublas_ms, mine_ms', as a row of each."""
-    ends: dict[str, dict[str, str]] = {}  # what is in the cells -> implementation -> heading
-    for heading, values in columns.by_kind().items():
-        stem, end = _parted(heading, values, name) if isinstance(values, np.ndarray) else ("", "")
-        if stem and _is_told(end, np.ones(2)):
-            ends.setdefault(end, {})[stem] = heading
-    sets = [tuple(each) for each in ends.values()]
-    named = [
-        each
-        for each in ends.values()
-        if WORDS["implementation"] & {*words_of(" ".join(each))} or sets.count(tuple(each)) > 1
-    ]
-    stems = max(named, key=len, default={})
-    across = {end: each for end, each in ends.items() if len(each) > 1 and each.keys() <= stems.keys()}
-    known = [stem for stem in stems if WORDS["implementation"] & {*words_of(stem)}]
+    stems, across = _side_by_side(columns, name)
     taken = {heading for each in across.values() for heading in each.values()}
     long = {heading: [*cells] * len(stems) for heading, cells in columns.cells.items() if heading not in taken}
-    alone = {*across} <= {name} or any(end.startswith(_VALUE) for end in across)
-    if not across or not long or not (alone or len(across) > 1 or len(known) > 1):  # two quantities of the same names
+    if not across or not long:
         return columns
     long["implementation"] = [stem for stem in stems for _ in range(len(columns))]
     for end, each in across.items():
         cells = [cell for stem in stems for cell in columns.cells.get(each.get(stem, ""), [""] * len(columns))]
         long[end] = ["" if cell.startswith("-") or not as_number(json_or_none(cell)) else cell for cell in cells]
     return Columns(columns.where, long, columns.first_line)
+
+
+def _side_by_side(columns: Columns, name: str) -> tuple[list[str], dict[str, dict[str, str]]]:
+    """Implementations, and by what is in the cells of each its heading; empty where two names may be two quantities."""
+    ends: dict[str, dict[str, str]] = {}
+    for heading, values in columns.by_kind().items():
+        stem, end = _parted(heading, values, name) if isinstance(values, np.ndarray) else ("", "")
+        if stem and _is_told(end, np.ones(2)):
+            ends.setdefault(end, {})[stem] = heading
+    sets = [tuple(each) for each in ends.values()]
+    named = [each for each in sets if any(map(_is_named, each)) or sets.count(each) > 1]
+    stems = max(named, key=len, default=())
+    across = {end: each for end, each in ends.items() if len(each) > 1 and each.keys() <= {*stems}}
+    alone = {*across} <= {name} or any(end.startswith(_VALUE) for end in across)
+    return [*stems], across if alone or len(across) > 1 or sum(map(_is_named, stems)) > 1 else {}
+
+
+def _is_named(stem: str) -> bool:
+    return bool(WORDS["implementation"] & {*words_of(stem)})
 
 
 def _parted(heading: str, values: Floats, name: str) -> tuple[str, str]:

@@ -31,7 +31,7 @@ from ..store.database import Store
 from .export import Existing, export_session, export_specification
 
 if TYPE_CHECKING:
-    from ..formats.any_table import TableColumns
+    from ..formats.table_columns import TableColumns
     from ..results.state import SessionState
     from ..space.result_table import ResultTable
     from ..specification.plan import SessionPlan

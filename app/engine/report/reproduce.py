@@ -20,8 +20,8 @@ from ...base.errors import InputError
 from ...base.files import digest_of, is_there
 from ...base.installation import can_be_imported, own_program
 from ...sensors.gpu import LIVE
-from ..formats.any_table import OPTIONS, TableColumns
 from ..formats.read import read_recording
+from ..formats.table_columns import OPTIONS, TableColumns
 from ..results.objectives import Goal, Limit
 from ..results.state import Purpose
 from ..runner.base import setting_names

@@ -23,7 +23,7 @@ SPECIFICATION: Final = (
 )
 
 if TYPE_CHECKING:
-    from ..formats.any_table import TableColumns
+    from ..formats.table_columns import TableColumns
     from ..space.result_table import ResultTable
     from ..store.database import Store
 

@@ -22,10 +22,10 @@ from ...sensors.select import open_gpu
 from ...sensors.unmetered import NO_ENERGY
 from ..analysis.finals import KEY as FINALS
 from ..control.guard import DeviceGuard
-from ..formats.any_table import OPTIONS, TableColumns
 from ..formats.names import their_device
 from ..formats.read import read_recording
 from ..formats.recording import Recording
+from ..formats.table_columns import OPTIONS, TableColumns
 from ..metering.condition import Condition
 from ..metering.external_meters import BOARD, meters_beside
 from ..models.boards_file import base_clock_named

@@ -56,7 +56,7 @@ from .file_rows import FileRow, Row, all_rows, delete, undelete
 from .history_window import HistoryWindow
 
 if TYPE_CHECKING:
-    from ...engine.formats.any_table import TableColumns
+    from ...engine.formats.table_columns import TableColumns
     from ...engine.store.database import Store
 
 FAVOURITE, NAME, TAGS = 0, 1, 4

@@ -11,19 +11,13 @@ from PySide6.QtWidgets import QComboBox, QDialog, QHeaderView, QTableWidget, QTa
 
 from ...base.errors import InputError
 from ...base.formatting import counted, number
-from ...engine.formats.any_table import (
-    KERNELS,
-    TableColumns,
-    column_roles,
-    guess,
-    prepared,
-    recording_of,
-    table_of,
-)
+from ...engine.formats.any_table import guess, recording_of, table_of
 from ...engine.formats.cells import Table
 from ...engine.formats.headings import MEASURED, SET, Column, Role
+from ...engine.formats.prepared_table import prepared
 from ...engine.formats.recording import Recording
 from ...engine.formats.remembered_roles import remember, remembered
+from ...engine.formats.table_columns import KERNELS, TableColumns, column_roles
 from ...engine.session.summary import by_goal, front_indices
 from ...engine.space.search_space import MIXED_KERNELS
 from ..shared.label import PlainLabel, plain_tip

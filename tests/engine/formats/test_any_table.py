@@ -14,9 +14,10 @@ from fixtures.formats_samples import TABLE as CSV
 from app.base.errors import InputError
 from app.cli import main
 from app.engine.analysis.session_analysis import analyse
-from app.engine.formats.any_table import REPEAT, TableColumns, read_table
+from app.engine.formats.any_table import REPEAT, read_table
 from app.engine.formats.read import read_recording
 from app.engine.formats.recording import Recording
+from app.engine.formats.table_columns import TableColumns
 from app.engine.session.opened import Opened
 from app.engine.session.planning import plan_replay
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from app.engine.formats.any_table import TableColumns
 from app.engine.formats.headings import Role
 from app.engine.formats.read import read_recording
 from app.engine.formats.recording import Recording
+from app.engine.formats.table_columns import TableColumns
 
 WRITTEN = Path(__file__).parent / "written_by_tools"
 

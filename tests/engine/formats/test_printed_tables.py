@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from app.engine.formats.any_table import TableColumns
 from app.engine.formats.headings import Role
 from app.engine.formats.read import read_recording
 from app.engine.formats.recording import Recording
+from app.engine.formats.table_columns import TableColumns
 
 
 def recording_of(path: Path, text: str, **columns: str) -> Recording:

@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 from app.base.errors import InputError
 from app.base.json_rows import flattened, rows_in
 from app.cli import main
-from app.engine.formats.any_table import TableColumns, read_table
+from app.engine.formats.any_table import read_table
 from app.engine.formats.columns import parse_columns
 from app.engine.formats.headings import Column, Role
 from app.engine.formats.recording import Recording
 from app.engine.formats.remembered_roles import NAME, remember, remembered
 from app.engine.formats.roles import roles_of
+from app.engine.formats.table_columns import TableColumns
 
 
 def found(text: str) -> dict[str, Column]:

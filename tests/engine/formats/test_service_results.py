@@ -21,9 +21,10 @@ from hypothesis import strategies as st
 
 from app.base.errors import InputError
 from app.cli import main
-from app.engine.formats.any_table import OPTIONS, TableColumns, read_table
+from app.engine.formats.any_table import read_table
 from app.engine.formats.read import FileKind, kind_of_file, read_recording
 from app.engine.formats.recording import Recording
+from app.engine.formats.table_columns import OPTIONS, TableColumns
 from app.engine.results.objectives import Goal
 from app.engine.session.planning import plan_of
 from app.engine.session.stored import import_recording

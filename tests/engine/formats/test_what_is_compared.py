@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from app.base.errors import InputError
-from app.engine.formats.any_table import TableColumns, read_table
+from app.engine.formats.any_table import read_table
 from app.engine.formats.columns import parse_columns
 from app.engine.formats.headings import Column, Role
 from app.engine.formats.recording import Recording
 from app.engine.formats.roles import roles_of
+from app.engine.formats.table_columns import TableColumns
 from app.sensors.recorded.logs.read import is_log, read_log
 
 TASKS = """task,tile,time_ms,power_w

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from app.base.errors import InputError
-from app.engine.formats.any_table import TableColumns
 from app.engine.formats.read import read_recording
+from app.engine.formats.table_columns import TableColumns
 
 CLOCKS = "frequency(MHz),757,885,1012,1140\n3MM,0.55,0.67,0.75,0.84\nFDTD,0.74,0.95,1.01,1.00\n"
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.engine.formats.any_table import TableColumns
 from app.engine.formats.read import read_recording
 from app.engine.formats.remembered_roles import NAME
+from app.engine.formats.table_columns import TableColumns
 from app.views.library.table_window import TableWindow
 
 CSV = "block,width,time_ms,energy (J)\n16,1,5.0,2.0\n32,1,4.0,2.5\n64,2,3.0,4.5\n"

@@ -292,17 +292,7 @@ class _Reader:
             notes.append(LOG_NOTES["step"].format(step_s, because))
         averages = (c.text for c in layout.columns.values() if c.channel == "power_average_w" and _is_plain(c.text))
         notes += [LOG_NOTES["average"].format(text) for text in (*averages,)[:1]]
-        columns: dict[tuple[str, str], Floats] = {}  # by channel and by the board in the heading
-        for place in self._places:
-            named = layout.columns[place]
-            parts = self._values.pop(place)
-            notes += [LOG_NOTES["rails"]] if named.doubt == RAIL else []
-            if (named.channel, named.board) not in columns and parts:
-                columns[named.channel, named.board] = self._in_unit(named, place, np.concatenate(parts), notes)
-            parts.clear()
-        powers = [values for (channel, _), values in columns.items() if channel in (*POWERS, "energy_j")]
-        if any(map(len, powers)) and not any(np.isfinite(values).any() for values in powers):
-            self._refuse("no reading of power is in it", "log the power of the board")
+        columns = self._columns(notes)
         times = np.concatenate(self._times) if self._times else np.empty(0, np.int64)
         self._times.clear()
         if len(times) and times.min() >= 0 and times.max() < DAY_NS:  # times of the day fall at midnight
@@ -318,6 +308,21 @@ class _Reader:
         if not boards:
             self._refuse("there are fewer than two readings of power", "let the tool run for a while")
         return Log(self._path, layout.tool, tuple(boards), tuple(dict.fromkeys(notes)), step_s)
+
+    def _columns(self, notes: list[str]) -> dict[tuple[str, str], Floats]:
+        """The values by channel and by the board in the heading. Raises InputError where no power was read."""
+        columns: dict[tuple[str, str], Floats] = {}
+        for place in self._places:
+            named = self._layout.columns[place]
+            parts = self._values.pop(place)
+            notes += [LOG_NOTES["rails"]] if named.doubt == RAIL else []
+            if (named.channel, named.board) not in columns and parts:
+                columns[named.channel, named.board] = self._in_unit(named, place, np.concatenate(parts), notes)
+            parts.clear()
+        powers = [values for (channel, _), values in columns.items() if channel in (*POWERS, "energy_j")]
+        if any(map(len, powers)) and not any(np.isfinite(values).any() for values in powers):
+            self._refuse("no reading of power is in it", "log the power of the board")
+        return columns
 
     def _in_unit(self, named: Heading, place: int, values: Floats, notes: list[str]) -> Floats:
         in_cells = scale_of(self._units.get(place, ""))

@@ -1,0 +1,179 @@
+"""A table with what several of its columns say together, and without the rows and cells that are no measurements."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from ...base.vocabulary import HEADINGS, PATTERNS, WORDS
+from .cells import Cell, Table
+from .entries import as_number
+from .headings import COUNTED, EACH_ITS_OWN, NUMBERED, SET, SETTING_OF, Column, Role
+from .roles import TOKENS, main_column, roles_of
+from .table_columns import APART, KERNELS, TableColumns, column_roles, joined, numbers_of, questions, varies
+
+_NUMBER_IN_TEXT: Final = re.compile(r"\d+(?:\.\d+)?")
+_BOARD_NUMBER: Final = re.compile(r"(gpu|device|rank)[ _]?\d{1,2}(?![0-9])", re.IGNORECASE)
+_SAME_OPERATIONS: Final = 0.02  # share, within which products of rounded figures are the same
+_FEW: Final = 0.05  # share of rows
+_PLACEHOLDER: Final = 100  # ratio to the next largest
+
+
+def prepared(table: Table, columns: TableColumns | None = None) -> Table:
+    """The table with what several columns say together in one: the energy of all boards, the name of what ran."""
+    roles = TableColumns() if columns is None else TableColumns(roles=columns.roles)
+    table = _without_nameless(table, roles)
+    table = _with_whole_rate(_without_placeholders(_with_totals(_without_warm_up(table), roles), roles), roles)
+    chosen = None if columns is None or columns.parameters is None else set(columns.parameters.values())
+    joined = chosen is None or bool(chosen & KERNELS and not chosen & KERNELS & table.columns.keys())
+    table = _with_one_kernel(table, roles) if joined else table
+    if chosen is not None or not _is_one_run(table, found := column_roles(table, roles)):
+        return table
+    left = {c.heading: table.columns[c.heading] for c in found if len(table) == 1 or c.why != EACH_ITS_OWN}
+    return table.having({"run": [table.path.stem] * len(table), **left})
+
+
+def _is_one_run(table: Table, found: Sequence[Column]) -> bool:
+    """Tell whether a table is of one run, named as its file: one row, or single requests, and nothing that was set."""
+    if len(table) == 1 or any(column.role in SET for column in found):
+        return not any(column.role in SET for column in found)
+    named = any(column.role in (*APART, Role.REPEAT) and varies(table, column.heading) for column in found)
+    named |= any(column.why == EACH_ITS_OWN and not column.words & WORDS["asked"] for column in found)
+    numbered = any(column.why == NUMBERED for column in found)
+    return not named and any(c.role is Role.LATENCY or (numbered and c.role is Role.ENERGY) for c in found)
+
+
+def _with_totals(table: Table, said: TableColumns) -> Table:
+    """The table with the sum of what several boards took together, and with settings that stand in names.
+
+    What the user says of a column leaves it as it is.
+    """
+    left = said.roles.keys()
+    cells = dict((n not in left and _setting_in_name(n, cells)) or (n, cells) for n, cells in table.columns.items())
+    boards: dict[str, list[str]] = {}
+    for name in filter(_BOARD_NUMBER.search, cells.keys() - left):
+        boards.setdefault(_BOARD_NUMBER.sub(r"\1", name), []).append(name)
+    found = {c.heading: c.role for c in column_roles(table.having(cells))} if boards else {}
+    for name, several in boards.items():
+        if len(several) > 1 and all(found[each] in (Role.ENERGY, Role.POWER) for each in several):
+            rows = zip(*(cells[each] for each in several), strict=True)
+            total: list[Cell] = [None if None in row else sum(map(as_number, row)) for row in rows]
+            cells = {f"total {name}": total, **{each: column for each, column in cells.items() if each not in several}}
+    return table.having(cells)
+
+
+def _without_warm_up(table: Table) -> Table:
+    """The table without rows that some column calls 'warmup', or one of states something like it."""
+    warm = {
+        row
+        for name, column in table.columns.items()
+        for row, cell in enumerate(column)
+        if isinstance(cell, str)
+        if PATTERNS["warm_up"].fullmatch(cell) or (name.lower() in HEADINGS["state"] and "warm" in cell.lower())
+    }
+    if not 0 < len(warm) < len(table):
+        return table
+    left = {name: [c for row, c in enumerate(cells) if row not in warm] for name, cells in table.columns.items()}
+    return table.having(left, f"{len(warm)} rows are of warming up and are left out")
+
+
+def _without_nameless(table: Table, said: TableColumns) -> Table:
+    """The table without the few rows that do not say what ran, where all others do."""
+    names = [table.columns[c.heading] for c in column_roles(table, said) if c.role in (Role.KERNEL, Role.WORK)]
+    empty = {
+        row for cells in names for row, cell in enumerate(cells) if cell is None and len(table) > cells.count(None)
+    }
+    if not 0 < len(empty) < _FEW * len(table):
+        return table
+    left = {name: [c for row, c in enumerate(cells) if row not in empty] for name, cells in table.columns.items()}
+    return table.having(left, f"{len(empty)} rows do not say what ran and are left out")
+
+
+def _without_placeholders(table: Table, said: TableColumns) -> Table:
+    """The table without rates of a power of ten that come again, and are far above all others."""
+    cells, notes = dict(table.columns), list[str]()
+    for column in (column for column in column_roles(table, said) if column.role is Role.THROUGHPUT):
+        name, values = column.heading, numbers_of(table, column)
+        top = float(np.nanmax(values, initial=0))
+        count, others = int((values == top).sum()), float(np.max(values, where=values < top, initial=0))
+        if count > 1 and top >= _PLACEHOLDER * max(others, 1) and math.log10(top).is_integer():
+            cells[name] = [None if as_number(cell) == top else cell for cell in cells[name]]
+            notes.append(f"{count} cells of {name} are {top:.0e}, far above all others: they are not read")
+    return table.having(cells, *notes)
+
+
+def _with_whole_rate(table: Table, said: TableColumns) -> Table:
+    """The table with the rate of all that was counted, where it holds none, or another one: what each request saw."""
+    found = column_roles(table, said)
+    time, rates = main_column(found, Role.TIME), [column for column in found if column.role is Role.THROUGHPUT]
+    counts = [c for c in found if c.why == COUNTED and c.words & TOKENS and c.words & WORDS["all_of_it"]]
+    wrong = " ".join(column.contradicted for column in rates)
+    count = next((c for c in counts if not rates or f"not '{c.heading}' over" in wrong), None)
+    if count is None or time is None:
+        return table
+    scale = 1.0 if math.isnan(time.scale) else 1 / time.scale
+    with np.errstate(divide="ignore", invalid="ignore"):
+        whole = numbers_of(table, count) / np.array([as_number(cell) for cell in table.columns[time.heading]]) * scale
+    cells: list[Cell] = [value if math.isfinite(value) else None for value in whole.tolist()]
+    return table.having({**table.columns, f"{count.heading}/s": cells})
+
+
+def _setting_in_name(name: str, column: Sequence[Cell]) -> tuple[str, Sequence[Cell]] | None:
+    """Names that differ in a number alone, where their words say that it is a setting: 'limit_250'."""
+    texts = [cell for cell in column if isinstance(cell, str)]
+    stems = {_NUMBER_IN_TEXT.sub("", text) for text in texts}
+    numbers = [float(found[0]) for text in texts if len(found := _NUMBER_IN_TEXT.findall(text)) == 1]
+    if len(stems) != 1 or len(numbers) != len(column):
+        return None
+    heading = f"{name} {stems.pop().strip('_- ')}"
+    return (heading, numbers) if roles_of({heading: np.array(numbers)})[0].role in SETTING_OF else None
+
+
+def _with_one_kernel(table: Table, said: TableColumns) -> Table:
+    """The table with one column of what must not be compared: boards, kernels, and how much they worked on."""
+    apart, asked = _kept_apart(table, said)
+    found = [column.heading for column in apart]
+    if not found or (len(found) == 1 and _is_one(table, apart[0])):
+        return table
+    left = {f"{n} (chosen)" if n == "kernel" else n: cells for n, cells in table.columns.items() if n not in found}
+    table = table.having({"kernel": joined(table, apart), **left}, *questions(apart), *questions(asked))
+    return replace(table, roles={**table.roles, **dict.fromkeys(left.keys() & {"kernel (chosen)"}, Role.PARAMETER)})
+
+
+def _is_one(table: Table, column: Column) -> bool:
+    """Whether a column by itself is one of kernels, or its rows can only be compared: each is another."""
+    kernel = column.role is Role.KERNEL and (column.heading.lower() in KERNELS or bool(column.candidates))
+    return kernel or (column.role is not Role.WORK and len(set(joined(table, [column]))) == len(table))
+
+
+def _kept_apart(table: Table, said: TableColumns) -> tuple[list[Column], list[Column]]:
+    """The columns of what must not be compared, and others that may be such columns as well."""
+    apart = [c for c in column_roles(table, said) if c.role in APART and varies(table, c.heading)]
+    works = [column for column in apart if column.role is Role.WORK]
+    works = works or [column for column in apart if column.heading.lower() in HEADINGS["worked_on_by"]]
+    each_another = len(set(joined(table, apart))) == len(table)
+    if works and len(works) < len(apart) and each_another:  # compared is the same amount
+        models = [c for c in apart if c not in works and c.words & WORDS["model"]]  # which some choose from
+        return works, [replace(column, candidates=(Role.PARAMETER, Role.KERNEL)) for column in models]
+    others = [column for column in apart if column.role is not Role.KERNEL]
+    if _are_same_operations(table, others, said):
+        return others, []
+    if len(apart) > 1 and not works and each_another:  # what may be compared, a reader of their names knows
+        return [replace(column, candidates=(Role.KERNEL, Role.PARAMETER)) for column in apart], []
+    return apart, []
+
+
+def _are_same_operations(table: Table, others: Sequence[Column], said: TableColumns) -> bool:
+    """Whether all kernels do as many operations, by their rate and time, where these columns are the same."""
+    found = column_roles(table, said)
+    rate, time = (main_column(found, role) for role in (Role.THROUGHPUT, Role.TIME))
+    if not others or rate is None or time is None or not PATTERNS["operations"].search(rate.heading.lower()):
+        return False
+    work, groups = numbers_of(table, rate) * numbers_of(table, time), np.array(joined(table, others))
+    amounts = [work[(groups == group) & (work > 0)] for group in np.unique(groups)]
+    return all(len(each) > 1 and float(np.ptp(each)) < _SAME_OPERATIONS * float(each.max()) for each in amounts)

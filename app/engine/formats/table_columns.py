@@ -1,0 +1,162 @@
+"""The columns of a table as the user names them, and their roles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from ...base.errors import InputError
+from .cells import Table
+from .entries import as_number
+from .headings import MEASURED, SET, Column, Floats, Role
+from .roles import roles_of
+
+OPTIONS: Final = ("parameters", "figures", "roles", "power_log")  # that say what the columns are
+KERNELS: Final = frozenset(("kernel", "kernel_name"))
+APART: Final = (Role.KERNEL, Role.BOARD, Role.WORK)  # rows of different ones must not be compared
+UNCERTAIN: Final = "it is not certain"
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumns:
+    """The columns of parameters and of figures, heading by name here; None where they are to be found.
+
+    `roles` are those that the user names, by heading; `beside` what belongs to results of a benchmark of a server.
+    """
+
+    parameters: Mapping[str, str] | None = None
+    figures: Mapping[str, str] | None = None
+    roles: Mapping[str, Role] = field(default_factory=dict)
+    beside: tuple[str, ...] = ()
+
+    @classmethod
+    def parse(
+        cls, parameters: str | None = None, figures: str | None = None, roles: str | None = None, logs: str = ""
+    ) -> TableColumns | None:
+        """From 'a,b' or 'NAME=HEADING,...' as options have it; None if nothing is said. Raises InputError.
+
+        `roles` is 'HEADING=ROLE,...', `logs` a file in each line.
+        """
+        if not (parameters or figures or roles or logs):
+            return None
+        known = {role.value.replace(" ", "-"): role for role in Role}
+        of_headings = {heading: role.replace(" ", "-") for heading, role in (_named(roles, "--roles") or {}).items()}
+        for heading, role in of_headings.items():
+            if role not in known:
+                raise InputError(f"'{role[:40]}' of '{heading[:40]}' is no role", "--roles", ", ".join(known))
+        named = _named(parameters, "--parameters"), _named(figures, "--figures")
+        return cls(*named, {heading: known[role] for heading, role in of_headings.items()}, tuple(logs.splitlines()))
+
+    @property
+    def headings(self) -> dict[str, str]:
+        """The heading of each column that the user names, by its name here."""
+        return {**(self.parameters or {}), **(self.figures or {})}
+
+    @property
+    def options(self) -> dict[str, str]:
+        """What `parse` reads these from, by the option's name; empty if a heading cannot be written so."""
+        roles = {heading: role.value.replace(" ", "-") for heading, role in self.roles.items()}
+        given = {"parameters": self.parameters or {}, "figures": self.figures or {}, "roles": roles}
+        if any(set(",=") & {*name, *heading} for named in given.values() for name, heading in named.items()):
+            return {}
+        said = {option: ["=".join(dict.fromkeys(each)) for each in named.items()] for option, named in given.items()}
+        return {option: ",".join(named) for option, named in said.items() if named}
+
+
+def column_roles(table: Table, requested: TableColumns | None = None) -> tuple[Column, ...]:
+    """The role of each column of a table: as named, and the others as `roles_of` finds them.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    requested : TableColumns, optional
+        What the user says of its columns.
+
+    Returns
+    -------
+    tuple of Column
+        In the table's order, under the names that the user gives them.
+
+    Raises
+    ------
+    InputError
+        If a column that the user names is not there.
+    """
+    requested = requested or TableColumns()
+    names = _names(table, requested)
+    given = {names[heading]: role for heading, role in table.roles.items()}
+    cells = {names[heading]: table.cells(heading) for heading in table.columns}
+    found = {column.heading: column.role for column in roles_of(cells)}
+    asked = (requested.parameters, SET, Role.PARAMETER), (requested.figures, MEASURED, Role.FIGURE)
+    for named, wanted, other in asked:
+        for name in named or ():
+            if wanted is SET or found[name] not in wanted:
+                given[name] = found[name] if found[name] in wanted else other
+        if named is not None:  # what the user leaves out is none
+            left = [name for name, role in found.items() if role in wanted and name not in (named or ())]
+            given |= {name: Role.UNUSED for name in left if name not in given}
+    given |= {names[heading]: role for heading, role in requested.roles.items() if heading in names}
+    return roles_of(cells, given)
+
+
+def _names(table: Table, requested: TableColumns) -> dict[str, str]:
+    """The name here of each heading. Raises InputError for a column that the user names and that is not there."""
+    names = {heading: heading for heading in table.columns}
+    joined = {heading for heading, role in requested.roles.items() if role in APART and "kernel" in names}
+    of_roles = {heading: heading for heading in requested.roles.keys() - joined}
+    for option, said in (("parameters", requested.parameters), ("figures", requested.figures), ("roles", of_roles)):
+        for name, heading in (said or {}).items():
+            if heading not in names:
+                raise InputError(f"no column '{heading[:60]}'", f"{table.path}, --{option}", there(table))
+            if option != "roles":
+                names[heading] = name
+    return names
+
+
+def numbers_of(table: Table, column: Column) -> Floats:
+    """The numbers of a column in its unit."""
+    return np.array([as_number(cell) for cell in table.columns[column.heading]]) * column.scale
+
+
+def joined(table: Table, columns: Sequence[Column]) -> list[str]:
+    """The cells of these columns in one text for each row."""
+    rows = zip(*(table.columns[column.heading] for column in columns), strict=True)
+    return [" ".join(f"{c:.15g}" if isinstance(c, float) else str(c) for c in row) for row in rows]
+
+
+def varies(table: Table, heading: str) -> bool:
+    return len(set(table.columns[heading])) > 1
+
+
+def questions(columns: Iterable[Column]) -> Iterator[str]:
+    """One question about all columns that may be the same two things, and how it is answered."""
+    columns = list(columns)
+    for candidates in dict.fromkeys(column.candidates for column in columns if len(column.candidates) > 1):
+        one, *others = (role.value for role in candidates)
+        headings = [column.heading for column in columns if column.candidates == candidates]
+        answer = ",".join(f"{heading}={candidates[-1].value.replace(' ', '-')}" for heading in headings)
+        verb = "is" if len(headings) == 1 else "are each"
+        what = f"{', '.join(headings)} {verb} read as {one}, but may be {' or '.join(others)}"
+        yield f"{what}: {UNCERTAIN} (--roles {answer})"
+
+
+def there(table: Table) -> str:
+    names = list(table.columns)
+    return f"There are: {', '.join(name[:40] for name in names[:12])}{', ...' if len(names) > 12 else ''}"
+
+
+def _named(text: str | None, option: str) -> dict[str, str] | None:
+    if not text:
+        return None
+    named: dict[str, str] = {}
+    for part in text.split(","):
+        name, _, column = part.partition("=")
+        name, column = name.strip(), (column or name).strip()
+        if not name or name in named:
+            raise InputError(f"'{part[:60]}' names no column, or one twice", option, "A,B or NAME=HEADING,...")
+        named[name] = column
+    return named
