@@ -74,6 +74,7 @@ _Ours = dict[str, tuple[str, float]]  # our name of a figure -> its name in the 
 _GOOD: Final = ("", "0", "false", "none", "no", "ok")  # cells of a column of errors, where there was none
 _NONE: Final = "none"
 _SAME_WORK: Final = {Role.THROUGHPUT: 1.5, Role.ENERGY: 1.05}  # largest to least work, within which it is the same
+_REPEATS_DIFFER: Final = 1.4  # largest to least, of most configurations: beyond what repeats scatter by
 _OVER: Final = 1.25  # of the power limit, beyond what boards overshoot by
 _CONTRADICTED: Final = 0.1  # share by which energy may differ from power times time
 
@@ -189,6 +190,31 @@ def _remarks(table: Table, columns: TableColumns, found: Sequence[Column], kept:
         yield f"{MIXED_KERNELS}{several[:200]}): a best or a mean over all of them compares different work"
 
 
+def _unlike_repeats(
+    table: Table, found: Sequence[Column], configurations: Sequence[tuple[Value, ...]]
+) -> Iterator[str]:
+    """A question where rows of one configuration differ by more than repeats do: what may have been varied as well."""
+    roles = (Role.THROUGHPUT, Role.TIME, Role.ENERGY)
+    main = next((c for role in roles if (c := main_column(found, role)) is not None), None)
+    if main is None or main.heading not in table.columns:
+        return
+    rows: dict[tuple[Value, ...], list[int]] = {}
+    for row, (configuration, value) in enumerate(zip(configurations, numbers_of(table, main), strict=False)):
+        if value > 0:
+            rows.setdefault(configuration, []).append(row)
+    several = [each for each in rows.values() if len(each) > 1 and any(column.role in SET for column in found)]
+    values = numbers_of(table, main)
+    ratio = float(np.median([values[each].max() / values[each].min() for each in several])) if several else 1.0
+    others = [column for column in found if column.why == EACH_ITS_OWN and column.heading in table.columns]
+    telling = [c for c in others if all(len({table.columns[c.heading][r] for r in each}) > 1 for each in several)]
+    if ratio > _REPEATS_DIFFER:
+        what = f"rows of one configuration differ by {100 * (ratio - 1):.0f} % in {main.heading}"
+        asked = [replace(column, candidates=(Role.UNUSED, Role.PARAMETER)) for column in telling[:1]]
+        yield from (
+            (f"{what}: {question}" for question in questions(asked)) if asked else (f"{what}: no column says why",)
+        )
+
+
 def recording_of(table: Table, columns: TableColumns, found: Sequence[Column] | None = None) -> Recording:
     """The recording of a table whose columns are known. Raises InputError naming the row that cannot be read."""
     found = column_roles(table, columns) if found is None else found
@@ -220,6 +246,7 @@ def recording_of(table: Table, columns: TableColumns, found: Sequence[Column] | 
     device, kernel = (constant.get(role, "") for role in (Role.BOARD, Role.KERNEL))
     notes = [*_notes(table, columns, found, contradicted), *_together(found, cells), *_meters_beside(table, found)]
     notes += _remarks(table, columns, found, len(builder))
+    notes += _unlike_repeats(table, found, configurations if counts is not None else ())
     recording = builder.finish(device=device, kernel=kernel, notes=notes)
     objective, named = _objective(recording, found), bool(kernel or not device)
     options = {**columns.options, **({"power_log": "\n".join(columns.beside)} if columns.beside else {})}

@@ -363,7 +363,7 @@ def _by_physics(columns: Sequence[Column], cells: Mapping[str, Cells]) -> Iterat
 
     The energy of a piece of work, where power and the time of one give it, is the one that counts.
     """
-    columns = [_as_codecarbon(_as_filled(column, cells, columns), cells) for column in columns]
+    columns = [_as_filled(column, cells, columns) for column in columns]
     power, whole = main_column(columns, Role.POWER), main_column(columns, Role.ENERGY)
     energies = [column for column in columns if column is whole or column.role is Role.WORK_ENERGY]
     energies.sort(key=lambda column: column is whole)
@@ -412,13 +412,6 @@ def _as_counted(column: Column, columns: Sequence[Column], cells: Mapping[str, C
     return column
 
 
-def _as_codecarbon(column: Column, cells: Mapping[str, Cells]) -> Column:
-    """CodeCarbon writes kWh under headings that name no unit."""
-    written = {"emissions", "energy_consumed"} <= cells.keys() or "codecarbon" in column.words
-    without = column.unit == "J" and math.isnan(column.scale)
-    return replace(column, scale=3.6e6, why="in kWh, as CodeCarbon writes it") if written and without else column
-
-
 def _as_filled(column: Column, cells: Mapping[str, Cells], columns: Sequence[Column]) -> Column:
     """A figure that is 0 in all rows was not measured, where another column has it."""
     same = [c for c in columns if c.role is column.role in _UNIT_OF and c.role in MEASURED and c.why != NAMED]
@@ -450,7 +443,8 @@ def _rivals(columns: Sequence[Column], role: Role) -> list[Column]:
 
 def _stem(column: Column) -> str:
     """The words of a heading but for units and statistics."""
-    return " ".join(word for word in words_of(column.heading) if word not in STATISTICS and word not in UNITS)
+    plain = re.sub(r"[(\[].*", "", column.heading)
+    return " ".join(word for word in words_of(plain) if word not in STATISTICS and word not in UNITS)
 
 
 def _are_several(chosen: Column, stems: Collection[str]) -> bool:

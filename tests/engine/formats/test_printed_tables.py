@@ -213,3 +213,12 @@ def test_the_rate_of_all_tokens_is_found_where_none_is_written(tmp_path: Path) -
     text = "batch_size,duration_s,total_output_tokens\n8,10,1000\n16,10,1500\n32,10,1200\n"
     recording = recording_of(tmp_path / "offline.csv", text)
     assert [row["total_output_tokens/s"] for row in rows(recording)] == [100, 150, 120]
+
+
+def test_rows_of_one_configuration_that_differ_by_more_than_repeats_do_are_asked_about(tmp_path: Path) -> None:
+    text = "quant,tokens_per_s,Notes\nq4,12.1,at 25 W\nq4,7.4,at 15 W\nq8,10.5,at 15 W too\nq8,16.0,at 25 W too\n"
+    notes = recording_of(tmp_path / "modes.csv", text).notes
+    what = "rows of one configuration differ by 58 % in tokens_per_s: Notes is read as not used, but may be parameter"
+    assert f"{what}: it is not certain (--roles Notes=parameter)" in notes
+    steady = text.replace("7.4", "12.2").replace("16.0", "10.4")
+    assert not any("differ by" in note for note in recording_of(tmp_path / "steady.csv", steady).notes)

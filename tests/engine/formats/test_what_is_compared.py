@@ -189,8 +189,8 @@ def test_runs_that_codecarbon_wrote_down_are_in_kwh_and_are_added_up(tmp_path: P
         "2026-01-02T04:04:05,two,20.0,0.2,360.0,0.002,0.0045\n"
     )
     recording = read(tmp_path, text, "emissions.csv")
-    assert "all 2 rows together: 10800 J by gpu_energy" in recording.notes
-    assert "all 2 rows together: 23400 J by energy_consumed" in recording.notes
+    assert "all 2 rows together: 10800 J by gpu_energy (kWh)" in recording.notes
+    assert "all 2 rows together: 23400 J by energy_consumed (kWh)" in recording.notes
     assert [m.values["energy_j"] for m in recording.in_file_order()] == [pytest.approx(3600), pytest.approx(7200)]
 
 
