@@ -241,9 +241,7 @@ def recording_of(table: Table, columns: TableColumns, found: Sequence[Column] | 
         state = State.RUNTIME if failures[row] else State.OK
         facts = Facts(state, {} if failures[row] else values, intervals={}, error=failures[row], source="recorded")
         builder.add(configuration if counts is None else (*configuration, counts[row]), facts)
-    single = [c for c in found if len(set(table.columns.get(c.heading, ()))) == 1]
-    constant = {column.role: str(table.columns[column.heading][0]) for column in single}
-    device, kernel = (constant.get(role, "") for role in (Role.BOARD, Role.KERNEL))
+    device, kernel = (_constant(table, found, role) for role in (Role.BOARD, Role.KERNEL))
     notes = [*_notes(table, columns, found, contradicted), *_together(found, cells), *_meters_beside(table, found)]
     notes += _remarks(table, columns, found, len(builder))
     notes += _unlike_repeats(table, found, configurations if counts is not None else ())
@@ -251,6 +249,12 @@ def recording_of(table: Table, columns: TableColumns, found: Sequence[Column] | 
     objective, named = _objective(recording, found), bool(kernel or not device)
     options = {**columns.options, **({"power_log": "\n".join(columns.beside)} if columns.beside else {})}
     return replace(recording, objective=objective, read_with=options, is_named=named, columns=tuple(found))
+
+
+def _constant(table: Table, found: Sequence[Column], role: Role) -> str:
+    """The one text in all rows of a column of a role; '' where there is none."""
+    cells = (set(table.columns.get(column.heading, ())) for column in reversed(found) if column.role is role)
+    return next((str(*each) for each in cells if len(each) == 1), "")
 
 
 def _figures(table: Table, columns: TableColumns, found: Sequence[Column]) -> tuple[dict[str, list[float]], _Ours]:

@@ -167,3 +167,12 @@ def test_the_long_form_as_driver_580_writes_it_on_an_h200() -> None:
     assert len(log.boards) == 1
     assert len(powers(log.boards[0])) == 3
     assert all(70 < watts < 90 for watts in powers(log.boards[0]))
+
+
+def test_watts_of_the_gpu_beside_those_of_the_processor_are_the_board_s(tmp_path: Path) -> None:
+    lines = [
+        f"{at}.871213Z,{'' if n == 0 else 78.5},{w}"
+        for n, (at, w) in enumerate(zip(stamps("%Y-%m-%dT%H:%M:%S"), WATTS, strict=True))
+    ]
+    log = read(tmp_path, "\n".join(("timestamp,cpu_watts,gpu_watts", *lines, "")))
+    assert powers(log.boards[0]) == pytest.approx(WATTS)

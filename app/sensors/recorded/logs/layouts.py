@@ -77,7 +77,7 @@ def _channel_of(text: str, words: str, unit: str) -> Heading:
         doubt = 1 if board or LOG_PATTERNS["of_a_board"].match(words) else 2
         return Heading(text, "channel", "power_instant_w", scale_of(unit), board, doubt)
     if unit in ("w", "watt", "watts") and LOG_PATTERNS["node"].fullmatch(words):
-        return Heading(text, "channel", "power_instant_w", scale_of(unit), words)
+        return Heading(text, "channel", "power_instant_w", scale_of(unit), words if words != "gpu" else "")
     return Heading(text, "")
 
 
