@@ -36,6 +36,7 @@ class FreedAside(list[_T]):
     def __del__(self, many: int = _MANY) -> None:  # at the interpreter's end the module's names may be gone
         if len(self) > many:
             kept = self[:]
+            self.clear()  # else the last reference to what the other thread is done with first would go on this one
             with suppress(RuntimeError):  # the interpreter ends, and starts no thread any more
                 _thread.start_new_thread(_free, (kept,))  # `Thread.start` would wait for it, at the end for ever
 

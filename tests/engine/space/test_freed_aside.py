@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import _thread
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
+
+import pytest
 
 from app.engine.space.result_table import FreedAside
 
@@ -42,6 +46,20 @@ def test_many_are_freed_on_another_thread() -> None:
     del shared
     [thread] = ended(10_000)
     assert thread != threading.get_ident()
+
+
+def test_many_are_freed_on_another_thread_that_is_done_before_this_one_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = _thread.start_new_thread
+
+    def start_and_wait(function: Callable[..., None], arguments: tuple[object, ...]) -> None:
+        done = threading.Event()
+        start(lambda: (function(*arguments), done.set()), ())
+        assert done.wait(20)
+
+    monkeypatch.setattr("app.engine.space.result_table._thread.start_new_thread", start_and_wait)
+    kept = FreedAside(Counted() for _ in range(10_000))
+    del kept
+    assert threading.get_ident() not in ended(10_000)
 
 
 def test_few_are_freed_at_once() -> None:
