@@ -15,7 +15,17 @@ from .cells import Cell, Table
 from .entries import as_number
 from .headings import COUNTED, EACH_ITS_OWN, NUMBERED, SET, SETTING_OF, Column, Role
 from .roles import TOKENS, main_column, roles_of
-from .table_columns import APART, KERNELS, TableColumns, column_roles, joined, numbers_of, questions, varies
+from .table_columns import (
+    APART,
+    CHOSEN_KERNEL,
+    KERNELS,
+    TableColumns,
+    column_roles,
+    joined,
+    numbers_of,
+    questions,
+    varies,
+)
 
 _NUMBER_IN_TEXT: Final = re.compile(r"\d+(?:\.\d+)?")
 _BOARD_NUMBER: Final = re.compile(r"(gpu|device|rank)[ _]?\d{1,2}(?![0-9])", re.IGNORECASE)
@@ -140,9 +150,10 @@ def _with_one_kernel(table: Table, said: TableColumns) -> Table:
     found = [column.heading for column in apart]
     if not found or (len(found) == 1 and _is_one(table, apart[0])):
         return table
-    left = {f"{n} (chosen)" if n == "kernel" else n: cells for n, cells in table.columns.items() if n not in found}
-    table = table.having({"kernel": joined(table, apart), **left}, *questions(apart), *questions(asked))
-    return replace(table, roles={**table.roles, **dict.fromkeys(left.keys() & {"kernel (chosen)"}, Role.PARAMETER)})
+    left = {CHOSEN_KERNEL if n == "kernel" else n: cells for n, cells in table.columns.items() if n not in found}
+    what = f"kernel stands for {', '.join(found)}: their rows are not compared"
+    table = table.having({"kernel": joined(table, apart), **left}, what, *questions(apart), *questions(asked))
+    return replace(table, roles={**table.roles, **dict.fromkeys(left.keys() & {CHOSEN_KERNEL}, Role.PARAMETER)})
 
 
 def _is_one(table: Table, column: Column) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -12,11 +12,14 @@ from ...base.errors import InputError
 from .cells import Table
 from .entries import as_number
 from .headings import MEASURED, SET, Column, Floats, Role
-from .roles import roles_of
+from .roles import NAMED, roles_of
 
 OPTIONS: Final = ("parameters", "figures", "roles", "power_log")  # that say what the columns are
 KERNELS: Final = frozenset(("kernel", "kernel_name"))
 APART: Final = (Role.KERNEL, Role.BOARD, Role.WORK)  # rows of different ones must not be compared
+CHOSEN_KERNEL: Final = "kernel (chosen)"  # whose rows are compared, beside a column of what must not be
+COMPARED: Final = "compared for each kernel"
+BY_ITS_TOOL: Final = "as its tool writes it"
 UNCERTAIN: Final = "it is not certain"
 
 
@@ -99,8 +102,12 @@ def column_roles(table: Table, requested: TableColumns | None = None) -> tuple[C
         if named is not None:  # what the user leaves out is none
             left = [name for name, role in found.items() if role in wanted and name not in (named or ())]
             given |= {name: Role.UNUSED for name in left if name not in given}
-    given |= {names[heading]: role for heading, role in requested.roles.items() if heading in names}
-    return roles_of(cells, given)
+    by_its_tool = {name for name in given if name in table.roles}
+    said = {names[heading]: role for heading, role in requested.roles.items() if heading in names}
+    columns = roles_of(cells, given | said)
+    known = by_its_tool - said.keys()
+    whys = {name: COMPARED if name == CHOSEN_KERNEL else BY_ITS_TOOL for name in known}
+    return tuple(replace(c, why=whys[c.heading]) if c.heading in whys and c.why == NAMED else c for c in columns)
 
 
 def _names(table: Table, requested: TableColumns) -> dict[str, str]:
