@@ -91,9 +91,10 @@ def column_roles(table: Table, requested: TableColumns | None = None) -> tuple[C
     """
     requested = requested or TableColumns()
     names = _names(table, requested)
-    given = {names[heading]: role for heading, role in table.roles.items()}
+    known = {names[heading]: role for heading, role in table.roles.items()}
     cells = {names[heading]: table.cells(heading) for heading in table.columns}
-    found = {column.heading: column.role for column in roles_of(cells)}
+    found = {column.heading: column.role for column in roles_of(cells, known)}
+    given = dict[str, Role]()
     asked = (requested.parameters, SET, Role.PARAMETER), (requested.figures, MEASURED, Role.FIGURE)
     for named, wanted, other in asked:
         for name in named or ():
@@ -102,12 +103,16 @@ def column_roles(table: Table, requested: TableColumns | None = None) -> tuple[C
         if named is not None:  # what the user leaves out is none
             left = [name for name, role in found.items() if role in wanted and name not in (named or ())]
             given |= {name: Role.UNUSED for name in left if name not in given}
-    by_its_tool = {name for name in given if name in table.roles}
-    said = {names[heading]: role for heading, role in requested.roles.items() if heading in names}
-    columns = roles_of(cells, given | said)
-    known = by_its_tool - said.keys()
-    whys = {name: COMPARED if name == CHOSEN_KERNEL else BY_ITS_TOOL for name in known}
-    return tuple(replace(c, why=whys[c.heading]) if c.heading in whys and c.why == NAMED else c for c in columns)
+    given |= {names[heading]: role for heading, role in requested.roles.items() if heading in names}
+    left_to_it = known.keys() - given.keys()
+    columns = roles_of(cells, known | given)
+    return tuple(_known(column) if column.heading in left_to_it else column for column in columns)
+
+
+def _known(column: Column) -> Column:
+    """With the reason for a role that nobody named."""
+    why = COMPARED if column.heading == CHOSEN_KERNEL else BY_ITS_TOOL
+    return replace(column, why=why) if column.why == NAMED else column
 
 
 def _names(table: Table, requested: TableColumns) -> dict[str, str]:

@@ -158,3 +158,13 @@ def test_a_report_of_triton_compares_its_providers_for_each_size() -> None:
     assert {row["implementation"] for row in read} == {"cuBLAS", "Triton"}
     of_one = {row["implementation"]: row["value (TFLOPS)"] for row in read if row["kernel"] == "1024 1024 1024"}
     assert of_one == {"cuBLAS": 223.077747, "Triton": 235.284957}
+
+
+def test_what_the_user_leaves_out_of_a_known_table_is_no_parameter(tmp_path: Path) -> None:
+    text = (
+        "command,mean,stddev,median,user,system,parameter_threads\nmake -j1,3.2,0.1,3,3,1,1\nmake -j4,1.2,0.1,1,4,1,4\n"
+    )
+    both = recording_of(tmp_path / "both.csv", text)
+    assert {*rows(both)[0]} >= {"command", "parameter_threads"}
+    one = recording_of(tmp_path / "one.csv", text, parameters="parameter_threads", figures="mean (s)")
+    assert "command" not in rows(one)[0]
