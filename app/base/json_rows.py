@@ -119,9 +119,8 @@ def _best_list(document: Mapping[str, Any], above: Mapping[str, Any], depth: int
         elif isinstance(value, dict):
             found.append(rows := _best_list(value, plain, depth + 1))
             by_key |= {key: rows} if rows else {}
-    if (
-        len({tuple(rows[0]) for rows in by_key.values()}) == 1 < len(by_key)
-    ):  # of the same kind, under names of their own
+    kinds = {tuple(rows[0]) for rows in by_key.values()}
+    if len(kinds) == 1 < len(by_key):  # rows of one kind, under names of their own
         found.append([{_key_name(plain): key, **row} for key, rows in by_key.items() for row in rows])
     return max(found, key=lambda rows: (_is_measured(rows, plain), len(rows)), default=[])
 

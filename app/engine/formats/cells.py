@@ -72,7 +72,8 @@ class Table:
     def having(self, columns: Mapping[str, Sequence[Cell]], *notes: str) -> Table:
         """Hold other columns, with more notes; what is known of a heading stays known."""
         roles = {heading: role for heading, role in self.roles.items() if heading in columns}
-        return Table(self.path, columns, (*self.notes, *notes), roles)
+        read = {name: cells for name, cells in self._read.items() if columns.get(name) is self.columns[name]}
+        return Table(self.path, columns, (*self.notes, *notes), roles, read)
 
     def is_numeric(self, name: str) -> bool:
         """Whether a column holds numbers only, and at least one."""
@@ -227,8 +228,11 @@ def _metrics(text: str) -> Iterator[tuple[str, object]]:
 def of_text(columns: Columns, path: Path) -> Table:
     cells: dict[str, Sequence[Cell]] = {}
     columns = replace(columns, cells=dict(_with_units_above(*each) for each in columns.cells.items()), _read={})
-    numeric = [name for name in columns.cells if columns.is_numeric(name)]
-    failed = {n: ["" if PATTERNS["bad"].search(cell) else cell for cell in columns.cells[n]] for n in numeric}
+    failed = {
+        name: ["" if cell[:1].isalpha() and PATTERNS["bad"].search(cell) else cell for cell in texts]
+        for name, texts in columns.cells.items()
+        if any(cell[:1].isalpha() for cell in texts) and columns.is_numeric(name)
+    }
     columns = replace(columns, cells={**columns.cells, **failed})  # 'out of memory' in place of a time
     for name, texts in columns.cells.items():
         if columns.is_numeric(name) and not _has_words(name, texts):
@@ -266,8 +270,8 @@ def _seconds(cell: str) -> str:
 
 def _has_words(name: str, texts: Sequence[str]) -> bool:
     """Tell whether words among numbers are no cells to correct: one comes again, stamps, or names among choices."""
-    words = [text for text in texts if re.search("[a-zA-Z]", text) and text.lower() not in UNKNOWN]
-    words = [text for text in words if not NUMBER.fullmatch(text)]
+    written = (text for text in texts if text[:1].isalpha() or text[-1:].isalpha())
+    words = [text for text in written if text.lower() not in UNKNOWN]
     stamps, chosen = PATTERNS["stamp"].search(name.lower()), WORDS["chosen"] & {*words_of(name)}
     named = stamps or (chosen and any(re.match(r"[A-Za-z]{3,}[-_ ]", text) for text in texts))
     return len(words) > len(set(words)) or (bool(named) and not all(map(NUMBER.fullmatch, texts)))

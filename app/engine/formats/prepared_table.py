@@ -40,8 +40,8 @@ def prepared(table: Table, columns: TableColumns | None = None) -> Table:
     table = _without_nameless(table, roles)
     table = _with_whole_rate(_without_placeholders(_with_totals(_without_warm_up(table), roles), roles), roles)
     chosen = None if columns is None or columns.parameters is None else set(columns.parameters.values())
-    joined = chosen is None or bool(chosen & KERNELS and not chosen & KERNELS & table.columns.keys())
-    table = _with_one_kernel(table, roles) if joined else table
+    asked_for = chosen is not None and bool(chosen & KERNELS and not chosen & KERNELS & table.columns.keys())
+    table = _with_one_kernel(table, roles) if chosen is None or asked_for else table
     if chosen is not None or not _is_one_run(table, found := column_roles(table, roles)):
         return table
     left = {c.heading: table.columns[c.heading] for c in found if len(table) == 1 or c.why != EACH_ITS_OWN}

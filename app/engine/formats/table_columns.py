@@ -93,7 +93,8 @@ def column_roles(table: Table, requested: TableColumns | None = None) -> tuple[C
     names = _names(table, requested)
     known = {names[heading]: role for heading, role in table.roles.items()}
     cells = {names[heading]: table.cells(heading) for heading in table.columns}
-    found = {column.heading: column.role for column in roles_of(cells, known)}
+    chosen = requested.parameters is not None or requested.figures is not None
+    found = {column.heading: column.role for column in roles_of(cells, known)} if chosen else {}
     given = dict[str, Role]()
     asked = (requested.parameters, SET, Role.PARAMETER), (requested.figures, MEASURED, Role.FIGURE)
     for named, wanted, other in asked:
