@@ -126,7 +126,7 @@ def _best_list(document: Mapping[str, Any], above: Mapping[str, Any], depth: int
 
 
 def _key_name(above: Mapping[str, Any]) -> str:
-    """What a key is called in a row: 'key', then 'key 2' and so on."""
+    """Name the key of a row: 'key', then 'key 2' and so on."""
     used = sum(name.split(" ")[0] == "key" for name in above)
     return f"key {used + 1}" if used else "key"
 

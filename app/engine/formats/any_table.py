@@ -194,25 +194,23 @@ def _unlike_repeats(
     table: Table, found: Sequence[Column], configurations: Sequence[tuple[Value, ...]]
 ) -> Iterator[str]:
     """A question where rows of one configuration differ by more than repeats do: what may have been varied as well."""
-    roles = (Role.THROUGHPUT, Role.TIME, Role.ENERGY)
-    main = next((c for role in roles if (c := main_column(found, role)) is not None), None)
-    if main is None or main.heading not in table.columns:
+    mains = (main_column(found, role) for role in (Role.THROUGHPUT, Role.TIME, Role.ENERGY))
+    main = next((column for column in mains if column is not None and column.heading in table.columns), None)
+    if main is None or not any(column.role in SET for column in found):  # runs of one thing
         return
-    rows: dict[tuple[Value, ...], list[int]] = {}
-    for row, (configuration, value) in enumerate(zip(configurations, numbers_of(table, main), strict=False)):
-        if value > 0:
+    values, rows = numbers_of(table, main), dict[tuple[Value, ...], list[int]]()
+    for row, configuration in enumerate(configurations):
+        if values[row] > 0:
             rows.setdefault(configuration, []).append(row)
-    several = [each for each in rows.values() if len(each) > 1 and any(column.role in SET for column in found)]
-    values = numbers_of(table, main)
+    several = [each for each in rows.values() if len(each) > 1]
     ratio = float(np.median([values[each].max() / values[each].min() for each in several])) if several else 1.0
+    if ratio <= _REPEATS_DIFFER:
+        return
     others = [column for column in found if column.why == EACH_ITS_OWN and column.heading in table.columns]
-    telling = [c for c in others if all(len({table.columns[c.heading][r] for r in each}) > 1 for each in several)]
-    if ratio > _REPEATS_DIFFER:
-        what = f"rows of one configuration differ by {100 * (ratio - 1):.0f} % in {main.heading}"
-        asked = [replace(column, candidates=(Role.UNUSED, Role.PARAMETER)) for column in telling[:1]]
-        yield from (
-            (f"{what}: {question}" for question in questions(asked)) if asked else (f"{what}: no column says why",)
-        )
+    telling = (c for c in others if all(len({table.columns[c.heading][row] for row in each}) > 1 for each in several))
+    asked = [replace(column, candidates=(Role.UNUSED, Role.PARAMETER)) for column in telling][:1]
+    what = f"rows of one configuration differ by {100 * (ratio - 1):.0f} % in {main.heading}"
+    yield f"{what}: {next(questions(asked), 'no column says why')}"
 
 
 def recording_of(table: Table, columns: TableColumns, found: Sequence[Column] | None = None) -> Recording:
@@ -374,7 +372,7 @@ def _objective(recording: Recording, found: Sequence[Column]) -> Objective:
 
 
 def _same_work(found: Sequence[Column], table: Table) -> bool:
-    """Whether the amount of work is the same for each kernel, so that times may be compared.
+    """Tell whether the amount of work is the same for each kernel, so that times may be compared.
 
     It is speed times time, energy over energy per work, or what was counted.
     """

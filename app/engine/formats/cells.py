@@ -287,7 +287,7 @@ def _lines(path: Path) -> Iterator[object]:
 
 
 def _of_tuner(document: object) -> list[dict[str, Any]]:
-    """What TVM's two tuners and Triton's autotuner measured, in their own form; empty for any other object."""
+    """Rows of what TVM's two tuners or Triton's autotuner write in forms of their own; none of any other object."""
     match document:
         case {"input": [target, work, given, *_], "config": {"entity": list(knobs)}, "result": [times, error, *_]}:
             named = {knob[0]: " ".join(map(str, knob[2:])).strip("[]") for knob in knobs if len(knob) > 2}

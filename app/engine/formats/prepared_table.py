@@ -157,7 +157,7 @@ def _with_one_kernel(table: Table, said: TableColumns) -> Table:
 
 
 def _is_one(table: Table, column: Column) -> bool:
-    """Whether a column by itself is one of kernels, or its rows can only be compared: each is another."""
+    """Tell whether a column by itself is one of kernels, or its rows can only be compared: each is another."""
     kernel = column.role is Role.KERNEL and (column.heading.lower() in KERNELS or bool(column.candidates))
     return kernel or (column.role is not Role.WORK and len(set(joined(table, [column]))) == len(table))
 
@@ -180,7 +180,7 @@ def _kept_apart(table: Table, said: TableColumns) -> tuple[list[Column], list[Co
 
 
 def _are_same_operations(table: Table, others: Sequence[Column], said: TableColumns) -> bool:
-    """Whether all kernels do as many operations, by their rate and time, where these columns are the same."""
+    """Tell whether all kernels do as many operations, by their rate and time, where these columns are the same."""
     found = column_roles(table, said)
     rate, time = (main_column(found, role) for role in (Role.THROUGHPUT, Role.TIME))
     if not others or rate is None or time is None or not PATTERNS["operations"].search(rate.heading.lower()):

@@ -60,7 +60,7 @@ class TableColumns:
 
     @property
     def options(self) -> dict[str, str]:
-        """What `parse` reads these from, by the option's name; empty if a heading cannot be written so."""
+        """The texts that `parse` reads these from, by the option's name; empty if a heading cannot be written so."""
         roles = {heading: role.value.replace(" ", "-") for heading, role in self.roles.items()}
         given = {"parameters": self.parameters or {}, "figures": self.figures or {}, "roles": roles}
         if any(set(",=") & {*name, *heading} for named in given.values() for name, heading in named.items()):
