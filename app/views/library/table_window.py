@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -226,7 +227,8 @@ def _words_of(recording: Recording, rows: int) -> str:
         name = next(filter(KERNELS.__contains__, recording.space().names))
         kernels = {measurement.configuration[name] for measurement in recording.measurements()}
         mixed = [f"{counted(len(kernels), 'kernel')}, each with a best of its own."]
-    asked = [note.partition(" (--roles")[0] for note in recording.notes if "not certain" in note]
+    here = [column.heading for column in recording.columns if len(column.candidates) > 1]
+    asked = [_asked(note, here) for note in recording.notes if "not certain" in note]
     table, front = recording.table(), recording.objective.front
     words = f"{counted(rows, 'row')}, {counted(len(recording), 'configuration')}"
     if front and not mixed:
@@ -236,4 +238,12 @@ def _words_of(recording: Recording, rows: int) -> str:
         for best in map(table.measurement, by_goal(table, goal)[:1]):
             setting = ", ".join(f"{name} {value}" for name, value in best.configuration.items())
             lines.append(f"Best for {goal}: {setting} ({number(best.values[goal.name])}).")
-    return "\n".join([*lines, *mixed, *(f"{question}: choose what it is above." for question in asked)])
+    return "\n".join([*lines, *mixed, *asked])
+
+
+def _asked(note: str, here: Sequence[str]) -> str:
+    """A question with how it is answered: above, or where its columns are joined in one, by the option."""
+    question, _, option = note.partition(" (--roles ")
+    if any(heading in question for heading in here):
+        return f"{question}: choose what it is above."
+    return f"{question}: wattridge analyse FILE --roles {option.removesuffix(')')}"

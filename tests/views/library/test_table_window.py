@@ -117,3 +117,19 @@ def test_the_answer_stands_below_the_columns_and_a_doubt_is_one_choice_away(
     window.role_box(0).setCurrentText("parameter")
     qtbot.waitUntil(lambda: "Best for min:time_s" in window.message.text(), timeout=20_000)
     assert "not certain" not in window.message.text()
+
+
+def test_a_question_about_columns_that_are_joined_is_answered_by_the_option(qtbot: QtBot, tmp_path: Path) -> None:
+    made = TableWindow()
+    qtbot.addWidget(made)
+    path = tmp_path / "runs.csv"
+    lines = [f"{c},{m},{b},{b + 1.5}\n" for c in ("x", "y") for m in ("r50", "vit") for b in (8, 16)]
+    path.write_text("condition,model,block,time_ms\n" + "".join(lines))
+    made.show()
+    made.open(path)
+    qtbot.waitUntil(made.keep.isEnabled, timeout=20_000)
+    words = made.message.text()
+    made.shutdown()
+    assert "condition is read as kernel, but may be parameter: it is not certain" in words
+    assert "wattridge analyse FILE --roles condition=parameter" in words
+    assert "choose what it is above" not in words
