@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from ...base.errors import InputError
-from .cells import Table
+from .cells import Cell, Table
 from .entries import as_number
 from .headings import MEASURED, SET, Column, Floats, Role
 from .roles import NAMED, roles_of
@@ -136,9 +136,14 @@ def numbers_of(table: Table, column: Column) -> Floats:
 
 
 def joined(table: Table, columns: Sequence[Column]) -> list[str]:
-    """The cells of these columns in one text for each row."""
-    rows = zip(*(table.columns[column.heading] for column in columns), strict=True)
-    return [" ".join(f"{c:.15g}" if isinstance(c, float) else str(c) for c in row) for row in rows]
+    """The cells of these columns in one text for each row: numbers with their names, 'n_prompt 512 n_gen 0'."""
+    parts = ([_part(column.heading, cell) for cell in table.columns[column.heading]] for column in columns)
+    return [" ".join(row) for row in zip(*parts, strict=True)]
+
+
+def _part(heading: str, cell: Cell) -> str:
+    number = f"{cell:.15g}" if isinstance(cell, float) else str(cell)
+    return f"{heading} {number}" if isinstance(cell, int | float) and not isinstance(cell, bool) else number
 
 
 def varies(table: Table, heading: str) -> bool:

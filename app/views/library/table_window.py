@@ -35,8 +35,9 @@ _EXPLAINED = (
 
 
 class _Opened(NamedTuple):
-    table: Table
-    found: tuple[Column, ...]
+    read: Table
+    shown: Table
+    found: Sequence[Column]
     said: TableColumns
     words: str
     complete: bool
@@ -53,7 +54,8 @@ class TableWindow(QDialog, Ending):
         self.setWindowTitle("Table of measurements")
         self.resize(980, 560)
         self._path = Path()
-        self._table: Table | None = None
+        self._table: Table | None = None  # as it was read
+        self._shown = Table(self._path, {})  # with what several of its columns say together
         self._said = TableColumns()
         self._found: tuple[Column, ...] = ()
         self._read = LatestTask(self, self._show, self._failed)
@@ -103,9 +105,10 @@ class TableWindow(QDialog, Ending):
             assert column is not None
             assert name is not None
             role = Role(self.role_box(row).currentData())
-            if role is not self._found[row].role:
+            if changed := role is not self._found[row].role:
                 roles[column.text()] = role
-            if role in SET or role in MEASURED or role in (Role.KERNEL, Role.BOARD, Role.REPEAT):
+            used = changed or column.text() in self._shown.columns
+            if used and (role in SET or role in MEASURED or role in (Role.KERNEL, Role.BOARD, Role.REPEAT)):
                 named[role not in MEASURED][name.text().strip()] = column.text()
                 renamed |= name.text().strip() != column.text()
         if not renamed:
@@ -133,7 +136,7 @@ class TableWindow(QDialog, Ending):
 
     @Slot(object)
     def _show(self, opened: _Opened) -> None:
-        self._table, self._said = opened.table, opened.said
+        self._table, self._shown, self._said = opened.read, opened.shown, opened.said
         places = {column.heading: place for place, column in enumerate(self._found)}  # none moves under the pointer
         used_first = sorted(opened.found, key=lambda column: column.role is Role.UNUSED)
         self._found = tuple(sorted(used_first, key=lambda column: places.get(column.heading, len(places))))
@@ -152,31 +155,36 @@ class TableWindow(QDialog, Ending):
 
     def _show_column(self, row: int, column: Column, heading: str) -> None:
         """In place where the row is of this column: what chooses its role may have the focus."""
-        assert self._table is not None
         there = self.columns.item(row, _NAME)
         if there is None or there.text() != heading:
             self.columns.setCellWidget(row, _ROLE, self._role_box_of(heading))
         with QSignalBlocker(box := self.role_box(row)):
             box.setCurrentText(column.role.value)
-        distinct = list(dict.fromkeys(cell for cell in self._table.columns[heading] if cell is not None))
+        distinct = list(dict.fromkeys(cell for cell in self._table_with(heading).columns[heading] if cell is not None))
         shown = ", ".join(number(c) if isinstance(c, float) else str(c)[:30] for c in distinct[:_SHOWN])
         more = f", … ({counted(len(distinct), 'value')})" if len(distinct) > _SHOWN else ""
         texts = {_NAME: heading, _UNIT: column.unit, _CALLED: column.heading, _VALUES: shown + more}
         for at, text in {**texts, _WHY: column.reasons}.items():
             item = QTableWidgetItem(text)
             item.setToolTip(plain_tip(text))
-            if at != _CALLED:
+            if at != _CALLED or heading not in self._shown.columns:
                 item.setFlags(item.flags() & ~Qt.ItemFlag.ItemIsEditable)
             self.columns.setItem(row, at, item)
 
+    def _table_with(self, heading: str) -> Table:
+        """The table as it was read, where a column is of it."""
+        return self._table if self._table is not None and heading in self._table.columns else self._shown
+
     def _role_box_of(self, heading: str) -> QComboBox:
         box = QComboBox()
-        numeric = self._table is not None and self._table.is_numeric(heading)
+        table = self._table_with(heading)
+        numeric = table.is_numeric(heading)
         for role in Role:
             box.addItem(role.value, role.value)
             if role in MEASURED and not numeric:
                 box.model().item(box.count() - 1).setEnabled(False)  # type: ignore[attr-defined]
         box.setAccessibleName(f"Role of {heading}")
+        box.setEnabled(table is self._table)  # what was made of other columns is chosen by their roles
         box.currentIndexChanged.connect(self._changed)
         return box
 
@@ -200,19 +208,24 @@ class TableWindow(QDialog, Ending):
 
 def _opened(path: Path, beside: tuple[str, ...]) -> _Opened:
     table = table_of(path, TableColumns(beside=beside))
-    said = replace(TableColumns.parse(**remembered(path, table.columns)) or TableColumns(), beside=beside)
-    return _judged(prepared(table, said), said)
+    said = TableColumns.parse(**remembered(path, table.columns)) or TableColumns()
+    return _judged(table, replace(said, beside=beside))
 
 
-def _judged(table: Table, said: TableColumns) -> _Opened:
-    """What the columns are, and what becomes of the table."""
-    found = column_roles(table, said)
+def _judged(read: Table, said: TableColumns) -> _Opened:
+    """What the columns are, those that are joined in one among them, and what becomes of the table."""
+    shown = prepared(read, said)
+    found = column_roles(shown, said)
+    joined = [c for c in column_roles(read, TableColumns(roles=said.roles)) if c.heading not in shown.columns]
+    stands_for = next((note for note in shown.notes if note.startswith("kernel stands for")), "")
+    every = [replace(c, why=stands_for) if stands_for and c.heading == "kernel" else c for c in found]
+    every += [column for column in joined if column.heading not in said.headings.values()]
     try:
-        read = recording_of(table, guess(table, said, found), found)
-        words = "\n".join((_words_of(read, len(table)), *(table.notes if table.roles else ())))
-        return _Opened(table, found, said, words, complete=True)
+        session = recording_of(shown, guess(shown, said, found), found)
+        words = "\n".join((_words_of(session, len(shown)), *(shown.notes if shown.roles else ())))
+        return _Opened(read, shown, every, said, words, complete=True)
     except InputError as error:
-        return _Opened(table, found, said, f"{error.what}: choose them here.", complete=False)
+        return _Opened(read, shown, every, said, f"{error.what}: choose them here.", complete=False)
 
 
 def _remembered(table: Table, said: TableColumns) -> None:
@@ -227,8 +240,11 @@ def _words_of(recording: Recording, rows: int) -> str:
         name = next(filter(KERNELS.__contains__, recording.space().names))
         kernels = {measurement.configuration[name] for measurement in recording.measurements()}
         mixed = [f"{counted(len(kernels), 'kernel')}, each with a best of its own."]
-    here = [column.heading for column in recording.columns if len(column.candidates) > 1]
-    asked = [_asked(note, here) for note in recording.notes if "not certain" in note]
+    asked = [
+        f"{note.partition(' (--roles ')[0]}: choose what it is above."
+        for note in recording.notes
+        if "not certain" in note
+    ]
     table, front = recording.table(), recording.objective.front
     words = f"{counted(rows, 'row')}, {counted(len(recording), 'configuration')}"
     if front and not mixed:
@@ -239,11 +255,3 @@ def _words_of(recording: Recording, rows: int) -> str:
             setting = ", ".join(f"{name} {value}" for name, value in best.configuration.items())
             lines.append(f"Best for {goal}: {setting} ({number(best.values[goal.name])}).")
     return "\n".join([*lines, *mixed, *asked])
-
-
-def _asked(note: str, here: Sequence[str]) -> str:
-    """A question with how it is answered: above, or where its columns are joined in one, by the option."""
-    question, _, option = note.partition(" (--roles ")
-    if any(heading in question for heading in here):
-        return f"{question}: choose what it is above."
-    return f"{question}: wattridge analyse FILE --roles {option.removesuffix(')')}"

@@ -36,20 +36,20 @@ def kernels(recording: Recording) -> dict[str, int]:
 
 def test_rows_that_each_work_on_another_amount_are_not_compared(tmp_path: Path) -> None:
     text = "matrix size,gflops\n256,100.5\n512,310.25\n1024,733.5\n"
-    assert kernels(read(tmp_path, text)) == {"256": 1, "512": 1, "1024": 1}
+    assert kernels(read(tmp_path, text)) == {"matrix size 256": 1, "matrix size 512": 1, "matrix size 1024": 1}
 
 
 def test_what_ran_is_compared_within_the_same_amount(tmp_path: Path) -> None:
     rows = [f"{n},{name},{n * slow}\n" for n in (64, 256) for name, slow in (("tiled", 1.5), ("split", 2.25))]
     recording = read(tmp_path, "elements,algorithm name,time_ms\n" + "".join(rows))
-    assert kernels(recording) == {"64": 2, "256": 2}
+    assert kernels(recording) == {"elements 64": 2, "elements 256": 2}
     assert {str(m.configuration["algorithm name"]) for m in recording.in_file_order()} == {"tiled", "split"}
 
 
 def test_a_kernel_by_name_is_a_choice_within_the_same_amount(tmp_path: Path) -> None:
     rows = [f"{n},{name},{n * slow}\n" for n in (64, 256) for name, slow in (("tiled", 1.5), ("split", 2.25))]
     recording = read(tmp_path, "n,kernel,time_ms\n" + "".join(rows))
-    assert kernels(recording) == {"64": 2, "256": 2}
+    assert kernels(recording) == {"n 64": 2, "n 256": 2}
 
 
 @pytest.mark.parametrize("heading", ["items", "generated tokens", "number of samples"])
@@ -58,7 +58,7 @@ def test_rows_of_amounts_that_were_chosen_are_no_repeats(tmp_path: Path, heading
         f"{engine},{amount},{100.25 + 7.5 * place}\n"
         for engine in ("one", "two") for place, amount in enumerate((20, 100, 400))
     )  # fmt: skip
-    assert kernels(read(tmp_path, text)) == {"20": 2, "100": 2, "400": 2}
+    assert kernels(read(tmp_path, text)) == {f"{heading} {amount}": 2 for amount in (20, 100, 400)}
 
 
 def test_amounts_that_were_counted_leave_repeats_what_they_are(tmp_path: Path) -> None:
@@ -121,9 +121,9 @@ SIDE_BY_SIDE = """rows,cols,mine_us,cublas_us,cublaslt fp16_us,mine_gflops,cubla
 def test_figures_of_implementations_side_by_side_are_choices_within_the_same_amount(tmp_path: Path) -> None:
     text = SIDE_BY_SIDE.replace("rows,cols", "shape m,shape n")
     recording = read(tmp_path, text)
-    assert kernels(recording) == {"32 64": 2, "64 128": 3}
+    assert kernels(recording) == {"shape m 32 shape n 64": 2, "shape m 64 shape n 128": 3}
     best = min(recording.in_file_order(), key=lambda m: m.values["time_s"])
-    assert best.configuration == {"kernel": "64 128", "implementation": "cublaslt fp16"}
+    assert best.configuration == {"kernel": "shape m 64 shape n 128", "implementation": "cublaslt fp16"}
     assert best.values["time_s"] == pytest.approx(8.5e-6)
     assert best.values["gflops"] == 123.4
 

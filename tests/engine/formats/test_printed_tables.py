@@ -76,7 +76,7 @@ MATMUL = (
 @pytest.mark.parametrize("names", [("Naive", "cuBLAS"), ("mine", "theirs")])  # by their names, or by what they do
 def test_kernels_that_do_the_same_operations_are_compared_for_each_size(tmp_path: Path, names: tuple[str, str]) -> None:
     recording = recording_of(tmp_path / "matmul.csv", MATMUL.format(*names))
-    assert {row["kernel"] for row in rows(recording)} == {"512 512 512", "1024 1024 1024"}
+    assert {row["kernel"] for row in rows(recording)} == {"M 512 N 512 K 512", "M 1024 N 1024 K 1024"}
     assert {row["kernel (chosen)"] for row in rows(recording)} == {*names}
     assert not any("not certain" in note for note in recording.notes)
 

@@ -49,10 +49,10 @@ def test_implementations_across_are_compared_for_each_size(tmp_path: Path) -> No
     text = "N,Triton (GB/s),Torch (GB/s)\n4096,63.8,76.8\n8192,153.6,146.2\n"
     rows = rows_of(tmp_path / "vector-add.csv", text)
     assert [(row["kernel"], row["implementation"], row["value (GB/s)"]) for row in rows] == [
-        ("4096", "Triton", 63.8),
-        ("8192", "Triton", 153.6),
-        ("4096", "Torch", 76.8),
-        ("8192", "Torch", 146.2),
+        ("N 4096", "Triton", 63.8),
+        ("N 8192", "Triton", 153.6),
+        ("N 4096", "Torch", 76.8),
+        ("N 8192", "Torch", 146.2),
     ]
     assert len(rows_of(tmp_path / "copies.csv", "N,read (GB/s),write (GB/s)\n1024,63.8,76.8\n2048,153.6,146.2\n")) == 2
 

@@ -119,17 +119,44 @@ def test_the_answer_stands_below_the_columns_and_a_doubt_is_one_choice_away(
     assert "not certain" not in window.message.text()
 
 
-def test_a_question_about_columns_that_are_joined_is_answered_by_the_option(qtbot: QtBot, tmp_path: Path) -> None:
-    made = TableWindow()
-    qtbot.addWidget(made)
+def test_columns_that_are_joined_in_one_stand_there_too_and_are_given_another_role(
+    window: TableWindow, qtbot: QtBot, tmp_path: Path
+) -> None:
     path = tmp_path / "runs.csv"
-    lines = [f"{c},{m},{b},{b + 1.5}\n" for c in ("x", "y") for m in ("r50", "vit") for b in (8, 16)]
+    lines = [f"{c},{m},{b},{b + 1.5 + len(m + c)}\n" for c in ("x", "yy") for m in ("r50", "vitb") for b in (8, 16)]
     path.write_text("condition,model,block,time_ms\n" + "".join(lines))
-    made.show()
-    made.open(path)
-    qtbot.waitUntil(made.keep.isEnabled, timeout=20_000)
-    words = made.message.text()
-    made.shutdown()
-    assert "condition is read as kernel, but may be parameter: it is not certain" in words
-    assert "wattridge analyse FILE --roles condition=parameter" in words
-    assert "choose what it is above" not in words
+    window.open(path)
+    qtbot.waitUntil(lambda: "4 kernels" in window.message.text(), timeout=20_000)
+    assert rows(window)["kernel"][2] == "kernel stands for condition, model: their rows are not compared"
+    asked = "condition is read as kernel, but may be parameter: it is not certain: choose what it is above."
+    assert asked in window.message.text()
+    shown = rows(window)
+    assert {shown[name][0] for name in ("condition", "model", "kernel")} == {"kernel"}
+    places = list(shown)
+    assert not window.role_box(places.index("kernel")).isEnabled(), "it is what the others say"
+    window.role_box(places.index("condition")).setCurrentText("parameter")
+    qtbot.waitUntil(lambda: "2 kernels" in window.message.text(), timeout=20_000)
+    assert "not certain" not in window.message.text()
+    assert "kernel stands for model: " in rows(window)["kernel"][2]
+    window.role_box(list(rows(window)).index("model")).setCurrentText("parameter")
+    qtbot.waitUntil(
+        lambda: "Best for min:time_s: condition x, model r50, block 8" in window.message.text(), timeout=20_000
+    )
+    with qtbot.waitSignal(window.accepted_columns, timeout=20_000) as caught:
+        window.keep.click()
+    assert caught.args[1].options == {"roles": "condition=parameter,model=parameter"}
+    assert read_recording(path).space().names == ("condition", "model", "block")
+
+
+def test_a_figure_that_was_made_of_several_columns_goes_where_one_of_them_is_not_used(
+    window: TableWindow, qtbot: QtBot, tmp_path: Path
+) -> None:
+    path = tmp_path / "boards.csv"
+    path.write_text("block,gpu0_energy_j,gpu1_energy_j\n16,2.0,3.0\n32,2.5,3.5\n64,3.0,4.5\n")
+    window.open(path)
+    qtbot.waitUntil(lambda: "total gpu_energy_j" in rows(window), timeout=20_000)
+    assert rows(window)["gpu1_energy_j"][0] == "energy"
+    for heading in ("gpu0_energy_j", "gpu1_energy_j"):
+        window.role_box(list(rows(window)).index(heading)).setCurrentText("not used")
+        qtbot.waitUntil(lambda h=heading: rows(window)[h][0] == "not used", timeout=20_000)  # type: ignore[misc]
+    qtbot.waitUntil(lambda: "total gpu_energy_j" not in rows(window), timeout=20_000)
