@@ -10,12 +10,12 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ...base.formatting import finite_or_none
 from ...base.text import json_or_none
 from ..results.measurement import Depth, State, Value
+from ..space.values import is_value
 from .names import DEVICE_SETTINGS, OwnNames, unit_of, units_of
 from .recording import Facts
 
@@ -36,7 +36,6 @@ _STATE_WORDS = (
     ("verif", State.CORRECTNESS),
 )
 _FAILED = 1e20  # how the oldest caches mark a failure: a time, or another objective, of at least so much
-_LARGEST = 2**62  # of a whole number that is a parameter's value
 _PLANS = 1000  # different shapes of entries that are remembered
 _LONGEST_TEXT = 20_000  # of an error or a message
 _STATES = frozenset(State)
@@ -61,7 +60,6 @@ class EntryReader:
         self._keys = tuple(keys)
         self._kept = kept
         self._objective = objective
-        self._pick = itemgetter(*keys) if len(keys) > 1 else None
         self._plan_of = lru_cache(_PLANS)(self._plan)
         self._names_of = lru_cache(_PLANS)(OwnNames)
 
@@ -70,16 +68,11 @@ class EntryReader:
         if not isinstance(entry, dict):
             raise BadEntry("not an object")
         try:
-            values: tuple[Value, ...] = self._pick(entry) if self._pick is not None else (entry[self._keys[0]],)
+            values = tuple([entry[key] for key in self._keys])
         except KeyError as error:
             raise BadEntry(f"parameter {str(error.args[0])[:80]!r} is missing") from None
         for name, value in zip(self._keys, values, strict=True):
-            kind = type(value)
-            if kind is int:
-                plain = -_LARGEST < value < _LARGEST  # type: ignore[operator]
-            else:
-                plain = kind is str or kind is bool or (kind is float and math.isfinite(value))  # type: ignore[arg-type]
-            if not plain:
+            if not is_value(value):
                 raise BadEntry(f"parameter {name[:80]!r} is not a plain value")
         return values
 
@@ -87,53 +80,46 @@ class EntryReader:
         """What was measured; failed where the entry is marked so, or holds no value."""
         plan = self._plan_of(tuple(entry))
         values: dict[str, float] = {}
-        failure: str | None = None
+        failure = ""
         for name in plan.values:
             value = entry[name]
-            kind = type(value)
-            if kind is float or kind is int or kind is bool:
-                number = value if kind is float else as_number(value)
-                if number - number == 0.0:  # neither NaN nor infinite
-                    values[name] = number
-            elif failure is None and (kind is str or kind is dict):
+            number = as_number(value)
+            if math.isfinite(number):
+                values[name] = number
+            elif not failure and isinstance(value, str | dict):
                 failure = _mark(name, value)
         for name in plan.marks:
-            failure = _mark(name, entry[name]) if failure is None else failure
+            failure = failure or _mark(name, entry[name])
         extras = entry.get(OWN)
         if type(extras) is str:
             extras = json_or_none(extras)
         if type(extras) is dict:
             return self._own_facts(entry, extras, values, failure)
-        if failure is None and (values.get("time", 0.0) >= _FAILED or values.get(self._objective, 0.0) >= _FAILED):
+        if not failure and (values.get("time", 0.0) >= _FAILED or values.get(self._objective, 0.0) >= _FAILED):
             failure = "marked as failed by its time"
-        state, power_source = State.OK, ""
-        if failure is not None or not values:
-            state = State.RUNTIME if failure is None else state_of_mark(failure)
-            failure, values = failure or NO_VALUE, {}
-        else:
-            own_names = self._names_of(tuple(values))
-            own_names.add_to(values)
-            power_source = own_names.power_source
+        spent: dict[str, Any] = {"timestamp_s": _timestamp(entry.get("timestamp")), "cost_s": _cost_s(entry)}
+        if failure or not values:
+            return Facts(state_of_mark(failure), {}, {}, error=failure or NO_VALUE, source="recorded", **spent)
+        own_names = self._names_of(tuple(values))
+        own_names.add_to(values)
         return Facts(
-            state,
+            State.OK,
             values,
             intervals={},
-            error=failure or "",
             observed_clock_mhz=values.get("observed_clock_mhz", math.nan),
-            power_source=power_source,
+            power_source=own_names.power_source,
             source="recorded",
-            timestamp_s=_timestamp(entry.get("timestamp")),
-            cost_s=_cost_s(entry),
+            **spent,
         )
 
     def _own_facts(
-        self, entry: Mapping[str, Any], extras: Mapping[str, Any], values: dict[str, float], failure: str | None
+        self, entry: Mapping[str, Any], extras: Mapping[str, Any], values: dict[str, float], failure: str
     ) -> Facts:
         """An entry of a session of ours, which is complete."""
         given = extras.get("state")
-        state = State.OK if failure is None else state_of_mark(failure)
+        state = state_of_mark(failure) if failure else State.OK
         if isinstance(given, str) and given in _STATES:
-            state, failure = State(given), None
+            state, failure = State(given), ""
         if state is State.OK and not values:
             state, failure = State.RUNTIME, NO_VALUE
         if self._kept is None and state is State.OK:
@@ -142,7 +128,7 @@ class EntryReader:
             state,
             values,
             intervals=_intervals(extras.get("intervals")),
-            error=text_of(extras.get("error"), _LONGEST_TEXT) or failure or "",
+            error=text_of(extras.get("error"), _LONGEST_TEXT) or failure,
             window_ns=_window(extras.get("window_ns")),
             observed_clock_mhz=as_number(extras.get("observed_clock_mhz")),
             event_reasons=_count(extras.get("event_reasons")),
@@ -181,13 +167,13 @@ def state_of_mark(mark: str) -> State:
     return next((state for word, state in _STATE_WORDS if word in lower), State.RUNTIME)
 
 
-def _mark(name: str, value: object) -> str | None:
-    """The mark of failure under a name: a word, or an object with '__error__'; None if there is none."""
+def _mark(name: str, value: object) -> str:
+    """The mark of failure under a name: a word, or an object with '__error__'; empty if there is none."""
     if isinstance(value, dict) and "__error__" in value:
         return text_of(value["__error__"], _LONGEST_TEXT) or "failed"
     if name == "__error__":
         return text_of(value, _LONGEST_TEXT) or "failed"
-    return value if isinstance(value, str) and _MARK.fullmatch(value[:100]) else None
+    return value if isinstance(value, str) and _MARK.fullmatch(value[:100]) else ""
 
 
 def _cost_s(entry: Mapping[str, Any]) -> float:
@@ -207,11 +193,9 @@ def _timestamp(value: object) -> float:
 
 
 def _intervals(value: object) -> dict[str, tuple[float, float]]:
-    if not isinstance(value, dict):
-        return {}
     return {
         name: (as_number(ends[0]), as_number(ends[1]))
-        for name, ends in value.items()
+        for name, ends in mapping_of(value).items()
         if isinstance(ends, list) and len(ends) == 2
     }
 
@@ -224,6 +208,11 @@ def _window(value: object) -> tuple[int, int] | None:
 
 def _count(value: object) -> int:
     return value if isinstance(value, int) and 0 <= value < 2**63 else 0
+
+
+def mapping_of(value: object) -> Mapping[str, Any]:
+    """An object of the file; empty for anything else."""
+    return value if isinstance(value, dict) else {}
 
 
 def text_of(value: object, longest: int = 2000) -> str:

@@ -23,7 +23,7 @@ from ..results.measurement import Measurement, Value
 from ..space.search_space import SearchSpace
 from .entries import COST_MS, BadEntry, EntryReader
 from .json_stream import JsonStream, Member
-from .kernel_tuner import CacheHeader, cache_entry, cache_header, their_names
+from .kernel_tuner import CacheHeader, cache_entry, cache_header, entry_key, their_names
 from .names import DEVICE_SETTINGS
 from .own import About, OwnHeader
 from .read import read_recording
@@ -89,19 +89,16 @@ class GrowingCache:
 
     def other_values(self, measurement: Measurement) -> Mapping[str, Any]:
         """What is no figure in the entry of a configuration: lists, such as of times, and what was spent on it."""
-        entry = self._entries.get(_key(measurement), {})
+        entry = self._entries.get(entry_key(measurement), {})
         return {name: value for name, value in entry.items() if _is_kept(name, value)}
 
     def add(self, measurement: Measurement, about: About, more: Mapping[str, Any]) -> None:
         """One entry, with what is no figure of it; the next `write` writes it. What the file held of it stays."""
         names = their_names(tuple(measurement.configuration), str(self.path))
-        entry = cache_entry(measurement, about, names, ()) | {
-            name: value for name, value in more.items() if _is_kept(name, value) and name not in names
-        }
-        values = measurement.configuration.values()
-        key = _key(measurement)
+        others = {name: value for name, value in more.items() if _is_kept(name, value) and name not in names}
+        key = entry_key(measurement)
         before = self._entries[key] if key in self._found else {}
-        self._entries[key] = dict(zip(names, values, strict=True)) | entry | before
+        self._entries[key] = cache_entry(measurement, about, names, ()) | others | before
 
     def write(self, space: SearchSpace, about: About, *, at_last: bool = False) -> None:
         """Write the file, unless it was written a moment ago and more is to come. Raises WattridgeError."""
@@ -120,10 +117,6 @@ class GrowingCache:
         self._next_s = now + max(_LEAST_S, _SHARE * (now - began))
 
 
-def _key(measurement: Measurement) -> str:
-    return ",".join(str(value) for value in measurement.configuration.values())
-
-
 def _is_kept(name: str, value: Any) -> bool:
     return isinstance(value, list) or (name in COST_MS and isinstance(value, int | float))
 
@@ -131,8 +124,8 @@ def _is_kept(name: str, value: Any) -> bool:
 def _document(path: Path) -> dict[str, Any]:
     """The whole file, also where its writer was ended before it closed it. Raises InputError."""
     text = read_text(path, _MOST_BYTES).strip()
-    for end in ("", "}\n}"):
-        document = json_or_none(text.removesuffix(",") + end if end else text)
+    for whole in (text, text.removesuffix(",") + "}\n}"):
+        document = json_or_none(whole)
         if isinstance(document, dict) and isinstance(document.get("cache"), dict):
             return document
     raise InputError("it is no cache of Kernel Tuner's", str(path), "name another file")
@@ -163,7 +156,6 @@ class CacheFollower:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.header: CacheHeader | None = None  # known as soon as an entry is
         self._begin()
 
     @property
@@ -191,7 +183,7 @@ class CacheFollower:
         self._stream = JsonStream(str(self.path), ("cache", "results", "Results"))
         self._document: dict[str, object] = {}
         self._reader: EntryReader | None = None
-        self.header = None
+        self.header: CacheHeader | None = None  # known as soon as an entry is
 
     def _look(self, file: BinaryIO) -> Look:
         status = os.fstat(file.fileno())

@@ -51,9 +51,7 @@ class JsonStream:
         self._line, self._column = 1, 1  # of the text's first character
         self._container = ""
         self._list = False  # the container is a list
-        self._begun = False
-        self._comma = False  # a member must follow a comma; after a member, a comma or a bracket
-        self._first = True
+        self._last = ""  # what was read last: "{" any bracket that opens, "," or "}" the end of a member; "" nothing
         self._escapes = False
         self._waited = 0  # characters of a member that was not complete
 
@@ -70,14 +68,11 @@ class JsonStream:
     @property
     def line(self) -> int:
         """The line of the last member, counted from 1."""
-        return self._line + self._text.count("\n", 0, self._at)
+        return self._place(self._at)[0]
 
     def feed(self, text: str) -> None:
         """Add more text; the part that was read is dropped."""
-        read = self._text[: self._at]
-        newline = read.rfind("\n")
-        self._line += read.count("\n")
-        self._column = len(read) - newline if newline >= 0 else self._column + len(read)
+        self._line, self._column = self._place(self._at)
         self._text = self._text[self._at :] + text
         self._at = 0
         self._escapes = self._escapes or "\\u" in text
@@ -123,29 +118,30 @@ class JsonStream:
         character = self._text[at : at + 1]
         if not character:
             raise _More
-        if not self._begun:
+        if not self._last:
             if character != "{":
                 raise self._wrong(at, "an object in braces is needed")
-            self._begun, self._at = True, at + 1
+            self._last, self._at = "{", at + 1
             return None
-        if character == ("]" if self._list else "}") and (self._first or not self._comma):
-            self._close(at + 1)
+        if character == ("]" if self._list else "}") and self._last != ",":
+            self.closed = not self._container
+            self._container, self._list, self._last, self._at = "", False, "}", at + 1
             return None
-        if not self._first and not self._comma:
+        if self._last == "}":
             if character != ",":
                 raise self._wrong(at, "a comma or a bracket is needed")
-            self._comma = True
+            self._last = ","
             at = self._at = _end_of_space(self._text, at + 1)
             if at == len(self._text):
                 raise _More
         name, at = ("", at) if self._list else self._name(at)
         if not self._container and name in self._inside and self._text[at : at + 1] in ("{", "["):
             self._container, self._list = name, self._text[at] == "["
-            self._first, self._comma, self._at = True, False, at + 1
+            self._last, self._at = "{", at + 1
             self.opened = self.opened or name
             return None
         value, end = self._value(at, final)
-        self._first, self._comma, self._at = False, False, end
+        self._last, self._at = "}", end
         if self._escapes:
             self._refuse_half_characters(name, value, at)
         return Member(self._container, name, value)
@@ -155,11 +151,6 @@ class JsonStream:
         if length > MAXIMUM_MEMBER:
             what = f"an entry or a value of more than {MAXIMUM_MEMBER / 2**20:.0f} MiB"
             raise self._wrong(self._at, what, "remove it")
-
-    def _close(self, position: int) -> None:
-        self.closed = not self._container
-        self._container, self._list = "", False
-        self._first, self._comma, self._at = False, False, position
 
     def _name(self, position: int) -> tuple[str, int]:
         """The name of a member, and where its value begins."""
@@ -191,12 +182,9 @@ class JsonStream:
             if not final and not _is_whole(self._text, position):
                 raise _More from None
             raise self._wrong(error.pos, error.msg) from None
-        except RecursionError:
-            raise self._wrong(position, "nested too deeply", "pass a file as its program wrote it") from None
-        except ValueError:
-            raise self._wrong(
-                position, "a number of thousands of digits", "pass a file as its program wrote it"
-            ) from None
+        except (RecursionError, ValueError) as error:
+            what = "nested too deeply" if isinstance(error, RecursionError) else "a number of thousands of digits"
+            raise self._wrong(position, what, "pass a file as its program wrote it") from None
         if not final and self._text[end - 1] not in '}]"' and _NUMBER.fullmatch(self._text, end):
             raise _More  # 12 may still become 12.3
         return value, end
@@ -209,11 +197,15 @@ class JsonStream:
             raise self._wrong(position, "a text holds half a character (a lone surrogate)", "remove it") from None
 
     def _wrong(self, position: int, what: str, remedy: str = _REMEDY) -> InputError:
-        before = self._text[:position]
-        newline = before.rfind("\n")
-        column = position - newline if newline >= 0 else self._column + position
+        line, column = self._place(position)
         what = what if remedy != _REMEDY else f"not valid JSON: {what[:1].lower()}{what[1:]}"
-        return InputError(f"line {self._line + before.count(chr(10))}, column {column}: {what}", self._where, remedy)
+        return InputError(f"line {line}, column {column}: {what}", self._where, remedy)
+
+    def _place(self, position: int) -> tuple[int, int]:
+        """The line and column in the file of a position in the text, counted from 1."""
+        newline = self._text.rfind("\n", 0, position)
+        column = position - newline if newline >= 0 else self._column + position
+        return self._line + self._text.count("\n", 0, position), column
 
 
 def _end_of_space(text: str, position: int) -> int:

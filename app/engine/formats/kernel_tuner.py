@@ -127,10 +127,8 @@ def _pieces(table: ResultTable, about: About, names: list[str]) -> Iterator[str]
     yield json.dumps(header, indent=0)[:-2] + ',\n"cache": {'  # without the newline and the closing brace
     for index in range(len(table)):
         measurement = table.measurement(index)
-        values = list(measurement.configuration.values())
-        key = json.dumps(",".join(str(value) for value in values))
-        entry = dict(zip(names, values, strict=True)) | cache_entry(measurement, about, names, table.value_names)
-        yield f"{',' if index else ''}\n{key}: {json.dumps(entry)}"
+        entry = cache_entry(measurement, about, names, table.value_names)
+        yield f"{',' if index else ''}\n{json.dumps(entry_key(measurement))}: {json.dumps(entry)}"
     yield "}\n}\n"
 
 
@@ -154,15 +152,19 @@ def _sizes(text: str) -> int | str | list[int | str]:
     return sizes[0] if len(sizes) == 1 else sizes
 
 
+def entry_key(measurement: Measurement) -> str:
+    """The key of a configuration among the entries."""
+    return ",".join(str(value) for value in measurement.configuration.values())
+
+
 def cache_entry(m: Measurement, about: About, names: Sequence[str], value_names: Sequence[str]) -> dict[str, Any]:
-    """What was measured of one configuration, without its parameters.
+    """One configuration and what was measured of it.
 
     Where a parameter has the name of a value, the parameter stays.
     """
     entry: dict[str, Any] = {name: value for name, value in m.values.items() if math.isfinite(value)}
     if m.state is not State.OK:
-        mark = _MARKS.get(m.state, "RuntimeFailedConfig")
-        entry.setdefault("__error__", mark)
+        entry.setdefault("__error__", _MARKS.get(m.state, "RuntimeFailedConfig"))
     elif "time_s" in entry and "time" not in value_names:
         entry["time"] = entry["time_s"] * 1e3
     if math.isfinite(m.cost_s):  # which is known as a whole
@@ -170,6 +172,6 @@ def cache_entry(m: Measurement, about: About, names: Sequence[str], value_names:
         entry |= {name: ms for name, ms in spent.items() if name not in value_names}
     if math.isfinite(m.timestamp_s):
         entry.setdefault("timestamp", time_of(m.timestamp_s))
-    return {name: value for name, value in entry.items() if name not in names} | {
-        OWN: json.dumps(own_entry(m))
-    }  # a text: T4 has no objects
+    parameters = dict(zip(names, m.configuration.values(), strict=True))
+    figures = {name: value for name, value in entry.items() if name not in names}
+    return parameters | figures | {OWN: json.dumps(own_entry(m))}  # a text: T4 has no objects

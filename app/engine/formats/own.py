@@ -15,7 +15,7 @@ from ..results.measurement import Depth, Measurement, Value
 from ..results.objectives import Objective, likely_goal
 from ..space.result_table import ResultTable
 from ..space.values import is_value
-from .entries import OWN, text_of
+from .entries import OWN, mapping_of, text_of
 from .names import DEVICE_SETTINGS
 
 
@@ -71,14 +71,12 @@ class OwnHeader:
     """The same, read back; of a foreign file everything is empty."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
-        given = document.get(OWN)
-        self._given: Mapping[str, Any] = given if isinstance(given, dict) else {}
+        self._given = mapping_of(document.get(OWN))
         kept = self._given.get("values")
         # the values of the session; None: every number of the file is one
         self.kept = frozenset(n for n in kept if isinstance(n, str)) if isinstance(kept, list) else None
-        units = self._given.get("units")
-        known = units.items() if isinstance(units, dict) else ()
-        self.units = {n: u for n, u in known if isinstance(u, str) and len(u) < 100}
+        units = mapping_of(self._given.get("units"))
+        self.units = {n: u for n, u in units.items() if isinstance(u, str) and len(u) < 100}
 
     def names(self, keys: Sequence[str]) -> tuple[str, ...]:
         """The parameters as the session had them, where only names of device settings were changed for the file."""
@@ -108,8 +106,7 @@ class OwnHeader:
 
 def plain_lists(keys: Sequence[str], names: Sequence[str], lists: object) -> dict[str, list[Value]]:
     """The plain values that a file lists under each key, under the session's names."""
-    given = lists if isinstance(lists, dict) else {}
-    listed = {name: given.get(key) for key, name in zip(keys, names, strict=True)}
+    listed = {name: mapping_of(lists).get(key) for key, name in zip(keys, names, strict=True)}
     return {n: list(filter(is_value, values)) if isinstance(values, list) else [] for n, values in listed.items()}
 
 

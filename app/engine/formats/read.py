@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 
 from ...base.errors import InputError
 from ...base.files import read_text, text_chunks
@@ -187,15 +187,12 @@ class _Scan:
             raise InputError(what, str(self._path), "correct or remove it") from None
 
     def _begin(self, container: str) -> Entries:
+        """The reader of the entries in this member. Raises InputError where there is none."""
+        where = str(self._path)
         if container:
             return self._formats[container](self._path, self.document)
-        return _refuse(self.document, str(self._path))
-
-
-def _refuse(document: Mapping[str, Any], where: str) -> NoReturn:
-    if "ConfigurationSpace" in document:
-        remedy = "measure it with: wattridge tune"
-        raise InputError("this is a T1 specification: it holds no measurements", where, remedy)
-    raise _NoRecording(
-        "this is no recording: neither a Kernel Tuner cache ('cache') nor T4 results ('results')", where, _REMEDY
-    )
+        if "ConfigurationSpace" in self.document:
+            remedy = "measure it with: wattridge tune"
+            raise InputError("this is a T1 specification: it holds no measurements", where, remedy)
+        what = "this is no recording: neither a Kernel Tuner cache ('cache') nor T4 results ('results')"
+        raise _NoRecording(what, where, _REMEDY)

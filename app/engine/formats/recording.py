@@ -366,10 +366,10 @@ class RecordingBuilder:
     def _left_out(self) -> list[str]:
         """What cannot be, in a line."""
         reasons = [text for value in self._impossible.values() for text in value]
+        if not reasons:
+            return []
         listed = ", ".join(list(dict.fromkeys(reasons))[:4])
-        return (
-            [f"{len(reasons)} figures that were not measured, or cannot be, are left out: {listed}"] if reasons else []
-        )
+        return [f"{len(reasons)} figures that were not measured, or cannot be, are left out: {listed}"]
 
     def _space(self, where: str) -> tuple[SearchSpace, npt.NDArray[np.int64]]:
         """The space of the entries, and the entry of each of its rows."""

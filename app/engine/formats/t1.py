@@ -38,6 +38,7 @@ from .t1_text import T1Text, inlined, values_of
 
 _MARKS = {"ConfigurationSpace", "KernelSpecification"}
 _STRATEGIES = {"deterministic": "brute_force", "random": "random_sample", "bruteforce": "brute_force"}
+_LIMITS = {"max_evaluations": "max_fevals", "max_seconds": "time_limit"}  # what T1 has among the search's options
 _BUDGETS = {
     "ConfigurationCount": "max_evaluations",
     "TuningDuration": "max_seconds",
@@ -100,7 +101,7 @@ def read_t1(path: Path, strategies: StrategyOptions) -> Specification:
         raise InputError(what, str(path), "pass a specification, or replay a recording with: wattridge replay")
     document = _document(path)
     root = Section(document, str(path))
-    extension = root.table(OWN, _OWN_KEYS) if OWN in root else Section({}, root.where)
+    extension = root.table(OWN, _OWN_KEYS)
     if extension.raw("digest") == digest(document):
         return specification_of(extension.table("specification").as_mapping(), path)
     reading = _Reading(root, extension.table("specification"), path, strategies)
@@ -125,7 +126,7 @@ class _Reading:
         self._strategies = strategies
         self.notes: list[str] = []
         self.refused = ""
-        if any(True for _ in extension):
+        if extension.as_mapping():
             self.notes.append("changed since this program wrote it: ranges, shapes and checks are T1's")
         space = root.table("ConfigurationSpace")
         parameters, settings = self._parameters(space)
@@ -175,18 +176,15 @@ class _Reading:
             name = given.text("Name")
             strategy = _STRATEGIES.get(name.lower(), name.lower())
             options = {item.text("Name"): item.raw("Value") for item in given.tables("Attributes")}
-            for ours, theirs in (("max_evaluations", "max_fevals"), ("max_seconds", "time_limit")):
-                if theirs in options:
-                    search[ours] = options.pop(theirs)
+            search = {ours: options.pop(theirs) for ours, theirs in _LIMITS.items() if theirs in options}
+            known = self._strategies.get(strategy, ())
             if strategy in self._strategies:
-                search["strategy"] = strategy
-                fields = self._strategies[strategy]
-                search["options"] = {key: value for key, value in options.items() if key in fields}
-                options = {key: value for key, value in options.items() if key not in fields}
+                search |= {"strategy": strategy, "options": {key: options[key] for key in options if key in known}}
             else:
                 self.notes.append(f"the search '{name[:80]}' is not known here and left out")
-            if options:
-                self.notes.append(f"left out of the search: {', '.join(key[:40] for key in options)}")
+            left_out = [key[:40] for key in options if key not in known]
+            if left_out:
+                self.notes.append(f"left out of the search: {', '.join(left_out)}")
         return search | _budget(root)
 
 
@@ -313,12 +311,9 @@ class _Writing:
 
     def _conditions(self) -> list[dict[str, Any]]:
         ties = [self._tie(name, given) for name, given in self._spec.parameters.items() if isinstance(given, str)]
-        conditions = []
-        for text in [*(self._inlined(text) for text in self._spec.restrictions), *filter(None, ties)]:
-            names = parse(text, self._where).names
-            if names:
-                conditions.append({"Expression": text, "Parameters": list(names)})
-        return conditions
+        texts = [*map(self._inlined, self._spec.restrictions), *filter(None, ties)]
+        names_in = {text: list(parse(text, self._where).names) for text in texts}
+        return [{"Expression": text, "Parameters": names_in[text]} for text in texts if names_in[text]]
 
     def _tie(self, name: str, given: str) -> str:
         """What ties a parameter's values to those it depends on; '' where it depends on none."""
@@ -367,19 +362,18 @@ class _Writing:
         document: dict[str, Any] = {"Name": argument.name, "Type": name or "custom"}
         if name is None:
             document["TypeSize"] = _WITHOUT_NAME[argument.type]
+        size = _number(" * ".join(f"({self._inlined(text)})" for text in argument.shape) or "1")
+        if argument.memory == "local":
+            return document | {"Size": size, "MemoryType": "Local", "AccessType": "ReadWrite"}
         if argument.value is not None:
             value = argument.value
             document |= {"MemoryType": "Scalar", "AccessType": "ReadOnly", "FillType": "Constant"}
             document["FillValue"] = _number(self._inlined(value)) if isinstance(value, str) else value
         else:
-            size = " * ".join(f"({self._inlined(text)})" for text in argument.shape) or "1"
-            document |= {"MemoryType": "Vector", "Size": _number(size), **_fill(argument.fill, self._folder)}
+            document |= {"MemoryType": "Vector", "Size": size, **_fill(argument.fill, self._folder)}
             document["AccessType"] = "ReadWrite" if argument.output else "ReadOnly"
             if argument.output:
                 document["Output"] = 1
-        if argument.memory == "local":
-            document = {key: document[key] for key in ("Name", "Type", "TypeSize", "Size") if key in document}
-            return {**document, "MemoryType": "Local", "AccessType": "ReadWrite"}
         if argument.memory == "constant":
             document["MemType"] = "Constant"
         if argument.seed is not None:
@@ -405,11 +399,9 @@ def _fill(fill: str, folder: Path) -> dict[str, Any]:
         return {"FillType": "Constant", "FillValue": float(fill == "ones")}
     if fill == "random":
         return {"FillType": "Random", "FillValue": 1.0}
-    scaled = fill.removeprefix("random * ")
-    if scaled != fill and isinstance(_number(scaled), float | int):
-        return {"FillType": "Random", "FillValue": _number(scaled)}
-    if isinstance(_number(fill), float | int):
-        return {"FillType": "Constant", "FillValue": _number(fill)}
+    number = _number(fill.removeprefix("random * "))
+    if not isinstance(number, str):
+        return {"FillType": "Random" if fill.startswith("random * ") else "Constant", "FillValue": number}
     return {"FillType": "Generator", "DataSource": "i" if fill == "range" else fill}
 
 
@@ -433,6 +425,5 @@ def _type_of(values: Sequence[Value]) -> str:
 
 def _list_text(values: Sequence[Value]) -> str:
     """A list that Python and this program read alike."""
-    if all(isinstance(value, str) or not isinstance(value, bool) for value in values):
-        return json.dumps(list(values))
-    return repr(list(values))
+    with_booleans = any(isinstance(value, bool) for value in values)
+    return repr(list(values)) if with_booleans else json.dumps(list(values))

@@ -8,6 +8,8 @@ from os.path import isfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..results.measurement import Value
 from ..space.build import BLOCK_SIZE_NAMES
 from ..space.expression import parse
@@ -25,8 +27,7 @@ TYPES = {
     "int": "int32",
     "uint": "uint32",
 }
-_BYTES = {"bool": 1, "float16": 2, "float32": 4, "float64": 8}
-_LANES = ("2", "3", "4", "8", "16")
+_VECTOR = re.compile(r"([a-z]+)(2|3|4|8|16)")
 _RUNS_A_PROGRAM = "is filled by a program, and none is run"
 
 
@@ -54,7 +55,7 @@ def kernel_of(given: Section, path: Path, lists: Mapping[str, Sequence[Value]]) 
         "language": given.text("Language"),
         "compiler_options": [option for option in given.texts("CompilerOptions") if option],
         "shared_memory": " + ".join(shared) or "0",
-        "block_size_names": [text if text else name for text, name in zip(block, BLOCK_SIZE_NAMES, strict=True)],
+        "block_size_names": [size or name for size, name in zip(block, BLOCK_SIZE_NAMES, strict=True)],
         "arguments": reading.documents,
     }
     document |= _grid(given, sizes, block, text, lists)
@@ -129,7 +130,7 @@ class _Arguments:
             return
         if memory == "Local":
             size = self._size(given, [])
-            self.shared.append(f"({' * '.join([*size, str(_bytes(kind)), *lanes])})")
+            self.shared.append(f"({' * '.join([*size, str(np.dtype(kind).itemsize), *lanes])})")
             return
         if memory not in ("Scalar", "Vector", "Symbol"):
             raise given.wrong("MemoryType", "Scalar, Vector, Local or Symbol")
@@ -137,7 +138,10 @@ class _Arguments:
         if memory == "Scalar" or (memory == "Symbol" and "Size" not in given):
             if lanes:
                 raise given.wrong("Type", "a scalar of one number")
-            document["value"] = self._scalar(given)
+            value = given.value("FillValue") if "FillValue" in given else 0
+            if isinstance(value, str):
+                value = self._text.translated(value, given.place("FillValue"))
+            document["value"] = value
         else:
             document["shape"] = self._size(given, lanes)
             document["fill"] = self._fill(given, name)
@@ -170,8 +174,8 @@ class _Arguments:
             return "uint8", [str(given.integer("TypeSize", 1, least=1, most=2**20) or 1)]
         if written in TYPES:
             return TYPES[written], []
-        vector = re.fullmatch(r"([a-z]+)(\d+)", written)
-        if vector is None or vector[1] not in TYPES or vector[2] not in _LANES:
+        vector = _VECTOR.fullmatch(written)
+        if vector is None or vector[1] not in TYPES:
             raise given.wrong("Type", f"one of {', '.join(TYPES)}, these with 2, 3, 4, 8 or 16 behind, or custom")
         return TYPES[vector[1]], [vector[2]]
 
@@ -180,10 +184,6 @@ class _Arguments:
         if len(size) != 1:
             raise given.wrong("Size", "a number, or an expression as text,")
         return [*size, *lanes]
-
-    def _scalar(self, given: Section) -> Value:
-        value = given.value("FillValue") if "FillValue" in given else 0
-        return self._text.translated(value, given.place("FillValue")) if isinstance(value, str) else value
 
     def _fill(self, given: Section, name: str) -> str:
         kind = given.text("FillType", "Constant")
@@ -204,7 +204,3 @@ class _Arguments:
             self.refused = f"the argument '{name[:80]}' {why}"
             return "zeros"
         raise given.wrong("FillType", "Constant, Random, Generator, Script, BinaryRaw or BinaryHDF")
-
-
-def _bytes(kind: str) -> int:
-    return _BYTES.get(kind) or int(re.sub(r"\D", "", kind)) // 8

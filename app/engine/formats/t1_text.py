@@ -17,7 +17,7 @@ import numpy as np
 from ...base.errors import InputError
 from ...base.text import json_or_none, shortened
 from ..results.measurement import Value
-from ..space.expression import expression_of, syntax_tree
+from ..space.expression import expression_of, names_in, syntax_tree
 from ..space.values import MAX_VALUES, is_value, parse_values
 from ..specification.toml_section import Section
 
@@ -67,17 +67,13 @@ class _FromT1(_Substitution):
         self._lists = lists
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        match node:
-            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=int() as index)) if (
-                name == PROBLEM_SIZE and not isinstance(index, bool) and 0 <= index < len(self._sizes)
-            ):
-                return self._replaced(syntax_tree(self._sizes[index], self._where))
-            case ast.Subscript(value=ast.Name(id=name)) if name == PROBLEM_SIZE:
-                what = f"'{shortened(ast.unparse(node))}' in '{shortened(self._text)}'"
-                remedy = f"{PROBLEM_SIZE} has {len(self._sizes)} parts here, counted from 0"
-                raise InputError(what, self._where, remedy)
-            case _:
-                return self.generic_visit(node)  # type: ignore[return-value]  # the parser refuses it
+        if not isinstance(node.value, ast.Name) or node.value.id != PROBLEM_SIZE:
+            return self.generic_visit(node)  # type: ignore[return-value]  # the parser refuses it
+        part = node.slice.value if isinstance(node.slice, ast.Constant) else None
+        if type(part) is int and 0 <= part < len(self._sizes):
+            return self._replaced(syntax_tree(self._sizes[part], self._where))
+        what = f"'{shortened(ast.unparse(node))}' in '{shortened(self._text)}'"
+        raise InputError(what, self._where, f"{PROBLEM_SIZE} has {len(self._sizes)} parts here, counted from 0")
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         match node:
@@ -117,7 +113,7 @@ def inlined(text: str, where: str, known: Mapping[str, Value], renamed: Mapping[
 def values_of(given: object, where: str) -> tuple[Value, ...] | str:
     """All values, each once, in order; the text itself where it depends on other parameters. Raises InputError."""
     if isinstance(given, str):
-        listed = _as_json(given)
+        listed = json_or_none(given) if given.lstrip().startswith("[") else None  # most are JSON
         if listed is None:
             tree = syntax_tree(given, where)
             if _free_names(tree):
@@ -144,18 +140,10 @@ def _unwrapped(text: str, tree: ast.expr) -> str:
             return text
 
 
-def _as_json(text: str) -> list[Any] | None:
-    """A list as JSON, which most are; None if it is not."""
-    listed = json_or_none(text) if text.lstrip().startswith("[") else None
-    return listed if isinstance(listed, list) else None
-
-
 def _free_names(tree: ast.expr) -> set[str]:
     """The names whose values are not known from the text: no functions, and not the variables of its loops."""
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-    called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
     bound = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    return used - called - bound - _WORDS.keys()
+    return set(names_in(tree)) - bound - _WORDS.keys()
 
 
 class _Lists:
@@ -167,34 +155,41 @@ class _Lists:
 
     def values(self, node: ast.expr) -> list[Value]:
         """The values of a list, or a single value as a list of one. Raises InputError."""
+        listed = self._listed(node)
+        return [self._value(node)] if listed is None else listed
+
+    def _listed(self, node: ast.expr) -> list[Value] | None:
+        """The values of a list; None where it is none."""
         match node:
             case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Set(elts=items):
                 self._check_count(len(items))
                 return [self._value(item) for item in items]
             case ast.ListComp(elt=item, generators=loops) | ast.GeneratorExp(elt=item, generators=loops):
                 return self._comprehension(item, loops)
-            case ast.BinOp(left=left, op=ast.Add(), right=right) if _is_list(left) and _is_list(right):
-                values = self.values(left) + self.values(right)
-                self._check_count(len(values))
-                return values
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                first, second = self._listed(left), self._listed(right)
+                if first is None or second is None:
+                    return None
+                self._check_count(len(first) + len(second))
+                return first + second
             case ast.Call(func=ast.Name(id="range"), args=bounds, keywords=[]):
                 return self._range(bounds)
             case ast.Call(func=ast.Name(id=name), args=[items], keywords=[]) if name in _LIST_FUNCTIONS:
                 values = self.values(items)
                 return self._sorted(values) if name == "sorted" else values
             case _:
-                return [self._value(node)]
+                return None
 
-    def _value(self, node: ast.expr, scope: Mapping[str, Any] | None = None) -> Any:
-        """The value of an expression; a column where the scope has columns."""
-        return expression_of(node, self._text, self._where).evaluate({**_WORDS, **(scope or {})})
+    def _value(self, node: ast.expr) -> Any:
+        """The value of an expression."""
+        return expression_of(node, self._text, self._where).evaluate(_WORDS)
 
     def _range(self, bounds: list[ast.expr]) -> list[Value]:
         numbers = [self._value(bound) for bound in bounds]
         if not 1 <= len(numbers) <= 3 or any(isinstance(n, str) or not float(n).is_integer() for n in numbers):
             raise self._wrong("a bound is no whole number")
         try:
-            values = range(*(int(number) for number in numbers))
+            values = range(*map(int, numbers))
             self._check_count(len(values))
         except (ValueError, OverflowError):
             raise self._wrong("the step is zero, or the range too long") from None
@@ -232,13 +227,3 @@ class _Lists:
 
     def _wrong(self, what: str) -> InputError:
         return InputError(f"{what} in '{shortened(self._text)}'", self._where, _REMEDY)
-
-
-def _is_list(node: ast.expr) -> bool:
-    match node:
-        case ast.Call(func=ast.Name(id=name)):
-            return name == "range" or name in _LIST_FUNCTIONS
-        case ast.BinOp(left=left, op=ast.Add(), right=right):
-            return _is_list(left) and _is_list(right)
-        case _:
-            return isinstance(node, ast.List | ast.Tuple | ast.ListComp | ast.GeneratorExp | ast.Set)

@@ -24,7 +24,7 @@ from ..results.measurement import Measurement, State
 from ..results.objectives import Objective, likely_goal
 from ..space.result_table import ResultTable
 from ..space.values import is_value
-from .entries import BOOKKEEPING, OWN, BadEntry, EntryReader, as_number, is_figure, text_of
+from .entries import BOOKKEEPING, OWN, BadEntry, EntryReader, as_number, is_figure, mapping_of, text_of
 from .kernel_tuner import their_names, time_of
 from .names import unit_of
 from .own import About, OwnHeader, own_entry, own_header
@@ -54,7 +54,7 @@ class T4Entries:
         self._path = path
         self._document = document  # may still grow
         self._own = OwnHeader(document)
-        self._unit_ms = ms_of(_metadata(document).get("timeunit")) or 1.0
+        self._unit_ms = ms_of(mapping_of(document.get("metadata")).get("timeunit")) or 1.0
         self._units = dict(self._own.units)
         self._keys: tuple[str, ...] = ()
         self._objective = self._own.objective("time")
@@ -74,7 +74,7 @@ class T4Entries:
 
     def finish(self) -> Recording:
         """The recording. Raises InputError."""
-        metadata = _metadata(self._document)
+        metadata = mapping_of(self._document.get("metadata"))
         return (self._builder or RecordingBuilder(self._path, ("none",))).finish(
             device=self._own.text("device") or text_of(metadata.get("device")),
             kernel=self._own.text("kernel") or text_of(metadata.get("kernel")),
@@ -107,9 +107,7 @@ class T4Entries:
             self._put(flat, measured["name"], measured.get("value"), measured.get("unit"))
         if isinstance(result.get(OWN), dict):  # which has all the rest
             return flat | {OWN: result[OWN]}
-        times = result.get("times", {})
-        if isinstance(times, dict):
-            flat |= self._spent(times)
+        flat |= self._spent(mapping_of(result.get("times")))
         flat["timestamp"] = result.get("timestamp")
         invalidity = result.get("invalidity", _CORRECT)
         if invalidity != _CORRECT:
@@ -144,11 +142,6 @@ def ms_of(unit: object) -> float | None:
     """How many ms one of a unit of time is; None if it is none."""
     quantity, scale = UNITS.get(unit.strip().lower(), ("", 0.0)) if isinstance(unit, str) else ("", 0.0)
     return 1e3 * scale if quantity == "time" else None
-
-
-def _metadata(document: Mapping[str, Any], key: str = "metadata") -> Mapping[str, Any]:
-    metadata = document.get(key)
-    return metadata if isinstance(metadata, dict) else {}
 
 
 # --- writing -------------------------------------------------------------------------------------------------------
@@ -200,17 +193,16 @@ def _result(m: Measurement, about: About, names: Sequence[str], value_names: Seq
     values = {name: value for name, value in m.values.items() if math.isfinite(value)}
     measured = [{"name": n, "value": v, "unit": unit_of(n, about.units)} for n, v in values.items()]
     ok = m.state is State.OK
-    time_ms = values.get("time", values["time_s"] * 1e3 if "time_s" in values else math.nan)
+    time_ms = values.get("time", values.get("time_s", math.nan) * 1e3)
     if ok and "time" not in value_names and math.isfinite(time_ms):
         measured.append({"name": "time", "value": time_ms, "unit": "ms"})
-    result: dict[str, Any] = {
+    stamp = {"timestamp": time_of(m.timestamp_s)} if math.isfinite(m.timestamp_s) else {}
+    return {
+        **stamp,
         "configuration": dict(zip(names, m.configuration.values(), strict=True)),
         "times": {
-            "compilation": 0.0,
+            **dict.fromkeys(_TIMES, 0.0),
             "benchmark": m.cost_s * 1e3 if math.isfinite(m.cost_s) else 0.0,
-            "framework": 0.0,
-            "search_algorithm": 0.0,
-            "validation": 0.0,
             "runtimes": [time_ms] if ok and math.isfinite(time_ms) else [],
         },
         "invalidity": "correct" if ok else m.state.value,
@@ -219,9 +211,6 @@ def _result(m: Measurement, about: About, names: Sequence[str], value_names: Seq
         "objectives": [goal.name for goal in about.objective.front] or [about.objective.goal.name],
         OWN: own_entry(m),
     }
-    if math.isfinite(m.timestamp_s):
-        result = {"timestamp": time_of(m.timestamp_s), **result}
-    return result
 
 
 _REMEDY = "pass the list that Kernel Tuner's tune_kernel returns, or its cache file"
@@ -326,7 +315,7 @@ class KttEntries:
     header_key = "Metadata"  # which has the unit of times
 
     def __init__(self, path: Path, document: Mapping[str, Any]) -> None:
-        metadata = _metadata(document, "Metadata")
+        metadata = mapping_of(document.get("Metadata"))
         self._metadata = {"timeunit": metadata.get("TimeUnit"), "device": metadata.get("Device")}
         self._results = T4Entries(path, {"metadata": self._metadata})
 
@@ -347,10 +336,9 @@ def _as_t4(result: Mapping[str, Any]) -> dict[str, Any]:
     configuration = _named(result.get("Configuration"), "'Configuration'")
     figures: dict[str, Any] = {}
     computations = result.get("ComputationResults")
-    if isinstance(computations, list) and len(computations) == 1 and isinstance(computations[0], dict):
-        profile = computations[0].get("ProfilingData")
-        if isinstance(profile, dict):
-            figures |= _named(profile.get("Counters", []), "'Counters'")
+    if isinstance(computations, list) and len(computations) == 1:
+        profile = mapping_of(mapping_of(computations[0]).get("ProfilingData"))
+        figures |= _named(profile.get("Counters", []), "'Counters'")
     figures["time"] = result.get("TotalDuration")
     status = result.get("Status")
     return {
