@@ -5,7 +5,9 @@ The field's other tools ignore it: names and directions of the objective, confid
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -89,8 +91,10 @@ class OwnHeader:
     def objective(self, named: object) -> Objective:
         """The objective of the session, else that of the name or names that the file has for it."""
         goals = self._given.get("objective")
-        if isinstance(goals, list) and goals and _is_goal(goals[0]) and all(map(_is_goal_or_limit, goals)):
-            return Objective.of_list(goals)
+        with suppress(ValueError, TypeError, LookupError, OverflowError):  # of no list that `to_list` gives
+            objective = Objective.of_list(goals)  # type: ignore[arg-type]
+            if objective.to_list() == goals and all(math.isfinite(limit.bound) for limit in objective.limits):
+                return objective
         names = named if isinstance(named, list) else [named]
         likely = [likely_goal(name) for name in dict.fromkeys(n for n in names if isinstance(n, str) and n)]
         return Objective((likely or [likely_goal("time")])[0], tuple(likely) if len(likely) > 1 else ())
@@ -108,15 +112,3 @@ def plain_lists(keys: Sequence[str], names: Sequence[str], lists: object) -> dic
     """The plain values that a file lists under each key, under the session's names."""
     listed = {name: mapping_of(lists).get(key) for key, name in zip(keys, names, strict=True)}
     return {n: list(filter(is_value, values)) if isinstance(values, list) else [] for n, values in listed.items()}
-
-
-def _is_goal_or_limit(value: object) -> bool:
-    if _is_goal(value) or not isinstance(value, list) or len(value) != 3:
-        return _is_goal(value)
-    name, sign, bound = value
-    number = isinstance(bound, int | float) and not isinstance(bound, bool) and abs(bound) < 1e300
-    return isinstance(name, str) and sign in ("<=", ">=") and number
-
-
-def _is_goal(value: object) -> bool:
-    return isinstance(value, list) and len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], bool)

@@ -24,7 +24,7 @@ from app.engine.formats.recording import Recording
 from app.engine.formats.t4 import write_t4
 from app.engine.report.export import export_session
 from app.engine.results.measurement import Measurement, State, Value
-from app.engine.results.objectives import Goal, Objective
+from app.engine.results.objectives import Goal, Limit, Objective
 from app.engine.session.follow import with_recording
 from app.engine.session.live_session import SessionResult
 from app.engine.session.load import load_specification
@@ -80,7 +80,9 @@ def sessions(draw: st.DrawFn) -> tuple[ResultTable, About]:
     goals = [
         Goal(name, draw(st.booleans())) for name in draw(st.lists(st.sampled_from(figures), min_size=1, unique=True))
     ]
-    objective = Objective(goals[0], tuple(goals) if len(goals) > 1 else ())
+    bounds = draw(st.lists(st.builds(Limit, TEXT.filter(bool), st.booleans(), NUMBERS), max_size=2))
+    front = tuple(goals) if len(goals) > 1 else ()
+    objective = Objective(goals[0], front, tuple(bounds), draw(st.booleans()) if front else True)
     return table, About(
         draw(TEXT) or "a board",
         draw(TEXT) or "a kernel",
