@@ -100,6 +100,14 @@ def json_or_none(text: str | bytes) -> Any:
         return None
 
 
+def float_or_none(text: str | bytes) -> float | None:
+    """The number that a text is to Python, which may be NaN or infinite; None if the text is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
 def _escaped(letter: str) -> str:
     return letter.encode("unicode_escape").decode("ascii")
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from ...base.errors import InputError
 from ...base.files import text_lines, write_text
-from ...base.text import cell_text, json_or_none, text_cell
+from ...base.text import cell_text, float_or_none, json_or_none, text_cell
 from ..results.measurement import Depth, State, Value
 from ..results.objectives import Objective
 from ..space.result_table import ResultTable
@@ -49,16 +49,15 @@ def write_csv(table: ResultTable, path: Path, about: About, *, overwrite: bool =
 def _lines(table: ResultTable, about: About) -> Iterator[str]:
     names, parameters = table.value_names, table.space.names
     bounded = list(dict.fromkeys(name for i in range(len(table)) for name in table.measurement(i).intervals))
-    ends = [_heading(name, about) + end for name in bounded for end in (_LOW, _HIGH)]
     otherwise = list(dict.fromkeys(name for i in range(len(table)) for name in table.measurement(i).as_measured))
-    ends += [_heading(name, about) + _MEASURED for name in otherwise]
-    heads = [[_heading(name, about) for name in group] for group in (parameters, names)]
-    yield _line([*map(text_cell, heads[0]), *_FACTS, *map(text_cell, heads[1]), *map(text_cell, ends)])
+    ends = [*_headings(bounded, about, _LOW, _HIGH), *_headings(otherwise, about, _MEASURED)]
+    yield _line([*_headings(parameters, about), *_FACTS, *_headings(names, about), *ends])
     goals = json.dumps(about.objective.to_list())
     session = (text_cell(about.device), text_cell(about.kernel), text_cell(about.problem_size), goals)
     for index in range(len(table)):
         m = table.measurement(index)
         start_ns, end_ns = m.window_ns or ("", "")
+        receipt = "" if index or about.receipt is None else json.dumps(about.receipt)
         yield _line(
             [
                 *(_cell(m.configuration[name]) for name in parameters),
@@ -66,11 +65,7 @@ def _lines(table: ResultTable, about: About) -> Iterator[str]:
                 *(_figure(m.timestamp_s), _figure(m.cost_s), text_cell(m.message), start_ns, end_ns),
                 _figure(m.observed_clock_mhz),
                 *session,
-                *(
-                    m.depth.value,
-                    text_cell(m.board),
-                    "" if index or about.receipt is None else json.dumps(about.receipt),
-                ),
+                *(m.depth.value, text_cell(m.board), receipt),
                 *(_figure(m.values.get(name, math.nan)) for name in names),
                 *(_figure(end) for name in bounded for end in m.intervals.get(name, (math.nan, math.nan))),
                 *(_figure(m.as_measured.get(name, math.nan)) for name in otherwise),
@@ -84,9 +79,10 @@ def _line(cells: Sequence[object]) -> str:
     return text.getvalue().removesuffix("\r\n") + "\n"
 
 
-def _heading(name: str, about: About) -> str:
-    """A column's head; a name that is one of ours is put in quotes."""
-    return json.dumps(name) if name in _FACTS else heading(name, about.units)
+def _headings(names: Sequence[str], about: About, *ends: str) -> list[str]:
+    """The heads of their columns, one with each of the ends; a name that is one of ours is put in quotes."""
+    heads = (json.dumps(name) if name in _FACTS else heading(name, about.units) for name in names)
+    return [text_cell(head + end) for head in heads for end in ends or ("",)]
 
 
 def is_session(path: Path) -> bool:
@@ -129,12 +125,10 @@ class _Header:
 
     def __init__(self, cells: Sequence[str], where: str) -> None:
         self.length = len(cells)
-        places = [
-            position for position in range(self.length) if tuple(cells[position : position + len(_STATE)]) == _STATE
-        ]
-        if not places:
+        starts = (at for at in range(self.length) if tuple(cells[at : at + len(_STATE)]) == _STATE)
+        self.split = first = next(starts, -1)
+        if first < 0:
             raise InputError("this is not a session written as CSV", where, _REMEDY)
-        self.split = first = places[0]
         self.parameters = tuple(name_of_heading(cell) for cell in cells[: self.split])
         if not 0 < len(self.parameters) <= MAXIMUM_PARAMETERS or len(set(self.parameters)) < len(self.parameters):
             raise InputError("the header names no parameters, or one twice", where, "correct the header")
@@ -145,15 +139,15 @@ class _Header:
         self.units = {name_of_heading(cell): unit for cell in cells if (unit := unit_of_heading(cell))}
         self._values: list[tuple[int, str]] = []
         self._ends: list[tuple[int, str]] = []  # of the lower end; the upper one is in the next column
-        for index in range(first, self.length):
-            if cells[index].endswith(_LOW):
-                self._ends.append((index, name_of_heading(cells[index].removesuffix(_LOW))))
-            elif not cells[index].endswith((_HIGH, _MEASURED)):
-                self._values.append((index, name_of_heading(cells[index])))
-            elif cells[index].endswith(_HIGH) and (not self._ends or self._ends[-1][0] != index - 1):
-                raise InputError(
-                    f"the column '{cells[index][:60]}' has no lower end beside it", where, "correct the header"
-                )
+        for index, cell in enumerate(cells[first:], first):
+            if cell.endswith(_LOW):
+                self._ends.append((index, name_of_heading(cell.removesuffix(_LOW))))
+            elif cell.endswith(_HIGH):
+                if not cells[index - 1].endswith(_LOW):
+                    what = f"the column '{cell[:60]}' has no lower end beside it"
+                    raise InputError(what, where, "correct the header")
+            elif not cell.endswith(_MEASURED):
+                self._values.append((index, name_of_heading(cell)))
         if self._ends and self._ends[-1][0] == self.length - 1:
             raise InputError("the last column's upper end is missing", where, "correct the header")
 
@@ -163,8 +157,7 @@ class _Header:
 
     def facts(self, cells: Sequence[str], texts: Mapping[str, str]) -> Facts:
         """What a row measured. Raises ValueError for a cell that is no number or no state."""
-        values = {name: _number(cells[at]) for at, name in self._values if cells[at]}
-        values = {name: value for name, value in values.items() if math.isfinite(value)}
+        values = {name: value for at, name in self._values if math.isfinite(value := _number(cells[at]))}
         state, error = _state(texts["state"]), texts["error"]
         if state is State.OK and not values:
             state, error = State.RUNTIME, error or NO_VALUE
@@ -195,10 +188,10 @@ class _Header:
 
 def _number(cell: str) -> float:
     """A number; NaN for an empty cell. Raises ValueError."""
-    try:
-        return float(cell) if cell else math.nan
-    except ValueError:
-        raise ValueError(f"{cell[:40]!r} is no number") from None
+    number = float_or_none(cell or "nan")
+    if number is None:
+        raise ValueError(f"{cell[:40]!r} is no number")
+    return number
 
 
 def _whole(cell: str) -> int:

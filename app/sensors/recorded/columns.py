@@ -244,11 +244,10 @@ class ColumnsWriter(Writer):
             if rows:
                 times = np.array([time_ns for time_ns, _ in rows], np.int64)
                 table = np.array([values for _, values in rows], np.float64).T
-                energy = table[self._energy] if kind == b"r" and self._energy is not None else None
                 rows.clear()
-                self._form.add(
-                    kind, times, (table[self._channels] if kind == b"r" else table).astype(np.float32), energy
-                )
+                energy = table[self._energy] if kind == b"r" and self._energy is not None else None
+                values = table[self._channels] if kind == b"r" else table
+                self._form.add(kind, times, values.astype(np.float32), energy)
         self._form.flush()
         self._size = self._form.size
 
@@ -345,13 +344,7 @@ def open_columns(path: Path) -> ColumnsReader:
     """Open a file, one that is being written as far as it is. Raises InputError for one that is none, or damaged."""
     try:
         file = OpenFile(path)
-        beginning = b""
-        while b"\n" not in beginning and len(beginning) <= MAX_HEADER:
-            more = file.read(len(beginning), 1 << 16)
-            beginning += more
-            if not more:
-                break
-        line = beginning.split(b"\n", 1)[0]
+        line = file.read(0, MAX_HEADER + 1).split(b"\n", 1)[0]
         facts = Header(line.decode("utf-8", "replace"), str(path), title_of(path), COLUMNS_FORM).facts
         return ColumnsReader(path, file, facts, *_scan(path, file, facts, len(line) + 1))
     except OSError as error:
@@ -395,10 +388,8 @@ def read_columns(path: Path) -> Recording:
     for kind in (b"r", b"p"):
         count, held = reader.count(kind), reader.channels(kind)
         places = [names.index(name) for name in held] if kind == b"r" else [0]
-        times, values = (
-            np.empty(count, np.int64),
-            np.full((count, len(names) if kind == b"r" else 1), np.nan, order="F"),
-        )
+        times = np.empty(count, np.int64)
+        values = np.full((count, len(names) if kind == b"r" else 1), np.nan, order="F")
         for number, block in enumerate(reader.blocks(kind, count)):
             rows = slice(number * TOP, number * TOP + len(block.times))
             times[rows] = block.times

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...base.errors import InputError
 from ...base.files import byte_chunks, is_input
+from ...base.text import float_or_none
 from ..channel import CHANNELS, PowerSample, Reading, channel
 from ..clock import Clock, HostClock
 from ..gpu import NotSupported
@@ -179,10 +180,7 @@ def _board_of(log: Log, board: str) -> Recording:
 
 def seconds(text: str, where: str) -> float:
     """A step between readings. Raises InputError."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 1e-6 <= value <= 86400:
+    value = float_or_none(text)
+    if value is None or not 1e-6 <= value <= 86400:
         raise InputError(f"'{text[:40]}' is no time between two readings", where, "a number of seconds, such as 0.1")
     return value

@@ -32,7 +32,7 @@ import numpy as np
 
 from ...base.errors import InputError
 from ...base.files import open_input, title_of
-from ...base.text import json_or_none
+from ...base.text import float_or_none, json_or_none
 from ..channel import POWER_SAMPLES, PowerSample, Reading, figure_text
 from ..gpu import Gpu
 from .columns import SUFFIX, ColumnsWriter, is_columns, read_columns
@@ -158,9 +158,7 @@ class TextRecording:
             else:
                 marks.append(Mark(at_us * 1000, text))
         table = np.full((len(time_us), len(facts.channels)), np.nan)
-        table[:, available] = (
-            np.frombuffer(values, np.float64).reshape(len(time_us), len(available)) if available else 0.0
-        )
+        table[:, available] = np.asarray(values).reshape(len(time_us), len(available))
         return recording_of(
             facts,
             np.array(time_us, np.int64) * 1000,
@@ -241,10 +239,7 @@ class TextRecording:
     def _number_of(self, cell: str) -> float:
         if not cell:
             return math.nan
-        try:
-            value = float(cell)
-        except ValueError:
-            value = math.nan
-        if not abs(value) < LARGEST:
+        value = float_or_none(cell)
+        if value is None or not abs(value) < LARGEST:
             self._refuse(f"'{cell[:40]}' is no number")
         return value

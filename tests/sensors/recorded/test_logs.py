@@ -185,6 +185,12 @@ def test_without_a_header_the_units_in_the_cells_say_what_they_are(tmp_path: Pat
     assert seconds(board) == [0, 1, 2, 3, 4]
 
 
+def test_microseconds_since_1970_stay_whole(tmp_path: Path) -> None:
+    rows = "".join(f"{1795469288030613 + 20057 * n},{130 + n}\n" for n in range(5))
+    (board,) = read(tmp_path, f"timestamp_us,power_w\n{rows}").boards
+    assert board.time_ns.tolist() == [20_057_000 * n for n in range(5)]
+
+
 def test_nanoseconds_since_1970_are_times(tmp_path: Path) -> None:
     rows = [f"{1747583343809690966 + n * 100_000_000},{13 + n}" for n in range(5)]
     (board,) = read(tmp_path, "Timestamp (ns),Power Draw (W)\n" + "\n".join(rows)).boards

@@ -252,9 +252,8 @@ def test_dates_that_begin_with_the_day_and_others_that_begin_with_the_month_are_
 
 def test_readings_that_all_have_one_time_tell_no_energy(tmp_path: Path) -> None:
     rows = "04-03-2021,13:32:39,58,150,250\n" * 45
-    assert "all readings have one and the same time" in refused(
-        tmp_path, "Date,Time,Temperature,Power Used, Power Max\n" + rows
-    )
+    said = "45 readings, 150 W in the mean, 150 W at most; no energy follows of readings at one and the same"
+    assert said in refused(tmp_path, "Date,Time,Temperature,Power Used, Power Max\n" + rows)
 
 
 def test_powermetrics_has_the_mean_power_of_the_gpu_at_each_stamp(tmp_path: Path) -> None:
@@ -345,3 +344,16 @@ def test_a_file_that_is_read_in_pieces_has_one_order_of_day_and_month(tmp_path: 
     (board,) = read(tmp_path, "timestamp,gpu_power_w\n" + day("05/11") + day("05/12") + day("05/13")).boards
     assert float(board.time_ns[-1]) / 1e9 == 2 * 86400 + 49_999
     assert "day or with the month" in refused(tmp_path, "timestamp,gpu_power_w\n" + day("13/05") + day("05/14"))
+
+
+def test_lines_of_a_stamp_alone_and_columns_that_are_never_filled_lose_no_reading(tmp_path: Path) -> None:
+    rows = "".join(f"{1754585903 + 5 * at},card0,15{at}.5\n{1754585903 + 5 * at},\n" for at in range(4))
+    log = read(tmp_path, f"timestamp,device,power_watts,power_cap_watts\n{rows}")
+    assert values(log.boards[0], "power_average_w") == [150.5, 151.5, 152.5, 153.5]
+    assert "3 lines could not be read and are left out" in log.notes, "and the last, which may go on"
+
+
+def test_one_reading_of_each_board_is_said_though_no_energy_follows(tmp_path: Path) -> None:
+    text = "timestamp,index,power.draw [W]\n2026/01/02 10:00:00.000,0,82.53 W\n2026/01/02 10:00:00.000,1,32.15 W\n"
+    said = "GPU 0: 1 reading, 82.53 W; GPU 1: 1 reading, 32.15 W; no energy follows of fewer than two readings"
+    assert said in refused(tmp_path, text)

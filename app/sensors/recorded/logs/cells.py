@@ -6,6 +6,7 @@ read from numbers of any unit, dates with times, and times of the day.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from datetime import date
@@ -13,6 +14,8 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+
+from ....base.text import float_or_none
 
 Bytes = npt.NDArray[np.uint8]
 Rows = npt.NDArray[np.int64]
@@ -29,52 +32,38 @@ _TENS: Final = 10.0 ** np.arange(_LONGEST + 2)
 class Block:
     """Whole lines, split into cells: `starts[row, cell]` is where a cell begins, spaces before it left out.
 
-    `delimiter` None stands for spaces. Lines with another number of cells than `cells` are in `odd`, by number; those
-    that are empty or begin with '#' are neither.
+    Lines with another number of cells than `cells` are in `odd`, by number; those that are empty or begin with '#' are
+    neither. Cells between spaces have one between two of them, and none around the line.
     """
 
-    def __init__(self, text: bytes, delimiter: str | None, cells: int) -> None:
-        self.data: Bytes = np.frombuffer(text + PADDING, np.uint8)
-        self._text = text + PADDING
+    def __init__(self, text: bytes, delimiter: str, cells: int) -> None:
+        text = text if text.endswith(b"\n") else text + b"\n"
+        self._text, self._delimiter = text + PADDING, delimiter.encode()
+        self.data: Bytes = np.frombuffer(self._text, np.uint8)
         data = self.data[: len(text)]
-        ends = np.flatnonzero(data == _NEWLINE)
-        if not len(ends) or ends[-1] != len(text) - 1:
-            ends = np.append(ends, len(text))  # the last line, where it does not end
-        begins = np.concatenate(([0], ends[:-1] + 1))
-        self.lines = len(ends)
-        self._begins, self._ends = begins, ends
-        first = self.data[begins]
-        kept = (begins < ends) & (first != ord("#")) & (first != _RETURN)
-        self._bound: int = -1 if delimiter is None else ord(delimiter)
-        if delimiter is None:
-            inside = (data != _SPACE) & (data != _NEWLINE) & (data != _RETURN) & (data != ord("\t"))
-            before = np.concatenate(([False], inside[:-1]))
-            marks = np.flatnonzero(inside & ~before)
-            per_line = cells
-        else:
-            marks = np.flatnonzero(data == self._bound)
-            per_line = cells - 1
-        edges = np.searchsorted(marks, begins)
+        self._ends = np.flatnonzero(data == _NEWLINE)
+        self._begins = np.concatenate(([0], self._ends[:-1] + 1))
+        self.lines = len(self._ends)
+        first = data[self._begins]
+        kept = (first != _NEWLINE) & (first != ord("#")) & (first != _RETURN)
+        marks = np.flatnonzero(data == ord(delimiter))
+        edges = np.searchsorted(marks, self._begins)
         counts = np.diff(np.append(edges, len(marks)))
-        if delimiter is None:
-            kept &= counts > 0
-        good = kept & (counts == per_line)
+        good = kept & (counts == cells - 1)
         self.odd: Rows = np.flatnonzero(kept & ~good)
         self.numbers: Rows = np.flatnonzero(good)  # of the lines, from 0
-        if len(self.numbers) != self.lines or kept.sum() != self.lines:
-            marks = marks[np.repeat(good, counts)]
-        table = marks.reshape(len(self.numbers), per_line)
-        self.starts: npt.NDArray[np.int64] = table if delimiter is None else np.column_stack((begins[good], table + 1))
-        if delimiter is not None:
-            self._skip_spaces()
-
-    def _skip_spaces(self) -> None:
-        """Most logs have one space behind each comma, or none; some pad their cells."""
-        while (spaces := self.data[self.starts] == _SPACE).any():
+        behind = marks[np.repeat(good, counts)].reshape(len(self.numbers), cells - 1) + 1
+        self.starts: Rows = np.column_stack((self._begins[good], behind))
+        while (spaces := self.data[self.starts] == _SPACE).any():  # most logs have one behind each comma, or none
             self.starts += spaces
 
     def __len__(self) -> int:
         return len(self.numbers)
+
+    def keep(self, rows: npt.NDArray[np.bool_]) -> None:
+        """Leave out the other rows."""
+        if not rows.all():
+            self.starts, self.numbers = self.starts[rows], self.numbers[rows]
 
     def line(self, number: int) -> bytes:
         """A whole line, counted from 0."""
@@ -83,22 +72,22 @@ class Block:
     def text(self, row: int, cell: int) -> bytes:
         """One cell as it is written, without spaces around it."""
         start = int(self.starts[row, cell])
-        return self._text[start : self._end(start)].strip()
+        return self._text[start : self._text.index(b"\n", start)].partition(self._delimiter)[0].strip()
 
     def distinct(self, cell: int) -> tuple[list[int], Rows]:
-        """A row of each different text in a cell, and of every row which of these it has: by a hash of the text."""
-        starts = self.starts[:, cell]
+        """The first row of each different text in a cell, and of every row which of these it has: by a hash."""
+        starts, bound = self.starts[:, cell], ord(self._delimiter)
         code = np.zeros(len(starts), np.uint64)
         active = np.ones(len(starts), np.bool_)
         for place in range(_LONGEST_TEXT):
             character = self.data[starts + place]
-            active &= (character != _NEWLINE) & (character != _RETURN)
-            active &= (character != self._bound) if self._bound != -1 else (character != _SPACE)
+            active &= (character != _NEWLINE) & (character != _RETURN) & (character != bound)
             if not active.any():
                 break
             code = np.where(active, (code ^ character) * _PRIME, code)
         _, rows, which = np.unique(code, return_index=True, return_inverse=True)
-        return rows.tolist(), which
+        order = np.argsort(rows)
+        return rows[order].tolist(), np.argsort(order)[which]
 
     def floats(self, cell: int, slow: Callable[[bytes, int], float]) -> Floats:
         """One cell of every row as a number; `slow` reads what is not digits with a point, by text and row.
@@ -107,15 +96,11 @@ class Block:
         """
         values, stops, is_number = read_numbers(self.data, self.starts[:, cell])
         behind = self.data[stops]
-        whole = (behind == self._bound) | (behind == _NEWLINE) | (behind == _RETURN)
-        if self._bound == -1:
-            whole |= (behind == _SPACE) | (behind == ord("\t"))
-        else:
-            spaced = behind == _SPACE
-            if spaced.any():
-                unit = self.data[stops + 1]
-                like = unit[int(np.argmax(spaced))]
-                whole |= spaced & (unit == like)
+        whole = (behind == ord(self._delimiter)) | (behind == _NEWLINE) | (behind == _RETURN)
+        spaced = (behind == _SPACE) & ~whole
+        if spaced.any():
+            unit = self.data[stops + 1]
+            whole |= spaced & (unit == unit[int(np.argmax(spaced))])
         for row in np.flatnonzero(~(is_number & whole)).tolist():
             values[row] = slow(self.text(row, cell), row)
         return values
@@ -127,13 +112,6 @@ class Block:
             if words and words[0][:1].isdigit():
                 return words[1].decode("utf-8", "replace") if len(words) > 1 else ""
         return ""
-
-    def _end(self, start: int) -> int:
-        ends = b"\n" if self._bound == -1 else b"\n" + bytes((self._bound,))
-        stop = min(index for end in ends if (index := self._text.find(end, start)) >= 0)
-        if self._bound == -1:
-            return start + len(self._text[start:stop].split(None, 1)[0])
-        return stop
 
 
 def read_numbers(data: Bytes, starts: Rows) -> tuple[Floats, Rows, npt.NDArray[np.bool_]]:
@@ -223,11 +201,8 @@ def stamp_reader(
         return lambda block, cell: _dated(block.data, block.starts[:, cell], dates or Dates())
     if _CLOCK.fullmatch(first):
         return lambda block, cell: _time_of_day(block.data, block.starts[:, cell])
-    try:
-        number = float(first)
-    except ValueError:
-        return None
-    if not np.isfinite(number):
+    number = float_or_none(first)
+    if number is None or not math.isfinite(number):
         return None
     ns = scale * 1e9 if scale is not None else next((each for size, each in _EPOCHS if abs(number) >= size), 1e9)
     return lambda block, cell: _numbered(block, cell, ns)
@@ -297,10 +272,7 @@ def _whole(data: Bytes, starts: Rows) -> tuple[Rows, Rows]:
 def _numbered(block: Block, cell: int, ns: float) -> Nanoseconds:
     values, _, is_number = read_numbers(block.data, block.starts[:, cell])
     is_number &= np.abs(values) * ns < 2.0**62
-    if ns == 1e9:  # seconds since the epoch keep their nanoseconds in two parts
-        seconds = np.floor(np.where(is_number, values, 0.0))
-        rest = np.where(is_number, values, 0.0) - seconds
-        stamps = seconds.astype(np.int64) * 1_000_000_000 + np.rint(rest * 1e9).astype(np.int64)
-    else:
-        stamps = np.rint(np.where(is_number, values, 0.0) * ns).astype(np.int64)
+    known = np.where(is_number, values, 0.0)
+    whole = np.floor(known)  # seconds since the epoch keep their nanoseconds in two parts
+    stamps = whole.astype(np.int64) * round(ns) + np.rint((known - whole) * ns).astype(np.int64)
     return np.where(is_number, stamps, _BAD)

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from ....base.text import float_or_none
 from ....base.vocabulary import BOARDS, CHANNELS, LOG_PATTERNS, LOG_ROLES, LOG_TOOLS, LOG_UNITS, UNITS
 from ...channel import CHANNELS as KNOWN
 from .cells import stamp_reader
@@ -35,9 +36,10 @@ class Heading:
 def heading(text: str, unit: str = "") -> Heading:
     """What a heading says; `unit` is that of a second line, as dmon writes it."""
     text = " ".join(text.split())
-    bracketed = _BRACKETED.search(text)
-    lower = (_BRACKETED.sub("", text) if bracketed and _is_unit(bracketed[1]) else text).lower()
-    unit = (unit or (bracketed[1] if bracketed and _is_unit(bracketed[1]) else "")).strip().lower()
+    lower = text.lower()
+    if (bracketed := _BRACKETED.search(lower)) and _is_unit(bracketed[1].strip()):
+        lower, unit = lower[: bracketed.start()], unit or bracketed[1]
+    unit = unit.strip().lower()
     words = re.sub(r"[^a-z0-9%µ]+", " ", lower).strip()
     if words in ("date", "time", "day") and not unit:
         return Heading(text, "day" if words != "time" else "time")
@@ -68,8 +70,7 @@ def _channel_of(text: str, words: str, unit: str) -> Heading:
     numbered = _NUMBERED.search(words)
     board = numbered[1] if numbered else ""
     if numbered:
-        words = _NUMBERED.sub(" ", words)
-        words = " ".join(words.split()) or "power"
+        words = " ".join(_NUMBERED.sub(" ", words).split()) or "power"
     for channel, pattern in CHANNELS.items():
         if pattern.fullmatch(words) and _may_be_in(unit, channel):
             return Heading(text, "channel", channel, scale_of(unit), board)
@@ -92,11 +93,11 @@ def _may_be_in(unit: str, channel: str) -> bool:
     return unit in ("", own) or UNITS.get(unit, ("", 0.0))[0] == UNITS.get(own, ("none", 0.0))[0]
 
 
-def _is_unit(text: str) -> bool:
-    lower = text.strip().lower()
+def _is_unit(lower: str) -> bool:
     return lower in UNITS or lower in ("", "rpm", "mb/s") or lower.startswith("%")
 
 
+_LOOKED_AT: Final = 50  # lines, for how many cells there are
 _BY_UNIT: Final = {  # the channels that cells of a unit hold, in the order in which nvidia-smi is usually asked
     "W": ("power_average_w", "power_limit_w"),
     "%": ("utilisation_percent", "memory_utilisation_percent"),
@@ -104,11 +105,12 @@ _BY_UNIT: Final = {  # the channels that cells of a unit hold, in the order in w
     "MHz": ("sm_clock_mhz", "memory_clock_mhz"),
 }
 POWERS: Final = ("power_instant_w", "power_average_w")
+DRAWN: Final = (*POWERS, "energy_j")  # either is what a board draws
 _OF_ALL: Final = "HWiNFO"  # logs all of a machine: what is not said to be the GPU's is not
 RAIL: Final = 3  # how doubtful it is that the power of a rail is that of its board
 _RAILS: Final = ("VDD_IN", "POM_5V_IN")  # of the whole board, as tegrastats names them
 _OF_A_SECOND: Final = ("power.draw", *_RAILS)  # what tools log once a second by default
-_DELIMITERS: Final = ",;\t"
+DELIMITERS: Final = ",;\t"
 _SMI_STAMP: Final = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3}")  # which nvidia-smi alone writes so
 _MOST_ABOVE: Final = 20  # lines on the machine, above the headings
 _DCGM_WATTS: Final = ("POWER", "POWINST", "PMLMT", "EPLMT")
@@ -120,7 +122,7 @@ class Layout:
     """Lines of `cells` cells, and what is in those that are read."""
 
     tool: str  # what wrote the log, where that is known
-    delimiter: str | None  # None: spaces
+    delimiter: str | None  # None: any number of spaces
     cells: int
     columns: dict[int, Heading]  # by the place of the cell
     header: bytes = b""  # the line that names the columns; it may come again
@@ -136,7 +138,7 @@ class Layout:
     @property
     def powers(self) -> list[int]:
         """The places of the columns of power or of a counter of energy."""
-        return [place for place in self.places("channel") if self.columns[place].channel in (*POWERS, "energy_j")]
+        return [place for place in self.places("channel") if self.columns[place].channel in DRAWN]
 
 
 def find_layout(beginning: str) -> Layout | None:
@@ -185,23 +187,20 @@ def _with_header(lines: list[str]) -> Layout | None:
     if header_line and lines[header_line - 1].startswith("#") and _is_number(first):
         header_line -= 1  # '# time power' above the first reading
     line = lines[header_line].lstrip("# ")
-    delimiter = max(_DELIMITERS, key=line.count)
-    separated = delimiter in line
-    read = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True)) if separated else line.split()
+    delimiter = _delimiter_of(line)
+    read = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True)) if delimiter else line.split()
     names = [name.strip().strip('"') for name in read]
     above = "\n".join((*lines[:header_line], ",".join(names)))
     tool = next((tool for tool, known in LOG_TOOLS.items() if known.search(above)), "")
     columns = _columns(names, tool)
-    following = "".join(lines[header_line + 1 : header_line + 2])
-    cells = following.split(delimiter) if separated and '"' not in following else []
-    beyond = len(cells) if _fits(columns, cells) else 0  # cells behind those that have a heading
-    commas = separated and delimiter != "," and any("," in value for value in lines[header_line + 1 : header_line + 3])
+    width = _width(lines[header_line + 1 :], delimiter, columns, len(names))
+    commas = delimiter not in (None, ",") and any("," in value for value in lines[header_line + 1 : header_line + 3])
     return Layout(
         tool,
-        delimiter if separated else None,
-        max(len(names), beyond),
-        columns,
-        header=lines[header_line].strip().replace('"', "").encode(),
+        delimiter,
+        width,
+        {at: column for at, column in columns.items() if at < width},
+        header=(lines[header_line].strip().replace('"', "") if delimiter else " ".join(names)).encode(),
         skipped=header_line + 1,
         translation=_AS_POINTS if commas else None,
         step_s=1.0 if any(name.startswith(_OF_A_SECOND) for name in names) else None,
@@ -211,7 +210,7 @@ def _with_header(lines: list[str]) -> Layout | None:
 def _below_others(lines: list[str]) -> Layout | None:
     """A line of names below a few lines on the machine, which may be a table of their own: of another width."""
     for above in range(1, min(_MOST_ABOVE, len(lines) - 1)):
-        one, other = (max(map(line.count, _DELIMITERS)) for line in lines[above : above + 2])
+        one, other = (max(map(line.count, DELIMITERS)) for line in lines[above : above + 2])
         layout = _with_header(lines[above:]) if one and one == other else None
         if layout is not None and layout.powers and layout.places("time"):
             return replace(layout, skipped=layout.skipped + above)
@@ -257,6 +256,13 @@ def _unread(found: Mapping[int, Heading], most: int) -> set[int]:
     return {at for at, each in powers.items() if each.doubt > min(least, most) or (numbered and not each.board)}
 
 
+def _width(below: Sequence[str], delimiter: str | None, columns: Mapping[int, Heading], named: int) -> int:
+    """How many cells a row has: some may have no heading, and the last headings no cells."""
+    rows = [row.split(delimiter) for row in below[:_LOOKED_AT] if delimiter and row and '"' not in row]
+    first = len(rows[0]) if rows and _fits(columns, rows[0]) else named
+    return named if first < named <= max(map(len, rows)) else first
+
+
 def _fits(columns: Mapping[int, Heading], cells: Sequence[str]) -> bool:
     """Whether the first cells of a row are what their headings name: they are not of the columns beside them."""
     named = [(column, cells[at].strip().split(" ")[0]) for at, column in columns.items() if at < len(cells)]
@@ -265,7 +271,7 @@ def _fits(columns: Mapping[int, Heading], cells: Sequence[str]) -> bool:
 
 def _without_header(lines: list[str]) -> Layout | None:
     """A stamp and watts, or cells with units, as nvidia-smi writes them without a header: they say what they are."""
-    delimiter = max(_DELIMITERS, key=lines[0].count) if re.search(f"[{_DELIMITERS}]", lines[0]) else None
+    delimiter = _delimiter_of(lines[0])
     first, *cells = [cell.strip() for cell in lines[0].split(delimiter)] or [""]
     if not cells or stamp_reader(first.encode(), None) is None or (len(cells) > 1 and _is_number(first)):
         return None
@@ -295,9 +301,11 @@ def _without_units(rows: list[list[str]]) -> dict[int, Heading]:
     return {**index, powers[0]: Heading("power.draw", "channel", "power_average_w", 1.0)}
 
 
+def _delimiter_of(line: str) -> str | None:
+    """What stands most often in a line; None where cells have spaces between them."""
+    delimiter = max(DELIMITERS, key=line.count)
+    return delimiter if delimiter in line else None
+
+
 def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    return float_or_none(text) is not None

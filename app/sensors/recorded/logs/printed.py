@@ -22,7 +22,7 @@ from ....base.json_rows import flattened, rows_in
 from ....base.paths import resources
 from ....base.text import json_or_none
 from .cells import Block, rises, stamps_of
-from .layouts import POWERS, heading
+from .layouts import DELIMITERS, POWERS, heading
 
 BEGINNING: Final = 65536  # bytes by which a log is known
 _OF_TUNERS: Final = re.compile(rb'"(tune_params|cache"|configuration"|compile_time"|benchmark_time"|kernel_name")')
@@ -134,9 +134,8 @@ def _sessions(text: bytes) -> list[_Session]:
             case ["00", *_]:
                 sessions.append(_Session())
             case ["01", _, *boards]:
-                sessions[-1].board = "".join(
-                    boards if len({*boards} - {""}) == 1 else ()
-                )  # else 'GPU1' tells them apart
+                named = {*boards} - {""}
+                sessions[-1].board = named.pop() if len(named) == 1 else ""  # else 'GPU1' tells them apart
             case ["02", _, *names]:
                 if sessions[-1].rows:
                     sessions.append(_Session(sessions[-1].board))
@@ -172,16 +171,18 @@ def _of_afterburner(text: bytes, where: str) -> bytes:
     return "\n".join(lines).encode()
 
 
-def _of_fields(text: bytes) -> bytes | None:
-    """Of a table with a line for each field, as DCGM writes it, the lines of the first field that is a power."""
+def _of_fields(text: bytes) -> bytes:
+    """Of a table with a line for each field, as DCGM writes it, the lines of the first field that is a power.
+
+    The table itself where none is.
+    """
     lines = text.decode("utf-8", "replace").splitlines()
-    delimiter = max(",;\t", key=lines[0].count)
-    header, *rows = csv.reader(lines, delimiter=delimiter)
-    fields = (row[-2] for row in rows if len(row) == len(header))
-    power = next((field for field in fields if heading(field).channel.startswith("power_")), None)
+    header, *read = csv.reader(lines, delimiter=max(DELIMITERS, key=lines[0].count))
+    rows = [row for row in read if len(row) == len(header)]
+    power = next((row[-2] for row in rows if heading(row[-2]).channel.startswith("power_")), None)
     if power is None:
-        return None
-    kept = (",".join((*row[:-2], row[-1])) for row in rows if len(row) == len(header) and row[-2] == power)
+        return text
+    kept = (",".join((*row[:-2], row[-1])) for row in rows if row[-2] == power)
     return "\n".join((",".join((*header[:-2], power)), *kept, "")).encode()
 
 

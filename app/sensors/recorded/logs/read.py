@@ -10,21 +10,25 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final, NoReturn, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ....base.errors import InputError
 from ....base.files import byte_chunks, title_of
+from ....base.formatting import counted
+from ....base.text import float_or_none
 from ....base.vocabulary import HEADINGS, LOG_NOTES, LOG_PATTERNS
 from ...channel import CHANNELS
 from ...gpu import PowerLimit
 from ..header import Mark, recorded_info
 from ..recording import Recording
-from .cells import DAY_NS, Block, Dates, Floats, Nanoseconds, is_time, rises, stamp_reader, stamps_of
-from .layouts import POWERS, RAIL, Heading, Layout, find_layout, scale_of
+from .cells import DAY_NS, Block, Dates, Floats, Nanoseconds, Rows, is_time, rises, stamp_reader, stamps_of
+from .layouts import DRAWN, POWERS, RAIL, Heading, Layout, find_layout, scale_of
 from .printed import BEGINNING, chunks_of, utf8
+
+Kind = TypeVar("Kind", bound=np.generic)
 
 _LONGEST_LINE: Final = 2**16
 _MOST_READINGS: Final = 10_000_000  # of all boards
@@ -58,23 +62,22 @@ class Log:
 
 def is_log(path: Path) -> bool:
     """Whether the file looks like a log of power over time. Raises InputError if it cannot be read."""
-    text = _beginning(path)
+    text = _beginning(chunks_of(path))
     layout = find_layout(text)
     if layout is None or _RUNS.match(text):
         return False
-    if not layout.places("time"):
+    places = layout.places("time")
+    if not places:
         return layout.step_s is not None
-    place, *others = layout.places("time")
     whole = text[: text.rfind("\n") + 1] or text
-    beginning = Block(_plain(whole.encode(), layout), layout.delimiter, layout.cells)
+    beginning = _block(whole.encode(), layout)
     beginning.starts = beginning.starts[1:] if layout.skipped else beginning.starts
 
-    found = [stamps_of(beginning, at, layout.columns[at].scale) for at in (place, *others)]
-    if others and not layout.tool and not all(rises(stamps, _MOSTLY) for stamps in found[1:]):
+    stamps, *others = [stamps_of(beginning, at, layout.columns[at].scale) for at in places]
+    if others and not layout.tool and not all(rises(each, _MOSTLY) for each in others):
         return False  # how long something took, beside when: a table of measurements
-    if layout.places("day") or "stamp" in layout.columns[place].text.lower() or layout.tool:
+    if layout.places("day") or "stamp" in layout.columns[places[0]].text.lower() or layout.tool:
         return True
-    stamps = found[0]
     if len(stamps) and int(stamps[0]) > _SINCE_EPOCH_NS:
         return True
     return len(stamps) >= _FEWEST_OF_LOG and rises(stamps) and bool(stamps[-1] > stamps[0])
@@ -82,7 +85,7 @@ def is_log(path: Path) -> bool:
 
 def is_dmon(path: Path) -> bool:
     """Whether the file is the output of a dmon, NVIDIA's or DCGM's, which is no table. Raises InputError."""
-    return (layout := find_layout(_beginning(path))) is not None and layout.tool.endswith("dmon")
+    return (layout := find_layout(_beginning(chunks_of(path)))) is not None and layout.tool.endswith("dmon")
 
 
 def read_log(path: Path, interval_s: float | None = None) -> Log:
@@ -90,7 +93,7 @@ def read_log(path: Path, interval_s: float | None = None) -> Log:
 
     Raises InputError naming file, line and remedy for what is no log.
     """
-    layout = find_layout(_beginning(path))
+    layout = find_layout(_beginning(chunks_of(path)))
     if layout is None:
         raise InputError("this is no log of power that is known", str(path), _REMEDY)
     if not layout.places("time") and layout.step_s is None and interval_s is None:
@@ -102,8 +105,7 @@ def read_log(path: Path, interval_s: float | None = None) -> Log:
         if not dates.contradicted:  # else what came first did not say it
             break
     log = reader.finish(interval_s)
-    claims = tuple(_contradicted(next(utf8(byte_chunks(path)), b"")[:BEGINNING].decode("utf-8", "replace"), log))
-    return replace(log, notes=(*log.notes, *claims)) if claims else log
+    return replace(log, notes=(*log.notes, *_contradicted(_beginning(utf8(byte_chunks(path))), log)))
 
 
 def _contradicted(text: str, log: Log) -> Iterator[str]:
@@ -111,22 +113,20 @@ def _contradicted(text: str, log: Log) -> Iterator[str]:
     steps = [float(np.median(np.diff(board.time_ns))) / 1e9 for board in log.boards if log.assumed_step_s is None]
     joules = 0.0
     for board in log.boards:
-        names = [name for name in ("power_instant_w", "power_average_w") if name in board.by_name]
-        power = board.by_name[names[0]] if names else np.full(len(board.time_ns), np.nan)
+        values = board.by_name
+        power = next((values[name] for name in POWERS if name in values), np.full(len(board.time_ns), np.nan))
         known = np.isfinite(power)
         joules += float(np.trapezoid(power[known], board.time_ns[known] / 1e9))
     for claim in LOG_PATTERNS["claim"].finditer(text):
         said, scale = float(claim["number"]), scale_of(claim["unit"] or "")
         if "interval" in claim["what"].lower():
-            scales: tuple[float, ...] = (1.0, 1e-3)
-            there = steps[0] if steps else math.nan
+            there, scales, words = (*steps, math.nan)[0], [1.0, 1e-3], "s between readings"
         else:
-            there, scales = joules, (1.0, 1e3, 3600.0, 3.6e6)
-        tried = (scale,) if scale is not None else scales
+            there, scales, words = joules, [1.0, 1e3, 3600.0, 3.6e6], "J by the trapezoid"
+        tried = scales if scale is None else [scale]
         if there > 0 and said > 0 and all(abs(math.log(said * each / there)) > _DIFFERENT for each in tried):
             unit = claim["unit"] or "no unit"
-            is_ = f"{there:.4g} s between readings" if there in steps else f"{there:.4g} J by the trapezoid"
-            yield f"'{claim['what'].strip()}' says {said:g} ({unit}), but there are {is_}"
+            yield f"'{claim['what'].strip()}' says {said:g} ({unit}), but there are {there:.4g} {words}"
 
 
 class _Reader:
@@ -140,8 +140,7 @@ class _Reader:
         self._boards: list[npt.NDArray[np.uint8]] = []
         self._phases: list[npt.NDArray[np.int64]] = []
         self._phase_names: dict[str, int] = {}  # name -> number
-        self._keys: dict[bytes, int] = {}  # what tells the boards apart -> number
-        self._names: dict[int, str] = {}
+        self._names: dict[bytes, str] = {}  # of the boards by what tells them apart, in the order of their numbers
         self._units: dict[int, str] = {}  # in the cells
         self._line = layout.skipped
         self._unreadable: list[int] = []
@@ -149,10 +148,13 @@ class _Reader:
         self._last = 0  # the line of the last reading
         self._said: set[int] = set()  # unreadable lines that are words, or end where their block does
         self._numbered = False  # times are numbers, not dates
+        self._notes: list[str] = []
+        self._stamps_alone: set[int] = set()  # unreadable lines without a cell behind the first
+        self._drawn = ""  # by boards of which no energy follows
 
     def take(self, text: bytes) -> None:
         """Read the lines of one block."""
-        block = Block(text, self._layout.delimiter, self._layout.cells)
+        block = _block(text, self._layout)
         header = self._layout.header
         odd = [index for index in block.odd.tolist() if not (header and block.line(index).startswith(header))]
         self._leave_out(block, odd)
@@ -162,40 +164,43 @@ class _Reader:
 
     def _take(self, block: Block) -> None:
         layout = self._layout
-        if layout.header and (repeated := self._repeated_headers(block)) is not None:
-            block.starts, block.numbers = block.starts[~repeated], block.numbers[~repeated]
+        if layout.header:
+            block.keep(~self._repeated_headers(block))
             if not len(block):
                 return
         self._readings += len(block)
         if self._readings > _MOST_READINGS:
             self._refuse(f"there are more than {_MOST_READINGS:,} readings", "split the log")
         times = self._stamps(block) if layout.places("time") else None
-        if times is not None and not (timed := is_time(times)).all():
+        if times is not None:
+            timed = is_time(times)
             self._leave_out(block, block.numbers[~timed].tolist())
-            block.starts, block.numbers, times = block.starts[timed], block.numbers[timed], times[timed]
+            block.keep(timed)
             if not len(block):
                 return
+            self._times.append(times[timed])
         self._last = self._line + int(block.numbers[-1]) + 1
         self._boards.append(self._board_of(block))
-        if self._layout.places("phase"):
+        if layout.places("phase"):
             self._phases.append(self._phase_of(block))
-        if times is not None:
-            self._times.append(times)
         for place in self._places:
             self._values[place].append(self._floats(block, place))
             if place not in self._units and (unit := block.unit(place)):
                 self._units[place] = unit
 
     def _leave_out(self, block: Block, places: list[int]) -> None:
+        delimiter = (self._layout.delimiter or " ").encode()
+        alone = {at for at in places if block.line(at).find(delimiter) == len(block.line(at).rstrip()) - 1}
+        self._stamps_alone |= {self._line + at + 1 for at in alone}
         self._unreadable += [self._line + at + 1 for at in places]
         cut = block.lines - 1 if block.lines - 1 in block.odd else None
         self._said |= {self._line + at + 1 for at in places if at == cut or not block.line(at)[:1].isdigit()}
 
-    def _repeated_headers(self, block: Block) -> npt.NDArray[np.bool_] | None:
+    def _repeated_headers(self, block: Block) -> npt.NDArray[np.bool_]:
         """Rows that begin as the header does, as a tool that was started again writes it."""
         starts = block.starts[:, 0]
         same = [block.data[starts + at] == character for at, character in enumerate(self._layout.header[:8])]
-        return repeated if (repeated := np.logical_and.reduce(same)).any() else None
+        return np.asarray(np.logical_and.reduce(same))
 
     def _stamps(self, block: Block) -> Nanoseconds:
         place = self._layout.places("time")[0]
@@ -232,21 +237,19 @@ class _Reader:
         """The number of the board of each row."""
         places = sorted(self._layout.places("board"), key=lambda at: self._layout.columns[at].board, reverse=True)
         names = self._layout.places("name")
-        place = (*places, *names, None)[0]
-        if place is None:
+        if not places and not names:
+            self._names[b""] = ""
             return np.zeros(len(block), np.uint8)
+        place = (*places, *names)[0]
         rows, which = block.distinct(place)
-        numbers = dict.fromkeys(range(len(rows)), 0)
-        for at in sorted(numbers, key=rows.__getitem__):  # in the order in which they come
-            cell = block.text(row := rows[at], place)
-            if cell not in self._keys:
-                self._keys[cell] = len(self._keys)
-                if len(self._keys) > _MOST_BOARDS:
-                    self._refuse(f"more than {_MOST_BOARDS} boards", "log the boards into files of their own")
-                name = block.text(row, names[0]).decode("utf-8", "replace").strip('"') if names else ""
-                self._names[self._keys[cell]] = name
-            numbers[at] = self._keys[cell]
-        return np.array(list(numbers.values()), np.uint8)[which]
+        keys = [block.text(row, place) for row in rows]
+        for row, key in zip(rows, keys, strict=True):
+            name = block.text(row, names[0]).decode("utf-8", "replace").strip('"') if names else ""
+            self._names.setdefault(key, name)
+        if len(self._names) > _MOST_BOARDS:
+            self._refuse(f"more than {_MOST_BOARDS} boards", "log the boards into files of their own")
+        known = list(self._names)
+        return np.array([known.index(key) for key in keys], np.uint8)[which]
 
     def _phase_of(self, block: Block) -> npt.NDArray[np.int64]:
         """The number of the phase of each row."""
@@ -256,9 +259,7 @@ class _Reader:
         numbers = [self._phase_names.setdefault(name, len(self._phase_names)) for name in names]
         return np.array(numbers, np.int64)[which]
 
-    def _marks(
-        self, rows: npt.NDArray[np.int64] | slice, forward: npt.NDArray[np.bool_], times: Nanoseconds
-    ) -> list[Mark]:
+    def _marks(self, rows: Rows | slice, forward: npt.NDArray[np.bool_], times: Nanoseconds) -> list[Mark]:
         """Where another phase begins, each under its name; those without a name are none."""
         if not self._phases:
             return []
@@ -268,63 +269,62 @@ class _Reader:
         found = zip((times[places] - times[0]).tolist(), numbers[places].tolist(), strict=True)
         return [Mark(time_ns, names[number]) for time_ns, number in found if names[number]]
 
-    def _left_out(self) -> list[str]:
-        """A note where there are unreadable lines. Raises InputError where they are too many."""
+    def _note_left_out(self) -> None:
+        """Add a note where there are unreadable lines. Raises InputError where they are too many."""
         behind = {line for line in self._said if line > self._last}  # what the tool says at its end, or half a line
         left_out = self._unreadable if len(behind) > 1 else [line for line in self._unreadable if line not in behind]
         unreadable = left_out if len(behind) > _MOST_BEHIND else sorted({*self._unreadable} - behind)
+        unreadable = [line for line in unreadable if line not in self._stamps_alone]
         if len(unreadable) > _MOST_UNREADABLE * max(self._readings, 1):
             what = f"line {unreadable[0]} is not laid out as the others ({len(unreadable)} such lines)"
             self._refuse(what, "correct or remove them")
-        return [f"{len(left_out)} lines could not be read and are left out"] if left_out else []
+        if left_out:
+            self._notes.append(f"{len(left_out)} lines could not be read and are left out")
 
     def finish(self, interval_s: float | None) -> Log:
         """The boards. Raises InputError if there are fewer than two readings."""
         layout = self._layout
         if self._dates.contradicted:
             self._refuse("its dates may begin with the day or with the month", "write them as 2026-04-19")
-        notes = self._left_out()
-        notes += [LOG_NOTES[layout.tool]] if layout.tool in LOG_NOTES else []
+        self._note_left_out()
+        if layout.tool in LOG_NOTES:
+            self._notes.append(LOG_NOTES[layout.tool])
         step_s = None
         if not layout.places("time"):
             step_s = interval_s or layout.step_s or 1.0
             because = "as --interval says" if interval_s else f"as {layout.tool} does by default"
-            notes.append(LOG_NOTES["step"].format(step_s, because))
-        averages = (c.text for c in layout.columns.values() if c.channel == "power_average_w" and _is_plain(c.text))
-        notes += [LOG_NOTES["average"].format(text) for text in (*averages,)[:1]]
-        columns = self._columns(notes)
-        times = np.concatenate(self._times) if self._times else np.empty(0, np.int64)
-        self._times.clear()
+            self._notes.append(LOG_NOTES["step"].format(step_s, because))
+        averages = [c.text for c in layout.columns.values() if c.channel == "power_average_w" and _is_plain(c.text)]
+        self._notes += [LOG_NOTES["average"].format(text) for text in averages[:1]]
+        columns = self._columns()
+        times, board = _joined(self._times, np.int64), _joined(self._boards, np.uint8)
         if len(times) and times.min() >= 0 and times.max() < DAY_NS:  # times of the day fall at midnight
             times += np.cumsum(np.diff(times, prepend=times[0]) < -DAY_NS // 2) * DAY_NS
-        board = np.concatenate(self._boards) if self._boards else np.empty(0, np.uint8)
-        self._boards.clear()
         boards = [
             made
             for number, rows in _by_board(board)
             for wide in dict.fromkeys(wide for _, wide in columns)
-            if (made := self._recording(number, wide, rows, times, columns, step_s, notes)) is not None
+            if (made := self._recording(number, wide, rows, times, columns, step_s)) is not None
         ]
         if not boards:
-            self._refuse("there are fewer than two readings of power", "let the tool run for a while")
-        return Log(self._path, layout.tool, tuple(boards), tuple(dict.fromkeys(notes)), step_s)
+            self._refuse(f"{self._drawn}no energy follows of fewer than two readings", "let the tool run for a while")
+        return Log(self._path, layout.tool, tuple(boards), tuple(dict.fromkeys(self._notes)), step_s)
 
-    def _columns(self, notes: list[str]) -> dict[tuple[str, str], Floats]:
+    def _columns(self) -> dict[tuple[str, str], Floats]:
         """The values by channel and by the board in the heading. Raises InputError where no power was read."""
         columns: dict[tuple[str, str], Floats] = {}
         for place in self._places:
             named = self._layout.columns[place]
-            parts = self._values.pop(place)
-            notes += [LOG_NOTES["rails"]] if named.doubt == RAIL else []
-            if (named.channel, named.board) not in columns and parts:
-                columns[named.channel, named.board] = self._in_unit(named, place, np.concatenate(parts), notes)
-            parts.clear()
-        powers = [values for (channel, _), values in columns.items() if channel in (*POWERS, "energy_j")]
+            values = _joined(self._values[place], np.float64)
+            self._notes += [LOG_NOTES["rails"]] if named.doubt == RAIL else []
+            if (named.channel, named.board) not in columns:
+                columns[named.channel, named.board] = self._in_unit(named, place, values)
+        powers = [values for (channel, _), values in columns.items() if channel in DRAWN]
         if any(map(len, powers)) and not any(np.isfinite(values).any() for values in powers):
             self._refuse("no reading of power is in it", "log the power of the board")
         return columns
 
-    def _in_unit(self, named: Heading, place: int, values: Floats, notes: list[str]) -> Floats:
+    def _in_unit(self, named: Heading, place: int, values: Floats) -> Floats:
         in_cells = scale_of(self._units.get(place, ""))
         scale = named.scale if in_cells is None else in_cells  # the cells say it themselves
         finite = values[np.isfinite(values)]
@@ -334,23 +334,21 @@ class _Reader:
             if named.usual and (finite % 1.0).any():
                 self._refuse(f"'{named.text[:40]}' names no unit", "write it as [W] or [mW] behind the heading")
             if scale != 1.0:
-                notes.append(f"'{named.text}' names no unit; its numbers are read as mW")
+                self._notes.append(f"'{named.text}' names no unit; its numbers are read as mW")
         elif scale == 1.0 and beyond and re.search("gpu|board|card", named.text, re.IGNORECASE):
             scale = 1e-3
             middle = float(np.median(finite))
-            notes.append(f"'{named.text}' says W, but no board draws {middle:.0f} W: its numbers are read as mW")
+            self._notes.append(f"'{named.text}' says W, but no board draws {middle:.0f} W: its numbers are read as mW")
         if scale != 1.0:
             values *= scale
         most_w = float(finite.max(initial=0.0)) * scale
         if named.channel.startswith("power") and scale < 1.0 and 0.0 < most_w < _LEAST_W:
-            notes.append(f"'{named.text}' says mW: {most_w:.2g} W at most is less than boards draw at rest")
+            self._notes.append(f"'{named.text}' says mW: {most_w:.2g} W at most is less than boards draw at rest")
         return values
 
-    def _forward(self, time_ns: npt.NDArray[np.int64], notes: list[str]) -> npt.NDArray[np.bool_]:
+    def _forward(self, time_ns: Nanoseconds) -> npt.NDArray[np.bool_]:
         """Which readings are newer than all before them. Raises InputError where most are not."""
         count = len(time_ns)
-        if count > 1 and not np.ptp(time_ns):
-            self._refuse("all readings have one and the same time: no energy follows", "log the time of each")
         forward = np.ones(count, np.bool_)
         if count:
             forward[1:] = time_ns[1:] > np.maximum.accumulate(time_ns)[:-1]
@@ -358,52 +356,51 @@ class _Reader:
         if late > count // 2 and count > 2:
             self._refuse("time does not go forward", "one log for each run, or a column that tells the boards apart")
         if late:
-            notes.append(f"{late} readings are not newer than the one before and are left out")
+            self._notes.append(f"{late} readings are not newer than the one before and are left out")
         return forward
 
     def _recording(
         self,
         number: int,
         wide: str,
-        rows: npt.NDArray[np.int64] | slice,
+        rows: Rows | slice,
         times: Nanoseconds,
         columns: dict[tuple[str, str], Floats],
         step_s: float | None,
-        notes: list[str],
     ) -> Recording | None:
         """One board's, None if it has fewer than two readings of power; consumes nothing."""
-        of_board = {name: values for (name, board), values in columns.items() if board in ("", wide)}
-        if not _draws(of_board, wide, rows, notes):
+        of_board = {name: values[rows] for (name, board), values in columns.items() if board in ("", wide)}
+        if not self._draws(of_board, wide):
             return None
-        count = len(next(iter(of_board.values()))[rows])
-        if step_s is not None:
-            time_ns = np.arange(count, dtype=np.int64) * round(step_s * 1e9)
+        if step_s is None:
+            time_ns = _spread(times[rows], self._notes)
         else:
-            time_ns = times[rows]
-        time_ns = _spread(time_ns, notes)
-        forward = self._forward(time_ns, notes)
-        late = int(count - forward.sum())
-        if forward.sum() < 2:
+            time_ns = np.arange(len(next(iter(of_board.values()))), dtype=np.int64) * round(step_s * 1e9)
+        key, called = list(self._names.items())[number]
+        index = wide or (key.decode() if key.isdigit() and len(key) < 4 else str(number))
+        self._drawn += _drawn(index, of_board)
+        if len(time_ns) > 1 and not np.ptp(time_ns):
+            self._refuse(f"{self._drawn}no energy follows of readings at one and the same time", "log the time of each")
+        forward = self._forward(time_ns)
+        time_ns = time_ns[forward]
+        if len(time_ns) < 2:
             return None
         named = [name for name in CHANNELS if name in of_board]
-        table = np.empty((int(forward.sum()), len(named)), order="F")  # most is read by column
+        table = np.empty((len(time_ns), len(named)), order="F")  # most is read by column
         for place, name in enumerate(named):
-            table[:, place] = of_board[name][rows] if late == 0 else of_board[name][rows][forward]
-            _leave_out_impossible(name, table[:, place], notes)
-        kept_ns = time_ns[forward] if late else time_ns
-        keys = {position: key for key, position in self._keys.items()}
-        index = wide or _index(keys.get(number, b""), number)
+            table[:, place] = of_board[name][forward]
+            _leave_out_impossible(name, table[:, place], self._notes)
         tool = self._layout.tool or "another tool"
-        limits = of_board.get("power_limit_w")
-        current = limits[rows][np.isfinite(limits[rows])] if limits is not None else np.empty(0)
-        several = len(self._keys) > 1 or bool(wide)
+        limits = of_board.get("power_limit_w", np.empty(0))
+        current = limits[np.isfinite(limits)]
+        several = len(self._names) > 1 or bool(wide)
         title = title_of(self._path)
         if step_s not in (None, self._layout.step_s):  # with another step it is another recording
             title = f"{title}@{step_s:g}"
         return Recording(
             title=f"{title}#{index}" if several else title,
             info=recorded_info(
-                self._names.get(number, "") or ("GPU" if not several else f"GPU {index}" if index.isdigit() else index),
+                called or ("GPU" if not several else f"GPU {index}" if index.isdigit() else index),
                 PowerLimit(None, None, None, float(current[-1]) if len(current) else None),
                 f"the log of {tool}",
             ),
@@ -411,14 +408,22 @@ class _Reader:
             graphics_clocks_mhz=(),
             memory_clocks_mhz=(),
             channels=tuple(CHANNELS[name] for name in named),
-            began_s=self._began_s(int(kept_ns[0])),
+            began_s=self._began_s(int(time_ns[0])),
             zoned=self._numbered,
-            marks=tuple(self._marks(rows, forward, kept_ns)),
-            time_ns=kept_ns - kept_ns[0],
+            marks=tuple(self._marks(rows, forward, time_ns)),
+            time_ns=time_ns - time_ns[0],
             values=table,
             sample_ns=np.empty(0, np.int64),
             sample_w=np.empty(0, np.float64),
         )
+
+    def _draws(self, of_board: Mapping[str, Floats], wide: str) -> bool:
+        """Whether a board's power or energy was read, and not 0 throughout beside others."""
+        powers = [of_board[name] for name in DRAWN if name in of_board]
+        if powers and wide and not any(np.any(values != 0.0) for values in powers):
+            self._notes.append(f"'{wide}' reads 0 throughout, and is left out")
+            return False
+        return bool(powers)
 
     def _began_s(self, first_ns: int) -> float:
         """Since the epoch; a date without a zone is of this one. NaN where the log does not hold the day."""
@@ -442,16 +447,23 @@ def _spread(time_ns: Nanoseconds, notes: list[str]) -> Nanoseconds:
     return np.asarray(time_ns + within * 1_000_000_000 // np.repeat(counts, counts))
 
 
-def _draws(of_board: Mapping[str, Floats], wide: str, rows: npt.NDArray[np.int64] | slice, notes: list[str]) -> bool:
-    """Whether a board's power or energy was read, and not 0 throughout beside others."""
-    powers = [name for name in ("power_instant_w", "power_average_w", "energy_j") if name in of_board]
-    if powers and wide and not any(np.any(of_board[name][rows] != 0.0) for name in powers):
-        notes.append(f"'{wide}' reads 0 throughout, and is left out")
-        return False
-    return bool(powers)
+def _joined(parts: list[npt.NDArray[Kind]], kind: type[Kind]) -> npt.NDArray[Kind]:
+    """The pieces of a column, which are let go."""
+    whole = np.concatenate((np.empty(0, kind), *parts))
+    parts.clear()
+    return whole
 
 
-def _by_board(board: npt.NDArray[np.uint8]) -> Iterable[tuple[int, npt.NDArray[np.int64] | slice]]:
+def _drawn(index: str, of_board: Mapping[str, Floats]) -> str:
+    """What is known of the power of a board where no energy follows, as the beginning of a sentence."""
+    known = next((values[np.isfinite(values)] for name, values in of_board.items() if name in POWERS), np.empty(0))
+    if not len(known):
+        return ""
+    watts = f"{known[0]:.4g} W" if len(known) == 1 else f"{known.mean():.4g} W in the mean, {known.max():.4g} W at most"
+    return f"GPU {index}: {counted(len(known), 'reading')}, {watts}; "
+
+
+def _by_board(board: npt.NDArray[np.uint8]) -> Iterable[tuple[int, Rows | slice]]:
     """The rows of each board; all of them where there is one."""
     numbers = np.unique(board).tolist()
     return [(number, np.flatnonzero(board == number) if numbers[1:] else slice(None)) for number in numbers]
@@ -462,22 +474,15 @@ def _is_plain(text: str) -> bool:
     return not re.search("av", text, re.IGNORECASE)
 
 
-def _index(key: bytes, number: int) -> str:
-    """The index of a board as the log names it, else its number in the log."""
-    return key.decode() if key.isdigit() and len(key) < 4 else str(number)
-
-
 def _number(cell: bytes) -> float | None:
     """What is not plain digits: exponents, hexadecimal masks, and the many words for what is not known."""
     words = cell.strip().strip(b'"')
     if not words or words.lower().decode("latin-1") in HEADINGS["unknown"] or words[:1] == b"[":
         return math.nan
-    is_mask = words[:2].lower() == b"0x" and len(words) <= 18
-    try:
-        value = float(int(words, 16)) if is_mask else float((*words.split(), b"")[0])
-    except ValueError:
-        return None
-    return value if is_mask or (math.isfinite(value) and abs(value) < 1e15) else None
+    if re.fullmatch(rb"0x[0-9a-f]{1,16}", words, re.IGNORECASE):
+        return float(int(words, 16))
+    value = float_or_none((*words.split(), b"")[0])
+    return value if value is not None and abs(value) < 1e15 else None
 
 
 def _leave_out_impossible(name: str, values: Floats, notes: list[str]) -> None:
@@ -498,9 +503,8 @@ def _shown(cell: bytes) -> str:
 # --- lines ------------------------------------------------------------------------------------------------------------
 
 
-def _beginning(path: Path) -> str:
-    data = next(chunks_of(path), b"")[:BEGINNING]
-    return data.decode("utf-8", "replace")
+def _beginning(chunks: Iterator[bytes]) -> str:
+    return next(chunks, b"")[:BEGINNING].decode("utf-8", "replace")
 
 
 def _blocks(path: Path, layout: Layout) -> Iterator[bytes]:
@@ -514,19 +518,23 @@ def _blocks(path: Path, layout: Layout) -> Iterator[bytes]:
                 raise InputError("a line is longer than 64 KiB", str(path), _REMEDY)
             continue
         block, rest = rest[:end], rest[end:]
-        while skip and block:
-            block = block.split(b"\n", 1)[1] if b"\n" in block else b""
-            skip -= 1
+        *above, block = block.split(b"\n", skip)
+        skip -= len(above)
         if block:
-            yield _plain(block, layout)
+            yield block
     if rest and not skip:
-        yield _plain(rest, layout)
+        yield rest
 
 
-def _plain(block: bytes, layout: Layout) -> bytes:
-    if b'"' in block and layout.delimiter is not None:
-        block = _without_quotes(block, layout.delimiter)
-    return block.translate(layout.translation) if layout.translation is not None else block
+def _block(text: bytes, layout: Layout) -> Block:
+    """Lines in cells, those between spaces with one between two of them."""
+    if layout.delimiter is None:
+        text = b"\n".join(b" ".join(line.split()) for line in text.split(b"\n"))
+    elif b'"' in text:
+        text = _without_quotes(text, layout.delimiter)
+    if layout.translation is not None:
+        text = text.translate(layout.translation)
+    return Block(text, layout.delimiter or " ", layout.cells)
 
 
 def _without_quotes(block: bytes, delimiter: str) -> bytes:
