@@ -95,6 +95,8 @@ def _of_list(items: list[Any], above: Mapping[str, Any], depth: int) -> list[dic
     inner = [_best_list(_without_single(item), above, depth + 1) for item in items] if depth < _DEEPEST else []
     if inner and all(len(rows) > 1 for rows in inner):
         return [row for rows in inner for row in rows]
+    if all(map(_are_side_by_side, items)):
+        return [row for item in items for row in _under_keys(item, above, 1)]
     return [{**above, **item} for item in items]
 
 
@@ -158,11 +160,32 @@ def _under_keys(document: Mapping[str, Any], above: Mapping[str, Any], depth: in
         name = _key_name(above)
         for key, value in inner.items():
             yield from _under_keys(value, {**plain, name: key}, depth + 1)
-    elif len(groups := {key: value for key, value in inner.items() if _holds_objects(value)}) > 1 and _alike(groups):
-        beside = {key: value for key, value in inner.items() if key not in groups}  # such as what was measured on
+    elif groups := _groups_of_rows(inner):
+        beside = {
+            k: v for k, v in inner.items() if k not in groups and not _holds_objects(v)
+        }  # as what was measured on
         yield from _under_keys(groups, {**plain, **beside}, depth)
     else:
         yield {**above, **document}
+
+
+def _are_side_by_side(item: Mapping[str, Any]) -> bool:
+    """Tell whether a row holds objects of the same names, such as times, each of another thing that ran."""
+    objects = [value for value in item.values() if isinstance(value, dict)]
+    names = {frozenset(each) for each in objects}
+    figures = any(_FIGURE.search(name.lower()) for each in objects for name in each)
+    plain = all(_is_plain(value) for each in objects for value in each.values())
+    return len(objects) > 1 and len(names) == 1 and figures and plain and not _STATISTICS & names.pop()
+
+
+def _groups_of_rows(inner: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """The objects that hold the rows: those that hold objects, where they are alike, else the one of most figures."""
+    groups = {key: value for key, value in inner.items() if _holds_objects(value)}
+    if len(groups) > 1 and _alike(groups):
+        return groups
+    figures = {key: sum(bool(_FIGURE.search(n.lower())) for n, _ in flattened(groups[key])) for key in groups}
+    most = max(figures, key=figures.__getitem__, default="")
+    return {most: groups[most]} if most and figures[most] and len(groups[most]) > 1 and _alike(groups[most]) else {}
 
 
 def _holds_objects(value: Mapping[str, Any]) -> bool:

@@ -43,7 +43,7 @@ from .known_tables import as_its_tool_says
 from .prepared_table import prepared
 from .recording import MAXIMUM_PARAMETERS, Facts, Recording, RecordingBuilder
 from .remembered_roles import remembered
-from .roles import COUNTABLE, NAMED, TOKENS, beside_main, main_column
+from .roles import COUNTABLE, NAMED, NONE_IN_SOME, TOKENS, beside_main, main_column
 from .service_table import read_service
 from .table_columns import (
     APART,
@@ -73,8 +73,10 @@ _OURS: Final = {  # our names of what a role measures
 _Ours = dict[str, tuple[str, float]]  # our name of a figure -> its name in the table, and the factor to our unit
 _GOOD: Final = ("", "0", "false", "none", "no", "ok")  # cells of a column of errors, where there was none
 _NONE: Final = "none"
-_SAME_WORK: Final = {Role.THROUGHPUT: 1.5, Role.ENERGY: 1.05}  # largest to least work, within which it is the same
+_COUNTED_ALIKE: Final = 1.5  # largest to least amount that was counted, likewise
+_SAME_WORK: Final = {Role.THROUGHPUT: 1.2, Role.ENERGY: 1.05}  # largest to least work, within which it is the same
 _REPEATS_DIFFER: Final = 1.4  # largest to least, of most configurations: beyond what repeats scatter by
+_MOST_NAMED: Final = 6  # columns that may be what was measured
 _OVER: Final = 1.25  # of the power limit, beyond what boards overshoot by
 _CONTRADICTED: Final = 0.1  # share by which energy may differ from power times time
 
@@ -119,15 +121,23 @@ def guess(table: Table, requested: TableColumns | None = None, found: Sequence[C
     what, remedy = "", f"name them: --parameters A,B --figures C,D. {there(table)}"
     if figures and not known:
         what = "no column is a time, an energy, a power or a speed that is known"
-        left = [column.heading for column in found if column.role is Role.FIGURE and not column.why]
-        if len(left) == 1:
-            what += f"; '{left[0][:60]}' may be a throughput, a time or an energy (--roles '{left[0][:60]}=throughput')"
         remedy = f"name one: --figures time_s=COLUMN,energy_j=COLUMN. {there(table)}"
     elif not parameters or not figures:
         what = "it is not clear which columns are " + ("parameters" if not parameters else "figures")
     if what:
-        raise InputError(what, str(table.path), remedy)
+        raise InputError(what + _may_be_measured(table, found), str(table.path), remedy)
     return replace(requested, parameters=parameters, figures=figures)
+
+
+def _may_be_measured(table: Table, found: Sequence[Column]) -> str:
+    """The few columns of numbers without a known name, one of which is what was measured; '' where they are many."""
+    unknown = [c.heading for c in found if c.role in (Role.FIGURE, Role.PARAMETER) and c.why in ("", SOMEONE_CHOSE)]
+    left = [h for h in unknown if table.is_numeric(h) and varies(table, h)]
+    left = [h for h in left if any(as_number(cell) % 1 for cell in table.columns[h] if cell is not None)] or left
+    if not 0 < len(left) <= _MOST_NAMED:
+        return ""
+    names = " or ".join(f"'{heading[:60]}'" for heading in left)
+    return f"; {names} may be a throughput, a time, a power or an energy (--roles '{left[0][:60]}=throughput')"
 
 
 def _parameters_of(table: Table, requested: TableColumns, found: Sequence[Column]) -> dict[str, str]:
@@ -220,7 +230,8 @@ def recording_of(table: Table, columns: TableColumns, found: Sequence[Column] | 
     if len(parameters) > MAXIMUM_PARAMETERS:
         where = str(table.path)
         raise InputError(f"{len(parameters)} parameters", where, f"at most {MAXIMUM_PARAMETERS} are read")
-    configurations = _configurations(table, parameters, columns.roles)
+    without = {column.heading for column in found if column.why == NONE_IN_SOME}
+    configurations = _configurations(table, parameters, {*columns.roles, *without})
     counts = _repeats(configurations)
     repeat = REPEAT if REPEAT not in parameters else f"{REPEAT} of a row"
     builder = RecordingBuilder(table.path, (*parameters, *((repeat,) if counts is not None else ())))
@@ -379,7 +390,7 @@ def _same_work(found: Sequence[Column], table: Table) -> bool:
     kernels = np.array([str(cell) for cell in table.columns.get("kernel", [""] * len(table))])
     there = [c for c in found if c.heading in table.columns]
     counts = (c for c in there if c.why == COUNTED and c.words & COUNTABLE - TOKENS and table.is_numeric(c.heading))
-    works = [(numbers_of(table, count), _SAME_WORK[Role.THROUGHPUT]) for count in counts]
+    works = [(numbers_of(table, count), _COUNTED_ALIKE) for count in counts]
     for roles, power in (((Role.THROUGHPUT, Role.TIME), 1), ((Role.ENERGY, Role.WORK_ENERGY), -1)):
         columns = [c for role in roles if (c := main_column(there, role)) is not None]
         if len(columns) == 2:

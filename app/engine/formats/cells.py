@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import math
 import re
@@ -27,7 +28,7 @@ from ...base.vocabulary import HEADINGS, PATTERNS, UNITS, WORDS
 from ..results.measurement import Value
 from .columns import UNKNOWN, Columns, parse_columns
 from .entries import as_number
-from .headings import Cells, Role, by_itself, unit_of, words_of
+from .headings import ANSWERING, Cells, Role, by_itself, unit_of, words_of
 from .kinds import first_character, is_json_lines
 from .recording import MAXIMUM_ENTRIES
 from .wide import arranged
@@ -51,6 +52,8 @@ _PAIR: Final = re.compile(  # a name, a value, and its unit
     r"([A-Za-z_][\w./]*)\s*(?:=\s*|:\s*(?=[-+.\d]))([^\s,;|=]+)"
     r"(?:[ \t]*\[?([A-Za-zµ%][A-Za-zµ%/]*)\]?(?=[,;|\s]|$)(?!\s*=))?"
 )
+_RULE: Final = re.compile(r"\|?[-:| ]*-[-:| ]*")  # below the header of a table in Markdown
+_MEANS: Final = ("value", "mean", "avg", "average", "median")  # the plainest first
 _FEWEST_PAIRS: Final = 3  # lines
 _TABLES: Final = (".csv", ".tsv", ".psv")
 NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -120,23 +123,42 @@ def _of_arranged(columns: Columns, path: Path) -> Table:
 
 def _by_quantity(columns: Columns) -> Columns:
     """A row for each quantity of a run, 'kJ, 12.5' and 'minutes, 3.1', as one for each run."""
-    name = next(
-        (n for n, kinds in columns.cells.items() if n.lower() in HEADINGS["quantity"] and len({*kinds}) > 1), ""
-    )
-    kinds = {kind: unit_of(kind)[0] or unit_of(f"({kind})")[0] for kind in columns.cells.get(name, ())}
-    numbers = [n for n in columns.cells if columns.is_numeric(n) and any("." in cell for cell in columns.cells[n])]
-    if not kinds or not all(kinds.values()) or len(numbers) != 1:
+    texts = columns.cells
+    named = [name for name in texts if name.lower() in HEADINGS["quantity"] and len({*texts[name]}) > 1]
+    name = max(named, key=lambda each: len({*texts[each]}), default="")
+    headings = {kind: _heading_of(kind) for kind in texts.get(name, ())}
+    figures = [n for n in texts if any("." in cell and NUMBER.fullmatch(cell) for cell in texts[n])]
+    said = _that_counts([n for n in figures if columns.is_numeric(n)])
+    if not said or not any(by_itself(each, np.ones(2)).role in ANSWERING for each in headings.values()):
         return columns
-    labels = [n for n in columns.cells if n != numbers[0] and columns.cells[n] != columns.cells[name]]
+    labels = [n for n in texts if n not in (*figures, *named) and not _follows(texts[n], texts[name])]
     runs: dict[tuple[str, ...], dict[str, str]] = {}
-    for row, (kind, number) in enumerate(zip(columns.cells[name], columns.cells[numbers[0]], strict=True)):
-        run = runs.setdefault(tuple(columns.cells[label][row] for label in labels), {})
-        heading = kind if len(words_of(kind)) > 2 else f"{kinds[kind]} ({kind})"
-        if run.setdefault(heading, number) is not number:
+    for row, (kind, number) in enumerate(zip(texts[name], texts[said], strict=True)):
+        run = runs.setdefault(tuple(texts[label][row] for label in labels), {})
+        if run.setdefault(headings[kind], number) is not number:
             return columns
-    found = dict.fromkeys(heading for run in runs.values() for heading in run)
+    if len(runs) < 2:
+        return columns
     cells = dict(zip(labels, map(list, zip(*runs, strict=True)), strict=True))
-    return Columns(columns.where, {**cells, **{h: [run.get(h, "") for run in runs.values()] for h in found}}, 1)
+    cells |= {h: [run.get(h, "") for run in runs.values()] for h in dict.fromkeys(headings.values())}
+    return Columns(columns.where, cells, 1)
+
+
+def _that_counts(numbers: Sequence[str]) -> str:
+    """The heading of a mean or a value among several of numbers, or the only one; '' where that is not clear."""
+    means = [heading for word in _MEANS for heading in numbers if word in words_of(heading)]
+    return (*means, *numbers)[0] if means or len(numbers) == 1 else ""
+
+
+def _heading_of(kind: str) -> str:
+    """'energy (kJ)' for 'kJ'; what says itself what it is stays as it is."""
+    quantity = unit_of(kind)[0] or unit_of(f"({kind})")[0]
+    return f"{quantity} ({kind})" if quantity and len(words_of(kind)) < 3 else kind
+
+
+def _follows(cells: Sequence[str], kinds: Sequence[str]) -> bool:
+    """Tell whether cells differ with the quantity alone, such as its unit."""
+    return len({*cells}) > 1 and len({*zip(kinds, cells, strict=True)}) == len({*kinds})
 
 
 def is_of_plugin(path: Path) -> bool:
@@ -162,27 +184,36 @@ def _of_metrics(text: str, path: Path) -> Table | None:
 
 
 def _of_markdown(text: str, path: Path) -> Table | None:
-    """The tables between lines of text that have the header of the first, by the titles above; None without one."""
-    header: list[str] = []
-    tables: list[tuple[str, list[list[str]]]] = []
-    above, within = "", False
-    for line in map(str.strip, text.splitlines()):
+    """The tables between lines of text that have one header, by the titles above; None without one."""
+    tables: dict[tuple[str, ...], list[tuple[str, list[str]]]] = {}
+    above, title, header = "", "", tuple[str, ...]()
+    lines = [line.strip() for line in text.splitlines()]
+    for line, below in itertools.pairwise([*lines, ""]):
         plain = re.sub(r"\*\*|`", "", line).strip("|")
         cells = [cell.strip().partition(" ± ")[0] for cell in plain.split("|")]
-        begins, within = not within, line.startswith("|") and len(cells) > 1
-        if within and begins:
-            header = header or cells
-            tables.append((above.strip("#=*: ") or f"table {len(tables) + 1}", []))
-        elif within and len(cells) == len(header) and not re.fullmatch(r"[-:| ]+", line):
-            tables[-1][1].append(cells)
+        within = line.startswith("|") and len(cells) > 1 and not _RULE.fullmatch(line)
+        if within and (not header or _RULE.fullmatch(below)):
+            header, title = tuple(cells), above.strip("#=*: ") or f"table {len(tables) + 1}"
+        elif within and len(cells) == len(header) == len({*header}):
+            tables.setdefault(header, []).append((title, cells))
         elif re.match(r"[#=*]+.*\w", line):
             above = line
-    rows = [[title, *cells] for title, read in tables for cells in read]
-    if not rows or len({*header}) < len(header) or len(rows) < len(tables):
-        return None
-    names = header if len(tables) == 1 else ["setup", *header]
-    columns = list(zip(*(row[-len(names) :] for row in rows), strict=True))
-    return of_text(Columns(str(path), dict(zip(names, columns, strict=True)), 1), path)
+    read = []
+    for names, rows in tables.items():
+        several = len({title for title, _ in rows}) > 1
+        cells_of = zip(*([title, *cells] if several else cells for title, cells in rows), strict=True)
+        read.append(Columns(str(path), dict(zip(("setup", *names) if several else names, cells_of, strict=True)), 1))
+    return _first_that_answers(read, path)
+
+
+def _first_that_answers(tables: Sequence[Columns], path: Path) -> Table | None:
+    """Of tables with other headings the first with a figure that is known, else that of most rows; None of none."""
+    read = [of_text(columns, path) for columns in tables]
+    known = (t for t in read if {by_itself(name, t.cells(name)).role for name in t.columns} & {*ANSWERING})
+    chosen = next(known, max(read, key=len, default=None))
+    others = len(read) - 1
+    note = f"{others} other tables of the file have other headings and are left out"
+    return chosen if chosen is None or not others else replace(chosen, notes=(*chosen.notes, note))
 
 
 def _of_printed(text: str, path: Path) -> Table | None:
@@ -271,7 +302,7 @@ def _seconds(cell: str) -> str:
 def _has_words(name: str, texts: Sequence[str]) -> bool:
     """Tell whether words among numbers are no cells to correct: one comes again, stamps, or names among choices."""
     written = (text for text in texts if text[:1].isalpha() or text[-1:].isalpha())
-    words = [text for text in written if text.lower() not in UNKNOWN]
+    words = [text for text in written if text.lower().lstrip("+-") not in UNKNOWN | {"inf", "infinity"}]
     stamps, chosen = PATTERNS["stamp"].search(name.lower()), WORDS["chosen"] & {*words_of(name)}
     named = stamps or (chosen and any(re.match(r"[A-Za-z]{3,}[-_ ]", text) for text in texts))
     return len(words) > len(set(words)) or (bool(named) and not all(map(NUMBER.fullmatch, texts)))

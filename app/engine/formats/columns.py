@@ -110,7 +110,7 @@ def parse_columns(text: str, where: str) -> Columns:
     try:
         reader = csv.reader(io.StringIO(_QUOTED_AND_PADDED.sub(r'"\1', body)), delimiter=delimiter, strict=True)
         first = next(reader)
-        headless = len(first) > 1 and all(map(_is_number, first))
+        headless = _is_headless(first, next(csv.reader(body.splitlines()[1:2], delimiter=delimiter), []))
         header = [f"column {place}" for place in range(1, len(first) + 1)] if headless else _header(first, where)
         rows: list[list[str]] = [first] if headless else []
         for row in reader:
@@ -144,6 +144,14 @@ def _spaced(lines: list[str]) -> list[str]:
     widths = {len(row) for row in table}
     known = table is rows or bool(above)
     return ["\t".join(row) for row in table] if known and len(widths) == 1 and len(table) > 1 else lines
+
+
+def _is_headless(first: Sequence[str], second: Sequence[str]) -> bool:
+    """Tell whether the first row is one of cells: all are numbers, or some in no order above others of their kind."""
+    numbers = [float(cell) for cell in first if _is_number(cell)]
+    alike = [_is_number(cell) for cell in first] == [_is_number(cell) for cell in second]
+    in_order = sorted(numbers) in (numbers, numbers[::-1])
+    return len(first) > 1 and (len(numbers) == len(first) or (alike and not in_order))
 
 
 def _is_number(cell: str) -> bool:

@@ -55,9 +55,13 @@ class Role(StrEnum):
 
 
 EACH_ITS_OWN: Final = "another text in each row"
+BOARDS_THERE: Final = "names boards, by its cells"
+RAN_THERE: Final = "names what ran, by its cells"
+CHOSEN_THERE: Final = "a choice by its cells"
 COME_AGAIN: Final = "texts that come again"
 WORKED_ON: Final = "how much was worked on, by its name"
 NUMBERED: Final = "a number of the row"
+OF_REPEATS: Final = "tells repeats apart"
 COUNTED: Final = "an amount that was counted"
 CHOICE: Final = "a choice by its name"
 SOMEONE_CHOSE: Final = "numbers that someone chose"
@@ -74,7 +78,7 @@ BASE_UNIT: Final = {"time": "s", "energy": "J", "power": "W", "clock": "MHz", "v
 _BRACKETED: Final = re.compile(r"\s*[\[(<{]([^\[\]()<>{}]{1,14})[\])>}]\s*$")
 _WORD: Final = re.compile(r"[A-Z]+(?![a-zµ])|[A-Z]?[a-zµ]+|[0-9]+|%|°C")
 
-_LIMIT, _OBSERVED, _MEANS, _CHOSEN = (WORDS[kind] for kind in ("limit", "observed", "means", "chosen"))
+_LIMIT, _OBSERVED, MEANS, _CHOSEN = (WORDS[kind] for kind in ("limit", "observed", "means", "chosen"))
 EXTREME, _SPREAD, _PRODUCT = (WORDS[kind] for kind in ("extreme", "spread", "product"))
 TIME_WORDS, _LATENCY, _ENERGY, _POWER = (WORDS[kind] for kind in ("time", "latency", "energy", "power"))
 _MEMORY, _ELSEWHERE, _IDLE = (WORDS[kind] for kind in ("memory", "elsewhere", "idle"))
@@ -233,17 +237,19 @@ def _that_tells(heading: str, plain: str, kinds: frozenset[str], finite: Floats)
         (_is_work(plain, heading) and _are_whole(finite), Role.WORK, WORKED_ON),
         (plain in HEADINGS["kernel"] and plain != "name", Role.KERNEL, "numbers what ran"),
         (is_repeat(heading, numbers), Role.REPEAT, "counts repeats"),
+        (plain in HEADINGS["seed"], Role.UNUSED, OF_REPEATS),
         ("per" not in kinds and PATTERNS["stamp"].search(plain) and _is_stamp(finite), Role.STAMP, _STAMPED),
+        (kinds & TIME_WORDS and _rises_evenly(finite), Role.STAMP, "rises evenly, as the times of readings do"),
         (PATTERNS["counted"].search(plain), Role.UNUSED, NUMBERED),
     )
 
 
 def _beside_figures(heading: str, plain: str, kinds: frozenset[str], finite: Floats, quantity: str) -> Column | None:
     """A column that is no figure of the work by its name: scatter, amounts, ratios and choices."""
-    named = kinds & _CHOSEN and (not kinds & (EXTREME | _MEANS | {"best"}) or kinds & {"concurrency", "seqs"})
+    named = kinds & _CHOSEN and (not kinds & (EXTREME | MEANS | {"best"}) or kinds & {"concurrency", "seqs"})
     chosen = bool(named) and not (kinds & _LIMIT and kinds & _POWER)
     settled = (
-        _are_whole(finite) and (len(finite) < _MOST_VALUES or _looks_chosen(finite))
+        (_are_whole(finite) and len(finite) < _MOST_VALUES) or _looks_chosen(finite)
         if chosen
         else PATTERNS["of_settings"].match(heading)
     )
@@ -252,12 +258,16 @@ def _beside_figures(heading: str, plain: str, kinds: frozenset[str], finite: Flo
         (kinds & _SPREAD or PATTERNS["spread"].search(plain), Role.UNUSED, "how far another column scatters"),
         (not quantity and PATTERNS["amounts"].fullmatch(plain), Role.FIGURE, COUNTED),
         (kinds & WORDS["relative"], Role.FIGURE, "relative to something by its name"),
+        (quantity == "size" and kinds & _MEMORY and not named, Role.FIGURE, "memory by its name"),
         (not quantity and settled, Role.PARAMETER, CHOICE),
     )
 
 
 def _is_work(plain: str, heading: str) -> bool:
-    return plain in HEADINGS["work"] or bool(PATTERNS["worked_on"].fullmatch(" ".join(words_of(heading))))
+    words = " ".join(words_of(heading))
+    things = PATTERNS["number_of"].fullmatch(words)
+    counted = things is not None and {things[1], f"{things[1]}s"}.isdisjoint(_CHOSEN | HEADINGS["no_work"])
+    return counted or plain in HEADINGS["work"] or bool(PATTERNS["worked_on"].fullmatch(words))
 
 
 def _are_whole(finite: Floats) -> bool:
@@ -269,6 +279,12 @@ def _is_stamp(finite: Floats) -> bool:
     return len(finite) > 0 and bool(finite.min() > 1e8 or (len(finite) > 1 and np.mean(np.diff(finite) >= 0) > 0.9))
 
 
+def _rises_evenly(finite: Floats) -> bool:
+    """Tell whether numbers are those of a clock, read again and again."""
+    steps = np.diff(finite)
+    return len(steps) >= _FEWEST_STEPS and bool(steps.min() > 0 and steps.std() < _EVEN * steps.mean())
+
+
 def _are_clocks(finite: Floats) -> bool:
     """Whether numbers may be clocks in MHz that someone chose: whole, few, and of a board."""
     within = len(finite) > 0 and _CLOCKS_MHZ[0] <= finite.min() and finite.max() <= _CLOCKS_MHZ[1]
@@ -276,6 +292,11 @@ def _are_clocks(finite: Floats) -> bool:
 
 
 _ASKED_FOR: Final = frozenset(("target", "requested", "desired"))
+_FEWEST_STEPS: Final = 20
+_EVEN: Final = 0.02  # standard deviation of the steps over their mean: less than that of what takes longer each time
+_LONGEST_NAME: Final = 80  # characters; longer cells are texts
+_MOST_OF: Final = 0.6  # the different cells of a column
+_JUDGED: Final = WORDS["judged"] | {"failed", "verified", "valid", "any", "ok", "success", "error", "confidence"}
 _STAMPED: Final = "a time stamp by its name"
 _EFFICIENT: Final = "work per energy by its unit or name"
 _WHOLE_RATES: Final = (Role.PARAMETER, "whole numbers of requests per second: asked for")
@@ -360,7 +381,7 @@ def _of_quantity(heading: str, kinds: frozenset[str], quantity: str, scale: floa
         limit = kinds & _LIMIT
         role, why = (Role.PARAMETER, "a limit as a share") if limit else (Role.UTILISATION, f"a share {known}")
     else:
-        seen = kinds & (_MEANS | {"best"})
+        seen = kinds & (MEANS | {"best"})
         role, why = Role.PARAMETER if _looks_chosen(finite) and not seen else Role.FIGURE, ""
     if role is Role.PARAMETER:
         return Column(heading, role, why=why)
@@ -424,10 +445,23 @@ def _of_text(heading: str, lower: str, values: Sequence[str]) -> Column:
         (plain in HEADINGS["state"] or (present and all(map(_VERDICT, present))), Role.STATE, "says how it went"),
         (present and all(map(PATTERNS["file"].fullmatch, present)), Role.UNUSED, "names files"),
         (kinds & WORDS["judged"] and len(set(present)) <= 2, Role.UNUSED, "says how it went"),
+        (kinds & WORDS["came_out"], Role.UNUSED, "says what came out"),
         (kinds & (names | {"config", "configuration", "setup", "method", "clock"}), Role.PARAMETER, CHOICE),
+        (_cells_are("boards", present), Role.BOARD, BOARDS_THERE),
+        (any(_cells_are(kind, present) for kind in ("models", "programs", "datasets")), Role.KERNEL, RAN_THERE),
+        (kinds & WORDS["chosen_in_texts"] and not counted, Role.PARAMETER, CHOICE),
+        (_name_choices(present), Role.PARAMETER, CHOSEN_THERE),
+        (_cells_are("switch", present) and not kinds & _JUDGED, Role.PARAMETER, CHOSEN_THERE),
         (counted, Role.UNUSED, EACH_ITS_OWN),
     )
     return known or Column(heading, Role.PARAMETER, why=COME_AGAIN)
+
+
+def _cells_are(kind: str, cells: Sequence[str]) -> bool:
+    """Tell whether most of the different cells are such names."""
+    distinct = {*cells}
+    named = sum(len(cell) <= _LONGEST_NAME and bool(PATTERNS[kind].search(cell)) for cell in distinct)
+    return len(distinct) > 1 and named > _MOST_OF * len(distinct)
 
 
 def _name_choices(cells: Sequence[str]) -> bool:

@@ -36,13 +36,14 @@ def as_its_tool_says(table: Table) -> Table:
     columns: dict[str, Sequence[Cell]] = {}
     roles: dict[str, Role] = {}
     known = [
-        (pattern.partition(" in "), Role(role))
+        (pattern.replace("[", "[[]").partition(" in "), Role(role))
         for role, patterns in _KNOWN[tool].items()
         for pattern in patterns
         if role != "headings"
     ]
     for heading, cells in table.columns.items():
-        unit, role = next(((unit, role) for (name, _, unit), role in known if _is(heading, name)), ("", None))
+        fitting = ((unit, role) for (name, _, unit), role in known if fnmatchcase(heading, name))
+        unit, role = next(fitting, ("", None))
         if unit[:1] == "{":
             unit = str(table.columns[unit.strip("{}")][0])
         name = f"{heading} ({unit})" if unit else heading
@@ -50,7 +51,3 @@ def as_its_tool_says(table: Table) -> Table:
         roles |= {name: role} if role else {}
     note = f"read as a table of {tool}: what its columns are is known"
     return replace(table, columns=columns, notes=(*table.notes, note), roles=roles, _read={})
-
-
-def _is(heading: str, pattern: str) -> bool:
-    return heading == pattern or fnmatchcase(heading, pattern.replace("[", "[[]"))

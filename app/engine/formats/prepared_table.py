@@ -13,7 +13,7 @@ import numpy as np
 from ...base.vocabulary import HEADINGS, PATTERNS, WORDS
 from .cells import Cell, Table
 from .entries import as_number
-from .headings import COUNTED, EACH_ITS_OWN, NUMBERED, SET, SETTING_OF, Column, Role
+from .headings import COUNTED, EACH_ITS_OWN, NUMBERED, SET, SETTING_OF, Column, Role, words_of
 from .roles import TOKENS, main_column, roles_of
 from .table_columns import (
     APART,
@@ -37,7 +37,7 @@ _PLACEHOLDER: Final = 100  # ratio to the next largest
 def prepared(table: Table, columns: TableColumns | None = None) -> Table:
     """The table with what several columns say together in one: the energy of all boards, the name of what ran."""
     roles = TableColumns() if columns is None else TableColumns(roles=columns.roles)
-    table = _without_nameless(table, roles)
+    table = _without_parts_of_runs(_without_nameless(table, roles), roles)
     table = _with_whole_rate(_without_placeholders(_with_totals(_without_warm_up(table), roles), roles), roles)
     chosen = None if columns is None or columns.parameters is None else set(columns.parameters.values())
     asked_for = chosen is not None and bool(chosen & KERNELS and not chosen & KERNELS & table.columns.keys())
@@ -102,6 +102,29 @@ def _without_nameless(table: Table, said: TableColumns) -> Table:
         return table
     left = {name: [c for row, c in enumerate(cells) if row not in empty] for name, cells in table.columns.items()}
     return table.having(left, f"{len(empty)} rows do not say what ran and are left out")
+
+
+def _without_parts_of_runs(table: Table, said: TableColumns) -> Table:
+    """The table with the last row of each run, where time and energy of a run grow from row to row."""
+    name = next((name for name in table.columns if words_of(name) == ["run", "id"]), "")
+    found = column_roles(table, said) if name else ()
+    time, energies = main_column(found, Role.TIME), [column for column in found if column.role is Role.ENERGY]
+    runs: dict[Cell, list[int]] = {}
+    for row, run in enumerate(table.columns.get(name, ())):
+        runs.setdefault(run, []).append(row)
+    several = [rows for rows in runs.values() if len(rows) > 1]
+    if not several or time is None or not energies:
+        return table
+    taken, *drawn = (numbers_of(table, column) for column in (time, *energies))
+    grow = all((np.diff(taken[rows]) > 0).all() for rows in several)
+    if not grow or not any(all((np.diff(each[rows]) >= 0).all() for rows in several) for each in drawn):
+        return table
+    last = sorted(rows[-1] for rows in runs.values())
+    cells = {heading: [column[row] for row in last] for heading, column in table.columns.items()}
+    note = (
+        f"{len(table) - len(last)} rows are of runs that went on, with time and energy so far: the last of each counts"
+    )
+    return table.having(cells, note)
 
 
 def _without_placeholders(table: Table, said: TableColumns) -> Table:
@@ -187,4 +210,5 @@ def _are_same_operations(table: Table, others: Sequence[Column], said: TableColu
         return False
     work, groups = numbers_of(table, rate) * numbers_of(table, time), np.array(joined(table, others))
     amounts = [work[(groups == group) & (work > 0)] for group in np.unique(groups)]
-    return all(len(each) > 1 and float(np.ptp(each)) < _SAME_OPERATIONS * float(each.max()) for each in amounts)
+    alike = all(len(each) > 1 and float(np.ptp(each)) < _SAME_OPERATIONS * float(each.max()) for each in amounts)
+    return alike and not (work == 0).any()  # which does something else

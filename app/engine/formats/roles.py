@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby, product
@@ -19,12 +20,17 @@ from ...base.vocabulary import PATTERNS, REQUESTED, UNITS, WORDS
 from ..results.description import Listing
 from .headings import (
     BASE_UNIT,
+    BOARDS_THERE,
     CHOICE,
+    CHOSEN_THERE,
     COME_AGAIN,
     COUNTED,
     EACH_ITS_OWN,
     EXTREME,
+    MEANS,
     MEASURED,
+    OF_REPEATS,
+    RAN_THERE,
     SET,
     SOMEONE_CHOSE,
     STATISTICS,
@@ -39,6 +45,7 @@ from .headings import (
 )
 
 NAMED: Final = "as named"
+NONE_IN_SOME: Final = "a choice by its name, which some rows do not have"
 _UNIT_OF: Final = {
     **{Role(quantity): unit for quantity, unit in BASE_UNIT.items() if quantity != "clock"},
     **dict.fromkeys((Role.GRAPHICS_CLOCK, Role.MEMORY_CLOCK, Role.OBSERVED_CLOCK, Role.CLOCK_OFFSET), "MHz"),
@@ -79,6 +86,7 @@ def roles_of(cells: Mapping[str, Cells], given: Mapping[str, Role] | None = None
     columns = _latencies([_as_named(c, given[c.heading]) if c.heading in given else c for c in found], given)
     judged = {c.heading: c for each in (_clocks, _powers) for c in each(columns, cells, given)}
     columns = [judged.get(column.heading, column) for column in columns]
+    columns = _changed(columns, lambda c: _is_of_repeats(c, columns, cells, given), Role.UNUSED, OF_REPEATS)
     columns = list(_parameters(_of_the_work(columns, cells, given), cells, given, whole))
     columns = _unknown_numbers(_other_amounts(_unknown_texts(columns, cells, given), cells), cells, given)
     return tuple(_by_physics(columns, cells))
@@ -157,6 +165,14 @@ def _changed(columns: Sequence[Column], holds: Callable[[Column], object], role:
     return [replace(c, role=role, why=why or c.why) if holds(c) else c for c in columns]
 
 
+def _is_of_repeats(
+    column: Column, columns: Sequence[Column], cells: Mapping[str, Cells], given: Mapping[str, Role]
+) -> bool:
+    """Tell whether 'block' numbers blocks of repeats: no size of a block is 0."""
+    repeats = any(each.role is Role.REPEAT for each in columns)
+    return repeats and column.heading.lower() == "block" not in given and 0.0 in cells[column.heading]
+
+
 def _latencies(columns: Sequence[Column], given: Mapping[str, Role]) -> list[Column]:
     """Where nothing is served, a latency is the time of the work."""
     timed = any(column.role is Role.TIME for column in columns)
@@ -173,6 +189,8 @@ def _of_the_work(columns: Sequence[Column], cells: Mapping[str, Cells], given: M
     beside = any(c.role in SET and c.heading not in batches and _distinct([c], cells) > 1 for c in columns)
     if beside and not any(c.role in rated for c in columns):  # the time of a larger batch is one of more work
         columns = _changed(columns, lambda c: c.heading in batches - given.keys(), Role.WORK, WORKED_ON)
+    sides = {c.heading for c in columns if c.heading.lower() in ("width", "height")} - given.keys()
+    columns = _changed(columns, lambda c: len(sides) == 2 and c.heading in sides, Role.WORK, WORKED_ON)
     works = [column for column in columns if column.role is Role.WORK and column.heading not in given]
     single = [c for c in works if len(set(map(str, cells[c.heading]))) < 2]
     serving = any(c.words & ((WORDS["service"] | {"batch"}) - {"token", "tokens"}) for c in columns)
@@ -240,10 +258,27 @@ def _chosen(column: Column) -> Column:
 
 def _incomplete(column: Column, others: Sequence[Column], cells: Mapping[str, Cells]) -> Column:
     """A column that is empty in some rows: not used, but asked about where it alone tells choices of others apart."""
-    chosen = bool(others) and column.why in (CHOICE, COME_AGAIN)
+    explained = _is_one_of_the_values(cells[column.heading]) or any(_explains(each, column, cells) for each in others)
+    chosen = column.why in (CHOICE, COME_AGAIN) and bool(others or explained)
     tells = chosen and _distinct([*others, column], cells) > _distinct(others, cells)
+    if tells and column.why == CHOICE and explained:
+        return replace(column, why=NONE_IN_SOME)
     both = (Role.UNUSED, Role.PARAMETER) if tells else ()
     return replace(column, role=Role.UNUSED, why="empty in some rows", candidates=both)
+
+
+def _is_one_of_the_values(values: Cells) -> bool:
+    """Tell whether nothing stands in as many rows as each of several values: a rate without a limit, say."""
+    counts = Counter(np.nan_to_num(values, nan=math.inf).tolist() if isinstance(values, np.ndarray) else values)
+    return len(counts) > _FEWEST and len({*counts.values()}) == 1
+
+
+def _explains(other: Column, column: Column, cells: Mapping[str, Cells]) -> bool:
+    """Tell whether all rows of a kind lack the value of a column, or none."""
+    values = cells[column.heading]
+    missing = np.isnan(values).tolist() if isinstance(values, np.ndarray) else [not value for value in values]
+    kinds = cells[other.heading]
+    return not isinstance(kinds, np.ndarray) and len({*zip(kinds, missing, strict=True)}) == len({*kinds})
 
 
 def _is_complete(values: Cells) -> bool:
@@ -257,22 +292,29 @@ def _unknown_texts(columns: Sequence[Column], cells: Mapping[str, Cells], given:
     One that follows from another column tells nothing more, and the only one that varies is what is compared.
     """
     result = list(columns)
-    rows = max(map(len, cells.values()), default=0)
-    unknown = [column for column in _texts(columns, cells) if column.heading not in given]
+    unknown = [c for c in columns if c in _texts(columns, cells) or c.why in (BOARDS_THERE, RAN_THERE, CHOSEN_THERE)]
+    unknown = [column for column in unknown if column.heading not in given]
     telling = [c for c in columns if c.role in (*SET, Role.KERNEL, Role.BOARD, Role.WORK) and c not in unknown]
     varying = [c for c in telling if c.role in SET and _distinct([c], cells) > 1]
     for column in unknown:
-        sources = (c for c in telling if 1 < _distinct([c], cells) < rows)
-        source = next((c for c in sources if _distinct([c, column], cells) == _distinct([c], cells)), None)
+        source = next((c for c in telling if _follows_from(column, c, cells)), None)
         judged = column
         if source is not None and not isinstance(cells[source.heading], np.ndarray):
             judged = replace(column, role=Role.UNUSED, why=f"follows from '{source.heading}'")
-        elif varying and source is None:
+        elif varying and source is None and column.role is Role.PARAMETER and column.why != CHOSEN_THERE:
             both = () if column.words & WORDS["material"] else (Role.KERNEL, Role.PARAMETER)
             judged = replace(column, role=Role.KERNEL, candidates=both)
         telling.append(judged)
         result[columns.index(column)] = judged
     return result
+
+
+def _follows_from(column: Column, source: Column, cells: Mapping[str, Cells]) -> bool:
+    """Tell whether what a column says is said by another: each of what ran is another choice, or one of what ran."""
+    known = _distinct([source], cells)
+    alike = source.role not in SET or column.why == COME_AGAIN or _distinct([column], cells) == known
+    rows = max(map(len, cells.values()), default=0)
+    return alike and 1 < known < rows and _distinct([source, column], cells) == known
 
 
 def _unknown_numbers(columns: Sequence[Column], cells: Mapping[str, Cells], given: Mapping[str, Role]) -> list[Column]:
@@ -382,6 +424,7 @@ def _by_physics(columns: Sequence[Column], cells: Mapping[str, Cells]) -> Iterat
             said = f"not '{power.heading}' times '{best[2].heading}': it differs by {100 * math.expm1(best[0]):.0f} %"
             columns[columns.index(energy)] = replace(energy, contradicted=said)
     columns = [_as_counted(column, columns, cells) for column in columns]
+    columns = [_as_of_one_request(column, columns, cells) for column in columns]
     columns = [_as_measured(column, columns, cells) for column in columns]
     columns = _rivals(_rivals(columns, Role.TIME), Role.ENERGY)
     columns = [_as_ratio(column, columns, cells) for column in columns]
@@ -412,6 +455,21 @@ def _as_counted(column: Column, columns: Sequence[Column], cells: Mapping[str, C
     return column
 
 
+def _as_of_one_request(column: Column, columns: Sequence[Column], cells: Mapping[str, Cells]) -> Column:
+    """A mean rate of tokens that falls while that of requests grows is what each saw, and not what all had together."""
+    rates = [each for each in columns if each.role is Role.THROUGHPUT]
+    requests = next((each for each in rates if each.words & {"request", "requests", "req", "rps"}), None)
+    means = [each for each in rates if each.words & (TOKENS | {"tps"}) and each.words & MEANS]
+    if requests is None or means != [column] or column.contradicted:
+        return column
+    values = np.array([cells[each.heading] for each in (column, requests)], np.float64)
+    tokens, done = values[:, np.isfinite(values).all(axis=0)]
+    falls = len(done) >= _FEWEST and np.ptp(done) > 0 < np.ptp(tokens) and np.corrcoef(tokens, done)[0, 1] < 0
+    return (
+        replace(column, contradicted=f"of single requests: it falls as '{requests.heading}' grows") if falls else column
+    )
+
+
 def _as_filled(column: Column, cells: Mapping[str, Cells], columns: Sequence[Column]) -> Column:
     """A figure that is 0 in all rows was not measured, where another column has it."""
     same = [c for c in columns if c.role is column.role in _UNIT_OF and c.role in MEASURED and c.why != NAMED]
@@ -433,10 +491,15 @@ def _rivals(columns: Sequence[Column], role: Role) -> list[Column]:
     """Of several times or energies that are no statistics of one, which is that of the work cannot be known."""
     chosen = main_column(columns, role)
     stems = {_stem(column) for column in columns if column.role is role}
+    by_speed = {c.role for c in columns} & {Role.THROUGHPUT, Role.POWER, Role.ENERGY} == {Role.THROUGHPUT}
     others = {Role.THROUGHPUT, Role.LATENCY, Role.ENERGY} - {role}
     alone = not any(column.role in others for column in columns)
     unknown = alone and len(stems) > 1 and all({*stem.split()} - _KNOWN for stem in stems)  # 'deepgemm_us, mine_us'
-    if chosen is None or chosen.confirmed or not (unknown or (role is Role.TIME and _are_several(chosen, stems))):
+    if (
+        chosen is None
+        or chosen.confirmed
+        or not (unknown or (role is Role.TIME and _are_several(chosen, stems, by_speed)))
+    ):
         return list(columns)
     return [replace(c, candidates=(role, Role.FIGURE)) if c is chosen and len(c.why) < 40 else c for c in columns]
 
@@ -447,11 +510,11 @@ def _stem(column: Column) -> str:
     return " ".join(word for word in words_of(plain) if word not in STATISTICS and word not in UNITS)
 
 
-def _are_several(chosen: Column, stems: Collection[str]) -> bool:
-    """Tell whether times are of several things: of two sides, or of many of which none is called plainly."""
+def _are_several(chosen: Column, stems: Collection[str], by_speed: bool) -> bool:
+    """Tell whether times are of several things: of two sides, or of many of which none is called plainly and counts."""
     plain = any(not stem or stem in TIME_WORDS or len(stem.split()) == 1 for stem in stems)
-    sides = {"cpu", "gpu"} <= {*stems} and not chosen.words & WORDS["whole_run"]
-    return sides or (len(stems) > _MOST_TIMES and not plain)
+    sides = {"cpu", "gpu"} <= {(*stem.split(), "")[0] for stem in stems} and not chosen.words & WORDS["whole_run"]
+    return sides or (len(stems) > _MOST_TIMES and not plain and not by_speed)
 
 
 def _as_ratio(column: Column, columns: Sequence[Column], cells: Mapping[str, Cells]) -> Column:

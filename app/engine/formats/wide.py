@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -41,15 +41,27 @@ def arranged(columns: Columns, name: str) -> Columns:
     first, *others = columns.cells
     if wide_headings(columns):
         long = transposed(columns, {}, name)
-        return (
-            long if any(_is_told(each, long.numbers(each)) for each in long.cells if long.is_numeric(each)) else columns
-        )
+        return long if _tells(long) else columns
     if others and all(re.fullmatch(r"\d+(\.\d+)?", each) for each in others):
         return _turned(columns, first, others)
-    return _by_implementation(columns, name)
+    arranged = _by_implementation(columns, name)
+    if arranged is columns and all(_is_unknown(name, columns.by_kind()[name]) for name in others):
+        return _settings_across(columns, first, others)
+    return arranged
 
 
-def _is_told(heading: str, values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> bool:
+def _is_unknown(heading: str, values: Floats | Sequence[str]) -> bool:
+    column = by_itself(heading, values)
+    fractions = isinstance(values, np.ndarray) and (values[np.isfinite(values)] % 1).any()
+    return bool(fractions) and column.role in (Role.FIGURE, Role.PARAMETER) and not column.why
+
+
+def _tells(columns: Columns) -> bool:
+    """Tell whether a column says by itself how the work went."""
+    return any(isinstance(values, np.ndarray) and _is_told(name, values) for name, values in columns.by_kind().items())
+
+
+def _is_told(heading: str, values: Floats) -> bool:
     return by_itself(heading, values).role in _TOLD
 
 
@@ -58,9 +70,20 @@ def _turned(columns: Columns, first: str, others: list[str]) -> Columns:
     names = columns.cells[first]
     rows = {name: [columns.cells[each][place] for each in others] for place, name in enumerate(names)}
     turned = Columns(columns.where, {"column": others, **rows}, columns.first_line)
-    numeric = [name for name in rows if turned.is_numeric(name)]
-    told = any(_is_told(name, turned.by_kind()[name]) for name in numeric)  # type: ignore[arg-type]
-    return turned if told and len(rows) == len(names) and len(numeric) == len(rows) else columns
+    numeric = all(map(turned.is_numeric, rows))
+    if not numeric or len(rows) < len(names) or not _tells(turned):
+        return _settings_across(columns, first, others)
+    return turned
+
+
+def _settings_across(columns: Columns, first: str, others: list[str]) -> Columns:
+    """What ran down and a setting across, of which nothing says what is in the cells, as a row for each cell."""
+    if len(others) < _LEAST_CLOCKS or not all(map(columns.is_numeric, others)) or columns.is_numeric(first):
+        return columns
+    names = [name for name in columns.cells[first] for _ in others]
+    values = [cell for row in zip(*map(columns.cells.__getitem__, others), strict=True) for cell in row]
+    cells = {first: names, "column": others * len(columns), "value": values}
+    return Columns(columns.where, cells, columns.first_line)
 
 
 def _by_implementation(columns: Columns, name: str) -> Columns:

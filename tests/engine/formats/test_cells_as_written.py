@@ -86,9 +86,23 @@ def test_a_row_for_each_quantity_is_read_as_one_for_each_run(tmp_path: Path) -> 
     assert values(recording, "time_s") == [1230, 675, 1830]
 
 
-@pytest.mark.parametrize("other", ["points", "minutes"])
-def test_rows_of_which_the_quantity_is_not_known_or_comes_twice_are_not_joined(tmp_path: Path, other: str) -> None:
-    text = LONG.replace("kJ", other)
+def test_a_quantity_that_is_not_known_stays_under_its_own_name_and_of_several_numbers_the_mean_counts(
+    tmp_path: Path,
+) -> None:
+    rows = "".join(
+        f"{stack},TPS,{tps - 2.5},{tps},0.5\n{stack},TTFT (s),0.5,{tps / 50},0.25\n{stack},marks,1.5,2.5,0.125\n"
+        for stack, tps in (("one", 50.5), ("two", 75.25))
+    )
+    recording = read(tmp_path, "stack,metric,min,mean,std\n" + rows)
+    assert values(recording, "TPS") == [50.5, 75.25]
+    assert values(recording, "marks") == [2.5, 2.5]
+
+
+@pytest.mark.parametrize(("other", "time"), [("points", "marks"), ("minutes", "minutes")])
+def test_rows_of_which_no_quantity_is_known_or_one_comes_twice_are_not_joined(
+    tmp_path: Path, other: str, time: str
+) -> None:
+    text = LONG.replace("kJ", other).replace("minutes", time)
     with pytest.raises(InputError, match=r"not clear|no column is"):
         read(tmp_path, text)
 

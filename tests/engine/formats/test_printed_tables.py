@@ -191,7 +191,7 @@ def test_a_few_rows_that_do_not_say_what_ran_are_left_out_and_counted(tmp_path: 
 
 def test_numbers_that_follow_from_each_other_are_asked_about_once(tmp_path: Path) -> None:
     lines = "".join(f"{m},{d},{d * 1000},{t + d}\n" for m, t in (("dense", 1.5), ("sparse", 3.5)) for d in (1, 5, 10))
-    recording = recording_of(tmp_path / "density.csv", f"mode,density,nnz,time_ms\n{lines}")
+    recording = recording_of(tmp_path / "density.csv", f"mode,density,filled,time_ms\n{lines}")
     asked = [note for note in recording.notes if "not certain" in note]
     assert asked == [
         "density is read as amount of work, but may be parameter: it is not certain (--roles density=parameter)"

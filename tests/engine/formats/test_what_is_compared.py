@@ -55,9 +55,9 @@ def test_texts_beside_settings_of_which_no_word_says_what_they_are_keep_rows_apa
 
 def test_several_of_them_are_one_question(tmp_path: Path) -> None:
     rows = [f"{one},{other},{tile},{tile + 0.25}" for one in "ab" for other in "xy" for tile in (8, 16)]
-    (question,) = asked(read(tmp_path, "\n".join(("topic,corpus,tile,time_ms", *rows, ""))))
-    assert question.startswith("topic, corpus are each read as kernel")
-    assert "topic=parameter,corpus=parameter" in question
+    (question,) = asked(read(tmp_path, "\n".join(("topic,mood,tile,time_ms", *rows, ""))))
+    assert question.startswith("topic, mood are each read as kernel")
+    assert "topic=parameter,mood=parameter" in question
 
 
 @pytest.mark.parametrize("heading", ["task", "engine", "backend", "compiler"])
@@ -206,7 +206,7 @@ def test_units_that_fit_as_well_are_the_plainest() -> None:
 def test_the_one_figure_of_which_nothing_says_what_it_is_is_asked_about(tmp_path: Path) -> None:
     rows = "".join(f"{limit},{value}\n" for limit, value in ((100, 9738.37), (150, 11203.5), (200, 12871.9)))
     text = "power limit (W),REFERENCE\n" + rows
-    with pytest.raises(InputError, match="'REFERENCE' may be a throughput, a time or an energy"):
+    with pytest.raises(InputError, match="'REFERENCE' may be a throughput, a time, a power or an energy"):
         read(tmp_path, text)
     assert len(read(tmp_path, text, columns=TableColumns.parse(roles="REFERENCE=throughput"))) == 3
 

@@ -57,13 +57,19 @@ def test_implementations_across_are_compared_for_each_size(tmp_path: Path) -> No
     assert len(rows_of(tmp_path / "copies.csv", "N,read (GB/s),write (GB/s)\n1024,63.8,76.8\n2048,153.6,146.2\n")) == 2
 
 
-def test_choices_that_some_rows_lack_are_asked_about_and_may_be_used(tmp_path: Path) -> None:
+def test_choices_that_rows_of_another_kind_do_not_have_are_choices_of_the_others(tmp_path: Path) -> None:
     text = "kernel,tile,time_ms\nnaive,,9\ntiled,8,4\ntiled,16,3\ntiled,32,5\n"
+    assert [row["tile"] for row in rows_of(tmp_path / "sweep.csv", text)] == ["none", 8, 16, 32]
+
+
+def test_texts_that_some_rows_lack_are_asked_about_and_may_be_used(tmp_path: Path) -> None:
+    text = "kernel,tile,time_ms\nnaive,,9\ntiled,8,4\ntiled,16,3\ntiled,32,5\n".replace("8", "a").replace("16", "b")
+    text = text.replace("32", "a").replace("tile,", "look,").replace("tiled,a,5", "tiled,c,5")
     (tmp_path / "sweep.csv").write_text(text)
     notes = " ".join(read_recording(tmp_path / "sweep.csv").notes)
-    assert "tile is read as not used, but may be parameter: it is not certain (--roles tile=parameter)" in notes
-    rows = rows_of(tmp_path / "sweep.csv", text, roles="tile=parameter")
-    assert [row["tile"] for row in rows] == ["none", 8, 16, 32]
+    assert "look is read as not used, but may be parameter: it is not certain (--roles look=parameter)" in notes
+    rows = rows_of(tmp_path / "sweep.csv", text, roles="look=parameter")
+    assert [row["look"] for row in rows] == ["none", "a", "b", "c"]
 
 
 def test_tables_between_lines_of_text_are_one_with_the_titles_above_them(tmp_path: Path) -> None:

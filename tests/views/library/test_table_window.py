@@ -124,28 +124,26 @@ def test_columns_that_are_joined_in_one_stand_there_too_and_are_given_another_ro
 ) -> None:
     path = tmp_path / "runs.csv"
     lines = [f"{c},{m},{b},{b + 1.5 + len(m + c)}\n" for c in ("x", "yy") for m in ("r50", "vitb") for b in (8, 16)]
-    path.write_text("condition,model,block,time_ms\n" + "".join(lines))
+    path.write_text("mood,model,block,time_ms\n" + "".join(lines))
     window.open(path)
     qtbot.waitUntil(lambda: "4 kernels" in window.message.text(), timeout=20_000)
-    assert rows(window)["kernel"][2] == "kernel stands for condition, model: their rows are not compared"
-    asked = "condition is read as kernel, but may be parameter: it is not certain: choose what it is above."
+    assert rows(window)["kernel"][2] == "kernel stands for mood, model: their rows are not compared"
+    asked = "mood is read as kernel, but may be parameter: it is not certain: choose what it is above."
     assert asked in window.message.text()
     shown = rows(window)
-    assert {shown[name][0] for name in ("condition", "model", "kernel")} == {"kernel"}
+    assert {shown[name][0] for name in ("mood", "model", "kernel")} == {"kernel"}
     places = list(shown)
     assert not window.role_box(places.index("kernel")).isEnabled(), "it is what the others say"
-    window.role_box(places.index("condition")).setCurrentText("parameter")
+    window.role_box(places.index("mood")).setCurrentText("parameter")
     qtbot.waitUntil(lambda: "2 kernels" in window.message.text(), timeout=20_000)
     assert "not certain" not in window.message.text()
     assert "kernel stands for model: " in rows(window)["kernel"][2]
     window.role_box(list(rows(window)).index("model")).setCurrentText("parameter")
-    qtbot.waitUntil(
-        lambda: "Best for min:time_s: condition x, model r50, block 8" in window.message.text(), timeout=20_000
-    )
+    qtbot.waitUntil(lambda: "Best for min:time_s: mood x, model r50, block 8" in window.message.text(), timeout=20_000)
     with qtbot.waitSignal(window.accepted_columns, timeout=20_000) as caught:
         window.keep.click()
-    assert caught.args[1].options == {"roles": "condition=parameter,model=parameter"}
-    assert read_recording(path).space().names == ("condition", "model", "block")
+    assert caught.args[1].options == {"roles": "mood=parameter,model=parameter"}
+    assert read_recording(path).space().names == ("mood", "model", "block")
 
 
 def test_a_figure_that_was_made_of_several_columns_goes_where_one_of_them_is_not_used(

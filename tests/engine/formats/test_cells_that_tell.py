@@ -1,0 +1,243 @@
+"""What the cells of a table say of its columns, where no heading does, and what is asked where they do not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from app.base.errors import InputError
+from app.engine.formats.any_table import read_table
+from app.engine.formats.columns import parse_columns
+from app.engine.formats.headings import Column, Role
+from app.engine.formats.recording import Recording
+from app.engine.formats.roles import roles_of
+from app.engine.formats.table_columns import TableColumns
+
+
+def found(text: str) -> dict[str, Column]:
+    return {column.heading: column for column in roles_of(parse_columns(text, "file.csv").by_kind())}
+
+
+def of_two(first: str, second: str, heading: str = "thing") -> str:
+    """A table in which a column without a known heading has two values, beside a choice."""
+    rows = [f"{one},{tile},{tile + 0.25 * at}" for at, one in enumerate((first, second), 1) for tile in (8, 16)]
+    return "\n".join((f"{heading},tile,time_ms", *rows, ""))
+
+
+def read(tmp_path: Path, text: str, name: str = "table.csv", columns: TableColumns | None = None) -> Recording:
+    path = tmp_path / name
+    path.write_text(text)
+    return read_table(path, columns)
+
+
+def rows(recording: Recording) -> list[dict[str, object]]:
+    return [{**m.configuration, **m.values} for m in recording.in_file_order()]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "role"),
+    [
+        ("NVIDIA H100 80GB HBM3", "Tesla V100-SXM2-16GB", Role.BOARD),
+        ("a100", "mi300x", Role.BOARD),
+        ("meta-llama/Llama-3.1-8B", "Qwen/Qwen2.5-7B-Instruct", Role.KERNEL),
+        ("resnet50", "bert-base-uncased", Role.KERNEL),
+        ("ShareGPT_V3", "gsm8k", Role.KERNEL),
+        ("sgemm", "spmv_csr", Role.KERNEL),
+        ("cublas", "mine", Role.PARAMETER),
+        ("fp16", "int8", Role.PARAMETER),
+        ("True", "False", Role.PARAMETER),
+        ("on", "off", Role.PARAMETER),
+    ],
+)
+def test_cells_say_what_a_column_is_and_nothing_is_asked(first: str, second: str, role: Role) -> None:
+    column = found(of_two(first, second))["thing"]
+    assert (column.role, column.candidates) == (role, ())
+
+
+@pytest.mark.parametrize(("first", "second"), [("alpha", "beta"), ("compiled", "cautious"), ("left", "right")])
+def test_cells_that_are_no_known_names_are_asked_about(first: str, second: str) -> None:
+    assert found(of_two(first, second))["thing"].candidates == (Role.KERNEL, Role.PARAMETER)
+
+
+def test_what_came_out_is_no_choice_though_it_is_true_or_false() -> None:
+    assert found(of_two("True", "False", "any_criterion_failed"))["any_criterion_failed"].role is Role.UNUSED
+    assert found(of_two("True", "False", "valid"))["valid"].role is Role.STATE
+
+
+def test_names_that_say_what_another_column_says_tell_nothing_more() -> None:
+    lines = "PT,resnet A,8,1.5\nPT,resnet A,16,1.75\nTF,resnet B,8,2.5\nTF,resnet B,16,2.75\n"
+    text = f"library,model_of,tile,time_ms\n{lines}"
+    assert found(text)["model_of"].why == "follows from 'library'"
+    several = text.replace("PT,resnet A,16", "PU,resnet A,16")
+    assert found(several)["model_of"].role is Role.KERNEL, "what ran does not follow from choices, though they name it"
+
+
+@pytest.mark.parametrize("heading", ["n_objects", "number_of_agents", "infeatures", "max_new_tokens"])
+def test_how_many_things_there_were_is_an_amount_of_work(heading: str) -> None:
+    column = found(of_two("100", "200", heading))[heading]
+    assert (column.role, column.candidates) == (Role.WORK, ())
+
+
+@pytest.mark.parametrize("heading", ["n_threads", "num_warps", "num_processes", "warmup_iterations"])
+def test_how_many_there_were_of_what_does_the_work_is_a_choice(heading: str) -> None:
+    column = found(of_two("1", "2", heading))[heading]
+    assert (column.role, column.candidates) == (Role.PARAMETER, ())
+
+
+def test_seeds_and_numbers_of_blocks_tell_repeats_apart_and_choose_nothing(tmp_path: Path) -> None:
+    recording = read(tmp_path, "seed,tile,ms\n7,8,1.5\n42,8,1.25\n7,16,2.5\n42,16,2.75\n")
+    assert recording.space().names == ("tile", "repeat")
+    assert [row["repeat"] for row in rows(recording)] == [1, 2, 1, 2]
+    blocks = "block,rep,tile,ms\n0,1,8,1.5\n0,2,8,1.25\n1,1,8,1.5\n1,2,8,1.25\n0,1,16,2.5\n1,1,16,2.75\n"
+    assert "block" not in read(tmp_path, blocks).space().names
+    assert "block" in read(tmp_path, blocks.replace("rep,", "tile_y,")).space().names
+
+
+def test_a_width_beside_a_height_is_the_size_of_an_image() -> None:
+    both = found("width,height,tile,time_ms\n64,48,8,1.5\n64,48,16,1.25\n128,96,8,2.5\n128,96,16,2.25\n")
+    assert {both["width"].role, both["height"].role} == {Role.WORK}
+    alone = found("block,width,time_ms\n16,1,5.0\n32,1,4.0\n64,2,3.0\n")
+    assert alone["width"].role is Role.PARAMETER
+
+
+def test_a_time_that_rises_evenly_is_when_and_not_how_long(tmp_path: Path) -> None:
+    lines = "".join(f"{0.4 * row + 0.0001 * (row % 3):.4f},{4000 + row % 7},{900 + row % 5}\n" for row in range(30))
+    text = f"TIME,TOTAL,SOC\n{lines}"
+    assert found(text)["TIME"].role is Role.STAMP
+    with pytest.raises(InputError):
+        read(tmp_path, text)
+    uneven = "".join(f"{2 ** (row / 4):.4f},{4000 + row % 7}\n" for row in range(30))
+    assert found(f"TIME,TOTAL\n{uneven}")["TIME"].role is Role.TIME
+
+
+def test_a_count_of_samples_is_no_power() -> None:
+    assert found("run,gpu_power_samples,avg_power_w\na,58,29.5\nb,60,30.5\n")["gpu_power_samples"].role is Role.FIGURE
+
+
+def test_a_first_row_that_is_like_the_others_is_no_heading(tmp_path: Path) -> None:
+    lines = "add,1000,2.503,7.425,4.563\nadd,100,0.0027,1.132,0.846\nmul,1000,2.25,6.5,4.25\nmul,100,0.0025,1.25,0.75\n"
+    with pytest.raises(InputError, match="'column 3' or 'column 4' or 'column 5' may be a throughput, a time, a power"):
+        read(tmp_path, lines)
+    answered = read(tmp_path, lines, columns=TableColumns.parse(roles="column 3=time"))
+    assert [row["time_s"] for row in rows(answered)] == [2.503, 0.0027, 2.25, 0.0025]
+    assert set(found("kernel,757,885,1012\na,0.5,0.75,1.5\n")) == {"kernel", "757", "885", "1012"}
+
+
+def test_tables_of_one_text_with_other_headings_are_not_joined(tmp_path: Path) -> None:
+    text = """# Study
+| Config | Throughput | P50 |
+|--------|-----------:|-----|
+| C1 | 48.8 t/s | 8.67s |
+| C2 | 48.6 t/s | 8.68s |
+
+## By size
+| Config | Small | Large |
+|--------|-------|-------|
+| C1 | 155ms | 284ms |
+| C2 | 150ms | 251ms |
+"""
+    recording = read(tmp_path, text, "README.md")
+    assert [(row["Config"], row["Throughput"]) for row in rows(recording)] == [("C1", 48.8), ("C2", 48.6)]
+    assert any("1 other tables of the file have other headings and are left out" in note for note in recording.notes)
+
+
+def test_a_time_without_end_is_a_run_that_failed(tmp_path: Path) -> None:
+    text = "backend,batch,latency_ms\neager,1,2.5\neager,2,4.5\nscript,1,inf\nscript,2,inf\njit,1,1.5\njit,2,OOM\n"
+    recording = read(tmp_path, text)
+    best = min((m for m in recording.in_file_order() if "time_s" in m.values), key=lambda m: m.values["time_s"])
+    assert best.configuration["backend"] == "jit"
+
+
+def test_settings_across_of_unknown_cells_are_one_question(tmp_path: Path) -> None:
+    text = "what,1,2,4,8\nBloom-3b,63.1,124.5,227.9,344.5\nPhi-2,60.5,110.5,200.25,301.5\n"
+    with pytest.raises(InputError, match="'value' may be a throughput, a time, a power or an energy"):
+        read(tmp_path, text)
+    answered = read(tmp_path, text, columns=TableColumns.parse(roles="value=throughput"))
+    assert len(rows(answered)) == 8
+
+
+def test_objects_under_names_of_their_own_are_rows_whatever_stands_beside_them(tmp_path: Path) -> None:
+    engines = {name: {"mean_total_time_ms": time, "samples": 84} for name, time in (("mha", 632.5), ("gqa", 203.25))}
+    document = {
+        "system": {"device": "gpu0", "note": "idle"},
+        "engines": engines,
+        "comparisons": {"gqa_vs_mha": {"improvement": 67.5}, "mha_vs_gqa": {"improvement": -3.5}},
+        "elements_per_token": {"mha": 512, "gqa": 128},
+    }
+    recording = read(tmp_path, json.dumps(document), "bench.json")
+    assert [(row["key"], row["mean_total_time_ms"]) for row in rows(recording)] == [("mha", 632.5), ("gqa", 203.25)]
+
+
+def test_what_does_no_operations_is_not_compared_with_what_does(tmp_path: Path) -> None:
+    lines = [f"{op},{size},{tile},{size * slow},{rate}\n" for op, slow, rate in (("mul", 2.0, 1), ("cast", 1.5, 0))
+             for size in (64, 128) for tile in (8, 16)]  # fmt: skip
+    text = "op,size,tile,time_ms,gflops\n" + "".join(lines)
+    names = {row["kernel"] for row in rows(read(tmp_path, text))}
+    assert names == {"mul size 64", "mul size 128", "cast size 64", "cast size 128"}
+
+
+def test_of_many_times_beside_a_speed_none_is_asked_about() -> None:
+    times = "load_model_ms,generate_all_ms,write_out_ms"
+    text = f"tile,{times},tokens_per_s\n8,1.5,2.5,3.5,100.5\n16,1.25,2.25,3.25,110.5\n32,1.75,2.75,3.75,90.5\n"
+    assert not [column for column in found(text).values() if column.candidates]
+    without = text.replace(",tokens_per_s", "").replace(",100.5", "").replace(",110.5", "").replace(",90.5", "")
+    assert [column for column in found(without).values() if column.candidates]
+
+
+def test_nothing_may_be_one_of_the_values_of_a_choice(tmp_path: Path) -> None:
+    runs = [{"request_rate": rate, "tokens_per_s": speed} for rate, speed in
+            ((1.0, 177.5), (2.0, 353.5), (4.0, 701.5), (None, 16268.5))]  # fmt: skip
+    recording = read(tmp_path, json.dumps({"runs": runs}), "runs.json")
+    assert [row["request_rate"] for row in rows(recording)] == [1.0, 2.0, 4.0, "none"]
+
+
+def test_of_a_run_that_went_on_the_last_row_counts(tmp_path: Path) -> None:
+    rows_of_runs = [("a", 10.5, 0.25), ("a", 20.5, 0.5), ("a", 30.5, 0.75), ("b", 5.5, 0.125)]
+    lines = "".join(f"{run},{time},{energy}\n" for run, time, energy in rows_of_runs)
+    recording = read(tmp_path, f"run_id,duration (s),energy (J)\n{lines}")
+    assert any("2 rows are of runs that went on" in note for note in recording.notes)
+    assert [(row["time_s"], row["energy_j"]) for row in rows(recording)] == [(30.5, 0.75), (5.5, 0.125)]
+    repeats = lines.replace("20.5,0.5", "9.5,0.5")
+    assert len(rows(read(tmp_path, f"run_id,duration (s),energy (J)\n{repeats}"))) == 4
+
+
+def test_objects_side_by_side_in_a_row_are_each_of_what_ran(tmp_path: Path) -> None:
+    results = [
+        {"size": size, "csr": {"time_ms": 2.5 * size}, "stencil": {"time_ms": 1.5 * size}, "speedup": 1.67}
+        for size in (100, 200)
+    ]
+    read_rows = rows(read(tmp_path, json.dumps({"gpu": "A100", "results": results}), "spmv.json"))
+    assert [(row["kernel"], row["key"], row["time_ms"]) for row in read_rows] == [
+        ("size 100", "csr", 250.0),
+        ("size 100", "stencil", 150.0),
+        ("size 200", "csr", 500.0),
+        ("size 200", "stencil", 300.0),
+    ]
+
+
+def test_names_across_of_unknown_cells_are_one_question(tmp_path: Path) -> None:
+    text = "matrix,original,RCM,AMD,Gray\npwtk,418.5,421.25,416.5,417.5\nldoor,524.5,514.25,524.75,522.5\n"
+    with pytest.raises(InputError, match="'value' may be a throughput, a time, a power or an energy"):
+        read(tmp_path, text)
+    answered = rows(read(tmp_path, text, columns=TableColumns.parse(roles="value=throughput")))
+    assert {row["column"] for row in answered} == {"original", "RCM", "AMD", "Gray"}
+
+
+def test_times_of_other_amounts_of_tokens_give_way_to_the_speed(tmp_path: Path) -> None:
+    lines = "400,394.5,104.0,116.75\n450,446.5,107.75,152.25\n525,517.75,111.5,136.0\n"
+    recording = read(tmp_path, f"power limit (W),avg draw (W),gen t/s,total time (s)\n{lines}")
+    best = max(recording.in_file_order(), key=lambda m: m.values["gen t/s"])
+    assert best.configuration == {"power_limit_w": 525}
+    assert "time_s" not in best.values, "each generated as much as it liked"
+
+
+def test_a_mean_rate_that_falls_while_requests_grow_is_not_the_speed_that_counts(tmp_path: Path) -> None:
+    lines = "1,0.59,51.0\n10,5.4,48.0\n100,42.25,30.5\n"
+    recording = read(tmp_path, f"concurrency,requests_per_s,tokens_per_sec_avg\n{lines}")
+    assert recording.objective.goal.name == "requests_per_s"
+    assert any("tokens_per_sec_avg is of single requests: it falls as" in note for note in recording.notes)
+    grows = lines.replace("48.0", "480").replace("30.5", "3050")
+    both = read(tmp_path, f"concurrency,requests_per_s,tokens_per_sec_avg\n{grows}")
+    assert both.objective.goal.name.startswith("tokens_per_sec")
