@@ -459,7 +459,7 @@ def _of_text(heading: str, lower: str, values: Sequence[str]) -> Column:
 
 def _cells_are(kind: str, cells: Sequence[str]) -> bool:
     """Tell whether most of the different cells are such names."""
-    distinct = {*cells}
+    distinct = list(dict.fromkeys(cells))[:_MOST_VALUES]
     named = sum(len(cell) <= _LONGEST_NAME and bool(PATTERNS[kind].search(cell)) for cell in distinct)
     return len(distinct) > 1 and named > _MOST_OF * len(distinct)
 
