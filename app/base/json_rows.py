@@ -161,9 +161,8 @@ def _under_keys(document: Mapping[str, Any], above: Mapping[str, Any], depth: in
         for key, value in inner.items():
             yield from _under_keys(value, {**plain, name: key}, depth + 1)
     elif groups := _groups_of_rows(inner):
-        beside = {
-            k: v for k, v in inner.items() if k not in groups and not _holds_objects(v)
-        }  # as what was measured on
+        others = inner.keys() - groups.keys()  # such as what was measured on
+        beside = {key: value for key, value in inner.items() if key in others and not _holds_objects(value)}
         yield from _under_keys(groups, {**plain, **beside}, depth)
     else:
         yield {**above, **document}

@@ -234,7 +234,7 @@ def _that_tells(heading: str, plain: str, kinds: frozenset[str], finite: Floats)
     numbers = [int(value) if value.is_integer() else value for value in finite.tolist()]
     return _by_rules(
         heading,
-        (_is_work(plain, heading) and _are_whole(finite), Role.WORK, WORKED_ON),
+        (_is_work(plain, heading, finite) and _are_whole(finite), Role.WORK, WORKED_ON),
         (plain in HEADINGS["kernel"] and plain != "name", Role.KERNEL, "numbers what ran"),
         (is_repeat(heading, numbers), Role.REPEAT, "counts repeats"),
         (plain in HEADINGS["seed"], Role.UNUSED, OF_REPEATS),
@@ -263,11 +263,12 @@ def _beside_figures(heading: str, plain: str, kinds: frozenset[str], finite: Flo
     )
 
 
-def _is_work(plain: str, heading: str) -> bool:
+def _is_work(plain: str, heading: str, finite: Floats) -> bool:
     words = " ".join(words_of(heading))
     things = PATTERNS["number_of"].fullmatch(words)
     counted = things is not None and {things[1], f"{things[1]}s"}.isdisjoint(_CHOSEN | HEADINGS["no_work"])
-    return counted or plain in HEADINGS["work"] or bool(PATTERNS["worked_on"].fullmatch(words))
+    asked_for = any(bool((finite % step == 0).all()) for step in (8, 10)) or finite.max(initial=0) <= _FEW_THINGS
+    return (counted and asked_for) or plain in HEADINGS["work"] or bool(PATTERNS["worked_on"].fullmatch(words))
 
 
 def _are_whole(finite: Floats) -> bool:
@@ -292,11 +293,11 @@ def _are_clocks(finite: Floats) -> bool:
 
 
 _ASKED_FOR: Final = frozenset(("target", "requested", "desired"))
+_FEW_THINGS: Final = 100  # that someone may have asked for, though their number is not round
 _FEWEST_STEPS: Final = 20
 _EVEN: Final = 0.02  # standard deviation of the steps over their mean: less than that of what takes longer each time
 _LONGEST_NAME: Final = 80  # characters; longer cells are texts
 _MOST_OF: Final = 0.6  # the different cells of a column
-_JUDGED: Final = WORDS["judged"] | {"failed", "verified", "valid", "any", "ok", "success", "error", "confidence"}
 _STAMPED: Final = "a time stamp by its name"
 _EFFICIENT: Final = "work per energy by its unit or name"
 _WHOLE_RATES: Final = (Role.PARAMETER, "whole numbers of requests per second: asked for")
@@ -435,11 +436,13 @@ def _of_text(heading: str, lower: str, values: Sequence[str]) -> Column:
     ran = {plain, lower} & HEADINGS["kernel"] or (plain in ("phase", "stage") and "warm" not in "".join(values).lower())
     alone = len(set(present)) == len(values) or (2 * len(set(present)) > len(values) > _FEW)
     counted = PATTERNS["counted"].search(plain) or (len(present) > 2 and alone)
+    ran_there = any(_cells_are(kind, present) for kind in ("models", "programs", "datasets"))
+    by_heading = bool(kinds & WORDS["chosen_in_texts"]) and not counted
     known = _by_rules(
         heading,
         (PATTERNS["stamp"].search(plain), Role.STAMP, _STAMPED),
         (plain in HEADINGS["board"], Role.BOARD, "names the board"),
-        (_is_work(plain, heading) and not ran, Role.WORK, WORKED_ON),
+        (_is_work(plain, heading, np.empty(0)) and not ran, Role.WORK, WORKED_ON),
         (ran and _name_choices(present), Role.PARAMETER, "names implementations of one thing"),
         (ran, Role.KERNEL, "names what ran"),
         (plain in HEADINGS["state"] or (present and all(map(_VERDICT, present))), Role.STATE, "says how it went"),
@@ -447,11 +450,12 @@ def _of_text(heading: str, lower: str, values: Sequence[str]) -> Column:
         (kinds & WORDS["judged"] and len(set(present)) <= 2, Role.UNUSED, "says how it went"),
         (kinds & WORDS["came_out"], Role.UNUSED, "says what came out"),
         (kinds & (names | {"config", "configuration", "setup", "method", "clock"}), Role.PARAMETER, CHOICE),
+        (_differ_in_implementation(present), Role.PARAMETER, CHOSEN_THERE),
         (_cells_are("boards", present), Role.BOARD, BOARDS_THERE),
-        (any(_cells_are(kind, present) for kind in ("models", "programs", "datasets")), Role.KERNEL, RAN_THERE),
-        (kinds & WORDS["chosen_in_texts"] and not counted, Role.PARAMETER, CHOICE),
+        (ran_there and not by_heading, Role.KERNEL, RAN_THERE),
+        (by_heading and not ran_there, Role.PARAMETER, CHOICE),
         (_name_choices(present), Role.PARAMETER, CHOSEN_THERE),
-        (_cells_are("switch", present) and not kinds & _JUDGED, Role.PARAMETER, CHOSEN_THERE),
+        (_cells_are("switch", present), Role.PARAMETER, CHOSEN_THERE),
         (counted, Role.UNUSED, EACH_ITS_OWN),
     )
     return known or Column(heading, Role.PARAMETER, why=COME_AGAIN)
@@ -462,6 +466,13 @@ def _cells_are(kind: str, cells: Sequence[str]) -> bool:
     distinct = list(dict.fromkeys(cells))[:_MOST_VALUES]
     named = sum(len(cell) <= _LONGEST_NAME and bool(PATTERNS[kind].search(cell)) for cell in distinct)
     return len(distinct) > 1 and named > _MOST_OF * len(distinct)
+
+
+def _differ_in_implementation(cells: Sequence[str]) -> bool:
+    """Tell whether cells name implementations of one thing, 'flash_attention' and 'naive_attention'."""
+    names = [frozenset(words_of(cell)) for cell in list(dict.fromkeys(cells))[:_MOST_VALUES]]
+    known = WORDS["implementation"]
+    return len(names) > 1 and all(each & known for each in names) and len({each - known for each in names}) == 1
 
 
 def _name_choices(cells: Sequence[str]) -> bool:

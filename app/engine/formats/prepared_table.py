@@ -83,8 +83,9 @@ def _without_warm_up(table: Table) -> Table:
         row
         for name, column in table.columns.items()
         for row, cell in enumerate(column)
-        if isinstance(cell, str)
-        if PATTERNS["warm_up"].fullmatch(cell) or (name.lower() in HEADINGS["state"] and "warm" in cell.lower())
+        if (cell is True and PATTERNS["warm_up"].search(name))
+        or (isinstance(cell, str) and PATTERNS["warm_up"].fullmatch(cell))
+        or (isinstance(cell, str) and name.lower() in HEADINGS["state"] and "warm" in cell.lower())
     }
     if not 0 < len(warm) < len(table):
         return table
@@ -121,10 +122,8 @@ def _without_parts_of_runs(table: Table, said: TableColumns) -> Table:
         return table
     last = sorted(rows[-1] for rows in runs.values())
     cells = {heading: [column[row] for row in last] for heading, column in table.columns.items()}
-    note = (
-        f"{len(table) - len(last)} rows are of runs that went on, with time and energy so far: the last of each counts"
-    )
-    return table.having(cells, note)
+    left_out = len(table) - len(last)
+    return table.having(cells, f"{left_out} rows are of runs that went on, with their sums so far: the last counts")
 
 
 def _without_placeholders(table: Table, said: TableColumns) -> Table:

@@ -465,9 +465,8 @@ def _as_of_one_request(column: Column, columns: Sequence[Column], cells: Mapping
     values = np.array([cells[each.heading] for each in (column, requests)], np.float64)
     tokens, done = values[:, np.isfinite(values).all(axis=0)]
     falls = len(done) >= _FEWEST and np.ptp(done) > 0 < np.ptp(tokens) and np.corrcoef(tokens, done)[0, 1] < 0
-    return (
-        replace(column, contradicted=f"of single requests: it falls as '{requests.heading}' grows") if falls else column
-    )
+    said = f"of single requests: it falls as '{requests.heading}' grows"
+    return replace(column, contradicted=said) if falls else column
 
 
 def _as_filled(column: Column, cells: Mapping[str, Cells], columns: Sequence[Column]) -> Column:
@@ -495,11 +494,9 @@ def _rivals(columns: Sequence[Column], role: Role) -> list[Column]:
     others = {Role.THROUGHPUT, Role.LATENCY, Role.ENERGY} - {role}
     alone = not any(column.role in others for column in columns)
     unknown = alone and len(stems) > 1 and all({*stem.split()} - _KNOWN for stem in stems)  # 'deepgemm_us, mine_us'
-    if (
-        chosen is None
-        or chosen.confirmed
-        or not (unknown or (role is Role.TIME and _are_several(chosen, stems, by_speed)))
-    ):
+    if chosen is None or chosen.confirmed:
+        return list(columns)
+    if not (unknown or (role is Role.TIME and _are_several(chosen, stems, by_speed))):
         return list(columns)
     return [replace(c, candidates=(role, Role.FIGURE)) if c is chosen and len(c.why) < 40 else c for c in columns]
 

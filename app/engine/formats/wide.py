@@ -45,7 +45,8 @@ def arranged(columns: Columns, name: str) -> Columns:
     if others and all(re.fullmatch(r"\d+(\.\d+)?", each) for each in others):
         return _turned(columns, first, others)
     arranged = _by_implementation(columns, name)
-    if arranged is columns and all(_is_unknown(name, columns.by_kind()[name]) for name in others):
+    kinds = columns.by_kind()
+    if arranged is columns and all(_is_unknown(each, kinds[each]) for each in others):
         return _settings_across(columns, first, others)
     return arranged
 
@@ -77,7 +78,7 @@ def _turned(columns: Columns, first: str, others: list[str]) -> Columns:
 
 
 def _settings_across(columns: Columns, first: str, others: list[str]) -> Columns:
-    """What ran down and a setting across, of which nothing says what is in the cells, as a row for each cell."""
+    """Arrange settings across, of which nothing says what is in the cells, as a row for each cell."""
     if len(others) < _LEAST_CLOCKS or not all(map(columns.is_numeric, others)) or columns.is_numeric(first):
         return columns
     names = [name for name in columns.cells[first] for _ in others]

@@ -46,6 +46,7 @@ def rows(recording: Recording) -> list[dict[str, object]]:
         ("ShareGPT_V3", "gsm8k", Role.KERNEL),
         ("sgemm", "spmv_csr", Role.KERNEL),
         ("cublas", "mine", Role.PARAMETER),
+        ("flash_attention", "naive_attention", Role.PARAMETER),
         ("fp16", "int8", Role.PARAMETER),
         ("True", "False", Role.PARAMETER),
         ("on", "off", Role.PARAMETER),
@@ -56,7 +57,10 @@ def test_cells_say_what_a_column_is_and_nothing_is_asked(first: str, second: str
     assert (column.role, column.candidates) == (role, ())
 
 
-@pytest.mark.parametrize(("first", "second"), [("alpha", "beta"), ("compiled", "cautious"), ("left", "right")])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("alpha", "beta"), ("opt_1", "opt_2"), ("v2", "v10"), ("a1c4f", "b2c4d"), ("left", "right"), ("p10", "p90")],
+)
 def test_cells_that_are_no_known_names_are_asked_about(first: str, second: str) -> None:
     assert found(of_two(first, second))["thing"].candidates == (Role.KERNEL, Role.PARAMETER)
 
@@ -241,3 +245,20 @@ def test_a_mean_rate_that_falls_while_requests_grow_is_not_the_speed_that_counts
     grows = lines.replace("48.0", "480").replace("30.5", "3050")
     both = read(tmp_path, f"concurrency,requests_per_s,tokens_per_sec_avg\n{grows}")
     assert both.objective.goal.name.startswith("tokens_per_sec")
+
+
+def test_a_heading_and_cells_that_say_different_things_are_asked_about() -> None:
+    column = found(of_two("fft", "gemm", "algorithm"))["algorithm"]
+    assert column.candidates == (Role.KERNEL, Role.PARAMETER)
+
+
+def test_rows_that_are_said_to_be_of_warming_up_are_left_out(tmp_path: Path) -> None:
+    recording = read(tmp_path, "tile,is_warmup,ms\n8,True,9.5\n8,False,1.5\n16,True,8.5\n16,False,1.25\n")
+    assert [row["tile"] for row in rows(recording)] == [8, 16]
+    assert any("2 rows are of warming up" in note for note in recording.notes)
+
+
+def test_a_number_of_things_that_nobody_can_have_asked_for_is_no_amount_of_work() -> None:
+    lines = "tile,n_solutions,ms\n8,{},1.5\n16,{},1.25\n32,{},1.75\n"
+    assert found(lines.format(50, 100, 200))["n_solutions"].role is Role.WORK
+    assert found(lines.format(13858, 17415, 23331))["n_solutions"].role is not Role.WORK
