@@ -432,6 +432,19 @@ def test_a_cache_grows_is_read_back_and_keeps_what_was_there(virtual_board: Virt
     assert environment["source"] == "nvml"
 
 
+@pytest.mark.parametrize("listed", [None, [1, 2], {"launch_ms": [[1], {"a": 2}]}, {"launch_ms": "1, 2"}])
+def test_a_cache_whose_lists_of_values_are_damaged_grows_all_the_same(
+    virtual_board: VirtualBoard, tmp_path: Path, listed: object
+) -> None:
+    path = tmp_path / "scale.json"
+    tuned(virtual_board, {"launch_ms": [1]}, cache=path)
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"tune_params": listed}))
+    tuned(virtual_board, {"launch_ms": [1, 2]}, cache=path)
+    written = json.loads(path.read_text())
+    assert written["tune_params"]["launch_ms"] == [1, 2]
+    assert len(written["cache"]) == 2
+
+
 @pytest.mark.parametrize(
     ("size", "stored"),
     [(1000, 1000), ((1000, 2), [1000, 2]), (("n", 2), ["n", 2]), ("max(n, 2)", []), (lambda p: p["n"], [])],

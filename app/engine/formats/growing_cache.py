@@ -21,11 +21,11 @@ from ...base.files import decode, open_input, read_text, write_text
 from ...base.text import json_or_none
 from ..results.measurement import Measurement, Value
 from ..space.search_space import SearchSpace
-from .entries import COST_MS, BadEntry, EntryReader
+from .entries import COST_MS, BadEntry, EntryReader, mapping_of
 from .json_stream import JsonStream, Member
 from .kernel_tuner import CacheHeader, cache_entry, cache_header, entry_key, their_names
 from .names import DEVICE_SETTINGS
-from .own import About, OwnHeader
+from .own import About, OwnHeader, plain_lists
 from .read import read_recording
 from .recording import Facts, Recording
 
@@ -107,9 +107,11 @@ class GrowingCache:
             return
         names = their_names(space.names, str(self.path))
         header = self._document or cache_header(space, about, names)
-        listed = header.setdefault("tune_params", {})
-        for name, parameter in zip(names, space.parameters, strict=True):
-            listed[name] = list(dict.fromkeys([*listed.get(name, ()), *parameter.values]))
+        listed = plain_lists(names, names, header.get("tune_params"))
+        values = {
+            p: list(dict.fromkeys([*listed[p], *each.values])) for p, each in zip(names, space.parameters, strict=True)
+        }
+        header["tune_params"] = {**mapping_of(header.get("tune_params")), **values}
         entries = ",\n".join(f"{json.dumps(key)}: {json.dumps(entry)}" for key, entry in self._entries.items())
         text = f'{json.dumps(header, indent=0)[:-2]},\n"cache": {{\n{entries}}}\n}}'
         write_text(self.path, text, overwrite=True)
