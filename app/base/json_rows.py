@@ -16,6 +16,7 @@ _LONGEST_NAME: Final = 200
 _STATISTICS: Final = frozenset(("unit", "avg", "mean", "median", "p50"))
 _SINGLE: Final = re.compile(r"request|sample|successful|errored|incomplete|token|histogram|bins|latenc|raw_data|times$")
 _FIGURE: Final = re.compile(r"power|watt|energy|joule|tok|throughput|latency|time|flops|_ms|_s$|/s$|rate")
+_OF_WORK: Final = re.compile(r"time|latency|tok|throughput|flops|_ms|rate$")
 _SEVERAL: Final = 5  # objects, of which some may have other names
 _MOST: Final = 0.7  # share of them that have a name in common
 _SUMMARY: Final = 3  # figures beside lists: these are what was summed up
@@ -115,15 +116,17 @@ def _best_list(document: Mapping[str, Any], above: Mapping[str, Any], depth: int
             plain[key] = value
     found: list[list[dict[str, Any]]] = []
     by_key: dict[str, list[dict[str, Any]]] = {}
+    listed: dict[str, list[dict[str, Any]]] = {}
     for key, value in document.items():
         if isinstance(value, list):
-            found.append(_of_list(value, plain, depth))
+            found.append(rows := _of_list(value, plain, depth))
+            listed |= {key: rows} if rows and _OF_WORK.search(" ".join(map(str, rows[0])).lower()) else {}
         elif isinstance(value, dict):
             found.append(rows := _best_list(value, plain, depth + 1))
             by_key |= {key: rows} if rows else {}
-    kinds = {tuple(rows[0]) for rows in by_key.values()}
-    if len(kinds) == 1 < len(by_key):  # rows of one kind, under names of their own
-        found.append([{_key_name(plain): key, **row} for key, rows in by_key.items() for row in rows])
+    for named in (by_key, listed):
+        if len({tuple(rows[0]) for rows in named.values()}) == 1 < len(named):  # rows of one kind, under their names
+            found.append([{_key_name(plain): key, **row} for key, rows in named.items() for row in rows])
     return max(found, key=lambda rows: (_is_measured(rows, plain), len(rows)), default=[])
 
 
@@ -172,7 +175,7 @@ def _are_side_by_side(item: Mapping[str, Any]) -> bool:
     """Tell whether a row holds objects of the same names, such as times, each of another thing that ran."""
     objects = [value for value in item.values() if isinstance(value, dict)]
     names = {frozenset(each) for each in objects}
-    figures = any(_FIGURE.search(name.lower()) for each in objects for name in each)
+    figures = any(_OF_WORK.search(name.lower()) for each in objects for name in each)
     plain = all(_is_plain(value) for each in objects for value in each.values())
     return len(objects) > 1 and len(names) == 1 and figures and plain and not _STATISTICS & names.pop()
 

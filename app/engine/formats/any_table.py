@@ -271,6 +271,9 @@ def _figures(table: Table, columns: TableColumns, found: Sequence[Column]) -> tu
     cells = {name: [as_number(cell) for cell in table.columns[of]] for name, of in (columns.figures or {}).items()}
     main = {ours: main_column(found, role) for role, ours in _OURS.items()}
     ours = {name: (_called(column), column.scale) for name, column in main.items() if column is not None}
+    if _is_known_less(table, main["time_s"], main_column(found, Role.THROUGHPUT)):
+        cells = {f"{name} (of some)" if name == "time_s" else name: values for name, values in cells.items()}
+        ours.pop("time_s")
     if _same_work(found, table):
         return cells, ours
     if {"time_s", "energy_j", "energy_per_work_j"} <= ours.keys() and main_column(found, Role.THROUGHPUT) is None:
@@ -280,6 +283,14 @@ def _figures(table: Table, columns: TableColumns, found: Sequence[Column]) -> tu
             cells["work/s"] = (energy / one / time).tolist()
     cells = {f"{name} (of all)" if name in ("time_s", "energy_j") else name: c for name, c in cells.items()}
     return cells, {name: of for name, of in ours.items() if name not in ("time_s", "energy_j")}
+
+
+def _is_known_less(table: Table, time: Column | None, rate: Column | None) -> bool:
+    """Tell whether some rows have a speed and no time, by which they could not be compared."""
+    if time is None or rate is None or not {time.heading, rate.heading} <= table.columns.keys():
+        return False
+    known, of_rate = (int(np.isfinite(numbers_of(table, column)).sum()) for column in (time, rate))
+    return known < of_rate
 
 
 def _notes(table: Table, columns: TableColumns, found: Sequence[Column], contradicted: int) -> Iterator[str]:
@@ -348,7 +359,7 @@ def _failures(table: Table, found: Sequence[Column]) -> list[str]:
         named_bad = any(word in column.heading.lower() for word in ("fail", "error", "invalid"))
         for row, cell in enumerate(table.columns[column.heading]):
             text = "" if cell is None else str(cell).strip()
-            bad = text.lower() not in _GOOD if named_bad else PATTERNS["bad"].search(text)
+            bad = text.lower() not in _GOOD if named_bad else text in ("0", "no") or PATTERNS["bad"].search(text)
             reasons[row] = reasons[row] or (f"{column.heading}: {text}"[:200] or NO_VALUE if bad else "")
     return reasons
 

@@ -53,6 +53,7 @@ _PAIR: Final = re.compile(  # a name, a value, and its unit
     r"(?:[ \t]*\[?([A-Za-zµ%][A-Za-zµ%/]*)\]?(?=[,;|\s]|$)(?!\s*=))?"
 )
 _RULE: Final = re.compile(r"\|?[-:| ]*-[-:| ]*")  # below the header of a table in Markdown
+_OF_UNITS: Final = ("unit", "units")
 _MEANS: Final = ("value", "mean", "avg", "average", "median")  # the plainest first
 _FEWEST_PAIRS: Final = 3  # lines
 _TABLES: Final = (".csv", ".tsv", ".psv")
@@ -125,8 +126,8 @@ def _by_quantity(columns: Columns) -> Columns:
     """A row for each quantity of a run, 'kJ, 12.5' and 'minutes, 3.1', as one for each run."""
     texts = columns.cells
     named = [name for name in texts if name.lower() in HEADINGS["quantity"] and len({*texts[name]}) > 1]
-    name = max(named, key=lambda each: len({*texts[each]}), default="")
-    headings = {kind: _heading_of(kind) for kind in texts.get(name, ())}
+    name = min(named, key=lambda each: each.lower() in _OF_UNITS, default="")
+    headings = _headings_by_kind(texts, name, named)
     figures = [n for n in texts if any("." in cell and NUMBER.fullmatch(cell) for cell in texts[n])]
     said = _that_counts([n for n in figures if columns.is_numeric(n)])
     if not said or not any(by_itself(each, np.ones(2)).role in ANSWERING for each in headings.values()):
@@ -144,6 +145,14 @@ def _by_quantity(columns: Columns) -> Columns:
     return Columns(columns.where, cells, 1)
 
 
+def _headings_by_kind(texts: Mapping[str, Sequence[str]], name: str, named: Sequence[str]) -> dict[str, str]:
+    """The heading of each quantity, with its unit where a column has them; empty if one comes in several units."""
+    units = next((texts[each] for each in named if each != name and each.lower() in _OF_UNITS), None)
+    kinds = dict.fromkeys(zip(texts.get(name, ()), units or texts.get(name, ()), strict=True))
+    headings = {kind: f"{kind} ({unit})" if units else _heading_of(kind) for kind, unit in kinds}
+    return headings if len(headings) == len(kinds) else {}
+
+
 def _that_counts(numbers: Sequence[str]) -> str:
     """The heading of a mean or a value among several of numbers, or the only one; '' where that is not clear."""
     means = [heading for word in _MEANS for heading in numbers if word in words_of(heading)]
@@ -152,8 +161,8 @@ def _that_counts(numbers: Sequence[str]) -> str:
 
 def _heading_of(kind: str) -> str:
     """'energy (kJ)' for 'kJ'; what says itself what it is stays as it is."""
-    quantity = unit_of(kind)[0] or unit_of(f"({kind})")[0]
-    return f"{quantity} ({kind})" if quantity and len(words_of(kind)) < 3 else kind
+    quantity = unit_of(f"({kind})")[0]
+    return f"{quantity} ({kind})" if quantity else kind
 
 
 def _follows(cells: Sequence[str], kinds: Sequence[str]) -> bool:

@@ -76,7 +76,7 @@ SETTING_OF: Final = {
 
 BASE_UNIT: Final = {"time": "s", "energy": "J", "power": "W", "clock": "MHz", "voltage": "mV", "temperature": "°C"}
 _BRACKETED: Final = re.compile(r"\s*[\[(<{]([^\[\]()<>{}]{1,14})[\])>}]\s*$")
-_WORD: Final = re.compile(r"[A-Z]+(?![a-zµ])|[A-Z]?[a-zµ]+|[0-9]+|%|°C")
+_WORD: Final = re.compile(r"[munpkMGµ](?:Wh|J|W|V)(?![A-Za-z])|[A-Z]+(?![a-zµ])|[A-Z]?[a-zµ]+|[0-9]+|%|°C")
 
 _LIMIT, _OBSERVED, MEANS, _CHOSEN = (WORDS[kind] for kind in ("limit", "observed", "means", "chosen"))
 EXTREME, _SPREAD, _PRODUCT = (WORDS[kind] for kind in ("extreme", "spread", "product"))
@@ -164,11 +164,22 @@ def unit_of(heading: str) -> tuple[str, float]:
     if bracketed and bracketed[1].strip().lower() in UNITS:
         return UNITS[bracketed[1].strip().lower()]
     words = words_of(_BRACKETED.sub("", heading) if bracketed else heading)
+    if words[1:] and words[-1] == "h" and {*words} & (TIME_WORDS | {"wall"}):
+        return UNITS["h"]
     if len(words) > 1 or (words and len(words[0]) > 1):
         for word in reversed(words):
-            if word in UNITS and word not in ("min", "h"):  # 'min' is a minimum, and 'h' a height
-                return UNITS[word]
+            if word in UNITS and word not in ("min", "h") and (len(word) > 1 or _is_a_unit(heading, words)):
+                return UNITS[word]  # 'min' is a minimum, and 'h' a height
     return "", 1.0
+
+
+def _is_a_unit(heading: str, words: Sequence[str]) -> bool:
+    """Tell whether the letter at the end of a heading is a unit, as in 'time_s' and 'energyJ', and not in 'L40S'."""
+    letter = re.search(
+        r"(?:(?<=[\s_.·])[A-Za-z]|(?<=[a-z])[WJ])(?=\W*$|_(?:avg|mean|min|max|median|std|p\d+)$)", heading
+    )
+    named = {*words} & (TIME_WORDS | _LATENCY | _ENERGY | _POWER | {"wall", "t"})
+    return letter is not None and (letter[0] not in "SCVH" or bool(named))
 
 
 def is_request(heading: str) -> bool:
@@ -238,6 +249,7 @@ def _that_tells(heading: str, plain: str, kinds: frozenset[str], finite: Floats)
         (plain in HEADINGS["kernel"] and plain != "name", Role.KERNEL, "numbers what ran"),
         (is_repeat(heading, numbers), Role.REPEAT, "counts repeats"),
         (plain in HEADINGS["seed"], Role.UNUSED, OF_REPEATS),
+        (kinds & WORDS["went_well"] and {*numbers} == {0, 1}, Role.STATE, "says how it went"),
         ("per" not in kinds and PATTERNS["stamp"].search(plain) and _is_stamp(finite), Role.STAMP, _STAMPED),
         (kinds & TIME_WORDS and _rises_evenly(finite), Role.STAMP, "rises evenly, as the times of readings do"),
         (PATTERNS["counted"].search(plain), Role.UNUSED, NUMBERED),
@@ -258,6 +270,7 @@ def _beside_figures(heading: str, plain: str, kinds: frozenset[str], finite: Flo
         (kinds & _SPREAD or PATTERNS["spread"].search(plain), Role.UNUSED, "how far another column scatters"),
         (not quantity and PATTERNS["amounts"].fullmatch(plain), Role.FIGURE, COUNTED),
         (kinds & WORDS["relative"], Role.FIGURE, "relative to something by its name"),
+        (kinds & WORDS["quality"], Role.FIGURE, "how good what came out is, by its name"),
         (quantity == "size" and kinds & _MEMORY and not named, Role.FIGURE, "memory by its name"),
         (not quantity and settled, Role.PARAMETER, CHOICE),
     )
@@ -322,7 +335,13 @@ def _rated(heading: str, last: str, plain: str, kinds: frozenset[str], finite: F
         (PATTERNS["no_work"].search(heading.lower()), Role.FIGURE, "of something else than the work, by its name"),
         ("coefficient" not in kinds and any(map(PATTERNS["per_energy"].search, texts)), Role.EFFICIENCY, _EFFICIENT),
         (per, Role.WORK_ENERGY, "energy per work by its unit"),
-        (kinds & {"rps", "qps"} and not kinds & _OBSERVED and len(finite) > 1 and _are_whole(finite), *_WHOLE_RATES),
+        (
+            kinds & {"rps", "qps"}
+            and not kinds & (_OBSERVED | {"throughput"})
+            and len(finite) > 1
+            and _are_whole(finite),
+            *_WHOLE_RATES,
+        ),
         (not _is_speed(kinds, plain, texts), *_OTHER),
         (
             kinds & _ASKED_FOR and not kinds & _OBSERVED and _looks_chosen(finite),
@@ -447,6 +466,7 @@ def _of_text(heading: str, lower: str, values: Sequence[str]) -> Column:
         (ran, Role.KERNEL, "names what ran"),
         (plain in HEADINGS["state"] or (present and all(map(_VERDICT, present))), Role.STATE, "says how it went"),
         (present and all(map(PATTERNS["file"].fullmatch, present)), Role.UNUSED, "names files"),
+        (kinds & WORDS["went_well"] and _cells_are("switch", present), Role.STATE, "says how it went"),
         (kinds & WORDS["judged"] and len(set(present)) <= 2, Role.UNUSED, "says how it went"),
         (kinds & WORDS["came_out"], Role.UNUSED, "says what came out"),
         (kinds & (names | {"config", "configuration", "setup", "method", "clock"}), Role.PARAMETER, CHOICE),

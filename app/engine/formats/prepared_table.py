@@ -37,6 +37,7 @@ _PLACEHOLDER: Final = 100  # ratio to the next largest
 def prepared(table: Table, columns: TableColumns | None = None) -> Table:
     """The table with what several columns say together in one: the energy of all boards, the name of what ran."""
     roles = TableColumns() if columns is None else TableColumns(roles=columns.roles)
+    table = _without_summaries(table)
     table = _without_parts_of_runs(_without_nameless(table, roles), roles)
     table = _with_whole_rate(_without_placeholders(_with_totals(_without_warm_up(table), roles), roles), roles)
     chosen = None if columns is None or columns.parameters is None else set(columns.parameters.values())
@@ -91,6 +92,20 @@ def _without_warm_up(table: Table) -> Table:
         return table
     left = {name: [c for row, c in enumerate(cells) if row not in warm] for name, cells in table.columns.items()}
     return table.having(left, f"{len(warm)} rows are of warming up and are left out")
+
+
+def _without_summaries(table: Table) -> Table:
+    """The table without a few rows at its end that sum up the others: 'mean', 'std', 'Total'."""
+    texts = [cells for cells in table.columns.values() if any(isinstance(cell, str) for cell in cells)]
+    end = len(table)
+    while end and any(
+        isinstance(cells[end - 1], str) and PATTERNS["summary"].fullmatch(cells[end - 1]) for cells in texts
+    ):
+        end -= 1
+    if not 0 < len(table) - end < end:
+        return table
+    left = {name: cells[:end] for name, cells in table.columns.items()}
+    return table.having(left, f"the last {len(table) - end} rows sum up the others and are left out")
 
 
 def _without_nameless(table: Table, said: TableColumns) -> Table:

@@ -10,7 +10,7 @@ import pytest
 from app.base.errors import InputError
 from app.engine.formats.any_table import read_table
 from app.engine.formats.columns import parse_columns
-from app.engine.formats.headings import Column, Role
+from app.engine.formats.headings import Column, Role, unit_of
 from app.engine.formats.recording import Recording
 from app.engine.formats.roles import roles_of
 from app.engine.formats.table_columns import TableColumns
@@ -262,3 +262,80 @@ def test_a_number_of_things_that_nobody_can_have_asked_for_is_no_amount_of_work(
     lines = "tile,n_solutions,ms\n8,{},1.5\n16,{},1.25\n32,{},1.75\n"
     assert found(lines.format(50, 100, 200))["n_solutions"].role is Role.WORK
     assert found(lines.format(13858, 17415, 23331))["n_solutions"].role is not Role.WORK
+
+
+@pytest.mark.parametrize(
+    ("heading", "quantity", "scale"),
+    [
+        ("energy_mJ", "energy", 1e-3),
+        ("gpu_energy_kWh", "energy", 3.6e6),
+        ("energy_uJ", "energy", 1e-6),
+        ("power_kW", "power", 1e3),
+        ("power_mW", "power", 1e-3),
+        ("mJ", "energy", 1e-3),
+        ("kWh·PUE", "energy", 3.6e6),
+        ("train_time_h", "time", 3600.0),
+        ("runtime_s", "time", 1.0),
+        ("energyJ", "energy", 1.0),
+        ("avgW", "power", 1.0),
+        ("cap_w", "power", 1.0),
+        ("L40S", "", 1.0),
+        ("Q4_K_S", "", 1.0),
+        ("YOLOv8s", "", 1.0),
+        ("GPT-J", "", 1.0),
+        ("ViT-S", "", 1.0),
+        ("tile_h", "", 1.0),
+    ],
+)
+def test_a_unit_at_the_end_of_a_heading_keeps_its_prefix_and_letters_of_names_are_none(
+    heading: str, quantity: str, scale: float
+) -> None:
+    assert unit_of(heading) == (quantity, scale)
+
+
+def test_units_of_a_long_table_stand_in_a_column_or_in_the_name_of_the_quantity(tmp_path: Path) -> None:
+    of_column = "limit_w,metric,unit,value\n300,energy,mJ,88.2\n300,time,ms,58\n250,energy,mJ,79.4\n250,time,ms,62\n"
+    of_name = "config,metric,value\na,duration_ms,10\na,energy_kwh,2.5\nb,duration_ms,8\nb,energy_kwh,2.4\n"
+    first, second = (rows(read(tmp_path, text)) for text in (of_column, of_name))
+    assert [row["time_s"] for row in first] == [0.058, 0.062]
+    assert [row["energy_j"] for row in first] == pytest.approx([0.0882, 0.0794])
+    assert [row["energy_j"] for row in second] == pytest.approx([9e6, 8.64e6])
+    several = of_column.replace("300,time,ms,58", "300,time,us,58000")
+    with pytest.raises(InputError):
+        read(tmp_path, several)
+
+
+@pytest.mark.parametrize(("good", "bad"), [("1", "0"), ("True", "False"), ("yes", "no")])
+@pytest.mark.parametrize("heading", ["correct", "converged", "reached_target", "valid"])
+def test_a_run_that_did_not_go_well_is_not_the_best(tmp_path: Path, heading: str, good: str, bad: str) -> None:
+    text = f"block_x,time_ms,power_W,{heading}\n16,4.0,290,{good}\n32,3.1,305,{good}\n64,0.4,320,{bad}\n"
+    worked = [m for m in read(tmp_path, text).in_file_order() if m.values]
+    assert [m.configuration["block_x"] for m in worked] == [16, 32]
+
+
+def test_rows_that_sum_up_the_others_are_left_out(tmp_path: Path) -> None:
+    recording = read(tmp_path, "config,energy_j,time_s\na,100,1.0\nb,90,1.1\nc,95,1.05\nmean,95,1.05\nstd,4,0.04\n")
+    assert [row["config"] for row in rows(recording)] == ["a", "b", "c"]
+    assert any("the last 2 rows sum up the others" in note for note in recording.notes)
+
+
+def test_how_good_the_result_is_tells_no_configurations_apart() -> None:
+    lines = "".join(f"{s},{lr},{10 + lr + s / 10},{0.9 + s / 100}\n" for s in (0, 1, 2) for lr in (0.1, 0.4))
+    assert found(f"seed,lr,time_s,test_acc\n{lines}")["test_acc"].role is Role.FIGURE
+
+
+def test_lists_of_one_kind_under_names_of_their_own_are_read_together(tmp_path: Path) -> None:
+    document = {
+        name: [{"batch": batch, "latency_ms": batch * slow} for batch in (1, 8)]
+        for name, slow in (("fp16", 5.0), ("int8", 3.0))
+    }
+    assert len(rows(read(tmp_path, json.dumps(document), "runs.json"))) == 4
+    warm = {"warmup": [{"block": 64, "time_ms": 0.5}], "results": [{"block": b, "time_ms": 5.0 + b} for b in (64, 128)]}
+    assert min(row["time_ms"] for row in rows(read(tmp_path, json.dumps(warm), "warm.json"))) == 69.0
+
+
+def test_where_some_rows_have_a_speed_and_no_time_the_speed_is_compared(tmp_path: Path) -> None:
+    lines = "cpu,3.5,1000.5\ncpu2,4.5,900.5\ngpu,,5000.5\n"
+    recording = read(tmp_path, f"device_kind,run_time,mops_s\n{lines}")
+    assert str(recording.objective.goal) == "max:mops_s"
+    assert not any("time_s" in m.values for m in recording.in_file_order())
