@@ -458,7 +458,9 @@ def _as_counted(column: Column, columns: Sequence[Column], cells: Mapping[str, C
 def _as_of_one_request(column: Column, columns: Sequence[Column], cells: Mapping[str, Cells]) -> Column:
     """A mean rate of tokens that falls while that of requests grows is what each saw, and not what all had together."""
     rates = [each for each in columns if each.role is Role.THROUGHPUT]
-    requests = next((each for each in rates if each.words & {"request", "requests", "req", "rps"}), None)
+    at_once = [each for each in columns if each.role is Role.PARAMETER and each.words & {"concurrency", "concurrent"}]
+    of_requests = [each for each in rates if each.words & {"request", "requests", "req", "rps"}]
+    requests = next(iter((*of_requests, *at_once)), None)
     means = [each for each in rates if each.words & (TOKENS | {"tps"}) and each.words & MEANS]
     if requests is None or means != [column] or column.contradicted:
         return column
@@ -466,7 +468,8 @@ def _as_of_one_request(column: Column, columns: Sequence[Column], cells: Mapping
     tokens, done = values[:, np.isfinite(values).all(axis=0)]
     falls = len(done) >= _FEWEST and np.ptp(done) > 0 < np.ptp(tokens) and np.corrcoef(tokens, done)[0, 1] < 0
     said = f"of single requests: it falls as '{requests.heading}' grows"
-    return replace(column, contradicted=said) if falls else column
+    both = (Role.THROUGHPUT, Role.FIGURE) if requests in at_once else ()  # nothing else says what all had together
+    return replace(column, contradicted=said, candidates=both) if falls else column
 
 
 def _as_filled(column: Column, cells: Mapping[str, Cells], columns: Sequence[Column]) -> Column:

@@ -339,3 +339,8 @@ def test_where_some_rows_have_a_speed_and_no_time_the_speed_is_compared(tmp_path
     recording = read(tmp_path, f"device_kind,run_time,mops_s\n{lines}")
     assert str(recording.objective.goal) == "max:mops_s"
     assert not any("time_s" in m.values for m in recording.in_file_order())
+
+
+def test_a_mean_rate_that_falls_with_concurrency_is_asked_about() -> None:
+    column = found("concurrency,mean_tokens_per_second,p_w\n1,95,180.5\n8,80,300.5\n32,45,390.25\n")
+    assert column["mean_tokens_per_second"].candidates == (Role.THROUGHPUT, Role.FIGURE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -357,3 +358,29 @@ def test_one_reading_of_each_board_is_said_though_no_energy_follows(tmp_path: Pa
     text = "timestamp,index,power.draw [W]\n2026/01/02 10:00:00.000,0,82.53 W\n2026/01/02 10:00:00.000,1,32.15 W\n"
     said = "GPU 0: 1 reading, 82.53 W; GPU 1: 1 reading, 32.15 W; no energy follows of fewer than two readings"
     assert said in refused(tmp_path, text)
+
+
+def test_boards_side_by_side_in_json_lines_are_boards_and_a_processor_is_none(tmp_path: Path) -> None:
+    def lines(first: str, second: str) -> str:
+        stamped = ((f"2024-03-05T14:00:{at:02d}Z", 200 + at % 2) for at in range(30))
+        return "".join(
+            json.dumps({"ts": stamp, first: {"power_w": 300.5}, second: {"power_w": watts}}) + "\n"
+            for stamp, watts in stamped
+        )
+
+    log = read(tmp_path, lines("gpu0", "gpu1"))
+    assert [len(board.time_ns) for board in log.boards] == [30, 30]
+    assert set(values(log.boards[0], "power_average_w")) == {300.5}
+    (board,) = read(tmp_path, lines("cpu", "gpu")).boards
+    assert set(values(board, "power_average_w")) == {200, 201}
+
+
+def test_boards_of_several_hosts_with_one_index_are_different_boards(tmp_path: Path) -> None:
+    rows = "".join(
+        f"{1709647200 + 5 * at},n{host},{gpu},{100 * (1 + host) + 50 * gpu}\n"
+        for at in range(3) for host in (0, 1) for gpu in (0, 1)
+    )  # fmt: skip
+    log = read(tmp_path, f"timestamp,host,gpu,power_w\n{rows}")
+    assert [values(board, "power_average_w")[0] for board in log.boards] == [100, 150, 200, 250]
+    assert {len(board.time_ns) for board in log.boards} == {3}
+    assert not any("share a stamp" in note for note in log.notes)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from email.utils import parsedate
 from itertools import chain, count, pairwise
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -195,11 +195,21 @@ def _readings_of_json(path: Path, beginning: bytes) -> list[dict[str, object]]:
     text = read_text(path)
     document = json_or_none(text)
     lines = text.splitlines() if document is None else ()
-    rows = rows_in(document) or [row for line in lines for row in rows_in(json_or_none(line))]
+    rows = rows_in(document) or [row for line in lines for row in _rows_of_line(json_or_none(line))]
     flat: list[dict[str, object]] = [dict(flattened(row)) for row in rows]
     works = filter(lambda name: _OF_WORK.search(name.lower()), flat[0] if len(flat) >= _LEAST_ROWS else ())
     runs = any(len({row.get(name) for row in flat[:_LEAST_ROWS]}) > 1 for name in works)
     return [] if runs or len(flat) < _LEAST_ROWS else flat
+
+
+def _rows_of_line(document: object) -> list[dict[str, Any]]:
+    """The rows of one line, where its boards stand in a list; objects under names, such as 'gpu0', are of one row."""
+    rows = rows_in(document)
+    return (
+        [document]
+        if isinstance(document, dict) and any("key" in row and "key" not in document for row in rows)
+        else rows
+    )
 
 
 def _of_json(path: Path, beginning: bytes) -> bytes | None:

@@ -243,6 +243,13 @@ class _Reader:
         place = (*places, *names)[0]
         rows, which = block.distinct(place)
         keys = [block.text(row, place) for row in rows]
+        host = next((at for at in places[1:] if self._layout.columns[at].board == "host"), None)
+        if host is not None:
+            of_hosts, host_of = block.distinct(host)
+            both, which = np.unique(host_of * len(rows) + which, return_inverse=True)
+            pairs = [divmod(int(each), len(rows)) for each in both]
+            keys = [block.text(of_hosts[at], host) + b" " + keys[index] for at, index in pairs]
+            rows = [rows[index] for _, index in pairs]
         for row, key in zip(rows, keys, strict=True):
             name = block.text(row, names[0]).decode("utf-8", "replace").strip('"') if names else ""
             self._names.setdefault(key, name)
