@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from ...base.vocabulary import PATTERNS, REQUESTED, UNITS, WORDS
+from ...base.vocabulary import HEADINGS, PATTERNS, REQUESTED, UNITS, WORDS
 from ..results.description import Listing
 from .headings import (
     BASE_UNIT,
@@ -59,6 +59,7 @@ _KNOWN: Final = frozenset[str]().union(*(WORDS[kind] for kind in WORDS.keys() - 
 _LARGEST_SPACE: Final = 2**62  # configurations
 _MOST_TIMES: Final = 2  # of different names, beyond which it is asked which counts
 _LOOKED_AT: Final = 20_000  # rows by which columns are judged
+_COUNTED_FROM: Final = 1e5  # operations; a speed of so many is given in larger units
 _SCATTER: Final = 1.5  # ratio of amounts that were counted
 TOKENS: Final = frozenset(("token", "tokens", "tok"))
 COUNTABLE: Final = TOKENS | {"request", "requests", "image", "images", "sample", "samples"}
@@ -86,6 +87,7 @@ def roles_of(cells: Mapping[str, Cells], given: Mapping[str, Role] | None = None
     columns = _latencies([_as_named(c, given[c.heading]) if c.heading in given else c for c in found], given)
     judged = {c.heading: c for each in (_clocks, _powers) for c in each(columns, cells, given)}
     columns = [judged.get(column.heading, column) for column in columns]
+    columns = _changed(columns, lambda c: _are_operations(c, columns, cells, given), Role.FIGURE, COUNTED)
     columns = _changed(columns, lambda c: _is_of_repeats(c, columns, cells, given), Role.UNUSED, OF_REPEATS)
     columns = list(_parameters(_of_the_work(columns, cells, given), cells, given, whole))
     columns = _unknown_numbers(_other_amounts(_unknown_texts(columns, cells, given), cells), cells, given)
@@ -163,6 +165,18 @@ def _powers(columns: Sequence[Column], cells: Mapping[str, Cells], given: Mappin
 def _changed(columns: Sequence[Column], holds: Callable[[Column], object], role: Role, why: str = "") -> list[Column]:
     """The columns, with this role for those of which something holds."""
     return [replace(c, role=role, why=why or c.why) if holds(c) else c for c in columns]
+
+
+def _are_operations(
+    column: Column, columns: Sequence[Column], cells: Mapping[str, Cells], given: Mapping[str, Role]
+) -> bool:
+    """Tell whether FLOPs are how many a model or a layer takes, and not how many were done in a second."""
+    if column.role is not Role.THROUGHPUT or column.heading in given or not column.words <= HEADINGS["operations"]:
+        return False
+    values = np.asarray(cells[column.heading], np.float64)
+    plain = column.words <= {"flops", "flop", "macs"} and bool((values % 1 == 0).all())
+    many = plain and float(values.min(initial=math.inf)) > _COUNTED_FROM
+    return many or any(each.words & {"param", "params", "parameters"} for each in columns)
 
 
 def _is_of_repeats(

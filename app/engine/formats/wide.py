@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from .entries import as_number
 from .headings import STATISTICS, Floats, Role, by_itself, words_of
 
 _CLOCK_HEADING = re.compile(r"(?P<what>.*?)[ _@-]*(?P<clock>\d+(\.\d+)?) ?(?P<unit>mhz|ghz)?", re.IGNORECASE)
+_LIMIT = re.compile(r"\d{2,4} ?W", re.IGNORECASE)
 _CLOCKS_MHZ = (100.0, 10_000.0)  # of a heading that is a clock
 _LEAST_CLOCKS = 4
 _TOLD = (Role.TIME, Role.THROUGHPUT, Role.ENERGY, Role.WORK_ENERGY, Role.EFFICIENCY)  # a power alone answers nothing
@@ -44,6 +46,11 @@ def arranged(columns: Columns, name: str) -> Columns:
         return long if _tells(long) else columns
     if others and all(re.fullmatch(r"\d+(\.\d+)?", each) for each in others):
         return _turned(columns, first, others)
+    if len(others) > 1 and all(map(_LIMIT.fullmatch, others)):  # '150W'
+        numbers = [each.rstrip(" Ww") for each in others]
+        cells = dict(zip((first, *numbers), columns.cells.values(), strict=True))
+        turned = _turned(Columns(columns.where, cells, columns.first_line), first, numbers)
+        return replace(turned, cells={"power limit (W)" if n == "column" else n: c for n, c in turned.cells.items()})
     arranged = _by_implementation(columns, name)
     kinds = columns.by_kind()
     if arranged is columns and all(_is_unknown(each, kinds[each]) for each in others):

@@ -344,3 +344,23 @@ def test_where_some_rows_have_a_speed_and_no_time_the_speed_is_compared(tmp_path
 def test_a_mean_rate_that_falls_with_concurrency_is_asked_about() -> None:
     column = found("concurrency,mean_tokens_per_second,p_w\n1,95,180.5\n8,80,300.5\n32,45,390.25\n")
     assert column["mean_tokens_per_second"].candidates == (Role.THROUGHPUT, Role.FIGURE)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "method,params_M,flops_G,time_ms\nyolov5s,7.2,16.5,6.5\nyolov5m,21.2,49.0,8.25\ndetr-r50,41.0,86.0,36.5\n",
+        "layer,flops,time_us\nconv1,118013952,52.5\nconv2,115605504,44.25\nfc,512000,1.125\n",
+    ],
+)
+def test_operations_that_a_model_takes_are_no_speed(text: str) -> None:
+    assert not [column for column in found(text).values() if column.role is Role.THROUGHPUT]
+    rate = "tile,gflops,time_ms\n8,755.5,1.5\n16,991.75,1.25\n32,1012.5,1.125\n"
+    assert found(rate)["gflops"].role is Role.THROUGHPUT
+
+
+def test_limits_across_are_settings(tmp_path: Path) -> None:
+    text = "model,150W,200W,250W\nllama-8b (tok/s),88.5,110.25,121.5\nmistral-7b (tok/s),94.5,118.75,130.25\n"
+    read_rows = rows(read(tmp_path, text))
+    assert [row["power_limit_w"] for row in read_rows] == [150, 200, 250]
+    assert [row["llama-8b (tok/s)"] for row in read_rows] == [88.5, 110.25, 121.5]
