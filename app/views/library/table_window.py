@@ -213,7 +213,7 @@ def _opened(path: Path, beside: tuple[str, ...]) -> _Opened:
 
 
 def _judged(read: Table, said: TableColumns) -> _Opened:
-    """What the columns are, those that are joined in one among them, and what becomes of the table."""
+    """Judge the columns, those that are joined in one among them, and what becomes of the table."""
     shown = prepared(read, said)
     found = column_roles(shown, said)
     joined = [c for c in column_roles(read, TableColumns(roles=said.roles)) if c.heading not in shown.columns]

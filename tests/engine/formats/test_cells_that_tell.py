@@ -1,4 +1,4 @@
-"""What the cells of a table say of its columns, where no heading does, and what is asked where they do not."""
+"""Cells as evidence of what a column is where no heading says it, and questions where they say nothing either."""
 
 from __future__ import annotations
 

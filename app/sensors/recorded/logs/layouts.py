@@ -257,7 +257,7 @@ def _unread(found: Mapping[int, Heading], most: int) -> set[int]:
 
 
 def _width(below: Sequence[str], delimiter: str | None, columns: Mapping[int, Heading], named: int) -> int:
-    """How many cells a row has: some may have no heading, and the last headings no cells."""
+    """Count the cells of a row: some may have no heading, and the last headings no cells."""
     rows = [row.split(delimiter) for row in below[:_LOOKED_AT] if delimiter and row and '"' not in row]
     first = len(rows[0]) if rows and _fits(columns, rows[0]) else named
     return named if first < named <= max(map(len, rows)) else first
@@ -302,7 +302,7 @@ def _without_units(rows: list[list[str]]) -> dict[int, Heading]:
 
 
 def _delimiter_of(line: str) -> str | None:
-    """What stands most often in a line; None where cells have spaces between them."""
+    """Find what stands most often in a line; None where cells have spaces between them."""
     delimiter = max(DELIMITERS, key=line.count)
     return delimiter if delimiter in line else None
 

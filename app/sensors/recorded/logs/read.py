@@ -425,7 +425,7 @@ class _Reader:
         )
 
     def _draws(self, of_board: Mapping[str, Floats], wide: str) -> bool:
-        """Whether a board's power or energy was read, and not 0 throughout beside others."""
+        """Tell whether a board's power or energy was read, and not 0 throughout beside others."""
         powers = [of_board[name] for name in DRAWN if name in of_board]
         if powers and wide and not any(np.any(values != 0.0) for values in powers):
             self._notes.append(f"'{wide}' reads 0 throughout, and is left out")
@@ -462,7 +462,7 @@ def _joined(parts: list[npt.NDArray[Kind]], kind: type[Kind]) -> npt.NDArray[Kin
 
 
 def _drawn(index: str, of_board: Mapping[str, Floats]) -> str:
-    """What is known of the power of a board where no energy follows, as the beginning of a sentence."""
+    """Say the readings and watts of a board of which no energy follows, as the beginning of a sentence."""
     known = next((values[np.isfinite(values)] for name, values in of_board.items() if name in POWERS), np.empty(0))
     if not len(known):
         return ""
