@@ -24,7 +24,7 @@ def test_words_are_as_headings_are_split() -> None:
 
 def test_logs_name_channels_that_there_are() -> None:
     assert CHANNELS.keys() <= KNOWN.keys()
-    assert set(BOARDS.values()) == {"uuid", "bus", "index"}
+    assert set(BOARDS.values()) == {"uuid", "bus", "index", "host"}
     assert heading("SM Clock [MHz]").channel == "sm_clock_mhz"
     assert heading("gpu_power_mw").scale == 1e-3
 
