@@ -375,12 +375,15 @@ def test_boards_side_by_side_in_json_lines_are_boards_and_a_processor_is_none(tm
     assert set(values(board, "power_average_w")) == {200, 201}
 
 
-def test_boards_of_several_hosts_with_one_index_are_different_boards(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("heading", "named"), [("gpu", ("0", "1")), ("pci.bus_id", ("00:1B.0", "00:1C.0"))])
+def test_boards_of_several_hosts_with_one_index_are_different_boards(
+    tmp_path: Path, heading: str, named: tuple[str, str]
+) -> None:
     rows = "".join(
-        f"{1709647200 + 5 * at},n{host},{gpu},{100 * (1 + host) + 50 * gpu}\n"
+        f"{1709647200 + 5 * at},n{host},{named[gpu]},{100 * (1 + host) + 50 * gpu}\n"
         for at in range(3) for host in (0, 1) for gpu in (0, 1)
     )  # fmt: skip
-    log = read(tmp_path, f"timestamp,host,gpu,power_w\n{rows}")
+    log = read(tmp_path, f"timestamp,host,{heading},power_w\n{rows}")
     assert [values(board, "power_average_w")[0] for board in log.boards] == [100, 150, 200, 250]
     assert {len(board.time_ns) for board in log.boards} == {3}
     assert not any("share a stamp" in note for note in log.notes)

@@ -235,7 +235,8 @@ class _Reader:
 
     def _board_of(self, block: Block) -> npt.NDArray[np.uint8]:
         """The number of the board of each row."""
-        places = sorted(self._layout.places("board"), key=lambda at: self._layout.columns[at].board, reverse=True)
+        kinds = {at: self._layout.columns[at].board for at in self._layout.places("board")}
+        places = sorted(kinds, key=lambda at: (kinds[at] != "host", kinds[at]), reverse=True)  # a host has several
         names = self._layout.places("name")
         if not places and not names:
             self._names[b""] = ""
@@ -243,7 +244,7 @@ class _Reader:
         place = (*places, *names)[0]
         rows, which = block.distinct(place)
         keys = [block.text(row, place) for row in rows]
-        host = next((at for at in places[1:] if self._layout.columns[at].board == "host"), None)
+        host = next((at for at in places[1:] if kinds[at] == "host"), None)
         if host is not None:
             of_hosts, host_of = block.distinct(host)
             both, which = np.unique(host_of * len(rows) + which, return_inverse=True)
