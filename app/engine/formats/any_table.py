@@ -18,7 +18,7 @@ import numpy as np
 from ...base.errors import InputError, WattridgeError
 from ...base.files import text_chunks
 from ...base.formatting import number as figure
-from ...base.vocabulary import PATTERNS
+from ...base.vocabulary import PATTERNS, WORDS
 from ..metering.gain import fit_gain
 from ..results.measurement import State, Value
 from ..results.objectives import Goal, Objective, likely_goal
@@ -72,6 +72,7 @@ _OURS: Final = {  # our names of what a role measures
 }
 _Ours = dict[str, tuple[str, float]]  # our name of a figure -> its name in the table, and the factor to our unit
 _GOOD: Final = ("", "0", "false", "none", "no", "ok")  # cells of a column of errors, where there was none
+_BAD: Final = ("0", "0.0", "no")  # cells of a column that says what went well
 _NONE: Final = "none"
 _COUNTED_ALIKE: Final = 1.5  # largest to least amount that was counted, likewise
 _SAME_WORK: Final = {Role.THROUGHPUT: 1.2, Role.ENERGY: 1.05}  # largest to least work, within which it is the same
@@ -357,9 +358,10 @@ def _failures(table: Table, found: Sequence[Column]) -> list[str]:
     reasons = [""] * len(table)
     for column in (column for column in found if column.role is Role.STATE):
         named_bad = any(word in column.heading.lower() for word in ("fail", "error", "invalid"))
+        well = column.words & WORDS["went_well"]  # else 0 may be a status without an error
         for row, cell in enumerate(table.columns[column.heading]):
             text = "" if cell is None else str(cell).strip()
-            bad = text.lower() not in _GOOD if named_bad else text in ("0", "no") or PATTERNS["bad"].search(text)
+            bad = text.lower() not in _GOOD if named_bad else PATTERNS["bad"].search(text) or (well and text in _BAD)
             reasons[row] = reasons[row] or (f"{column.heading}: {text}"[:200] or NO_VALUE if bad else "")
     return reasons
 

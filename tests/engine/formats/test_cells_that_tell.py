@@ -313,6 +313,12 @@ def test_a_run_that_did_not_go_well_is_not_the_best(tmp_path: Path, heading: str
     assert [m.configuration["block_x"] for m in worked] == [16, 32]
 
 
+def test_a_status_of_0_is_none_of_a_failure(tmp_path: Path) -> None:
+    text = "block,time_ms,status\n16,4.5,0\n32,3.5,0\n64,0.5,0\n"
+    said = TableColumns.parse(roles="status=state")
+    assert all(m.values for m in read(tmp_path, text, columns=said).in_file_order())
+
+
 def test_rows_that_sum_up_the_others_are_left_out(tmp_path: Path) -> None:
     recording = read(tmp_path, "config,energy_j,time_s\na,100,1.0\nb,90,1.1\nc,95,1.05\nmean,95,1.05\nstd,4,0.04\n")
     assert [row["config"] for row in rows(recording)] == ["a", "b", "c"]
