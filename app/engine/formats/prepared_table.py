@@ -96,16 +96,19 @@ def _without_warm_up(table: Table) -> Table:
 
 def _without_summaries(table: Table) -> Table:
     """The table without a few rows at its end that sum up the others: 'mean', 'std', 'Total'."""
-    texts = [cells for cells in table.columns.values() if any(isinstance(cell, str) for cell in cells)]
     end = len(table)
-    while end and any(
-        isinstance(cells[end - 1], str) and PATTERNS["summary"].fullmatch(cells[end - 1]) for cells in texts
-    ):
+    while end and any(_is_summary(cells, end - 1) for cells in table.columns.values()):
         end -= 1
     if not 0 < len(table) - end < end:
         return table
     left = {name: cells[:end] for name, cells in table.columns.items()}
     return table.having(left, f"the last {len(table) - end} rows sum up the others and are left out")
+
+
+def _is_summary(cells: Sequence[Cell], row: int) -> bool:
+    """Tell whether a row is called 'mean' or the like, and none above it: else these are choices."""
+    cell = cells[row]
+    return isinstance(cell, str) and bool(PATTERNS["summary"].fullmatch(cell)) and cell not in cells[:row]
 
 
 def _without_nameless(table: Table, said: TableColumns) -> Table:

@@ -325,6 +325,11 @@ def test_rows_that_sum_up_the_others_are_left_out(tmp_path: Path) -> None:
     assert any("the last 2 rows sum up the others" in note for note in recording.notes)
 
 
+def test_means_and_sums_that_are_choices_are_no_rows_that_sum_up_others(tmp_path: Path) -> None:
+    lines = "".join(f"{n},{how},{n / 100 + at}\n" for n in (100, 200) for at, how in enumerate(("max", "mean", "sum")))
+    assert len(rows(read(tmp_path, f"nodes,aggregator,time_ms\n{lines}"))) == 6
+
+
 def test_how_good_the_result_is_tells_no_configurations_apart() -> None:
     lines = "".join(f"{s},{lr},{10 + lr + s / 10},{0.9 + s / 100}\n" for s in (0, 1, 2) for lr in (0.1, 0.4))
     assert found(f"seed,lr,time_s,test_acc\n{lines}")["test_acc"].role is Role.FIGURE
