@@ -137,15 +137,19 @@ class TableWindow(QDialog, Ending):
     @Slot(object)
     def _show(self, opened: _Opened) -> None:
         self._table, self._shown, self._said = opened.read, opened.shown, opened.said
-        places = {column.heading: place for place, column in enumerate(self._found)}  # none moves under the pointer
-        used_first = sorted(opened.found, key=lambda column: column.role is Role.UNUSED)
-        self._found = tuple(sorted(used_first, key=lambda column: places.get(column.heading, len(places))))
         names = {
             heading: name
             for given in (opened.said.parameters, opened.said.figures)
             for name, heading in (given or {}).items()
         }
         headings = {name: heading for heading, name in names.items()}
+        places = {column.heading: place for place, column in enumerate(self._found)}  # none moves under the pointer
+
+        def order(column: Column) -> tuple[bool, int, bool]:
+            made = headings.get(column.heading, column.heading) not in opened.read.columns  # of others: it may vanish
+            return made, places.get(column.heading, len(places)), column.role is Role.UNUSED
+
+        self._found = tuple(sorted(opened.found, key=order))
         with QSignalBlocker(self.columns):
             self.columns.setRowCount(len(self._found))
             for row, column in enumerate(self._found):

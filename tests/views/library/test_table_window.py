@@ -138,8 +138,13 @@ def test_columns_that_are_joined_in_one_stand_there_too_and_are_given_another_ro
     qtbot.waitUntil(lambda: "2 kernels" in window.message.text(), timeout=20_000)
     assert "not certain" not in window.message.text()
     assert "kernel stands for model: " in rows(window)["kernel"][2]
-    window.role_box(list(rows(window)).index("model")).setCurrentText("parameter")
+    box = window.role_box(list(rows(window)).index("model"))
+    box.setFocus()
+    box.setCurrentText("parameter")
     qtbot.waitUntil(lambda: "Best for min:time_s: mood x, model r50, block 8" in window.message.text(), timeout=20_000)
+    assert window.role_box(list(rows(window)).index("model")) is box, (
+        "what is chosen with keeps its place and the focus"
+    )
     with qtbot.waitSignal(window.accepted_columns, timeout=20_000) as caught:
         window.keep.click()
     assert caught.args[1].options == {"roles": "mood=parameter,model=parameter"}
