@@ -11,8 +11,10 @@ from typing import Any
 import pyqtgraph as pg
 import pytest
 from fixtures.lab import Lab
-from PySide6.QtCore import QObject, QUrl, Slot
-from PySide6.QtGui import QDesktopServices, QTransform
+from PySide6.QtCore import QObject, Qt, QUrl, Slot
+from PySide6.QtGui import QDesktopServices, QGuiApplication, QTransform
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QWidget
 
 
 @pytest.fixture(autouse=True)
@@ -27,6 +29,14 @@ def no_garbage_collected_inside_qt(monkeypatch: pytest.MonkeyPatch) -> Iterator[
     yield
     gc.collect()
     gc.enable()
+
+
+@pytest.fixture(autouse=True)
+def no_key_held_by_another_test() -> None:
+    """`QTest.keyClick` leaves its modifier pressed, with which `selectRow` adds a row to those that are selected."""
+    if QGuiApplication.instance() is not None:
+        QTest.keyClick(QWidget(), Qt.Key.Key_Space)
+        assert QGuiApplication.keyboardModifiers() == Qt.KeyboardModifier.NoModifier
 
 
 @pytest.fixture(autouse=True)
