@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ...base.errors import InputError
 from ...base.text import cell_text
-from ...base.vocabulary import HEADINGS
+from ...base.vocabulary import HEADINGS, UNITS
 
 Floats = npt.NDArray[np.float64]
 
@@ -125,6 +125,9 @@ def parse_columns(text: str, where: str) -> Columns:
             rows.append(row)
     except csv.Error as error:
         raise InputError(f"not a CSV file: {error}", where, "a header line and rows are needed") from None
+    if _are_units(rows):
+        header = [f"{name} ({unit.strip(' []()')})" if unit.strip() else name for name, unit in zip(header, rows[0], strict=True)]
+        rows, start = rows[1:], start + 1
     if not rows:
         raise InputError("the file holds a header but no row", where, "add measurements")
     stripped = [[cell_text(cell.strip()) for cell in column] for column in zip(*rows, strict=True)]
@@ -152,6 +155,13 @@ def _is_headless(first: Sequence[str], second: Sequence[str]) -> bool:
     alike = [_is_number(cell) for cell in first] == [_is_number(cell) for cell in second]
     in_order = sorted(numbers) in (numbers, numbers[::-1])
     return len(first) > 1 and (len(numbers) == len(first) or (alike and not in_order))
+
+
+def _are_units(rows: Sequence[Sequence[str]]) -> bool:
+    """Tell whether the first row holds units, each above numbers."""
+    named = [(at, cell.strip(" []()")) for at, cell in enumerate(rows[0] if rows else ()) if cell.strip()]
+    units = [unit for _, unit in named if unit.lower() in UNITS or re.fullmatch(r"[A-Za-z]+/[A-Za-z]+", unit)]
+    return bool(units) and len(units) == len(named) and all(_is_number(row[at]) for row in rows[1:] for at, _ in named)
 
 
 def _is_number(cell: str) -> bool:
@@ -207,8 +217,10 @@ def _with_decimal_points(columns: list[list[str]], delimiter: str, where: str) -
 
 
 def _without_thousands(columns: list[list[str]]) -> list[list[str]]:
-    """Read a comma before three digits as one between thousands if any number is written '1,234.5'."""
-    if not any(_THOUSANDS_AND_POINT.fullmatch(cell) for column in columns for cell in column):
+    """Read a comma before three digits as one between thousands if any number has a decimal point."""
+    everything = [cell for column in columns for cell in column]
+    points = (c for c in everything if _DECIMAL_POINT.fullmatch(c) and not _THOUSANDS_BY_POINTS.fullmatch(c))
+    if next(points, None) is None and not any(map(_THOUSANDS_AND_POINT.fullmatch, everything)):
         return columns
     known = re.compile(f"{_THOUSANDS_AND_POINT.pattern}|{_THOUSANDS.pattern}")
     return [[cell.replace(",", "") if known.fullmatch(cell) else cell for cell in column] for column in columns]

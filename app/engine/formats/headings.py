@@ -368,7 +368,7 @@ def _is_speed(kinds: frozenset[str], plain: str, texts: Sequence[str]) -> bool:
 def _quantity_by_words(kinds: frozenset[str], lower: str) -> str:
     if kinds & _ENERGY:
         return "energy"
-    if kinds & (_POWER | _LIMIT) and not kinds & TIME_WORDS:
+    if kinds & (_POWER | _LIMIT - {"budget"}) and not kinds & TIME_WORDS:  # evaluations have a budget, too
         return "power" if kinds & _POWER or len(kinds) <= 2 else ""
     if kinds & (_LATENCY | TIME_WORDS):
         return "time"

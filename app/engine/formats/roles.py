@@ -63,6 +63,7 @@ _COUNTED_FROM: Final = 1e5  # operations; a speed of so many is given in larger 
 _SCATTER: Final = 1.5  # ratio of amounts that were counted
 TOKENS: Final = frozenset(("token", "tokens", "tok"))
 COUNTABLE: Final = TOKENS | {"request", "requests", "image", "images", "sample", "samples"}
+_LEAST_W: Final = 1e-3  # which no board draws less than
 _FEWEST: Final = 3  # rows in which a relation must hold
 
 
@@ -420,6 +421,8 @@ def _by_physics(columns: Sequence[Column], cells: Mapping[str, Cells]) -> Iterat
     The energy of a piece of work, where power and the time of one give it, is the one that counts.
     """
     columns = [_as_filled(column, cells, columns) for column in columns]
+    columns = [_as_minutes(column, columns) for column in columns]
+    columns = [_as_megajoules(column, columns, cells) for column in columns]
     power, whole = main_column(columns, Role.POWER), main_column(columns, Role.ENERGY)
     energies = [column for column in columns if column is whole or column.role is Role.WORK_ENERGY]
     energies.sort(key=lambda column: column is whole)
@@ -447,6 +450,25 @@ def _by_physics(columns: Sequence[Column], cells: Mapping[str, Cells]) -> Iterat
             yield replace(column, scale=_usual_scale(column, cells), scale_is_guessed=True)
         else:
             yield column
+
+
+def _as_minutes(column: Column, columns: Sequence[Column]) -> Column:
+    """A time in 'min' is one in minutes, unless another statistic of it stands beside."""
+    same = [each for each in columns if each.role is column.role and _stem(each) == _stem(column)]
+    minutes = column.role is Role.TIME and math.isnan(column.scale) and words_of(column.heading)[-1] == "min"
+    return replace(column, scale=60.0, why="a time in minutes by its name") if minutes and same == [column] else column
+
+
+def _as_megajoules(column: Column, columns: Sequence[Column], cells: Mapping[str, Cells]) -> Column:
+    """'MJ' is megajoules where, over the time of the work, millijoules would be less than any board draws."""
+    time = main_column(columns, Role.TIME)
+    if column.role is not Role.ENERGY or not re.search("M(J|Wh)(?![a-z])", column.heading) or time is None:
+        return column
+    with np.errstate(divide="ignore", invalid="ignore"):
+        watts = np.asarray(cells[column.heading], np.float64) / np.asarray(cells[time.heading], np.float64)
+    drawn = float(np.median(watts[np.isfinite(watts)])) * column.scale / time.scale
+    said = f"read as megajoules: in the small unit it would be {drawn:.2g} W"
+    return replace(column, scale=column.scale * 1e9, contradicted=said) if 0 < drawn < _LEAST_W else column
 
 
 def _as_counted(column: Column, columns: Sequence[Column], cells: Mapping[str, Cells]) -> Column:

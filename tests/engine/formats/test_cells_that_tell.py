@@ -375,3 +375,77 @@ def test_limits_across_are_settings(tmp_path: Path) -> None:
     read_rows = rows(read(tmp_path, text))
     assert [row["power_limit_w"] for row in read_rows] == [150, 200, 250]
     assert [row["llama-8b (tok/s)"] for row in read_rows] == [88.5, 110.25, 121.5]
+
+
+@pytest.mark.parametrize("rates", ['310.5\n"1,210"\n"2,450"', '310\n"1,210.5"\n"2,450"', '310\n"1,210"\n"2,450"'])
+def test_a_comma_before_three_digits_is_one_between_thousands_beside_decimal_points(rates: str) -> None:
+    lines = zip((1, 8, 16), rates.split("\n"), (2.95, 1.12, 0.95), strict=True)
+    text = "\n".join(("batch,throughput (tok/s),J/token", *(f"{b},{rate},{j}" for b, rate, j in lines), ""))
+    read = parse_columns(text, "file.csv").numbers("throughput (tok/s)").tolist()
+    assert [round(each) for each in read[1:]] == [1210, 2450]
+
+
+def test_a_decimal_comma_beside_decimal_points_is_refused() -> None:
+    with pytest.raises(InputError, match="decimal commas and others with decimal points"):
+        parse_columns('batch,time (s),energy (J)\n1,"0,25",2.95\n8,"0,31",1.12\n', "file.csv")
+
+
+@pytest.mark.parametrize("units", ["W,tok/s,W,J/token", "(W),(tok/s),(W),(J/token)", "[W],[tok/s],[W],[J/token]"])
+def test_a_row_of_units_below_the_headings_is_theirs(units: str) -> None:
+    text = f"power_limit,throughput,power,energy\n{units}\n200,1000,195.5,0.195\n250,1200,244.1,0.203\n"
+    columns = found(text)
+    roles = {heading: (column.role, column.unit) for heading, column in columns.items()}
+    assert list(roles.values()) == [
+        (Role.POWER_LIMIT, "W"),
+        (Role.THROUGHPUT, ""),
+        (Role.POWER, "W"),
+        (Role.WORK_ENERGY, ""),
+    ]
+    assert parse_columns(text, "file.csv").first_line == 3
+
+
+def test_a_first_row_of_words_among_rows_of_words_is_no_row_of_units() -> None:
+    text = "mode,tile,time_ms\ns,8,1.5\nms,16,1.25\n"
+    assert parse_columns(text, "file.csv").cells["mode"] == ["s", "ms"]
+
+
+@pytest.mark.parametrize("time", ["time_h", "wall time (h)"])
+def test_megajoules_are_known_by_the_power_that_they_give(tmp_path: Path, time: str) -> None:
+    """As millijoules, a training of twelve hours would draw 0.1 µW."""
+    lines = [f"{watts},{watts * hours * 3.6e-3:.4f},{hours}" for watts, hours in ((145, 12.1), (194, 10.2), (242, 9.4))]
+    recording = read(tmp_path, "\n".join((f"power_limit,energy_MJ,{time}", *lines, "")))
+    first = next(recording.in_file_order())
+    assert first.values["energy_j"] == pytest.approx(145 * 12.1 * 3600, rel=1e-3)
+    assert any("energy_MJ is read as megajoules" in note for note in recording.notes)
+
+
+def test_millijoules_written_as_megajoules_stay_millijoules(tmp_path: Path) -> None:
+    text = "block,energy_MJ,time_ms\n32,240,1.2\n64,170,0.9\n128,160,0.8\n"
+    assert next(read(tmp_path, text).in_file_order()).values["energy_j"] == pytest.approx(0.24)
+
+
+@pytest.mark.parametrize(
+    ("header", "scale"),
+    [
+        ("power_limit_w,time_min,energy_wh", 60.0),
+        ("power_limit_w,duration_min,other", 60.0),
+        ("power_limit_w,train_time_min,energy_wh", 60.0),
+        ("block,time_min,time_max", 1.0),
+        ("block,time_min,time_avg", 1.0),
+    ],
+)
+def test_min_is_minutes_unless_another_statistic_of_it_is_there(header: str, scale: float) -> None:
+    columns = found(f"{header}\n150,12.1,28.7\n200,10.2,32.3\n250,9.4,37.2\n")
+    time = next(column for heading, column in columns.items() if heading.endswith("_min"))
+    assert (time.role, time.unit, time.scale) == (Role.TIME, "s", scale)
+
+
+def test_a_budget_of_evaluations_is_no_power_limit() -> None:
+    columns = found("budget,best_time_ms\n10,2.4\n50,1.9\n100,1.8\n")
+    assert columns["budget"].role is Role.PARAMETER
+    assert found("power_budget,time_ms\n150,2.4\n250,1.9\n300,1.8\n")["power_budget"].role is Role.POWER_LIMIT
+
+
+@pytest.mark.parametrize("heading", ["spills", "reg_spills", "calls", "num_calls"])
+def test_what_a_compiler_or_a_profiler_counted_is_no_choice(heading: str) -> None:
+    assert found(f"block,{heading},time_ms\n32,0,1.2\n64,4,1.1\n128,12,1.5\n")[heading].role is Role.FIGURE
