@@ -126,7 +126,10 @@ def parse_columns(text: str, where: str) -> Columns:
     except csv.Error as error:
         raise InputError(f"not a CSV file: {error}", where, "a header line and rows are needed") from None
     if _are_units(rows):
-        header = [f"{name} ({unit.strip(' []()')})" if unit.strip() else name for name, unit in zip(header, rows[0], strict=True)]
+        header = [
+            f"{name} ({unit.strip(' []()')})" if unit.strip() else name
+            for name, unit in zip(header, rows[0], strict=True)
+        ]
         rows, start = rows[1:], start + 1
     if not rows:
         raise InputError("the file holds a header but no row", where, "add measurements")

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...base.errors import InputError
 from ...base.text import json_or_none
-from ...base.vocabulary import WORDS
+from ...base.vocabulary import PATTERNS, WORDS
 from .columns import Columns
 from .entries import as_number
 from .headings import STATISTICS, Floats, Role, by_itself, words_of
@@ -21,6 +21,7 @@ _CLOCKS_MHZ = (100.0, 10_000.0)  # of a heading that is a clock
 _LEAST_CLOCKS = 4
 _TOLD = (Role.TIME, Role.THROUGHPUT, Role.ENERGY, Role.WORK_ENERGY, Role.EFFICIENCY)  # a power alone answers nothing
 _NO_NAME = frozenset[str]().union(*(WORDS[kind] for kind in WORDS.keys() - {"implementation", "memory"}))
+_MODEL = re.compile(r"([ _-]?\d{3,4}[a-z]*)?([ _-](ti|super|sxm\d?|pcie|laptop|\d+ ?gb)(?![a-z]))*", re.IGNORECASE)
 _VALUE = "value ("  # and its unit
 _UNIT = re.compile(r"\s*[\[(]([^\[\]()]+)[\])]\s*$")
 
@@ -101,7 +102,8 @@ def _by_implementation(columns: Columns, name: str) -> Columns:
     long = {heading: [*cells] * len(stems) for heading, cells in columns.cells.items() if heading not in taken}
     if not across or not long:
         return columns
-    long["implementation"] = [stem for stem in stems for _ in range(len(columns))]
+    kind = "board" if all(map(PATTERNS["boards"].search, stems)) else "implementation"
+    long[kind] = [stem for stem in stems for _ in range(len(columns))]
     for end, each in across.items():
         cells = [cell for stem in stems for cell in columns.cells.get(each.get(stem, ""), [""] * len(columns))]
         long[end] = ["" if cell.startswith("-") or not as_number(json_or_none(cell)) else cell for cell in cells]
@@ -124,12 +126,25 @@ def _side_by_side(columns: Columns, name: str) -> tuple[list[str], dict[str, dic
 
 
 def _is_named(stem: str) -> bool:
-    return bool(WORDS["implementation"] & {*words_of(stem)})
+    return bool(WORDS["implementation"] & {*words_of(stem)} or PATTERNS["boards"].search(stem))
+
+
+def _board_in(heading: str) -> tuple[str, str]:
+    """The board that a heading names, '' for none, and the heading without it."""
+    if (found := PATTERNS["boards"].search(heading)) is None:
+        return "", heading
+    model = _MODEL.match(heading, found.end())
+    end = model.end() if model else found.end()
+    left = re.sub(r"[(\[]\s*[)\]]", " ", f"{heading[: found.start()]} {heading[end:]}")
+    return heading[found.start() : end], " ".join(left.strip(" _-.").split())
 
 
 def _parted(heading: str, values: Floats, name: str) -> tuple[str, str]:
     """What a heading may name, and what its cells are: by its unit, its end, or the name of the file; else '' twice."""
     unit, plain = _UNIT.search(heading), _UNIT.sub("", heading)
+    board, left = _board_in(heading)
+    if board and _is_told(left, values):
+        return board, left
     if not _NO_NAME & {*words_of(plain)} and by_itself(plain, values).role in (Role.FIGURE, Role.PARAMETER):
         return plain, f"{_VALUE}{unit[1]})" if unit else name
     stem, _, end = heading.rpartition("_")
