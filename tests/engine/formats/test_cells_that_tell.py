@@ -464,8 +464,8 @@ def test_what_a_compiler_or_a_profiler_counted_is_no_choice(heading: str) -> Non
 def test_boards_side_by_side_are_rows_of_each_board(tmp_path: Path, header: str, boards: list[str]) -> None:
     recording = read(tmp_path, f"{header}\n1,1.25,0.75\n8,2.5,1.25\n16,4.25,2.0\n")
     times = {(row["kernel"], row["batch"]): row["time_s"] for row in rows(recording)}
-    expected = zip([(board, batch) for board in boards for batch in (1, 8, 16)], (1.25, 2.5, 4.25, 0.75, 1.25, 2.0))
-    assert times == dict(expected)
+    keys = [(board, batch) for board in boards for batch in (1, 8, 16)]
+    assert times == dict(zip(keys, (1.25, 2.5, 4.25, 0.75, 1.25, 2.0), strict=True))
 
 
 def test_boards_side_by_side_have_both_of_their_figures(tmp_path: Path) -> None:
