@@ -201,7 +201,7 @@ def stamp_reader(
         return lambda block, cell: _dated(block.data, block.starts[:, cell], dates or Dates())
     if _CLOCK.fullmatch(first):
         return lambda block, cell: _time_of_day(block.data, block.starts[:, cell])
-    number = float_or_none(first)
+    number = float_or_none(re.sub(rb" [mun]?s$", b"", first))
     if number is None or not math.isfinite(number):
         return None
     ns = scale * 1e9 if scale is not None else next((each for size, each in _EPOCHS if abs(number) >= size), 1e9)

@@ -103,6 +103,7 @@ _BY_UNIT: Final = {  # the channels that cells of a unit hold, in the order in w
     "%": ("utilisation_percent", "memory_utilisation_percent"),
     "MiB": ("memory_used_mib",),
     "MHz": ("sm_clock_mhz", "memory_clock_mhz"),
+    "C": ("temperature_c", "memory_temperature_c"),
 }
 POWERS: Final = ("power_instant_w", "power_average_w")
 DRAWN: Final = (*POWERS, "energy_j")  # either is what a board draws
@@ -271,22 +272,26 @@ def _fits(columns: Mapping[int, Heading], cells: Sequence[str]) -> bool:
 
 def _without_header(lines: list[str]) -> Layout | None:
     """A stamp and watts, or cells with units, as nvidia-smi writes them without a header: they say what they are."""
+    lines = [line for line in lines if line.strip() and not line.startswith("#")] or [""]
     delimiter = _delimiter_of(lines[0])
     first, *cells = [cell.strip() for cell in lines[0].split(delimiter)] or [""]
     if not cells or stamp_reader(first.encode(), None) is None or (len(cells) > 1 and _is_number(first)):
         return None
-    columns, left = {0: Heading("timestamp" if cells[1:] else "time", "time")}, dict(_BY_UNIT)
+    of_stamps = scale_of(first.rpartition(" ")[2]) if _is_number(first.partition(" ")[0]) else None
+    columns, left = {0: Heading("timestamp" if cells[1:] else "time", "time", scale=of_stamps)}, dict(_BY_UNIT)
     if len(cells) == 1 and _is_number(cells[0].split(" ")[0]):
         columns[1] = Heading("power", "channel", "power_instant_w")
     for place, cell in enumerate(cells[1:] and cells, 1):
-        number, _, unit = cell.rpartition(" ")
+        number, _, written = cell.rpartition(" ")
+        unit = written.removeprefix("m") if written == "mW" else written
         if unit in left and _is_number(number):
             channel, *more = left.pop(unit)
-            columns[place] = Heading(unit, "channel", channel, scale_of(unit))
+            columns[place] = Heading(written, "channel", channel, scale_of(written))
             left |= {unit: tuple(more)} if more else {}
     if len(columns) == 1 and _SMI_STAMP.fullmatch(first) and delimiter is not None:
         columns |= _without_units([line.split(delimiter) for line in lines[:_MOST_ABOVE] if line.strip()])
-    return Layout("nvidia-smi" if cells[1:] else "", delimiter, len(cells) + 1, columns)
+    tool = "nvidia-smi" if _SMI_STAMP.fullmatch(first) and cells[1:] else ""
+    return Layout(tool, delimiter, len(cells) + 1, columns)
 
 
 def _without_units(rows: list[list[str]]) -> dict[int, Heading]:

@@ -184,9 +184,9 @@ class _Reader:
         if layout.places("phase"):
             self._phases.append(self._phase_of(block))
         for place in self._places:
-            self._values[place].append(self._floats(block, place))
             if place not in self._units and (unit := block.unit(place)):
                 self._units[place] = unit
+            self._values[place].append(self._floats(block, place))
 
     def _leave_out(self, block: Block, places: list[int]) -> None:
         delimiter = (self._layout.delimiter or " ").encode()
@@ -223,13 +223,16 @@ class _Reader:
         if named.channel == "performance_state":
             block.starts[:, place] += block.data[block.starts[:, place]] == ord("P")
 
+        first = scale_of(self._units.get(place, ""))
+
         def slow(cell: bytes, row: int) -> float:
             value = _number(cell)
             if value is None:
                 line = self._line + int(block.numbers[row]) + 1
                 what = f"line {line}, column '{named.text[:40]}': '{_shown(cell)}' is not a number"
                 self._refuse(what, "correct or remove the line")
-            return value
+            own = scale_of((*cell.decode("utf-8", "replace").split(), "", "")[1])  # '2.5 W' below '500 mW'
+            return value if own is None or first is None else value * own / first
 
         return block.floats(place, slow)
 
