@@ -76,9 +76,9 @@ def test_a_query_of_two_boards_gives_two_with_every_channel_and_unknown_cells_as
     log = read(tmp_path, SAMPLES["nvidia-smi without units"] if without_units else SMI_UNITS)
     first, second = log.boards
     assert (first.info.name, second.title) == ("NVIDIA A100-SXM4-80GB", "log#1")
-    assert values(first, "power_average_w") == [60.5, 100.5, 140.5]
+    assert values(first, "power_instant_w") == [60.5, 100.5, 140.5]
     assert seconds(first) == [0.0, 0.5, 1.0]
-    np.testing.assert_equal(values(second, "power_average_w"), [70.0, np.nan, 90.0])
+    np.testing.assert_equal(values(second, "power_instant_w"), [70.0, np.nan, 90.0])
     assert values(first, "graphics_clock_mhz") == [1410, 1395, 1395]
     assert values(first, "performance_state") == [0, 0, 0]
     assert values(first, "event_reasons") == [1, 4, 4]
@@ -289,7 +289,7 @@ def test_cells_without_a_heading_are_left_out_unless_those_before_them_are_of_ot
     (board,) = read(tmp_path, "time [s]\tpower [W]\n" + rows).boards
     assert values(board, "power_average_w") == [20, 21, 22, 23, 24]
     quoted = "".join(f'{n},{20 + n},"NVIDIA, A100"\n' for n in range(5))
-    assert values(read(tmp_path, "time [s],power [W],name\n" + quoted).boards[0], "power_average_w")[0] == 20
+    assert values(read(tmp_path, "time [s],power [W],name\n" + quoted).boards[0], "power_instant_w")[0] == 20
     shifted = "".join(f"2026-05-06 10:06:4{n},2026/05/06 10:06:4{n}.5,RTX 4060,42,2.5\n" for n in range(5))
     with pytest.raises(InputError, match="not laid out as the others"):
         read(tmp_path, "time,temp_c,gpu_name,power_w\n" + shifted)

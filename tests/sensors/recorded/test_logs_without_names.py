@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from app.base.errors import InputError
 from app.engine.metering.recorded_energy import recorded_energy
 from app.sensors.recorded.logs.read import Log, is_log, read_log
 
@@ -22,7 +21,7 @@ def read(tmp_path: Path, text: str, name: str = "log.csv") -> Log:
 
 
 def joules(log: Log) -> dict[str, float]:
-    return {board.info.name: recorded_energy(board).energies[0].joules for board in log.boards}
+    return {board.info.name: recorded_energy(board).sources[0].energy_j for board in log.boards}
 
 
 @pytest.mark.parametrize("heading", ["timestamp,power\n", ""])
@@ -41,3 +40,79 @@ def test_cells_with_units_below_remarks_need_no_headings(tmp_path: Path) -> None
     assert board.by_name["power_average_w"][:3].tolist() == [164.5, 163.5, 162.5]
     assert board.by_name["temperature_c"].tolist() == [68.0] * 40
     assert not log.tool
+
+
+def of_several(boards: int, *, same: bool = False, name: str = "") -> str:
+    """A log of nvidia-smi of several boards each second, whose rows do not say which of them they are of."""
+    head = "timestamp," + ("name," if name else "") + "power.draw [W]\n"
+    return head + "".join(
+        f"{stamp.replace('-', '/')}.{100 + 3 * board}, {f'{name}, ' if name else ''}"
+        f"{100 * (1 if same else board + 1) + second % 3}.25 W\n"
+        for second, stamp in enumerate(STAMPS)
+        for board in range(boards)
+    )
+
+
+@pytest.mark.parametrize("boards", [2, 4])
+@pytest.mark.parametrize("name", ["", "NVIDIA A40"])
+def test_readings_that_come_together_each_time_are_of_several_boards(tmp_path: Path, boards: int, name: str) -> None:
+    log = read(tmp_path, of_several(boards, name=name))
+    powers = [board.by_name["power_average_w"] for board in log.boards]
+    assert [values[0] for values in powers] == [100.25 * (board + 1) - 0.25 * board for board in range(boards)]
+    assert {len(values) for values in powers} == {40}
+    assert {board.info.name for board in log.boards} == ({name} if name else {f"GPU {at}" for at in range(boards)})
+    assert any(f"{boards} readings come together each time: they are read as those of {boards} boards" in note
+               for note in log.notes)  # fmt: skip
+
+
+def test_readings_that_come_together_and_are_the_same_are_of_one_board(tmp_path: Path) -> None:
+    (board,) = read(tmp_path, of_several(2, same=True)).boards
+    assert len(board.time_ns) == 80
+
+
+def test_a_log_that_is_read_without_a_rhythm_is_of_one_board(tmp_path: Path) -> None:
+    gaps = [3, 997, 3, 3, 994, 1000, 3, 997, 2, 1] * 8
+    begun, rows = 1_700_000_000_000, []
+    for at, gap in enumerate(gaps):
+        begun += gap
+        rows.append(f"{begun / 1e3:.3f},{100 + at % 7}.5\n")
+    (board,) = read(tmp_path, "timestamp,power_w\n" + "".join(rows)).boards
+    assert len(board.time_ns) == 80
+
+
+def test_what_a_processor_draws_and_the_sum_of_all_are_no_boards(tmp_path: Path) -> None:
+    drawn = (("gpu0", 200), ("gpu1", 210), ("cpu0", 80), ("total", 490))
+    rows = "".join(f"{1700000000 + at},{name},{watts}\n" for at in range(30) for name, watts in drawn)
+    log = read(tmp_path, f"timestamp,device,power_w\n{rows}")
+    assert [board.info.name for board in log.boards] == ["GPU 0", "GPU 1"]
+    assert "cpu0, total are no boards, and are left out" in log.notes
+
+
+@pytest.mark.parametrize("power", ["power_w", "gpu_power_watts"])
+def test_a_short_log_in_json_is_one(tmp_path: Path, power: str) -> None:
+    document = [{"timestamp": 1700000000 + at, power: 200 + at} for at in range(8)]
+    assert joules(read(tmp_path, json.dumps(document), "log.json")) == {"GPU": pytest.approx(203.5 * 7)}
+
+
+def test_powers_in_a_list_are_of_the_boards_in_their_order(tmp_path: Path) -> None:
+    document = [{"t": at * 0.5, "power": [200, 300]} for at in range(40)]
+    log = read(tmp_path, json.dumps(document), "log.json")
+    assert joules(log) == {"GPU 0": pytest.approx(200 * 19.5), "GPU 1": pytest.approx(300 * 19.5)}
+
+
+@pytest.mark.parametrize(
+    ("name", "channel"),
+    [
+        ("NVIDIA A100-SXM4-40GB", "power_instant_w"),
+        ("Tesla V100-SXM2-16GB", "power_instant_w"),
+        ("NVIDIA GeForce RTX 2080 Ti", "power_instant_w"),
+        ("NVIDIA H100 80GB HBM3", "power_average_w"),
+        ("NVIDIA GeForce RTX 4090", "power_average_w"),
+        ("NVIDIA A10", "power_average_w"),
+    ],
+)
+def test_what_a_power_averages_over_is_known_where_the_board_is_named(
+    tmp_path: Path, name: str, channel: str
+) -> None:
+    (board,) = read(tmp_path, of_several(1, name=name)).boards
+    assert channel in board.by_name

@@ -155,6 +155,10 @@ _DATED: Final = re.compile(rb"(\d{1,4}([-/.])\d{1,2}\2\d{1,4}|\d{8})[ T]\d{1,2}:
 _EPOCHS: Final = ((1e17, 1.0), (1e14, 1e3), (1e11, 1e6))  # since 1970: at least so much -> ns per unit
 _BAD: Final = -(2**62)  # what is no time
 _LAST_DAY: Final = 50_000  # since 1970
+_FEWEST_STEPS: Final = 10
+_MOST_TOGETHER: Final = 16  # boards of one machine
+_SOON: Final = 0.1  # of the time to the next ones: readings that come together
+_MOSTLY_SAME: Final = 0.5
 
 
 class Dates:
@@ -224,6 +228,27 @@ def rises(stamps: Nanoseconds, share: float = 1.0) -> bool:
     """Whether there are times, of which at least this share is no earlier than the one before."""
     later = np.diff(stamps) >= 0
     return len(stamps) > 0 and bool(is_time(stamps).all()) and later.sum() >= share * len(later)
+
+
+def together(stamps: Nanoseconds, values: Floats) -> int:
+    """Count the readings that come together each time, as those of several boards do; 1 where they are of one.
+
+    A board that is read twice at once has the same value twice.
+    """
+    steps = np.diff(stamps)
+    if (
+        len(steps) < _FEWEST_STEPS
+        or len(values) != len(stamps)
+        or not len(begun := np.flatnonzero(steps > steps.max() / 4))
+    ):
+        return 1
+    count = int(begun[0]) + 1
+    if not 1 < count <= _MOST_TOGETHER or len(stamps) % count:
+        return 1
+    apart, groups = steps[count - 1 :: count], values.reshape(-1, count)
+    within = np.delete(steps, np.s_[count - 1 :: count])
+    same = (groups[:, 1:] == groups[:, :1]).mean() > _MOSTLY_SAME
+    return 1 if same or within.min() < 0 or within.max() > _SOON * apart.min() else count
 
 
 def _dated(data: Bytes, starts: Rows, dates: Dates) -> Nanoseconds:

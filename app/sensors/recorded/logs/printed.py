@@ -7,7 +7,7 @@ import csv
 import io
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate
 from itertools import chain, count, pairwise
@@ -30,6 +30,7 @@ _OF_WORK: Final = re.compile(
     r"throughput|tok|latency|flop|(?<!^_)runtime|duration|time_(ms|us|s)$|^times?$|per_(token|request|j)"
 )
 _LEAST_ROWS: Final = 20  # of JSON
+_MOST_BOARDS: Final = 16  # in a list
 _LONGEST_STEP_S: Final = 30.0  # between readings in JSON: what comes more rarely are runs
 _AFTERBURNER: Final = re.compile(rb"\d\d, \d\d[-./]\d\d[-./]\d{4} \d\d:\d\d:\d\d,")
 _LONG: Final = re.compile(rb'[^\n]*\b(field|metric)(_?name)?"?[,;\t]"?values?"?\s*\n', re.IGNORECASE)
@@ -190,16 +191,24 @@ def _readings_of_json(path: Path, beginning: bytes) -> list[dict[str, object]]:
     """The rows of JSON or JSON lines that may be readings of power; none of a tuner's, or of runs."""
     lower = beginning.lower()
     tuned = _OF_TUNERS.search(lower) is not None
-    if tuned or not (b"power" in lower or b"watt" in lower) or not re.search(rb'"[^"]*(time|date|"ts")', lower):
+    if tuned or not (b"power" in lower or b"watt" in lower) or not re.search(rb'"[^"]*(time|date|"ts?")', lower):
         return []
     text = read_text(path)
     document = json_or_none(text)
     lines = text.splitlines() if document is None else ()
     rows = rows_in(document) or [row for line in lines for row in _rows_of_line(json_or_none(line))]
-    flat: list[dict[str, object]] = [dict(flattened(row)) for row in rows]
+    flat: list[dict[str, object]] = [{**dict(flattened(row)), **dict(_of_boards(row))} for row in rows]
     works = filter(lambda name: _OF_WORK.search(name.lower()), flat[0] if len(flat) >= _LEAST_ROWS else ())
     runs = any(len({row.get(name) for row in flat[:_LEAST_ROWS]}) > 1 for name in works)
-    return [] if runs or len(flat) < _LEAST_ROWS else flat
+    few = len(flat) < _LEAST_ROWS and not (len(flat) > 2 and all(heading(name).role for name in flat[0]))
+    return [] if runs or few else flat
+
+
+def _of_boards(row: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """Numbers in a list, each under the number of its board."""
+    for name, values in row.items():
+        if isinstance(values, list) and len(values) <= _MOST_BOARDS and all(isinstance(v, int | float) for v in values):
+            yield from ((f"{name} GPU{number}", value) for number, value in enumerate(values))
 
 
 def _rows_of_line(document: object) -> list[dict[str, Any]]:

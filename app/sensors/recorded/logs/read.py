@@ -24,7 +24,7 @@ from ...channel import CHANNELS
 from ...gpu import PowerLimit
 from ..header import Mark, recorded_info
 from ..recording import Recording
-from .cells import DAY_NS, Block, Dates, Floats, Nanoseconds, Rows, is_time, rises, stamp_reader, stamps_of
+from .cells import DAY_NS, Block, Dates, Floats, Nanoseconds, Rows, is_time, rises, stamp_reader, stamps_of, together
 from .layouts import DRAWN, POWERS, RAIL, Heading, Layout, find_layout, scale_of
 from .printed import BEGINNING, chunks_of, utf8
 
@@ -306,20 +306,52 @@ class _Reader:
             because = "as --interval says" if interval_s else f"as {layout.tool} does by default"
             self._notes.append(LOG_NOTES["step"].format(step_s, because))
         averages = [c.text for c in layout.columns.values() if c.channel == "power_average_w" and _is_plain(c.text)]
-        self._notes += [LOG_NOTES["average"].format(text) for text in averages[:1]]
         columns = self._columns()
+        both = any(name == "power_instant_w" for name, _ in columns)
+        if averages and not both and all(map(LOG_PATTERNS["instant"].search, self._names.values())):
+            renamed = {"power_average_w": "power_instant_w"}
+            columns = {(renamed.get(name, name), board): values for (name, board), values in columns.items()}
+        else:
+            self._notes += [LOG_NOTES["average"].format(text) for text in averages[:1]]
         times, board = _joined(self._times, np.int64), _joined(self._boards, np.uint8)
         if len(times) and times.min() >= 0 and times.max() < DAY_NS:  # times of the day fall at midnight
             times += np.cumsum(np.diff(times, prepend=times[0]) < -DAY_NS // 2) * DAY_NS
+        if len(self._names) == 1 and not any(wide for _, wide in columns):
+            board = self._in_their_order(times, board, columns)
+        others = self._no_boards()
         boards = [
             made
             for number, rows in _by_board(board)
+            if number not in others
             for wide in dict.fromkeys(wide for _, wide in columns)
             if (made := self._recording(number, wide, rows, times, columns, step_s)) is not None
         ]
         if not boards:
             self._refuse(f"{self._drawn}no energy follows of fewer than two readings", "let the tool run for a while")
         return Log(self._path, layout.tool, tuple(boards), tuple(dict.fromkeys(self._notes)), step_s)
+
+    def _no_boards(self) -> set[int]:
+        """The numbers of what is logged beside boards that have numbers: processors, and the sum of all."""
+        keys = [key.decode("utf-8", "replace") for key in self._names]
+        others = {at for at, key in enumerate(keys) if LOG_PATTERNS["no_board"].search(key)}
+        boards = [key for at, key in enumerate(keys) if at not in others]
+        if not others or not boards or not all(re.fullmatch(r"\D{0,12}\d{1,2}", key) for key in boards):
+            return set()
+        self._notes.append(f"{', '.join(keys[at] for at in sorted(others))} are no boards, and are left out")
+        return others
+
+    def _in_their_order(
+        self, times: Nanoseconds, board: npt.NDArray[np.uint8], columns: Mapping[tuple[str, str], Floats]
+    ) -> npt.NDArray[np.uint8]:
+        """The numbers of several boards that nothing names, where as many readings come together each time."""
+        power = next((values for (name, _), values in columns.items() if name in DRAWN), np.empty(0))
+        count = together(times, power)
+        if count > 1:
+            (name,) = self._names.values()
+            self._names = {b"%d" % number: name for number in range(count)}
+            self._notes.append(LOG_NOTES["together"].format(count))
+            board = (np.arange(len(board)) % count).astype(np.uint8)
+        return board
 
     def _columns(self) -> dict[tuple[str, str], Floats]:
         """The values by channel and by the board in the heading. Raises InputError where no power was read."""
