@@ -125,11 +125,9 @@ def parse_columns(text: str, where: str) -> Columns:
             rows.append(row)
     except csv.Error as error:
         raise InputError(f"not a CSV file: {error}", where, "a header line and rows are needed") from None
-    if _are_units(rows):
-        header = [
-            f"{name} ({unit.strip(' []()')})" if unit.strip() else name
-            for name, unit in zip(header, rows[0], strict=True)
-        ]
+    units = _units_in(rows)
+    if units:
+        header = [f"{name} ({unit})" if unit else name for name, unit in zip(header, units, strict=True)]
         rows, start = rows[1:], start + 1
     if not rows:
         raise InputError("the file holds a header but no row", where, "add measurements")
@@ -160,11 +158,12 @@ def _is_headless(first: Sequence[str], second: Sequence[str]) -> bool:
     return len(first) > 1 and (len(numbers) == len(first) or (alike and not in_order))
 
 
-def _are_units(rows: Sequence[Sequence[str]]) -> bool:
-    """Tell whether the first row holds units, each above numbers."""
-    named = [(at, cell.strip(" []()")) for at, cell in enumerate(rows[0] if rows else ()) if cell.strip()]
-    units = [unit for _, unit in named if unit.lower() in UNITS or re.fullmatch(r"[A-Za-z]+/[A-Za-z]+", unit)]
-    return bool(units) and len(units) == len(named) and all(_is_number(row[at]) for row in rows[1:] for at, _ in named)
+def _units_in(rows: Sequence[Sequence[str]]) -> list[str]:
+    """The units in the first row, each above numbers; empty where it holds anything else."""
+    units = [cell.strip(" []()") for cell in (*rows, ())[0]]
+    known = all(unit.lower() in UNITS or re.fullmatch(r"[A-Za-z]+/[A-Za-z]+", unit) for unit in units if unit)
+    numbers = all(_is_number(cell) for row in rows[1:] for unit, cell in zip(units, row, strict=True) if unit)
+    return units if known and any(units) and numbers else []
 
 
 def _is_number(cell: str) -> bool:

@@ -440,9 +440,8 @@ def _by_physics(columns: Sequence[Column], cells: Mapping[str, Cells]) -> Iterat
         if best is not None and best[0] > _OFF and energy is whole:
             said = f"not '{power.heading}' times '{best[2].heading}': it differs by {100 * math.expm1(best[0]):.0f} %"
             columns[columns.index(energy)] = replace(energy, contradicted=said)
-    columns = [_as_counted(column, columns, cells) for column in columns]
-    columns = [_as_of_one_request(column, columns, cells) for column in columns]
-    columns = [_as_measured(column, columns, cells) for column in columns]
+    for judge in (_as_counted, _as_of_one_request, _as_measured):
+        columns = [judge(column, columns, cells) for column in columns]
     columns = _rivals(_rivals(columns, Role.TIME), Role.ENERGY)
     columns = [_as_ratio(column, columns, cells) for column in columns]
     for column in columns:

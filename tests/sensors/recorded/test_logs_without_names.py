@@ -111,8 +111,6 @@ def test_powers_in_a_list_are_of_the_boards_in_their_order(tmp_path: Path) -> No
         ("NVIDIA A10", "power_average_w"),
     ],
 )
-def test_what_a_power_averages_over_is_known_where_the_board_is_named(
-    tmp_path: Path, name: str, channel: str
-) -> None:
+def test_what_a_power_averages_over_is_known_where_the_board_is_named(tmp_path: Path, name: str, channel: str) -> None:
     (board,) = read(tmp_path, of_several(1, name=name)).boards
     assert channel in board.by_name

@@ -278,20 +278,27 @@ def _without_header(lines: list[str]) -> Layout | None:
     if not cells or stamp_reader(first.encode(), None) is None or (len(cells) > 1 and _is_number(first)):
         return None
     of_stamps = scale_of(first.rpartition(" ")[2]) if _is_number(first.partition(" ")[0]) else None
-    columns, left = {0: Heading("timestamp" if cells[1:] else "time", "time", scale=of_stamps)}, dict(_BY_UNIT)
-    if len(cells) == 1 and _is_number(cells[0].split(" ")[0]):
-        columns[1] = Heading("power", "channel", "power_instant_w")
-    for place, cell in enumerate(cells[1:] and cells, 1):
-        number, _, written = cell.rpartition(" ")
-        unit = written.removeprefix("m") if written == "mW" else written
-        if unit in left and _is_number(number):
-            channel, *more = left.pop(unit)
-            columns[place] = Heading(written, "channel", channel, scale_of(written))
-            left |= {unit: tuple(more)} if more else {}
+    columns = {0: Heading("timestamp" if cells[1:] else "time", "time", scale=of_stamps), **_by_units(cells)}
     if len(columns) == 1 and _SMI_STAMP.fullmatch(first) and delimiter is not None:
         columns |= _without_units([line.split(delimiter) for line in lines[:_MOST_ABOVE] if line.strip()])
     tool = "nvidia-smi" if _SMI_STAMP.fullmatch(first) and cells[1:] else ""
     return Layout(tool, delimiter, len(cells) + 1, columns)
+
+
+def _by_units(cells: list[str]) -> dict[int, Heading]:
+    """The channels of the cells behind a stamp by their units; a single one is the power."""
+    if len(cells) == 1:
+        power = Heading("power", "channel", "power_instant_w")
+        return {1: power} if _is_number(cells[0].split(" ")[0]) else {}
+    columns, left = {}, dict(_BY_UNIT)
+    for place, cell in enumerate(cells, 1):
+        number, _, written = cell.rpartition(" ")
+        unit = "W" if written == "mW" else written
+        if unit in left and _is_number(number):
+            channel, *more = left.pop(unit)
+            columns[place] = Heading(written, "channel", channel, scale_of(written))
+            left |= {unit: tuple(more)} if more else {}
+    return columns
 
 
 def _without_units(rows: list[list[str]]) -> dict[int, Heading]:

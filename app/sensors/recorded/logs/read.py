@@ -305,14 +305,7 @@ class _Reader:
             step_s = interval_s or layout.step_s or 1.0
             because = "as --interval says" if interval_s else f"as {layout.tool} does by default"
             self._notes.append(LOG_NOTES["step"].format(step_s, because))
-        averages = [c.text for c in layout.columns.values() if c.channel == "power_average_w" and _is_plain(c.text)]
-        columns = self._columns()
-        both = any(name == "power_instant_w" for name, _ in columns)
-        if averages and not both and all(map(LOG_PATTERNS["instant"].search, self._names.values())):
-            renamed = {"power_average_w": "power_instant_w"}
-            columns = {(renamed.get(name, name), board): values for (name, board), values in columns.items()}
-        else:
-            self._notes += [LOG_NOTES["average"].format(text) for text in averages[:1]]
+        columns = self._by_average(self._columns())
         times, board = _joined(self._times, np.int64), _joined(self._boards, np.uint8)
         if len(times) and times.min() >= 0 and times.max() < DAY_NS:  # times of the day fall at midnight
             times += np.cumsum(np.diff(times, prepend=times[0]) < -DAY_NS // 2) * DAY_NS
@@ -329,6 +322,17 @@ class _Reader:
         if not boards:
             self._refuse(f"{self._drawn}no energy follows of fewer than two readings", "let the tool run for a while")
         return Log(self._path, layout.tool, tuple(boards), tuple(dict.fromkeys(self._notes)), step_s)
+
+    def _by_average(self, columns: dict[tuple[str, str], Floats]) -> dict[tuple[str, str], Floats]:
+        """The columns, a power as an instantaneous one where the boards have no other; a note where that is open."""
+        powers = (c for c in self._layout.columns.values() if c.channel == "power_average_w" and _is_plain(c.text))
+        power = next(powers, None)
+        both = any(name == "power_instant_w" for name, _ in columns)
+        if power is None or both or not all(map(LOG_PATTERNS["instant"].search, self._names.values())):
+            self._notes += [LOG_NOTES["average"].format(power.text)] if power is not None else []
+            return columns
+        renamed = {"power_average_w": "power_instant_w"}
+        return {(renamed.get(name, name), board): values for (name, board), values in columns.items()}
 
     def _no_boards(self) -> set[int]:
         """The numbers of what is logged beside boards that have numbers: processors, and the sum of all."""
