@@ -125,17 +125,14 @@ def parse_columns(text: str, where: str) -> Columns:
             rows.append(row)
     except csv.Error as error:
         raise InputError(f"not a CSV file: {error}", where, "a header line and rows are needed") from None
-    units = _units_in(rows)
-    if units:
-        header = [f"{name} ({unit})" if unit else name for name, unit in zip(header, units, strict=True)]
-        rows, start = rows[1:], start + 1
-    if not rows:
+    header, units = _with_units_below(header, rows)
+    if not rows[units:]:
         raise InputError("the file holds a header but no row", where, "add measurements")
-    stripped = [[cell_text(cell.strip()) for cell in column] for column in zip(*rows, strict=True)]
+    stripped = [[cell_text(cell.strip()) for cell in column] for column in zip(*rows[units:], strict=True)]
     columns = [_without_units(name, cells) for name, cells in zip(header, stripped, strict=True)]
     if any("," in cell for column in columns for cell in column[:1000]):
         columns = _with_decimal_points(_without_thousands(columns), delimiter, where)
-    return Columns(where, dict(zip(header, columns, strict=True)), start + 2 - headless)
+    return Columns(where, dict(zip(header, columns, strict=True)), start + 2 - headless + units)
 
 
 def _spaced(lines: list[str]) -> list[str]:
@@ -158,12 +155,14 @@ def _is_headless(first: Sequence[str], second: Sequence[str]) -> bool:
     return len(first) > 1 and (len(numbers) == len(first) or (alike and not in_order))
 
 
-def _units_in(rows: Sequence[Sequence[str]]) -> list[str]:
-    """The units in the first row, each above numbers; empty where it holds anything else."""
+def _with_units_below(header: list[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], bool]:
+    """The headings with the units in the first row, and whether it holds units, each above numbers."""
     units = [cell.strip(" []()") for cell in (*rows, ())[0]]
     known = all(unit.lower() in UNITS or re.fullmatch(r"[A-Za-z]+/[A-Za-z]+", unit) for unit in units if unit)
     numbers = all(_is_number(cell) for row in rows[1:] for unit, cell in zip(units, row, strict=True) if unit)
-    return units if known and any(units) and numbers else []
+    if not (known and any(units) and numbers):
+        return header, False
+    return [f"{name} ({unit})" if unit else name for name, unit in zip(header, units, strict=True)], True
 
 
 def _is_number(cell: str) -> bool:

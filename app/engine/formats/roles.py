@@ -420,9 +420,8 @@ def _by_physics(columns: Sequence[Column], cells: Mapping[str, Cells]) -> Iterat
 
     The energy of a piece of work, where power and the time of one give it, is the one that counts.
     """
-    columns = [_as_filled(column, cells, columns) for column in columns]
-    columns = [_as_minutes(column, columns) for column in columns]
-    columns = [_as_megajoules(column, columns, cells) for column in columns]
+    for judge in (_as_filled, _as_minutes, _as_megajoules):
+        columns = [judge(column, columns, cells) for column in columns]
     power, whole = main_column(columns, Role.POWER), main_column(columns, Role.ENERGY)
     energies = [column for column in columns if column is whole or column.role is Role.WORK_ENERGY]
     energies.sort(key=lambda column: column is whole)
@@ -451,7 +450,7 @@ def _by_physics(columns: Sequence[Column], cells: Mapping[str, Cells]) -> Iterat
             yield column
 
 
-def _as_minutes(column: Column, columns: Sequence[Column]) -> Column:
+def _as_minutes(column: Column, columns: Sequence[Column], _: Mapping[str, Cells]) -> Column:
     """A time in 'min' is one in minutes, unless another statistic of it stands beside."""
     same = [each for each in columns if each.role is column.role and _stem(each) == _stem(column)]
     minutes = column.role is Role.TIME and math.isnan(column.scale) and words_of(column.heading)[-1] == "min"
@@ -507,7 +506,7 @@ def _as_of_one_request(column: Column, columns: Sequence[Column], cells: Mapping
     return replace(column, contradicted=said, candidates=both) if falls else column
 
 
-def _as_filled(column: Column, cells: Mapping[str, Cells], columns: Sequence[Column]) -> Column:
+def _as_filled(column: Column, columns: Sequence[Column], cells: Mapping[str, Cells]) -> Column:
     """A figure that is 0 in all rows was not measured, where another column has it."""
     same = [c for c in columns if c.role is column.role in _UNIT_OF and c.role in MEASURED and c.why != NAMED]
     empty = column in same and not np.any(cells[column.heading]) and any(np.any(cells[c.heading]) for c in same)
