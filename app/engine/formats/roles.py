@@ -415,7 +415,7 @@ def _distinct(columns: Sequence[Column], cells: Mapping[str, Cells]) -> int:
 # --- physics ----------------------------------------------------------------------------------------------------------
 
 
-def _by_physics(columns: Sequence[Column], cells: Mapping[str, Cells]) -> Iterator[Column]:
+def _by_physics(columns: list[Column], cells: Mapping[str, Cells]) -> Iterator[Column]:
     """Units that no heading names, by energy = power x time; and what contradicts it.
 
     The energy of a piece of work, where power and the time of one give it, is the one that counts.
