@@ -42,6 +42,8 @@ def rows_in(document: object) -> list[dict[str, Any]]:
         return _of_list(document, _NOTHING, 0)
     if not isinstance(document, dict):
         return []
+    if rows := _of_numbered_cells(document):
+        return rows
     lists = _best_list(document, _NOTHING, 0)
     if len(lists) > 1:
         return lists
@@ -54,6 +56,17 @@ def rows_in(document: object) -> list[dict[str, Any]]:
         return [{**beside, **dict(zip(columns, row, strict=True))} for row in zip(*columns.values(), strict=True)]
     under_keys = list(_under_keys(document, _NOTHING, 0))
     return under_keys if len(under_keys) > 1 else lists or ([document] if document else [])
+
+
+def _of_numbered_cells(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The rows of columns whose cells stand under the numbers of their rows, as pandas writes them; none of others."""
+    columns = list(document.values())
+    if len(columns) < 2 or not all(isinstance(column, dict) for column in columns):
+        return []
+    numbers = [str(row) for row in range(len(columns[0]))]
+    if len(numbers) < 2 or not all([*column] == numbers and all(map(_is_plain, column.values())) for column in columns):
+        return []
+    return [{name: column[number] for name, column in document.items()} for number in numbers]
 
 
 def flattened(document: object, prefix: str = "") -> Iterator[tuple[str, Plain]]:

@@ -28,7 +28,7 @@ from ...base.vocabulary import HEADINGS, PATTERNS, UNITS, WORDS
 from ..results.measurement import Value
 from .columns import UNKNOWN, Columns, parse_columns
 from .entries import as_number
-from .headings import ANSWERING, Cells, Role, by_itself, unit_of, words_of
+from .headings import ANSWERING, BASE_UNIT, Cells, Role, by_itself, unit_of, words_of
 from .kinds import first_character, is_json_lines
 from .recording import MAXIMUM_ENTRIES
 from .wide import arranged
@@ -134,9 +134,12 @@ def _by_quantity(columns: Columns) -> Columns:
         return columns
     labels = [n for n in texts if n not in (*figures, *named) and not _follows(texts[n], texts[name])]
     runs: dict[tuple[str, ...], dict[str, str]] = {}
-    for row, (kind, number) in enumerate(zip(texts[name], texts[said], strict=True)):
-        run = runs.setdefault(tuple(texts[label][row] for label in labels), {})
-        if run.setdefault(headings[kind], number) is not number:
+    units = next((texts[each] for each in named if each != name and each.lower() in _OF_UNITS), [""] * len(columns))
+    of_runs = list(zip(*(texts[label] for label in labels), strict=True)) or [()] * len(columns)
+    for kind, number, unit, of_run in zip(texts[name], texts[said], units, of_runs, strict=True):
+        run = runs.setdefault(of_run, {})
+        cell = f"{number} {unit}" if headings[kind] == kind else number  # of several units
+        if run.setdefault(headings[kind], cell) is not cell:
             return columns
     if len(runs) < 2:
         return columns
@@ -146,11 +149,14 @@ def _by_quantity(columns: Columns) -> Columns:
 
 
 def _headings_by_kind(texts: Mapping[str, Sequence[str]], name: str, named: Sequence[str]) -> dict[str, str]:
-    """The heading of each quantity, with its unit where a column has them; empty if one comes in several units."""
+    """The heading of each quantity, with its unit where a column has them and it comes in a single one."""
     units = next((texts[each] for each in named if each != name and each.lower() in _OF_UNITS), None)
     kinds = dict.fromkeys(zip(texts.get(name, ()), units or texts.get(name, ()), strict=True))
-    headings = {kind: f"{kind} ({unit})" if units else _heading_of(kind) for kind, unit in kinds}
-    return headings if len(headings) == len(kinds) else {}
+    several = Counter(kind for kind, _ in kinds)
+    return {
+        kind: _heading_of(kind) if units is None else kind if several[kind] > 1 else f"{kind} ({unit})"
+        for kind, unit in kinds
+    }
 
 
 def _that_counts(numbers: Sequence[str]) -> str:
@@ -287,9 +293,10 @@ def of_text(columns: Columns, path: Path) -> Table:
 
 
 def _with_units_above(name: str, cells: Sequence[str]) -> tuple[str, Sequence[str]]:
-    """'75.1 W (mean)' in all cells of a column are 75.1, and W stands in its heading."""
+    """'75.1 W (mean)' in all cells of a column are 75.1, and W stands in its heading; 'kJ' beside 'J' becomes J."""
     if {*words_of(name)} & WORDS["time"] and all(map(_DURATION.fullmatch, cells)):
         return f"{name} (s)", [*map(_seconds, cells)]
+    cells = _in_one_unit(cells)
     found = [_WITH_UNIT.fullmatch(cell) for cell in cells if cell.lower() not in UNKNOWN]
     units = {each and each[2] for each in found}
     unit = units.pop() or "" if len(units) == 1 else ""
@@ -300,6 +307,18 @@ def _with_units_above(name: str, cells: Sequence[str]) -> tuple[str, Sequence[st
     column = by_itself(name, np.array([as_number(json_or_none(number)) for number in numbers]))
     known = column.role not in (Role.PARAMETER, Role.FIGURE) and not math.isnan(column.scale)
     return name if known else f"{name} ({unit})", numbers
+
+
+def _in_one_unit(cells: Sequence[str]) -> Sequence[str]:
+    """'1.2 kJ' beside '950 J' are 1200 J and 950 J; the cells themselves where they are not in several units of one."""
+    found = [_WITH_UNIT.fullmatch(cell) for cell in cells]
+    scales = {each[2]: UNITS.get(each[2].lower(), ("", 1.0)) for each in found if each}
+    quantities = {quantity for quantity, _ in scales.values()}
+    if len(scales) < 2 or len(quantities) > 1 or not quantities <= BASE_UNIT.keys():
+        return cells
+    (unit,) = map(BASE_UNIT.__getitem__, quantities)
+    alike = (f"{float(each[1]) * scales[each[2]][1]:.12g} {unit}" if each else "" for each in found)
+    return [one or cell for one, cell in zip(alike, cells, strict=True)]
 
 
 def _seconds(cell: str) -> str:

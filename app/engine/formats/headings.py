@@ -249,6 +249,7 @@ def _that_tells(heading: str, plain: str, kinds: frozenset[str], finite: Floats)
         (plain in HEADINGS["kernel"] and plain != "name", Role.KERNEL, "numbers what ran"),
         (is_repeat(heading, numbers), Role.REPEAT, "counts repeats"),
         (plain in HEADINGS["seed"], Role.UNUSED, OF_REPEATS),
+        (plain == "epoch" and _are_whole(finite) and finite.max(initial=0) < len(finite) + 2, Role.UNUSED, NUMBERED),
         (kinds & WORDS["went_well"] and {*numbers} == {0, 1}, Role.STATE, "says how it went"),
         ("per" not in kinds and PATTERNS["stamp"].search(plain) and _is_stamp(finite), Role.STAMP, _STAMPED),
         (kinds & TIME_WORDS and _rises_evenly(finite), Role.STAMP, "rises evenly, as the times of readings do"),

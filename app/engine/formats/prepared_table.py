@@ -125,12 +125,9 @@ def _without_nameless(table: Table, said: TableColumns) -> Table:
 
 def _without_parts_of_runs(table: Table, said: TableColumns) -> Table:
     """The table with the last row of each run, where time and energy of a run grow from row to row."""
-    name = next((name for name in table.columns if words_of(name) == ["run", "id"]), "")
-    found = column_roles(table, said) if name else ()
+    runs = _rows_of_runs(table)
+    found = column_roles(table, said) if runs else ()
     time, energies = main_column(found, Role.TIME), [column for column in found if column.role is Role.ENERGY]
-    runs: dict[Cell, list[int]] = {}
-    for row, run in enumerate(table.columns.get(name, ())):
-        runs.setdefault(run, []).append(row)
     several = [rows for rows in runs.values() if len(rows) > 1]
     if not several or time is None or not energies:
         return table
@@ -142,6 +139,17 @@ def _without_parts_of_runs(table: Table, said: TableColumns) -> Table:
     cells = {heading: [column[row] for row in last] for heading, column in table.columns.items()}
     left_out = len(table) - len(last)
     return table.having(cells, f"{left_out} rows are of runs that went on, with their sums so far: the last counts")
+
+
+def _rows_of_runs(table: Table) -> dict[Cell, list[int]]:
+    """The rows of each run by its number, or of one run whose epochs or steps are counted; else empty."""
+    by_words = {tuple(words_of(name)): list(cells) for name, cells in table.columns.items()}
+    steps = (by_words.get((word,)) for word in ("epoch", "step", "iteration"))
+    counted = any(each in ([*range(len(table))], [*range(1, len(table) + 1)]) for each in steps)
+    runs: dict[Cell, list[int]] = {}
+    for row, run in enumerate(by_words.get(("run", "id"), [None] * len(table) * counted)):
+        runs.setdefault(run, []).append(row)
+    return runs
 
 
 def _without_placeholders(table: Table, said: TableColumns) -> Table:

@@ -301,8 +301,7 @@ def test_units_of_a_long_table_stand_in_a_column_or_in_the_name_of_the_quantity(
     assert [row["energy_j"] for row in first] == pytest.approx([0.0882, 0.0794])
     assert [row["energy_j"] for row in second] == pytest.approx([9e6, 8.64e6])
     several = of_column.replace("300,time,ms,58", "300,time,us,58000")
-    with pytest.raises(InputError):
-        read(tmp_path, several)
+    assert [row["time_s"] for row in rows(read(tmp_path, several))] == [0.058, 0.062]
 
 
 @pytest.mark.parametrize(("good", "bad"), [("1", "0"), ("True", "False"), ("yes", "no")])
@@ -475,3 +474,35 @@ def test_boards_side_by_side_have_both_of_their_figures(tmp_path: Path) -> None:
     recording = read(tmp_path, text)
     of_h100 = [row for row in rows(recording) if row["kernel"] == "H100"]
     assert [(row["energy_j"], row["time_s"]) for row in of_h100] == [(180, 0.75), (300, 1.25)]
+
+
+def test_units_that_change_from_cell_to_cell_hold_for_their_cell(tmp_path: Path) -> None:
+    text = "config,energy,time\na,1.2 kJ,6 s\nb,950 J,7 s\nc,1.1 kJ,900 ms\n"
+    read_rows = rows(read(tmp_path, text))
+    assert [(row["energy_j"], row["time_s"]) for row in read_rows] == [(1200, 6), (950, 7), (1100, 0.9)]
+
+
+def test_a_quantity_that_comes_in_several_units_below_one_another_is_one_column(tmp_path: Path) -> None:
+    lines = [f"{run},energy,{value},{unit}\n{run},time,{time},s\n" for run, value, unit, time in (
+        ("a", 1.2, "kJ", 6), ("b", 950, "J", 7), ("c", 1.1, "kJ", 5))]  # fmt: skip
+    read_rows = rows(read(tmp_path, "run,metric,value,unit\n" + "".join(lines)))
+    assert [(row["energy_j"], row["time_s"]) for row in read_rows] == [(1200, 6), (950, 7), (1100, 5)]
+
+
+def test_sums_so_far_of_one_run_are_of_its_last_row(tmp_path: Path) -> None:
+    lines = [f"{epoch},{61.2 * epoch:.1f},{0.0042 * epoch:.4f},{0.1 if epoch < 5 else 0.01}" for epoch in range(1, 11)]
+    recording = read(tmp_path, "\n".join(("epoch,elapsed_s,energy_kwh,lr", *lines, "")))
+    (row,) = rows(recording)
+    assert (row["time_s"], row["energy_j"]) == (612, pytest.approx(0.042 * 3.6e6))
+    assert "9 rows are of runs that went on, with their sums so far: the last counts" in recording.notes
+
+
+def test_epochs_with_their_own_times_are_no_sums(tmp_path: Path) -> None:
+    lines = [f"{epoch},{60 + epoch % 3},{15000 + 100 * (epoch % 3)}" for epoch in range(1, 11)]
+    assert len(rows(read(tmp_path, "\n".join(("epoch,time_s,energy_j", *lines, ""))))) == 10
+
+
+def test_columns_of_pandas_are_rows(tmp_path: Path) -> None:
+    columns = {"batch": [1, 8, 16], "time_s": [1.25, 1.5, 2.25], "energy_j": [200, 260, 400]}
+    document = {name: {str(row): value for row, value in enumerate(cells)} for name, cells in columns.items()}
+    assert [row["energy_j"] for row in rows(read(tmp_path, json.dumps(document), "table.json"))] == [200, 260, 400]
