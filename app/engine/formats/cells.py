@@ -127,20 +127,19 @@ def _by_quantity(columns: Columns) -> Columns:
     texts = columns.cells
     named = [name for name in texts if name.lower() in HEADINGS["quantity"] and len({*texts[name]}) > 1]
     name = min(named, key=lambda each: each.lower() in _OF_UNITS, default="")
-    headings = _headings_by_kind(texts, name, named)
+    units = next((texts[each] for each in named if each != name and each.lower() in _OF_UNITS), None)
+    headings = _headings_by_kind(texts.get(name, ()), units)
     figures = [n for n in texts if any("." in cell and NUMBER.fullmatch(cell) for cell in texts[n])]
     said = _that_counts([n for n in figures if columns.is_numeric(n)])
     if not said or not any(by_itself(each, np.ones(2)).role in ANSWERING for each in headings.values()):
         return columns
     labels = [n for n in texts if n not in (*figures, *named) and not _follows(texts[n], texts[name])]
     runs: dict[tuple[str, ...], dict[str, str]] = {}
-    units = next((texts[each] for each in named if each != name and each.lower() in _OF_UNITS), [""] * len(columns))
-    of_runs = list(zip(*(texts[label] for label in labels), strict=True)) or [()] * len(columns)
-    for kind, number, unit, of_run in zip(texts[name], texts[said], units, of_runs, strict=True):
-        run = runs.setdefault(of_run, {})
-        cell = f"{number} {unit}" if headings[kind] == kind else number  # of several units
-        if run.setdefault(headings[kind], cell) is not cell:
+    for row, kind in enumerate(texts[name]):
+        run, number = runs.setdefault(tuple(texts[label][row] for label in labels), {}), texts[said][row]
+        if headings[kind] in run:
             return columns
+        run[headings[kind]] = f"{number} {units[row]}" if units and headings[kind] == kind else number  # of several
     if len(runs) < 2:
         return columns
     cells = dict(zip(labels, map(list, zip(*runs, strict=True)), strict=True))
@@ -148,10 +147,9 @@ def _by_quantity(columns: Columns) -> Columns:
     return Columns(columns.where, cells, 1)
 
 
-def _headings_by_kind(texts: Mapping[str, Sequence[str]], name: str, named: Sequence[str]) -> dict[str, str]:
+def _headings_by_kind(names: Sequence[str], units: Sequence[str] | None) -> dict[str, str]:
     """The heading of each quantity, with its unit where a column has them and it comes in a single one."""
-    units = next((texts[each] for each in named if each != name and each.lower() in _OF_UNITS), None)
-    kinds = dict.fromkeys(zip(texts.get(name, ()), units or texts.get(name, ()), strict=True))
+    kinds = dict.fromkeys(zip(names, units or names, strict=True))
     several = Counter(kind for kind, _ in kinds)
     return {
         kind: _heading_of(kind) if units is None else kind if several[kind] > 1 else f"{kind} ({unit})"
