@@ -137,14 +137,18 @@ def _by_quantity(columns: Columns) -> Columns:
     runs: dict[tuple[str, ...], dict[str, str]] = {}
     for row, kind in enumerate(texts[name]):
         run, number = runs.setdefault(tuple(texts[label][row] for label in labels), {}), texts[said][row]
-        if headings[kind] in run:
-            return columns
         run[headings[kind]] = f"{number} {units[row]}" if units and headings[kind] == kind else number  # of several
-    if len(runs) < 2:
+    if len(runs) < 2 or sum(map(len, runs.values())) < len(columns):  # or one comes twice
         return columns
+    return Columns(columns.where, _in_columns(runs, labels, headings.values()), 1)
+
+
+def _in_columns(
+    runs: Mapping[tuple[str, ...], Mapping[str, str]], labels: Sequence[str], headings: Iterable[str]
+) -> dict[str, list[str]]:
+    """Runs by their labels as columns; a cell that a run does not have is empty."""
     cells = dict(zip(labels, map(list, zip(*runs, strict=True)), strict=True))
-    cells |= {h: [run.get(h, "") for run in runs.values()] for h in dict.fromkeys(headings.values())}
-    return Columns(columns.where, cells, 1)
+    return cells | {h: [run.get(h, "") for run in runs.values()] for h in dict.fromkeys(headings)}
 
 
 def _headings_by_kind(names: Sequence[str], units: Sequence[str] | None) -> dict[str, str]:
