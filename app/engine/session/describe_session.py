@@ -33,7 +33,7 @@ from ..runner.stating import Statement
 from ..space.repeats import fold
 from ..space.result_table import ResultTable
 from ..space.within_limits import broken_in_words, feasible, nearest, unsure_in_words
-from ..specification.operator_shapes import LIBRARY, MAKER
+from ..specification.operator_shapes import parameters_had
 from ..specification.plan import SessionPlan
 from ..strategies.energy_log import EnergyLog
 from .gains import choice_of_origin, describe_gain
@@ -226,9 +226,7 @@ def _failure(table: ResultTable) -> Iterator[Figure]:
 
 def _best(plan: SessionPlan, best: Measurement) -> Iterator[Figure]:
     goal = plan.objective.goal
-    by_library = best.configuration.get(MAKER) == LIBRARY  # which has no other parameters
-    named = [(name, value) for name, value in best.configuration.items() if not by_library or value not in (0, "-")]
-    chosen = ", ".join(f"{name}={value}" for name, value in named)
+    chosen = ", ".join(f"{name}={value}" for name, value in parameters_had(best.configuration).items())
     value = quantity(goal.name, units=plan.units).text(best.values[goal.name])
     yield Figure(f"Best by {goal}", value, important=True)
     yield Figure("Its configuration", chosen)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...base.errors import InputError
+from ..results.measurement import Value
 
 AXES: Final[Mapping[str, tuple[str, ...]]] = {  # of a shape, in the field's order
     "mm": ("batch", "M", "N", "K"),
@@ -39,9 +40,16 @@ CUBLASLT: Final = "cublaslt"
 TRITON: Final = "triton"
 ALGORITHM: Final = "algorithm"  # the parameter with the maker's word for one of its own
 NO_ALGORITHM: Final = "-"
+_LACKING: Final = (0, NO_ALGORITHM)
 _LARGEST_IMAGE: Final = 2**14  # along an edge
 _MOST: Final = 2**24  # of one extent
 _MOST_NUMBERS: Final = 2**33  # of one array
+
+
+def parameters_had(configuration: Mapping[str, Value]) -> dict[str, Value]:
+    """Leave out what a row of the library does not have: it holds 0 or '-' for the other makers' parameters."""
+    lacks = configuration.get(MAKER) == LIBRARY
+    return {name: value for name, value in configuration.items() if not (lacks and value in _LACKING)}
 
 
 @dataclass(frozen=True, slots=True)

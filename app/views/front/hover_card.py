@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QAbstractScrollArea
 
 from ...engine.analysis.quantities import Quantity, parameter_text, quantities_of, quantity
 from ...engine.space.result_table import ResultTable
+from ...engine.specification.operator_shapes import parameters_had
 from ...engine.specification.plan import SessionPlan
 from ..shared import theme
 from ..shared.label import PlainLabel
@@ -89,13 +90,13 @@ def measurement_html(table: ResultTable, plan: SessionPlan, index: int, first: I
     """A measurement in at most eight lines: the figures named `first`, such as those on the axes, then time, energy,
     power and clock, then the parameters. A figure that another one repeats under a second name is shown once."""
     measurement = table.measurement(index)
-    parameters = quantities_of(plan)
-    known = {**measurement.values, **{n: v for n, v in measurement.configuration.items() if n in parameters}}
+    configuration, parameters = parameters_had(measurement.configuration), quantities_of(plan)
+    known = {**measurement.values, **{n: v for n, v in configuration.items() if n in parameters}}
     shown = list(dict.fromkeys(name for name in (*first, *_USUAL) if name in known))
     varied = {p.name for p in plan.space.parameters if len(p.values) > 1}
     rest = [
         f"{parameters[n].label} {parameter_text(v)} {parameters[n].unit}".rstrip()
-        for n, v in measurement.configuration.items()
+        for n, v in configuration.items()
         if n in varied and n not in shown
     ]
     lines = textwrap.wrap(", ".join(rest), _LINE, max_lines=_PARAMETER_LINES, placeholder=" …")

@@ -26,6 +26,7 @@ from ...engine.runner.pool.pool import board_name
 from ...engine.session import events
 from ...engine.space.result_table import BOARD_NUMBER, ResultTable
 from ...engine.space.within_limits import broken, broken_in_words
+from ...engine.specification.operator_shapes import parameters_had
 from ...engine.specification.plan import SessionPlan
 from ..shared import theme
 from ..shared.context import Context
@@ -276,7 +277,7 @@ class ResultsModel(QAbstractTableModel):
             return measurement.state.value if measurement.final else _TIMED
         described, parameter = self._columns[column - 2]
         if parameter:
-            return parameter_text(measurement.configuration.get(described.name, ""))
+            return parameter_text(parameters_had(measurement.configuration).get(described.name, ""))
         if described.name == BOARD_NUMBER:
             return board_name(measurement.board)
         return described.number(measurement.values.get(described.name, float("nan")))

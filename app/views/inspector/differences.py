@@ -17,6 +17,7 @@ from ...engine.analysis.quantities import parameter_text, quantities_of, quantit
 from ...engine.analysis.tradeoff import percent_words, relative_change, tradeoff
 from ...engine.results.description import Description, Figure, aligned
 from ...engine.results.measurement import Measurement, spreads
+from ...engine.specification.operator_shapes import parameters_had
 from ...engine.specification.plan import SessionPlan
 from ...sensors.event_reasons import names as reason_names
 from ..plots.descriptions import fill_columns, prepare_table
@@ -106,7 +107,7 @@ def _differing(first: Measurement, other: Measurement, plan: SessionPlan) -> lis
 def _figures(measurement: Measurement, base: Measurement | None, plan: SessionPlan) -> Iterator[Figure]:
     """Parameters and settings, then figures (those are `important`), then what the compiler and the driver said."""
     shown = quantities_of(plan)
-    for name, value in measurement.configuration.items():
+    for name, value in parameters_had(measurement.configuration).items():
         described = shown.get(name) or quantity(name, parameter=True)
         yield Figure(described.label, parameter_text(value), described.unit, meaning="parameter")
     values = measurement.values

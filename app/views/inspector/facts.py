@@ -14,6 +14,7 @@ from ...engine.results.measurement import SPREADS, THERMAL_CORRECTION, Measureme
 from ...engine.runner.stating import UNCERTAINTY
 from ...engine.session.describe_session import describe_statement
 from ...engine.session.gains import describe_gain
+from ...engine.specification.operator_shapes import parameters_had
 from ...engine.specification.plan import SessionPlan
 from ...sensors.event_reasons import names as reason_names
 from ..shared import theme
@@ -81,7 +82,7 @@ def _configured(measurement: Measurement, plan: SessionPlan) -> tuple[Rows, Rows
     of_device = {p.name for p in plan.space.parameters if p.device_setting}
     parameters: Rows = []
     settings: Rows = []
-    for name, value in measurement.configuration.items():
+    for name, value in parameters_had(measurement.configuration).items():
         described = shown.get(name) or quantity(name, parameter=True)
         text = f"{parameter_text(value)} {described.unit}".strip()
         (settings if name in of_device else parameters).append((described.label, text))
