@@ -39,10 +39,12 @@ def test_the_facts_the_card_and_the_table_name_what_the_library_has(qtbot: QtBot
     assert index is not None
     of_library = opened.table.measurement(index)
     others = [name for name, value in of_library.configuration.items() if value in (0, "-")]
-    assert "block_m" in others and "maker" not in others
+    assert "block_m" in others
+    assert "maker" not in others
     facts = facts_as_html(of_library, opened.plan, program=False)
     card = measurement_html(opened.table, opened.plan, index)
-    assert "library" in facts and "library" in card.replace("&nbsp;", " ")
+    assert "library" in facts
+    assert "library" in card.replace("&nbsp;", " ")
     assert not [name for name in others if re.search(rf"\b{name}\b", facts + card)]
     model = ResultsModel()
     model.set_session(opened.table, opened.plan)
