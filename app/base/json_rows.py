@@ -42,6 +42,9 @@ def rows_in(document: object) -> list[dict[str, Any]]:
         return _of_list(document, _NOTHING, 0)
     if not isinstance(document, dict):
         return []
+    match document:
+        case {"columns": list(names), "data": [list(), *_] as data}:  # as pandas writes it, or the one below
+            return [dict(zip(map(str, names), row, strict=False)) for row in data if isinstance(row, list)]
     if rows := _of_numbered_cells(document):
         return rows
     lists = _best_list(document, _NOTHING, 0)

@@ -274,7 +274,15 @@ def _metrics(text: str) -> Iterator[tuple[str, object]]:
 
 
 def of_text(columns: Columns, path: Path) -> Table:
+    """A table of the numbers and texts in these cells; of a row called 'mean' below numbers only a note is left."""
     cells: dict[str, Sequence[Cell]] = {}
+    numeric = [texts for name, texts in columns.cells.items() if columns.is_numeric(name)]
+    end = len(columns)
+    while end > 1 and any(sums_up(texts[end - 1]) for texts in numeric):
+        end -= 1
+    left_out = len(columns) - end
+    if left_out:
+        columns = replace(columns, cells={name: texts[:end] for name, texts in columns.cells.items()}, _read={})
     columns = replace(columns, cells=dict(_with_units_above(*each) for each in columns.cells.items()), _read={})
     failed = {
         name: ["" if cell[:1].isalpha() and PATTERNS["bad"].search(cell) else cell for cell in texts]
@@ -291,7 +299,23 @@ def of_text(columns: Columns, path: Path) -> Table:
                 cells[name] = [text or None for text in texts]
         else:
             cells[name] = [_FLAGS.get(text.lower(), text or None) for text in texts]
-    return Table(path, cells)
+    return Table(path, cells, (left_out_below(left_out),) * bool(left_out))
+
+
+def sums_up(cell: str, *, with_extremes: bool = True) -> bool:
+    """Tell whether a cell says that its row sums up those above it: 'mean', '**Avg**', and 'best' among extremes."""
+    kinds = ("summary", "extreme") if with_extremes else ("summary",)
+    return any(PATTERNS[kind].fullmatch(cell.strip("*_ ")) for kind in kinds)
+
+
+def left_out_below(rows: int) -> str:
+    """The note on rows that sum up the others."""
+    return f"the last {'row sums' if rows == 1 else f'{rows} rows sum'} up the others and {are(rows)} left out"
+
+
+def are(count: int) -> str:
+    """The verb of so many."""
+    return "is" if count == 1 else "are"
 
 
 def _with_units_above(name: str, cells: Sequence[str]) -> tuple[str, Sequence[str]]:

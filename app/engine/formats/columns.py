@@ -20,6 +20,7 @@ from ...base.vocabulary import HEADINGS, UNITS
 Floats = npt.NDArray[np.float64]
 
 _QUOTED_AND_PADDED = re.compile(r'"[ \t]+(?=[,;\n]|$)()')  # spaces behind a quoted cell
+_SCATTER = re.compile(r"(?<=\d)\s*(?:±|\+/-)\s*[\d.]+(?:e[+-]?\d+)?")  # '30.01 ± 0.03'
 _PREAMBLE = 20  # lines that may stand before a header
 _SEPARATORS = ",;\t|"
 _MAXIMUM_ROWS = 1_000_000
@@ -114,7 +115,7 @@ def parse_columns(text: str, where: str) -> Columns:
         header = [f"column {place}" for place in range(1, len(first) + 1)] if headless else _header(first, where)
         rows: list[list[str]] = [first] if headless else []
         for row in reader:
-            if not any(map(str.strip, row)) or _is_title(row, len(header)):
+            if not any(map(str.strip, row)) or _is_title(row, len(header)) or row == first:
                 continue
             if len(row) != len(header):
                 what = f"line {start + reader.line_num} has {len(row)} cells, the header {len(header)}"
@@ -128,7 +129,7 @@ def parse_columns(text: str, where: str) -> Columns:
     header, units = _with_units_below(header, rows)
     if not rows[units:]:
         raise InputError("the file holds a header but no row", where, "add measurements")
-    stripped = [[cell_text(cell.strip()) for cell in column] for column in zip(*rows[units:], strict=True)]
+    stripped = [[cell_text(_SCATTER.sub("", cell).strip()) for cell in column] for column in zip(*rows[units:], strict=True)]
     columns = [_without_units(name, cells) for name, cells in zip(header, stripped, strict=True)]
     if any("," in cell for column in columns for cell in column[:1000]):
         columns = _with_decimal_points(_without_thousands(columns), delimiter, where)

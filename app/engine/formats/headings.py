@@ -221,6 +221,10 @@ def by_itself(heading: str, values: Cells) -> Column:
         return _of_text(heading, lower, values)
     finite, kinds = values[np.isfinite(values)], frozenset(words)
     quantity, scale = unit_of(heading)
+    if heading.strip() in ("J", "W") and (heading == "J" or bool((finite % 1).any())):  # 'W' may be a width
+        quantity, scale = UNITS[heading.strip().lower()]
+    if each := PATTERNS["time_of_each"].search(heading):
+        return Column(heading, Role.TIME, "s", UNITS[each[1].lower()][1], "the time of each by its unit")
     known = _that_tells(heading, plain, kinds, finite) or _rated(heading, last, plain, kinds, finite)
     known = known or _beside_figures(heading, plain, kinds, finite, quantity)
     if known is not None:
@@ -249,6 +253,7 @@ def _that_tells(heading: str, plain: str, kinds: frozenset[str], finite: Floats)
         (plain in HEADINGS["kernel"] and plain != "name", Role.KERNEL, "numbers what ran"),
         (is_repeat(heading, numbers), Role.REPEAT, "counts repeats"),
         (plain in HEADINGS["seed"], Role.UNUSED, OF_REPEATS),
+        (plain == "rank" and sorted(numbers) == [*range(1, len(numbers) + 1)], Role.UNUSED, NUMBERED),
         (plain == "epoch" and _are_whole(finite) and finite.max(initial=0) < len(finite) + 2, Role.UNUSED, NUMBERED),
         (kinds & WORDS["went_well"] and {*numbers} == {0, 1}, Role.STATE, "says how it went"),
         ("per" not in kinds and PATTERNS["stamp"].search(plain) and _is_stamp(finite), Role.STAMP, _STAMPED),
@@ -259,7 +264,7 @@ def _that_tells(heading: str, plain: str, kinds: frozenset[str], finite: Floats)
 
 def _beside_figures(heading: str, plain: str, kinds: frozenset[str], finite: Floats, quantity: str) -> Column | None:
     """A column that is no figure of the work by its name: scatter, amounts, ratios and choices."""
-    named = kinds & _CHOSEN and (not kinds & (EXTREME | MEANS | {"best"}) or kinds & {"concurrency", "seqs"})
+    named = kinds & (_CHOSEN - TIME_WORDS) and (not kinds & (EXTREME | MEANS | {"best"}) or kinds & {"concurrency", "seqs"})
     chosen = bool(named) and not (kinds & _LIMIT and kinds & _POWER)
     settled = (
         (_are_whole(finite) and len(finite) < _MOST_VALUES) or _looks_chosen(finite)
@@ -466,6 +471,7 @@ def _of_text(heading: str, lower: str, values: Sequence[str]) -> Column:
         (ran and _name_choices(present), Role.PARAMETER, "names implementations of one thing"),
         (ran, Role.KERNEL, "names what ran"),
         (plain in HEADINGS["state"] or (present and all(map(_VERDICT, present))), Role.STATE, "says how it went"),
+        (kinds & WORDS["model"] and kinds & {"file", "filename", "path"}, Role.KERNEL, "names what ran"),
         (present and all(map(PATTERNS["file"].fullmatch, present)), Role.UNUSED, "names files"),
         (kinds & WORDS["went_well"] and _cells_are("switch", present), Role.STATE, "says how it went"),
         (kinds & WORDS["judged"] and len(set(present)) <= 2, Role.UNUSED, "says how it went"),

@@ -45,7 +45,7 @@ def gpu_benches_columns(text: str, where: str) -> Mapping[str, list[str]]:
 
 
 _OF_TUNERS = ("cache", "tune_params", "kernel_name", "configuration", "Configuration", "Results", "schema_version")
-_OF_A_RESULT = ("time", "times", "ps_energy", "nvml_energy", "ps_power", "nvml_power", "__error__")
+_OF_A_RESULT = ("times", "compile_time", "ps_energy", "nvml_energy", "ps_power", "nvml_power", "__error__")
 _TRACE = '"wattridge-recording"'  # in the first line of a recording of a board's channels
 _BEGINNING = 65536  # characters
 
@@ -77,7 +77,8 @@ def is_json_lines(path: Path) -> bool:
 def is_of_a_tuner(path: Path) -> bool:
     """Whether a recording, by its beginning, is of this program or a tuner, and no other JSON. Raises InputError."""
     beginning = _beginning(path)
-    listed = beginning[:1] == "[" and any(f'"{key}"' in beginning for key in _OF_A_RESULT)
+    timed = '"time"' in beginning and not re.search('"(avg_|mean_)?(energy|power)(_[a-z]+)?"', beginning)
+    listed = beginning[:1] == "[" and (timed or any(f'"{key}"' in beginning for key in _OF_A_RESULT))
     return listed or beginning[:1] not in ("{", "[") or any(f'"{key}' in beginning for key in _OF_TUNERS)
 
 

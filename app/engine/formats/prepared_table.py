@@ -10,8 +10,9 @@ from typing import Final
 
 import numpy as np
 
+from ...base.formatting import counted
 from ...base.vocabulary import HEADINGS, PATTERNS, WORDS
-from .cells import Cell, Table
+from .cells import Cell, Table, are, left_out_below, sums_up
 from .entries import as_number
 from .headings import COUNTED, EACH_ITS_OWN, NUMBERED, SET, SETTING_OF, Column, Role, words_of
 from .roles import TOKENS, main_column, roles_of
@@ -91,24 +92,32 @@ def _without_warm_up(table: Table) -> Table:
     if not 0 < len(warm) < len(table):
         return table
     left = {name: [c for row, c in enumerate(cells) if row not in warm] for name, cells in table.columns.items()}
-    return table.having(left, f"{len(warm)} rows are of warming up and are left out")
+    what = f"{counted(len(warm), 'row')} {are(len(warm))} of warming up or of an idle board"
+    return table.having(left, f"{what}, and {are(len(warm))} left out")
 
 
 def _without_summaries(table: Table) -> Table:
     """The table without a few rows at its end that sum up the others: 'mean', 'std', 'Total'."""
     end = len(table)
-    while end and any(_is_summary(cells, end - 1) for cells in table.columns.values()):
+    while end and any(_is_summary(table, cells, end - 1) for cells in table.columns.values()):
         end -= 1
     if not 0 < len(table) - end < end:
         return table
     left = {name: cells[:end] for name, cells in table.columns.items()}
-    return table.having(left, f"the last {len(table) - end} rows sum up the others and are left out")
+    return table.having(left, left_out_below(len(table) - end))
 
 
-def _is_summary(cells: Sequence[Cell], row: int) -> bool:
-    """Tell whether a row is called 'mean' or the like, and none above it: else these are choices."""
+def _is_summary(table: Table, cells: Sequence[Cell], row: int) -> bool:
+    """Tell whether a row is called 'mean' or the like, and none above it: else these are choices.
+
+    One that is called 'best' or 'min' may be a choice, too, unless each of its figures stands above it.
+    """
     cell = cells[row]
-    return isinstance(cell, str) and bool(PATTERNS["summary"].fullmatch(cell)) and cell not in cells[:row]
+    if not isinstance(cell, str) or cell in cells[:row]:
+        return False
+    figures = [column for column in table.columns.values() if isinstance(column[row], float)]
+    again = bool(figures) and all(column[row] in column[:row] for column in figures)
+    return sums_up(cell, with_extremes=again)
 
 
 def _without_nameless(table: Table, said: TableColumns) -> Table:

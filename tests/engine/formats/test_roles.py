@@ -157,7 +157,7 @@ def test_rows_of_zeros_and_of_failures_are_failed_and_those_of_warming_up_are_le
     read = table(tmp_path, "\n".join(["batch,phase,status,time_s,energy_j", *rows]))
     assert len(read) == 4
     assert read.table().failures() == {"runtime": 2}
-    assert "1 rows are of warming up and are left out" in read.notes
+    assert "1 row is of warming up or of an idle board, and is left out" in read.notes
 
 
 def test_what_is_drawn_beyond_the_limit_is_named(tmp_path: Path) -> None:
