@@ -43,7 +43,7 @@ from .known_tables import as_its_tool_says
 from .prepared_table import prepared
 from .recording import MAXIMUM_PARAMETERS, Facts, Recording, RecordingBuilder
 from .remembered_roles import remembered
-from .roles import COUNTABLE, NAMED, NONE_IN_SOME, TOKENS, beside_main, main_column
+from .roles import COUNTABLE, COUNTED_ALIKE, NAMED, NONE_IN_SOME, TOKENS, beside_main, main_column
 from .service_table import read_service
 from .table_columns import (
     APART,
@@ -74,7 +74,6 @@ _Ours = dict[str, tuple[str, float]]  # our name of a figure -> its name in the 
 _GOOD: Final = ("", "0", "false", "none", "no", "ok")  # cells of a column of errors, where there was none
 _BAD: Final = ("0", "0.0", "no")  # cells of a column that says what went well
 _NONE: Final = "none"
-_COUNTED_ALIKE: Final = 1.5  # largest to least amount that was counted, likewise
 _SAME_WORK: Final = {Role.THROUGHPUT: 1.2, Role.ENERGY: 1.05}  # largest to least work, within which it is the same
 _REPEATS_DIFFER: Final = 1.4  # largest to least, of most configurations: beyond what repeats scatter by
 _MOST_NAMED: Final = 6  # columns that may be what was measured
@@ -272,11 +271,17 @@ def _figures(table: Table, columns: TableColumns, found: Sequence[Column]) -> tu
     cells = {name: [as_number(cell) for cell in table.columns[of]] for name, of in (columns.figures or {}).items()}
     main = {ours: main_column(found, role) for role, ours in _OURS.items()}
     ours = {name: (_called(column), column.scale) for name, column in main.items() if column is not None}
+    if _of_a_step(found) is not None:
+        ours.pop("time_s")
     if _is_known_less(table, main["time_s"], main_column(found, Role.THROUGHPUT)):
         cells = {f"{name} (of some)" if name == "time_s" else name: values for name, values in cells.items()}
         ours.pop("time_s")
     if _same_work(found, table):
         return cells, ours
+    if "power_w" not in ours and {"time_s", "energy_j"} <= ours.keys():
+        time, energy = (np.array(cells[of]) * scale for of, scale in map(ours.__getitem__, ("time_s", "energy_j")))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            cells["power_w"] = (energy / time).tolist()
     if {"time_s", "energy_j", "energy_per_work_j"} <= ours.keys() and main_column(found, Role.THROUGHPUT) is None:
         named = map(ours.__getitem__, ("time_s", "energy_j", "energy_per_work_j"))
         time, energy, one = (np.array(cells[of]) * scale for of, scale in named)
@@ -284,6 +289,14 @@ def _figures(table: Table, columns: TableColumns, found: Sequence[Column]) -> tu
             cells["work/s"] = (energy / one / time).tolist()
     cells = {f"{name} (of all)" if name in ("time_s", "energy_j") else name: c for name, c in cells.items()}
     return cells, {name: of for name, of in ours.items() if name not in ("time_s", "energy_j")}
+
+
+def _of_a_step(found: Sequence[Column]) -> tuple[Column, Column] | None:
+    """The time of a step and the energy of the whole run, of which no power follows; None where they are of one."""
+    time, energy = main_column(found, Role.TIME), main_column(found, Role.ENERGY)
+    if time is None or energy is None or time.confirmed or "total" not in energy.words - time.words:
+        return None
+    return (time, energy) if time.words & {"step", "iter", "iteration", "epoch"} else None
 
 
 def _is_known_less(table: Table, time: Column | None, rate: Column | None) -> bool:
@@ -302,6 +315,8 @@ def _notes(table: Table, columns: TableColumns, found: Sequence[Column], contrad
     main = (main_column(found, role) for role in (Role.TIME, Role.ENERGY, Role.POWER))
     guessed = [column for column in main if column is not None and not column.confirmed and column.scale_is_guessed]
     yield from (f"{c.heading} names no unit: its numbers are read as {c.unit}" for c in guessed)
+    if (unlike := _of_a_step(found)) is not None:
+        yield "no power follows of '{1.heading}' over '{0.heading}': one is of the whole run".format(*unlike)
     if contradicted:
         yield f"the power of {contradicted} rows is not their energy over their time, and is not used"
     yield from _over_the_limit(table, found)
@@ -384,12 +399,18 @@ def _objective(recording: Recording, found: Sequence[Column]) -> Objective:
     first, per_work = (main_column(found, role) for role in (Role.THROUGHPUT, Role.WORK_ENERGY))
     others = [column for column in found if column.role is Role.THROUGHPUT and column is not first]
     rates = [_called(column) for column in ([] if first is None else [first, *others])]
+    said = main_column(found, Role.EFFICIENCY)
     for speed in (rate for rate in rates if rate in names):
         per_joule = Goal(_per_joule(speed), True)
+        if said is not None and per_joule.name not in names:
+            per_joule = Goal(_called(said), True)
         if per_work is not None and _called(per_work) in names:
             per_joule = Goal(_called(per_work), False)
         if per_joule.name in names:
             return Objective(per_joule, (Goal(speed, True), per_joule))
+    if per_work is not None and "time_s" in names and _called(per_work) in names:
+        goal = Goal(_called(per_work), False)
+        return Objective(goal, (Goal("time_s", False), goal))
     if rates and rates[0] in names and "time_s" not in names:
         return Objective(Goal(rates[0], True))
     return Objective(likely_goal("time_s" if "time_s" in names else names[0] if names else "time"))
@@ -403,7 +424,7 @@ def _same_work(found: Sequence[Column], table: Table) -> bool:
     kernels = np.array([str(cell) for cell in table.columns.get("kernel", [""] * len(table))])
     there = [c for c in found if c.heading in table.columns]
     counts = (c for c in there if c.why == COUNTED and c.words & COUNTABLE - TOKENS and table.is_numeric(c.heading))
-    works = [(numbers_of(table, count), _COUNTED_ALIKE) for count in counts]
+    works = [(numbers_of(table, count), COUNTED_ALIKE) for count in counts]
     for roles, power in (((Role.THROUGHPUT, Role.TIME), 1), ((Role.ENERGY, Role.WORK_ENERGY), -1)):
         columns = [c for role in roles if (c := main_column(there, role)) is not None]
         if len(columns) == 2:

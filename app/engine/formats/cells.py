@@ -276,14 +276,9 @@ def _metrics(text: str) -> Iterator[tuple[str, object]]:
 def of_text(columns: Columns, path: Path) -> Table:
     """A table of the numbers and texts in these cells; of a row called 'mean' below numbers only a note is left."""
     cells: dict[str, Sequence[Cell]] = {}
-    numeric = [texts for name, texts in columns.cells.items() if columns.is_numeric(name)]
-    end = len(columns)
-    while end > 1 and any(sums_up(texts[end - 1]) for texts in numeric):
-        end -= 1
-    left_out = len(columns) - end
-    if left_out:
-        columns = replace(columns, cells={name: texts[:end] for name, texts in columns.cells.items()}, _read={})
-    columns = replace(columns, cells=dict(_with_units_above(*each) for each in columns.cells.items()), _read={})
+    end, rows = _end_of_numbers(columns), len(columns)
+    with_units = (_with_units_above(name, texts[:end]) for name, texts in columns.cells.items())
+    columns = replace(columns, cells=dict(with_units), _read={})
     failed = {
         name: ["" if cell[:1].isalpha() and PATTERNS["bad"].search(cell) else cell for cell in texts]
         for name, texts in columns.cells.items()
@@ -299,7 +294,16 @@ def of_text(columns: Columns, path: Path) -> Table:
                 cells[name] = [text or None for text in texts]
         else:
             cells[name] = [_FLAGS.get(text.lower(), text or None) for text in texts]
-    return Table(path, cells, (left_out_below(left_out),) * bool(left_out))
+    return Table(path, cells, (left_out_below(rows - end),) * (end < rows))
+
+
+def _end_of_numbers(columns: Columns) -> int:
+    """Count the rows above those that are called 'mean' or the like in a column of numbers."""
+    numeric = [texts for name, texts in columns.cells.items() if columns.is_numeric(name)]
+    end = len(columns)
+    while end > 1 and any(sums_up(texts[end - 1]) for texts in numeric):
+        end -= 1
+    return end
 
 
 def sums_up(cell: str, *, with_extremes: bool = True) -> bool:

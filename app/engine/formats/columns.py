@@ -129,7 +129,9 @@ def parse_columns(text: str, where: str) -> Columns:
     header, units = _with_units_below(header, rows)
     if not rows[units:]:
         raise InputError("the file holds a header but no row", where, "add measurements")
-    stripped = [[cell_text(_SCATTER.sub("", cell).strip()) for cell in column] for column in zip(*rows[units:], strict=True)]
+    stripped = [
+        [cell_text(_SCATTER.sub("", cell).strip()) for cell in column] for column in zip(*rows[units:], strict=True)
+    ]
     columns = [_without_units(name, cells) for name, cells in zip(header, stripped, strict=True)]
     if any("," in cell for column in columns for cell in column[:1000]):
         columns = _with_decimal_points(_without_thousands(columns), delimiter, where)

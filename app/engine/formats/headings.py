@@ -264,7 +264,9 @@ def _that_tells(heading: str, plain: str, kinds: frozenset[str], finite: Floats)
 
 def _beside_figures(heading: str, plain: str, kinds: frozenset[str], finite: Floats, quantity: str) -> Column | None:
     """A column that is no figure of the work by its name: scatter, amounts, ratios and choices."""
-    named = kinds & (_CHOSEN - TIME_WORDS) and (not kinds & (EXTREME | MEANS | {"best"}) or kinds & {"concurrency", "seqs"})
+    named = kinds & (_CHOSEN - TIME_WORDS) and (
+        not kinds & (EXTREME | MEANS | {"best"}) or kinds & {"concurrency", "seqs"}
+    )
     chosen = bool(named) and not (kinds & _LIMIT and kinds & _POWER)
     settled = (
         (_are_whole(finite) and len(finite) < _MOST_VALUES) or _looks_chosen(finite)

@@ -14,8 +14,8 @@ from ...base.formatting import counted
 from ...base.vocabulary import HEADINGS, PATTERNS, WORDS
 from .cells import Cell, Table, are, left_out_below, sums_up
 from .entries import as_number
-from .headings import COUNTED, EACH_ITS_OWN, NUMBERED, SET, SETTING_OF, Column, Role, words_of
-from .roles import TOKENS, main_column, roles_of
+from .headings import COUNTED, EACH_ITS_OWN, NUMBERED, SET, SETTING_OF, Column, Floats, Role, words_of
+from .roles import COUNTABLE, COUNTED_ALIKE, TOKENS, main_column, roles_of
 from .table_columns import (
     APART,
     CHOSEN_KERNEL,
@@ -38,9 +38,10 @@ _PLACEHOLDER: Final = 100  # ratio to the next largest
 def prepared(table: Table, columns: TableColumns | None = None) -> Table:
     """The table with what several columns say together in one: the energy of all boards, the name of what ran."""
     roles = TableColumns() if columns is None else TableColumns(roles=columns.roles)
-    table = _without_summaries(table)
+    table = _without_summaries(_with_limits_in_watts(table, roles))
     table = _without_parts_of_runs(_without_nameless(table, roles), roles)
-    table = _with_whole_rate(_without_placeholders(_with_totals(_without_warm_up(table), roles), roles), roles)
+    table = _of_all_boards(_with_totals(_without_warm_up(table), roles), roles)
+    table = _with_whole_rate(_without_placeholders(table, roles), roles)
     chosen = None if columns is None or columns.parameters is None else set(columns.parameters.values())
     asked_for = chosen is not None and bool(chosen & KERNELS and not chosen & KERNELS & table.columns.keys())
     table = _with_one_kernel(table, roles) if chosen is None or asked_for else table
@@ -58,6 +59,37 @@ def _is_one_run(table: Table, found: Sequence[Column]) -> bool:
     named |= any(column.why == EACH_ITS_OWN and not column.words & WORDS["asked"] for column in found)
     numbered = any(column.why == NUMBERED for column in found)
     return not named and any(c.role is Role.LATENCY or (numbered and c.role is Role.ENERGY) for c in found)
+
+
+def _with_limits_in_watts(table: Table, said: TableColumns) -> Table:
+    """The table with power limits in W, where its own are in mW, as NVML has them."""
+    cells: dict[str, Sequence[Cell]] = dict(table.columns)
+    ours = SETTING_OF[Role.POWER_LIMIT]
+    limit = main_column(column_roles(table, said), Role.POWER_LIMIT)
+    if limit is None or limit.scale == 1.0 or ours in cells or limit.heading in said.roles:
+        return table
+    scaled = [None if cell is None else as_number(cell) * limit.scale for cell in cells[limit.heading]]
+    return table.having(
+        {ours if n == limit.heading else n: scaled if n == limit.heading else c for n, c in cells.items()}
+    )
+
+
+def _of_all_boards(table: Table, said: TableColumns) -> Table:
+    """The table with powers, energies and rates of all boards, where it has those of one and the number of boards."""
+    named = (
+        n
+        for n in table.columns
+        if PATTERNS["number_of_boards"].fullmatch(n) and table.is_numeric(n) and varies(table, n)
+    )
+    count, cells, notes = next(named, ""), dict(table.columns), list[str]()
+    for name in [n for n in cells if count and PATTERNS["of_one_board"].search(n) and n not in said.roles]:
+        whole = PATTERNS["of_one_board"].sub("", name).strip(" _")
+        if whole not in cells and table.is_numeric(name):
+            times = zip(map(as_number, cells[name]), map(as_number, cells[count]), strict=True)
+            products: list[Cell] = [None if math.isnan(one * n) else one * n for one, n in times]
+            cells = {whole if n == name else n: products if n == name else column for n, column in cells.items()}
+            notes.append(f"'{name}' is of one board: it is taken times '{count}'")
+    return table.having(cells, *notes)
 
 
 def _with_totals(table: Table, said: TableColumns) -> Table:
@@ -178,9 +210,12 @@ def _with_whole_rate(table: Table, said: TableColumns) -> Table:
     """The table with the rate of all that was counted, where it holds none, or another one: what each request saw."""
     found = column_roles(table, said)
     time, rates = main_column(found, Role.TIME), [column for column in found if column.role is Role.THROUGHPUT]
-    counts = [c for c in found if c.why == COUNTED and c.words & TOKENS and c.words & WORDS["all_of_it"]]
+    counted_there = [c for c in found if c.why == COUNTED and c.words & COUNTABLE]
+    counts = [c for c in counted_there if c.words & TOKENS and c.words & WORDS["all_of_it"]]
     wrong = " ".join(column.contradicted for column in rates)
     count = next((c for c in counts if not rates or f"not '{c.heading}' over" in wrong), None)
+    if not rates and count is None:  # what was done differs from run to run
+        count = next((c for c in counted_there if _is_other_work(numbers_of(table, c))), None)
     if count is None or time is None:
         return table
     scale = 1.0 if math.isnan(time.scale) else 1 / time.scale
@@ -188,6 +223,11 @@ def _with_whole_rate(table: Table, said: TableColumns) -> Table:
         whole = numbers_of(table, count) / np.array([as_number(cell) for cell in table.columns[time.heading]]) * scale
     cells: list[Cell] = [value if math.isfinite(value) else None for value in whole.tolist()]
     return table.having({**table.columns, f"{count.heading}/s": cells})
+
+
+def _is_other_work(amounts: Floats) -> bool:
+    known = amounts[amounts > 0]
+    return len(known) > 1 and float(known.max()) > COUNTED_ALIKE * float(known.min())
 
 
 def _setting_in_name(name: str, column: Sequence[Cell]) -> tuple[str, Sequence[Cell]] | None:

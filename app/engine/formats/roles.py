@@ -62,7 +62,9 @@ _LOOKED_AT: Final = 20_000  # rows by which columns are judged
 _COUNTED_FROM: Final = 1e5  # operations; a speed of so many is given in larger units
 _SCATTER: Final = 1.5  # ratio of amounts that were counted
 TOKENS: Final = frozenset(("token", "tokens", "tok"))
-COUNTABLE: Final = TOKENS | {"request", "requests", "image", "images", "sample", "samples"}
+COUNTABLE: Final = TOKENS | {"request", "requests", "image", "images", "sample", "samples", "prompts"}
+COUNTED_ALIKE: Final = 1.5  # largest to least amount that was counted, of which times can be compared
+_PLAUSIBLE_W: Final = 5000.0  # of the boards of one machine, where a power has no unit
 _LEAST_W: Final = 1e-3  # which no board draws less than
 _FEWEST: Final = 3  # rows in which a relation must hold
 
@@ -585,7 +587,14 @@ def _fit(
     tried = zip((energy, power, time), _SCALES, strict=True)
     scales = [(column.scale,) if not math.isnan(column.scale) else usual for column, usual in tried]
     fits = ((abs(math.log(ratio * e / (p * t))), (e, p, t), time) for e, p, t in product(*scales))
-    return min(fits, key=lambda fit: (round(fit[0], 6), sum(scale != 1.0 for scale in fit[1])))  # Wh and ms: kWh and s
+    middle = float(np.median(values[1][good]))
+
+    def rank(fit: tuple[float, tuple[float, float, float], Column]) -> tuple[float, bool, bool, int]:
+        (e, p, _), beyond = fit[1], middle * fit[1][1] > _PLAUSIBLE_W
+        of_nvml = math.isnan(energy.scale) and p == 1e-3 != e  # which counts in mJ, too
+        return round(fit[0], 6), beyond, of_nvml, sum(scale != 1.0 for scale in fit[1])  # Wh and ms: kWh and s
+
+    return min(fits, key=rank)
 
 
 def _usual_scale(column: Column, cells: Mapping[str, Cells]) -> float:
@@ -647,9 +656,11 @@ def main_column(columns: Iterable[Column], role: Role) -> Column | None:
             of_a_part = bool(words & (EXTREME | WORDS["part_of_it"]))
             return bool(column.contradicted), of_a_part, not whole, not whole - {"total"}, not named
         if column.role is Role.TIME:
-            partial = bool(words & (EXTREME | WORDS["partial"] | WORDS["parts_of_a_run"]))
+            partial = bool(words & (EXTREME | WORDS["partial"] | WORDS["parts_of_a_run"] | WORDS["stages"]))
+            partial = bool(words & HEADINGS["beside"]) or (partial and "total" not in words)
             return not column.confirmed, partial, not words & WORDS["whole_run"], not words & WORDS["one_of_many"]
-        extreme, partial = bool(words & EXTREME), bool(words & WORDS["partial"])
-        return not column.confirmed, extreme, partial, not words & {"gpu", "total", "avg"}
+        extreme, partial = bool(words & EXTREME), bool(words & (WORDS["partial"] | HEADINGS["beside"]))
+        one = any(map(str.isdigit, words))  # of several boards
+        return not column.confirmed, extreme, partial, one, not words & {"gpu", "total", "avg"}
 
     return min((column for column in columns if column.role is role), key=rank, default=None)
