@@ -299,9 +299,10 @@ def of_text(columns: Columns, path: Path) -> Table:
 
 def _end_of_numbers(columns: Columns) -> int:
     """Count the rows above those that are called 'mean' or the like in a column of numbers."""
-    numeric = [texts for name, texts in columns.cells.items() if columns.is_numeric(name)]
     end = len(columns)
-    while end > 1 and any(sums_up(texts[end - 1]) for texts in numeric):
+    while end > 1 and any(
+        sums_up(texts[end - 1]) and columns.is_numeric(name) for name, texts in columns.cells.items()
+    ):
         end -= 1
     return end
 
@@ -341,6 +342,8 @@ def _with_units_above(name: str, cells: Sequence[str]) -> tuple[str, Sequence[st
 
 def _in_one_unit(cells: Sequence[str]) -> Sequence[str]:
     """'1.2 kJ' beside '950 J' are 1200 J and 950 J; the cells themselves where they are not in several units of one."""
+    if not any(cell[-1:].isalpha() for cell in cells):
+        return cells
     found = [_WITH_UNIT.fullmatch(cell) for cell in cells]
     scales = {each[2]: UNITS.get(each[2].lower(), ("", 1.0)) for each in found if each}
     quantities = {quantity for quantity, _ in scales.values()}

@@ -20,7 +20,7 @@ from ...base.vocabulary import HEADINGS, UNITS
 Floats = npt.NDArray[np.float64]
 
 _QUOTED_AND_PADDED = re.compile(r'"[ \t]+(?=[,;\n]|$)()')  # spaces behind a quoted cell
-_SCATTER = re.compile(r"(?<=\d)\s*(?:±|\+/-)\s*[\d.]+(?:e[+-]?\d+)?")  # '30.01 ± 0.03'
+_SCATTER = re.compile(r"(?<=\d)[ \t]*(?:±|\+/-)[ \t]*[\d.]+(?:e[+-]?\d+)?")  # '30.01 ± 0.03'
 _PREAMBLE = 20  # lines that may stand before a header
 _SEPARATORS = ",;\t|"
 _MAXIMUM_ROWS = 1_000_000
@@ -108,6 +108,7 @@ def parse_columns(text: str, where: str) -> Columns:
     start, end = _table_in(lines, start + bool(_SEPARATOR_LINE.fullmatch(lines[start].strip())))
     delimiter = max(_SEPARATORS, key=lines[start].count)
     body = "\n".join(line for line in lines[start:end] if not line.startswith("#"))
+    body = _SCATTER.sub("", body) if "±" in body or "+/-" in body else body
     try:
         reader = csv.reader(io.StringIO(_QUOTED_AND_PADDED.sub(r'"\1', body)), delimiter=delimiter, strict=True)
         first = next(reader)
@@ -129,9 +130,7 @@ def parse_columns(text: str, where: str) -> Columns:
     header, units = _with_units_below(header, rows)
     if not rows[units:]:
         raise InputError("the file holds a header but no row", where, "add measurements")
-    stripped = [
-        [cell_text(_SCATTER.sub("", cell).strip()) for cell in column] for column in zip(*rows[units:], strict=True)
-    ]
+    stripped = [[cell_text(cell.strip()) for cell in column] for column in zip(*rows[units:], strict=True)]
     columns = [_without_units(name, cells) for name, cells in zip(header, stripped, strict=True)]
     if any("," in cell for column in columns for cell in column[:1000]):
         columns = _with_decimal_points(_without_thousands(columns), delimiter, where)

@@ -65,7 +65,8 @@ def _with_limits_in_watts(table: Table, said: TableColumns) -> Table:
     """The table with power limits in W, where its own are in mW, as NVML has them."""
     cells: dict[str, Sequence[Cell]] = dict(table.columns)
     ours = SETTING_OF[Role.POWER_LIMIT]
-    limit = main_column(column_roles(table, said), Role.POWER_LIMIT)
+    named = any({*words_of(name)} & WORDS["limit"] for name in cells)
+    limit = main_column(column_roles(table, said), Role.POWER_LIMIT) if named else None
     if limit is None or limit.scale == 1.0 or ours in cells or limit.heading in said.roles:
         return table
     scaled = [None if cell is None else as_number(cell) * limit.scale for cell in cells[limit.heading]]
