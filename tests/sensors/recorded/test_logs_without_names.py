@@ -70,6 +70,29 @@ def test_readings_that_come_together_and_are_the_same_are_of_one_board(tmp_path:
     assert len(board.time_ns) == 80
 
 
+@pytest.mark.parametrize("column", ["", "index", "uuid", "name"])
+def test_readings_of_one_second_are_of_one_board(tmp_path: Path, column: str) -> None:
+    head = f"time,{column},power_w\n" if column else "time,power_w\n"
+    middle = f"{'0' if column == 'index' else 'GPU-1a2b'}," if column else ""
+    rows = "".join(f"{stamp},{middle}{100 + at}.{at}\n" for stamp in STAMPS for at in range(5))
+    log = read(tmp_path, head + rows)
+    (board,) = log.boards
+    assert len(board.time_ns) == 200
+    assert any("spread evenly" in note for note in log.notes)
+
+
+@pytest.mark.parametrize("column", ["index", "uuid"])
+def test_a_column_says_that_readings_that_come_together_are_of_one_board(tmp_path: Path, column: str) -> None:
+    text = of_several(2, name="GPU-0").replace(",name,", f",{column},")
+    (board,) = read(tmp_path, text).boards
+    assert len(board.time_ns) == 80
+
+
+def test_a_column_of_boards_that_holds_a_name_does_not_say_which_of_them_it_is(tmp_path: Path) -> None:
+    log = read(tmp_path, of_several(2, name="NVIDIA A40").replace(",name,", ",gpu,"))
+    assert len(log.boards) == 2
+
+
 def test_a_log_that_is_read_without_a_rhythm_is_of_one_board(tmp_path: Path) -> None:
     gaps = [3, 997, 3, 3, 994, 1000, 3, 997, 2, 1] * 8
     begun, rows = 1_700_000_000_000, []
@@ -81,11 +104,26 @@ def test_a_log_that_is_read_without_a_rhythm_is_of_one_board(tmp_path: Path) -> 
 
 
 def test_what_a_processor_draws_and_the_sum_of_all_are_no_boards(tmp_path: Path) -> None:
-    drawn = (("gpu0", 200), ("gpu1", 210), ("cpu0", 80), ("total", 490))
+    drawn = (("cpu0", 80), ("gpu0", 200), ("gpu1", 210), ("total", 490))
     rows = "".join(f"{1700000000 + at},{name},{watts}\n" for at in range(30) for name, watts in drawn)
     log = read(tmp_path, f"timestamp,device,power_w\n{rows}")
     assert [board.info.name for board in log.boards] == ["GPU 0", "GPU 1"]
     assert "cpu0, total are no boards, and are left out" in log.notes
+
+
+@pytest.mark.parametrize("column", ["component", "domain", "sensor", "device", "type"])
+def test_a_column_that_says_cpu_or_gpu_names_what_a_reading_is_of(tmp_path: Path, column: str) -> None:
+    rows = "".join(
+        f"{1700000000 + at},CPU,150\n{1700000000 + at},GPU,200\n{1700000000 + at},DRAM,12\n" for at in range(30)
+    )
+    log = read(tmp_path, f"timestamp,{column},power_w\n{rows}")
+    assert joules(log) == {"GPU": pytest.approx(200 * 29)}
+    assert "CPU, DRAM are no boards, and are left out" in log.notes
+
+
+def test_a_column_of_types_that_are_no_parts_says_no_boards(tmp_path: Path) -> None:
+    rows = "".join(f"{1700000000 + at},{'idle' if at < 9 else 'load'},200\n" for at in range(30))
+    assert joules(read(tmp_path, f"timestamp,type,power_w\n{rows}")) == {"GPU": pytest.approx(200 * 29)}
 
 
 @pytest.mark.parametrize("power", ["power_w", "gpu_power_watts"])
@@ -98,6 +136,13 @@ def test_powers_in_a_list_are_of_the_boards_in_their_order(tmp_path: Path) -> No
     document = [{"t": at * 0.5, "power": [200, 300]} for at in range(40)]
     log = read(tmp_path, json.dumps(document), "log.json")
     assert joules(log) == {"GPU 0": pytest.approx(200 * 19.5), "GPU 1": pytest.approx(300 * 19.5)}
+
+
+def test_lists_beside_one_power_are_of_no_boards(tmp_path: Path) -> None:
+    lines = [{"timestamp": 1700000000 + at, "gpu_power": 3.0, "gpu_usage": [1398, 0.9]} for at in range(40)]
+    log = read(tmp_path, "\n".join(map(json.dumps, lines)), "log.jsonl")
+    assert joules(log) == {"GPU": pytest.approx(3.0 * 39)}
+    assert not any("cannot be" in note for note in log.notes)
 
 
 @pytest.mark.parametrize(

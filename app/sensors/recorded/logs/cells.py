@@ -233,9 +233,11 @@ def rises(stamps: Nanoseconds, share: float = 1.0) -> bool:
 def together(stamps: Nanoseconds, values: Floats) -> int:
     """Count the readings that come together each time, as those of several boards do; 1 where they are of one.
 
-    A board that is read twice at once has the same value twice.
+    A board that is read twice at once has the same value twice. Whole seconds that are the same say nothing.
     """
     steps = np.diff(stamps)
+    if not (stamps % 1_000_000_000).any() and not steps.all():
+        return 1
     if (
         len(steps) < _FEWEST_STEPS
         or len(values) != len(stamps)

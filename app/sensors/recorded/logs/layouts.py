@@ -22,7 +22,7 @@ _NUMBERED: Final = re.compile(r"\b(?:gpu|device|card)[ _]?(\d{1,3})\b")
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """One column. `role` is time, day, board, name, driver, phase, channel or '' for what is not read."""
+    """One column. `role` is time, day, board, name, driver, phase, part, channel or '' for what is not read."""
 
     text: str
     role: str

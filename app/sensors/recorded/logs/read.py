@@ -19,7 +19,7 @@ from ....base.errors import InputError
 from ....base.files import byte_chunks, title_of
 from ....base.formatting import counted
 from ....base.text import float_or_none
-from ....base.vocabulary import HEADINGS, LOG_NOTES, LOG_PATTERNS
+from ....base.vocabulary import HEADINGS, LOG_NOTES, LOG_PATTERNS, PATTERNS
 from ...channel import CHANNELS
 from ...gpu import PowerLimit
 from ..header import Mark, recorded_info
@@ -141,6 +141,7 @@ class _Reader:
         self._phases: list[npt.NDArray[np.int64]] = []
         self._phase_names: dict[str, int] = {}  # name -> number
         self._names: dict[bytes, str] = {}  # of the boards by what tells them apart, in the order of their numbers
+        self._others: set[int] = set()  # the numbers of those that are no boards
         self._units: dict[int, str] = {}  # in the cells
         self._line = layout.skipped
         self._unreadable: list[int] = []
@@ -242,6 +243,8 @@ class _Reader:
         places = sorted(kinds, key=lambda at: (kinds[at] != "host", kinds[at]), reverse=True)  # a host has several
         names = self._layout.places("name")
         if not places and not names:
+            places = [at for at in self._layout.places("part") if self._are_parts(block, at)]
+        if not places and not names:
             self._names[b""] = ""
             return np.zeros(len(block), np.uint8)
         place = (*places, *names)[0]
@@ -261,6 +264,11 @@ class _Reader:
             self._refuse(f"more than {_MOST_BOARDS} boards", "log the boards into files of their own")
         known = list(self._names)
         return np.array([known.index(key) for key in keys], np.uint8)[which]
+
+    def _are_parts(self, block: Block, place: int) -> bool:
+        """Tell whether a column of a table in long form says of which part of a machine each reading is."""
+        texts = (block.text(row, place).decode("utf-8", "replace") for row in block.distinct(place)[0])
+        return all(LOG_PATTERNS["no_board"].search(text) or re.match("[di]?gpu", text, re.IGNORECASE) for text in texts)
 
     def _phase_of(self, block: Block) -> npt.NDArray[np.int64]:
         """The number of the phase of each row."""
@@ -309,9 +317,11 @@ class _Reader:
         times, board = _joined(self._times, np.int64), _joined(self._boards, np.uint8)
         if len(times) and times.min() >= 0 and times.max() < DAY_NS:  # times of the day fall at midnight
             times += np.cumsum(np.diff(times, prepend=times[0]) < -DAY_NS // 2) * DAY_NS
-        if len(self._names) == 1 and not any(wide for _, wide in columns):
+        named = any(layout.columns[at].board != "host" for at in layout.places("board"))
+        named &= not any(PATTERNS["boards"].search(key.decode("utf-8", "replace")) for key in self._names)
+        if len(self._names) == 1 and not named and not any(wide for _, wide in columns):
             board = self._in_their_order(times, board, columns)
-        others = self._no_boards()
+        others = self._others = self._no_boards()
         boards = [
             made
             for number, rows in _by_board(board)
@@ -339,7 +349,7 @@ class _Reader:
         keys = [key.decode("utf-8", "replace") for key in self._names]
         others = {at for at, key in enumerate(keys) if LOG_PATTERNS["no_board"].search(key)}
         boards = [key for at, key in enumerate(keys) if at not in others]
-        if not others or not boards or not all(re.fullmatch(r"\D{0,12}\d{1,2}", key) for key in boards):
+        if not others or not boards or not all(re.fullmatch(r"\D{0,12}\d{1,2}|(?i:gpu)", key) for key in boards):
             return set()
         self._notes.append(f"{', '.join(keys[at] for at in sorted(others))} are no boards, and are left out")
         return others
@@ -424,7 +434,8 @@ class _Reader:
         else:
             time_ns = np.arange(len(next(iter(of_board.values()))), dtype=np.int64) * round(step_s * 1e9)
         key, called = list(self._names.items())[number]
-        index = wide or (key.decode() if key.isdigit() and len(key) < 4 else str(number))
+        numbered = re.fullmatch(rb"(?:gpu[ _-]?)?(\d{1,3})", key, re.IGNORECASE)
+        index = wide or (numbered[1].decode() if numbered else str(number))
         self._drawn += _drawn(index, of_board)
         if len(time_ns) > 1 and not np.ptp(time_ns):
             self._refuse(f"{self._drawn}no energy follows of readings at one and the same time", "log the time of each")
@@ -440,7 +451,7 @@ class _Reader:
         tool = self._layout.tool or "another tool"
         limits = of_board.get("power_limit_w", np.empty(0))
         current = limits[np.isfinite(limits)]
-        several = len(self._names) > 1 or bool(wide)
+        several = len(self._names) - len(self._others) > 1 or bool(wide)
         title = title_of(self._path)
         if step_s not in (None, self._layout.step_s):  # with another step it is another recording
             title = f"{title}@{step_s:g}"
