@@ -146,6 +146,56 @@ def test_lists_beside_one_power_are_of_no_boards(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("headings", "scale", "unit"),
+    [
+        ("power_usage,energy_consumption", 1000, 1000),
+        ("power,energy", 1000, 1000),
+        ("power_w,energy", 1, 1000),
+        ("power_w,energy", 1, 1),
+        ("power_w,energy_j", 1, 1),
+        ("temperature,total_energy_consumption", 0.1, 1000),
+        ("temperature,total_energy_consumption", 0.1, 1),
+    ],
+)
+def test_a_counter_without_a_unit_is_in_that_of_nvml_where_it_must_be(
+    tmp_path: Path, headings: str, scale: float, unit: int
+) -> None:
+    rows = "".join(f"{1700000000 + at},{int(200 * scale)},{(7000 + 200 * at) * unit}\n" for at in range(40))
+    log = read(tmp_path, f"timestamp,{headings}\n{rows}")
+    (board,) = log.boards
+    assert board.by_name["energy_j"][[0, -1]].tolist() == [7000.0, 7000.0 + 200.0 * 39]
+    assert any("read as mJ" in note for note in log.notes) == (unit == 1000)
+
+
+@pytest.mark.parametrize(
+    "headings",
+    [
+        "gpu_power_w,total_power_w",
+        "gpu_power,total_power",
+        *(
+            f"actual_power_w,{other}"
+            for other in ("estimated_power_w", "nominal_power_w", "power_setpoint_w", "reference_power_w")
+        ),
+        "measured_power_w,predicted_power_w",
+        "gpu_power_actual_w,gpu_power_target_w",
+    ],
+)
+@pytest.mark.parametrize("order", [1, -1])
+def test_what_was_measured_of_the_gpu_counts(tmp_path: Path, headings: str, order: int) -> None:
+    head = ",".join(headings.split(",")[::order])
+    rows = "".join(f"{at},{','.join(['200', '300'][::order])}\n" for at in range(40))
+    (board,) = read(tmp_path, f"time_s,{head}\n{rows}").boards
+    powers = [name for name in board.by_name if name.startswith("power")]
+    assert [board.by_name[name][0] for name in powers] == [200.0]
+
+
+@pytest.mark.parametrize("power", ["total_power_w", "estimated_power_w"])
+def test_a_total_or_an_estimate_alone_counts(tmp_path: Path, power: str) -> None:
+    rows = "".join(f"{at},200\n" for at in range(40))
+    assert joules(read(tmp_path, f"time_s,{power}\n{rows}")) == {"GPU": pytest.approx(200 * 39)}
+
+
+@pytest.mark.parametrize(
     ("name", "channel"),
     [
         ("NVIDIA A100-SXM4-40GB", "power_instant_w"),

@@ -40,6 +40,7 @@ _FEWEST_OF_LOG: Final = 20  # rows of rising times that are no durations
 _SINCE_EPOCH_NS: Final = 10**18  # September 2001: no duration
 _LEAST_W: Final = 0.5  # which no board draws less than while it works
 _PLAUSIBLE_W: Final = 3000.0  # whole numbers beyond it, without a unit, are mW
+_IN_BETWEEN: Final = 30.0  # of a unit and its thousandth
 _DIFFERENT: Final = 0.2  # of the logarithm, beyond which a claim is contradicted
 _MOSTLY: Final = 0.9  # of the times since a beginning: it begins again with each step of a job
 _RUNS: Final = re.compile(r"^.*\bemissions\b.*\n", re.IGNORECASE)  # CodeCarbon: a row for each finished run
@@ -143,6 +144,7 @@ class _Reader:
         self._names: dict[bytes, str] = {}  # of the boards by what tells them apart, in the order of their numbers
         self._others: set[int] = set()  # the numbers of those that are no boards
         self._units: dict[int, str] = {}  # in the cells
+        self._unit_open = False  # of a counter of energy
         self._line = layout.skipped
         self._unreadable: list[int] = []
         self._readings = 0
@@ -351,7 +353,8 @@ class _Reader:
         boards = [key for at, key in enumerate(keys) if at not in others]
         if not others or not boards or not all(re.fullmatch(r"\D{0,12}\d{1,2}|(?i:gpu)", key) for key in boards):
             return set()
-        self._notes.append(f"{', '.join(keys[at] for at in sorted(others))} are no boards, and are left out")
+        what = "are no boards, and are" if len(others) > 1 else "is no board, and is"
+        self._notes.append(f"{', '.join(keys[at] for at in sorted(others))} {what} left out")
         return others
 
     def _in_their_order(
@@ -384,6 +387,7 @@ class _Reader:
     def _in_unit(self, named: Heading, place: int, values: Floats) -> Floats:
         in_cells = scale_of(self._units.get(place, ""))
         scale = named.scale if in_cells is None else in_cells  # the cells say it themselves
+        self._unit_open |= scale is None and named.channel == "energy_j"
         finite = values[np.isfinite(values)]
         beyond = named.channel.startswith("power") and len(finite) > 0 and float(np.median(finite)) > _PLAUSIBLE_W
         if scale is None:
@@ -444,10 +448,7 @@ class _Reader:
         if len(time_ns) < 2:
             return None
         named = [name for name in CHANNELS if name in of_board]
-        table = np.empty((len(time_ns), len(named)), order="F")  # most is read by column
-        for place, name in enumerate(named):
-            table[:, place] = of_board[name][forward]
-            _leave_out_impossible(name, table[:, place], self._notes)
+        table = self._table(named, of_board, forward, time_ns)
         tool = self._layout.tool or "another tool"
         limits = of_board.get("power_limit_w", np.empty(0))
         current = limits[np.isfinite(limits)]
@@ -474,6 +475,28 @@ class _Reader:
             sample_ns=np.empty(0, np.int64),
             sample_w=np.empty(0, np.float64),
         )
+
+    def _table(
+        self, named: list[str], of_board: Mapping[str, Floats], forward: npt.NDArray[np.bool_], time_ns: Nanoseconds
+    ) -> Floats:
+        """A column for each channel, without what no board reads."""
+        table = np.empty((len(time_ns), len(named)), order="F")  # most is read by column
+        for place, name in enumerate(named):
+            table[:, place] = of_board[name][forward]
+            _leave_out_impossible(name, table[:, place], self._notes)
+        if self._unit_open and "energy_j" in named:
+            power = next((table[:, named.index(name)] for name in POWERS if name in named), np.empty(0))
+            self._in_joules(table[:, named.index("energy_j")], power, time_ns)
+        return table
+
+    def _in_joules(self, counter: Floats, power: Floats, time_ns: Nanoseconds) -> None:
+        """Scale a counter without a unit that is NVML's, in mJ: more than the power beside it, or any board, draws."""
+        known, drawn = np.isfinite(counter), power[np.isfinite(power)]
+        most_w = _IN_BETWEEN * float(drawn.mean()) if len(drawn) else _PLAUSIBLE_W
+        seconds = np.ptp(time_ns[known]) / 1e9 if known.any() else 0.0
+        if seconds and np.ptp(counter[known]) / seconds > most_w:
+            counter *= 1e-3
+            self._notes.append("the counter of energy names no unit; its numbers are read as mJ")
 
     def _draws(self, of_board: Mapping[str, Floats], wide: str) -> bool:
         """Tell whether a board's power or energy was read, and not 0 throughout beside others."""
