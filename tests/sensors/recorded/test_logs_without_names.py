@@ -195,6 +195,59 @@ def test_a_total_or_an_estimate_alone_counts(tmp_path: Path, power: str) -> None
     assert joules(read(tmp_path, f"time_s,{power}\n{rows}")) == {"GPU": pytest.approx(200 * 39)}
 
 
+@pytest.mark.parametrize("middle", ["", "0, NVIDIA GeForce RTX 4090, "])
+@pytest.mark.parametrize("limit_first", [True, False])
+def test_of_two_powers_without_headings_the_limit_never_changes(tmp_path: Path, middle: str, limit_first: bool) -> None:
+    cells = ("450.00 W", "{}.25 W")[:: 1 if limit_first else -1]
+    rows = "".join(
+        f"{stamp.replace('-', '/')}.117, {middle}{', '.join(cells).format(200 + at % 3)}\n"
+        for at, stamp in enumerate(STAMPS)
+    )
+    (board,) = read(tmp_path, rows).boards
+    assert board.by_name["power_average_w"][:3].tolist() == [200.25, 201.25, 202.25]
+    assert board.by_name["power_limit_w"].tolist() == [450.0] * 40
+
+
+@pytest.mark.parametrize(
+    ("heading", "scale", "failed"),
+    [
+        ("power_w", 1, "65535"),
+        ("power_w", 1, "4294967295"),
+        ("power_w", 1, "4294967.295"),
+        ("power_mw", 1000, "4294967295"),
+        ("power_w", 1, "0.00"),
+    ],
+)
+def test_what_drivers_give_where_a_reading_failed_is_left_out(
+    tmp_path: Path, heading: str, scale: int, failed: str
+) -> None:
+    cells = [str(200 * scale)] * 38
+    cells[20:20] = [failed] * 2
+    rows = "".join(f"{1700000000 + at},{cell}\n" for at, cell in enumerate(cells))
+    log = read(tmp_path, f"timestamp,{heading}\n{rows}")
+    assert joules(log) == {"GPU": pytest.approx(200 * 39)}
+    assert any("2 readings of Power" in note and "cannot be and are left out" in note for note in log.notes)
+
+
+def test_a_board_that_was_off_for_a_while_drew_nothing(tmp_path: Path) -> None:
+    rows = "".join(f"{1700000000 + at},{0 if 10 <= at < 30 else 20}\n" for at in range(40))
+    assert joules(read(tmp_path, f"timestamp,power_w\n{rows}")) == {"GPU": pytest.approx(20 * 19)}
+
+
+def test_stamps_with_exponents_are_seconds_since_the_epoch(tmp_path: Path) -> None:
+    rows = "".join(f"{1772719400 + at:.18e},{200:.18e}\n" for at in range(40))
+    (board,) = read(tmp_path, f"# timestamp,power_w\n{rows}").boards
+    assert (board.began_s, board.time_ns[-1]) == (1772719400, 39_000_000_000)
+
+
+@pytest.mark.parametrize(("winter", "summer"), [("+01:00", "+02:00"), ("-0500", "-0400"), (" +0100", " +0200")])
+def test_offsets_count_where_a_clock_is_put_forward(tmp_path: Path, winter: str, summer: str) -> None:
+    stamps = [f"2026-03-29T01:59:{second}{winter}" for second in range(30, 60)]
+    stamps += [f"2026-03-29T03:00:{second:02d}{summer}" for second in range(30)]
+    log = read(tmp_path, "time,power_w\n" + "".join(f"{stamp},200\n" for stamp in stamps))
+    assert joules(log) == {"GPU": pytest.approx(200 * 59)}
+
+
 @pytest.mark.parametrize(
     ("name", "channel"),
     [

@@ -281,6 +281,7 @@ def _without_header(lines: list[str]) -> Layout | None:
     columns = {0: Heading("timestamp" if cells[1:] else "time", "time", scale=of_stamps), **_by_units(cells)}
     if len(columns) == 1 and _SMI_STAMP.fullmatch(first) and delimiter is not None:
         columns |= _without_units([line.split(delimiter) for line in lines[:_MOST_ABOVE] if line.strip()])
+    _limit_by_rows(columns, [line.split(delimiter) for line in lines if line.count(delimiter or " ") == len(cells)])
     tool = "nvidia-smi" if _SMI_STAMP.fullmatch(first) and cells[1:] else ""
     return Layout(tool, delimiter, len(cells) + 1, columns)
 
@@ -299,6 +300,14 @@ def _by_units(cells: list[str]) -> dict[int, Heading]:
             columns[place] = Heading(written, "channel", channel, scale_of(written))
             left |= {unit: tuple(more)} if more else {}
     return columns
+
+
+def _limit_by_rows(columns: dict[int, Heading], rows: list[list[str]]) -> None:
+    """Of two columns in W, read the first as the limit where it alone never changes."""
+    watts = [at for at, each in columns.items() if each.channel in _BY_UNIT["W"]]
+    if len(watts) == 2 and [len({row[at] for row in rows}) > 1 for at in watts] == [False, True]:
+        for at, channel in zip(watts, _BY_UNIT["W"][::-1], strict=True):
+            columns[at] = replace(columns[at], channel=channel)
 
 
 def _without_units(rows: list[list[str]]) -> dict[int, Heading]:

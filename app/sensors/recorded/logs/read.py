@@ -40,6 +40,9 @@ _FEWEST_OF_LOG: Final = 20  # rows of rising times that are no durations
 _SINCE_EPOCH_NS: Final = 10**18  # September 2001: no duration
 _LEAST_W: Final = 0.5  # which no board draws less than while it works
 _PLAUSIBLE_W: Final = 3000.0  # whole numbers beyond it, without a unit, are mW
+_FAILED: Final = (65535, 4294967295, 4294967)  # W in place of a reading, the last one from mW
+_AT_WORK_W: Final = 10.0  # more than a board at rest, which may be off for a while
+_MOST_FAILED: Final = 6  # readings in a row
 _IN_BETWEEN: Final = 30.0  # of a unit and its thousandth
 _DIFFERENT: Final = 0.2  # of the logarithm, beyond which a claim is contradicted
 _MOSTLY: Final = 0.9  # of the times since a beginning: it begins again with each step of a job
@@ -567,14 +570,30 @@ def _number(cell: bytes) -> float | None:
 
 
 def _leave_out_impossible(name: str, values: Floats, notes: list[str]) -> None:
-    """NaN in place of what no board reads: less than nothing, or more than 100 % of it (fans may turn faster)."""
+    """NaN in place of what no board reads: less than nothing, or more than 100 % of it (fans may turn faster).
+
+    And what drivers give where a reading failed: the largest number of 16 or 32 bits, and now and then 0 W.
+    """
     described = CHANNELS[name]
     wrong = (values < 0) & (described.unit != "°C")
+    if described.unit == "W":
+        wrong |= np.isin(np.floor(values), _FAILED) | _dips(values)
     wrong |= (values > 100) & (described.unit == "%") & (name != "fan_percent")
     if wrong.any():
         what = f"{wrong.sum()} readings of {described.label} cannot be and are left out"
         notes.append(f"{what}, the first: {values[wrong][0]:.4g} {described.unit}")
         values[wrong] = math.nan
+
+
+def _dips(values: Floats) -> npt.NDArray[np.bool_]:
+    """Which are 0 W, a few at a time, right between readings of a board at work."""
+    drawn, zeros = np.flatnonzero(values != 0.0), np.flatnonzero(values == 0.0)
+    behind = np.searchsorted(drawn, zeros)
+    inside = (behind > 0) & (behind < len(drawn))
+    zeros, before, after = zeros[inside], drawn[behind[inside] - 1], drawn[behind[inside]]
+    found = np.zeros(len(values), np.bool_)
+    found[zeros[(np.minimum(values[before], values[after]) > _AT_WORK_W) & (after - before <= _MOST_FAILED)]] = True
+    return found
 
 
 def _shown(cell: bytes) -> str:
