@@ -249,6 +249,38 @@ def test_offsets_count_where_a_clock_is_put_forward(tmp_path: Path, winter: str,
 
 
 @pytest.mark.parametrize(
+    "headings",
+    [
+        "Zeit;Leistung (W)",
+        "Zeitstempel;Leistungsaufnahme [W]",
+        "Horodatage;Puissance GPU (W)",
+        "Data/Hora;Potência (W)",
+        "Fecha;Potencia (W)",
+        "Czas;Moc [W]",
+        "Время;Мощность, Вт",
+        "时间;功率(瓦)",
+        "時刻;消費電力[W]",
+    ],
+)
+def test_headings_in_other_languages_name_times_and_powers(tmp_path: Path, headings: str) -> None:
+    rows = "".join(f"{stamp};{200 + at % 2},50\n" for at, stamp in enumerate(STAMPS))
+    assert joules(read(tmp_path, f"{headings}\n{rows}")) == {"GPU": pytest.approx(201 * 39)}
+
+
+def test_a_day_and_a_time_in_spanish(tmp_path: Path) -> None:
+    rows = "".join(f"{stamp.replace(' ', ',')},200\n" for stamp in STAMPS)
+    (board,) = read(tmp_path, f"fecha,hora,potencia_w\n{rows}").boards
+    assert board.time_ns[-1] == 39_000_000_000
+    assert board.began_s > 1.7e9
+
+
+def test_powers_in_tenths_of_a_watt_are_not_read_as_watts(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("time_s,power_dW\n" + "".join(f"{at},2000\n" for at in range(40)))
+    assert not is_log(path)
+
+
+@pytest.mark.parametrize(
     ("name", "channel"),
     [
         ("NVIDIA A100-SXM4-40GB", "power_instant_w"),

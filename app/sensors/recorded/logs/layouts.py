@@ -40,7 +40,7 @@ def heading(text: str, unit: str = "") -> Heading:
     if (bracketed := _BRACKETED.search(lower)) and _is_unit(bracketed[1].strip()):
         lower, unit = lower[: bracketed.start()], unit or bracketed[1]
     unit = unit.strip().lower()
-    words = re.sub(r"[^a-z0-9%µ]+", " ", lower).strip()
+    words = re.sub(r"([^\w%]|_)+", " ", lower).strip()
     if words in ("date", "time", "day") and not unit:
         return Heading(text, "day" if words != "time" else "time")
     if LOG_PATTERNS["time"].fullmatch(words):
@@ -111,7 +111,7 @@ _OF_ALL: Final = "HWiNFO"  # logs all of a machine: what is not said to be the G
 RAIL: Final = 3  # how doubtful it is that the power of a rail is that of its board
 _RAILS: Final = ("VDD_IN", "POM_5V_IN")  # of the whole board, as tegrastats names them
 _OF_A_SECOND: Final = ("power.draw", *_RAILS)  # what tools log once a second by default
-DELIMITERS: Final = ",;\t"
+DELIMITERS: Final = ";,\t"  # in 'a, W; b, W' the first one
 _SMI_STAMP: Final = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3}")  # which nvidia-smi alone writes so
 _MOST_ABOVE: Final = 20  # lines on the machine, above the headings
 _DCGM_WATTS: Final = ("POWER", "POWINST", "PMLMT", "EPLMT")
