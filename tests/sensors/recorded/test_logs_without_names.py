@@ -280,6 +280,34 @@ def test_powers_in_tenths_of_a_watt_are_not_read_as_watts(tmp_path: Path) -> Non
     assert not is_log(path)
 
 
+def test_a_cell_that_says_error_is_no_reading(tmp_path: Path) -> None:
+    rows = "".join(f"{1700000000 + at},{'ERR' if at == 20 else 200}\n" for at in range(40))
+    assert joules(read(tmp_path, f"timestamp,power_w\n{rows}")) == {"GPU": pytest.approx(200 * 39)}
+
+
+def test_times_of_the_day_alone_may_pass_midnight(tmp_path: Path) -> None:
+    stamps = [f"23:59:{second}" for second in range(30, 60)] + [f"00:00:{second:02d}" for second in range(30)]
+    log = read(tmp_path, "time,gpu_power_w\n" + "".join(f"{stamp},200\n" for stamp in stamps))
+    assert joules(log) == {"GPU": pytest.approx(200 * 59)}
+
+
+def test_the_newest_reading_may_come_first(tmp_path: Path) -> None:
+    rows = "".join(f"{stamp},{100 + at}\n" for at, stamp in enumerate(STAMPS))
+    newest = "".join(line + "\n" for line in rows.splitlines()[::-1])
+    log = read(tmp_path, f"timestamp,power_w\n{newest}")
+    (board,) = log.boards
+    assert board.by_name["power_average_w"].tolist() == [100.0 + at for at in range(40)]
+    assert any("newest reading comes first" in note for note in log.notes)
+
+
+@pytest.mark.parametrize(
+    ("heading", "cell"), [("power (mW)", "200,{:03d}"), ("power (W)", "200,{}"), ("power (W)", "200,0{}0")]
+)
+def test_commas_in_quoted_numbers(tmp_path: Path, heading: str, cell: str) -> None:
+    rows = "".join(f'{stamp},"{cell.format(0)}"\n' for stamp in STAMPS)
+    assert joules(read(tmp_path, f'time,"{heading}"\n{rows}')) == {"GPU": pytest.approx(200 * 39)}
+
+
 @pytest.mark.parametrize(
     ("name", "channel"),
     [

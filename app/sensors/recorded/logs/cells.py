@@ -229,7 +229,14 @@ def stamps_of(block: Block, cell: int, scale: float | None) -> Nanoseconds:
     """The stamps of a column; none where its first cell is no time."""
     first = block.text(0, cell) if len(block.starts) else b""
     reader = stamp_reader(first, scale) if first else None
-    return np.empty(0, np.int64) if reader is None else reader(block, cell)
+    return np.empty(0, np.int64) if reader is None else over_midnight(reader(block, cell))
+
+
+def over_midnight(stamps: Nanoseconds) -> Nanoseconds:
+    """Times of the day, which fall at midnight, as times that rise; others as they are."""
+    if len(stamps) and stamps.min() >= 0 and stamps.max() < DAY_NS:
+        return np.asarray(stamps + np.cumsum(np.diff(stamps, prepend=stamps[0]) < -DAY_NS // 2) * DAY_NS)
+    return stamps
 
 
 def is_time(stamps: Nanoseconds) -> npt.NDArray[np.bool_]:

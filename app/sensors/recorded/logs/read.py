@@ -24,7 +24,20 @@ from ...channel import CHANNELS
 from ...gpu import PowerLimit
 from ..header import Mark, recorded_info
 from ..recording import Recording
-from .cells import DAY_NS, Block, Dates, Floats, Nanoseconds, Rows, is_time, rises, stamp_reader, stamps_of, together
+from .cells import (
+    DAY_NS,
+    Block,
+    Dates,
+    Floats,
+    Nanoseconds,
+    Rows,
+    is_time,
+    over_midnight,
+    rises,
+    stamp_reader,
+    stamps_of,
+    together,
+)
 from .layouts import DRAWN, POWERS, RAIL, Heading, Layout, find_layout, scale_of
 from .printed import BEGINNING, chunks_of, utf8
 
@@ -320,8 +333,12 @@ class _Reader:
             self._notes.append(LOG_NOTES["step"].format(step_s, because))
         columns = self._by_average(self._columns())
         times, board = _joined(self._times, np.int64), _joined(self._boards, np.uint8)
-        if len(times) and times.min() >= 0 and times.max() < DAY_NS:  # times of the day fall at midnight
-            times += np.cumsum(np.diff(times, prepend=times[0]) < -DAY_NS // 2) * DAY_NS
+        times = over_midnight(times)
+        if len(times) >= _FEWEST_OF_LOG and times[0] > times[-1] and (np.diff(times) <= 0).all():
+            self._notes.append("the newest reading comes first: they are read from the last one on")
+            times, board = times[::-1], board[::-1]
+            columns = {key: values[::-1] for key, values in columns.items()}
+            self._phases = [numbers[::-1] for numbers in self._phases[::-1]]
         named = any(layout.columns[at].board != "host" for at in layout.places("board"))
         named &= not any(PATTERNS["boards"].search(key.decode("utf-8", "replace")) for key in self._names)
         if len(self._names) == 1 and not named and not any(wide for _, wide in columns):
@@ -561,7 +578,8 @@ def _is_plain(text: str) -> bool:
 def _number(cell: bytes) -> float | None:
     """What is not plain digits: exponents, hexadecimal masks, and the many words for what is not known."""
     words = cell.strip().strip(b'"')
-    if not words or words.lower().decode("latin-1") in HEADINGS["unknown"] or words[:1] == b"[":
+    text = words.lower().decode("latin-1")
+    if not words or text in HEADINGS["unknown"] or words[:1] == b"[" or LOG_PATTERNS["no_reading"].fullmatch(text):
         return math.nan
     if re.fullmatch(rb"0x[0-9a-f]{1,16}", words, re.IGNORECASE):
         return float(int(words, 16))
@@ -631,16 +649,18 @@ def _block(text: bytes, layout: Layout) -> Block:
     if layout.delimiter is None:
         text = b"\n".join(b" ".join(line.split()) for line in text.split(b"\n"))
     elif b'"' in text:
-        text = _without_quotes(text, layout.delimiter)
+        in_mw = any(each.channel in POWERS and each.scale == 1e-3 for each in layout.columns.values())
+        text = _without_quotes(text, layout.delimiter, "" if in_mw else ".")
     if layout.translation is not None:
         text = text.translate(layout.translation)
     return Block(text, layout.delimiter or " ", layout.cells)
 
 
-def _without_quotes(block: bytes, delimiter: str) -> bytes:
-    """Cells in quotes without them, and without the separators inside."""
+def _without_quotes(block: bytes, delimiter: str, point: str) -> bytes:
+    """Cells in quotes without them, and without the separators inside; `point` is for the comma in a number."""
     try:
-        rows = csv.reader(io.StringIO(block.decode("utf-8", "replace")), delimiter=delimiter)
+        text = re.sub(r'(?<="\d)(\d*),(?=\d+")', rf"\1{point}", block.decode("utf-8", "replace"))
+        rows = csv.reader(io.StringIO(text), delimiter=delimiter)
         cells = ((cell.replace(delimiter, " ").replace("\n", " ") for cell in row) for row in rows)
         return "".join(delimiter.join(row) + "\n" for row in cells).encode()
     except csv.Error:
