@@ -70,6 +70,29 @@ def test_readings_that_come_together_and_are_the_same_are_of_one_board(tmp_path:
     assert len(board.time_ns) == 80
 
 
+@pytest.mark.parametrize("column", ["", "index", "uuid", "name"])
+def test_readings_of_one_second_are_of_one_board(tmp_path: Path, column: str) -> None:
+    head = f"time,{column},power_w\n" if column else "time,power_w\n"
+    middle = f"{'0' if column == 'index' else 'GPU-1a2b'}," if column else ""
+    rows = "".join(f"{stamp},{middle}{100 + at}.{at}\n" for stamp in STAMPS for at in range(5))
+    log = read(tmp_path, head + rows)
+    (board,) = log.boards
+    assert len(board.time_ns) == 200
+    assert any("spread evenly" in note for note in log.notes)
+
+
+@pytest.mark.parametrize("column", ["index", "uuid"])
+def test_a_column_says_that_readings_that_come_together_are_of_one_board(tmp_path: Path, column: str) -> None:
+    text = of_several(2, name="GPU-0").replace(",name,", f",{column},")
+    (board,) = read(tmp_path, text).boards
+    assert len(board.time_ns) == 80
+
+
+def test_a_column_of_boards_that_holds_a_name_does_not_say_which_of_them_it_is(tmp_path: Path) -> None:
+    log = read(tmp_path, of_several(2, name="NVIDIA A40").replace(",name,", ",gpu,"))
+    assert len(log.boards) == 2
+
+
 def test_a_log_that_is_read_without_a_rhythm_is_of_one_board(tmp_path: Path) -> None:
     gaps = [3, 997, 3, 3, 994, 1000, 3, 997, 2, 1] * 8
     begun, rows = 1_700_000_000_000, []
@@ -81,11 +104,26 @@ def test_a_log_that_is_read_without_a_rhythm_is_of_one_board(tmp_path: Path) -> 
 
 
 def test_what_a_processor_draws_and_the_sum_of_all_are_no_boards(tmp_path: Path) -> None:
-    drawn = (("gpu0", 200), ("gpu1", 210), ("cpu0", 80), ("total", 490))
+    drawn = (("cpu0", 80), ("gpu0", 200), ("gpu1", 210), ("total", 490))
     rows = "".join(f"{1700000000 + at},{name},{watts}\n" for at in range(30) for name, watts in drawn)
     log = read(tmp_path, f"timestamp,device,power_w\n{rows}")
     assert [board.info.name for board in log.boards] == ["GPU 0", "GPU 1"]
     assert "cpu0, total are no boards, and are left out" in log.notes
+
+
+@pytest.mark.parametrize("column", ["component", "domain", "sensor", "device", "type"])
+def test_a_column_that_says_cpu_or_gpu_names_what_a_reading_is_of(tmp_path: Path, column: str) -> None:
+    rows = "".join(
+        f"{1700000000 + at},CPU,150\n{1700000000 + at},GPU,200\n{1700000000 + at},DRAM,12\n" for at in range(30)
+    )
+    log = read(tmp_path, f"timestamp,{column},power_w\n{rows}")
+    assert joules(log) == {"GPU": pytest.approx(200 * 29)}
+    assert "CPU, DRAM are no boards, and are left out" in log.notes
+
+
+def test_a_column_of_types_that_are_no_parts_says_no_boards(tmp_path: Path) -> None:
+    rows = "".join(f"{1700000000 + at},{'idle' if at < 9 else 'load'},200\n" for at in range(30))
+    assert joules(read(tmp_path, f"timestamp,type,power_w\n{rows}")) == {"GPU": pytest.approx(200 * 29)}
 
 
 @pytest.mark.parametrize("power", ["power_w", "gpu_power_watts"])
@@ -98,6 +136,176 @@ def test_powers_in_a_list_are_of_the_boards_in_their_order(tmp_path: Path) -> No
     document = [{"t": at * 0.5, "power": [200, 300]} for at in range(40)]
     log = read(tmp_path, json.dumps(document), "log.json")
     assert joules(log) == {"GPU 0": pytest.approx(200 * 19.5), "GPU 1": pytest.approx(300 * 19.5)}
+
+
+def test_lists_beside_one_power_are_of_no_boards(tmp_path: Path) -> None:
+    lines = [{"timestamp": 1700000000 + at, "gpu_power": 3.0, "gpu_usage": [1398, 0.9]} for at in range(40)]
+    log = read(tmp_path, "\n".join(map(json.dumps, lines)), "log.jsonl")
+    assert joules(log) == {"GPU": pytest.approx(3.0 * 39)}
+    assert not any("cannot be" in note for note in log.notes)
+
+
+@pytest.mark.parametrize(
+    ("headings", "scale", "unit"),
+    [
+        ("power_usage,energy_consumption", 1000, 1000),
+        ("power,energy", 1000, 1000),
+        ("power_w,energy", 1, 1000),
+        ("power_w,energy", 1, 1),
+        ("power_w,energy_j", 1, 1),
+        ("temperature,total_energy_consumption", 0.1, 1000),
+        ("temperature,total_energy_consumption", 0.1, 1),
+    ],
+)
+def test_a_counter_without_a_unit_is_in_that_of_nvml_where_it_must_be(
+    tmp_path: Path, headings: str, scale: float, unit: int
+) -> None:
+    rows = "".join(f"{1700000000 + at},{int(200 * scale)},{(7000 + 200 * at) * unit}\n" for at in range(40))
+    log = read(tmp_path, f"timestamp,{headings}\n{rows}")
+    (board,) = log.boards
+    assert board.by_name["energy_j"][[0, -1]].tolist() == [7000.0, 7000.0 + 200.0 * 39]
+    assert any("read as mJ" in note for note in log.notes) == (unit == 1000)
+
+
+@pytest.mark.parametrize(
+    "headings",
+    [
+        "gpu_power_w,total_power_w",
+        "gpu_power,total_power",
+        *(
+            f"actual_power_w,{other}"
+            for other in ("estimated_power_w", "nominal_power_w", "power_setpoint_w", "reference_power_w")
+        ),
+        "measured_power_w,predicted_power_w",
+        "gpu_power_actual_w,gpu_power_target_w",
+    ],
+)
+@pytest.mark.parametrize("order", [1, -1])
+def test_what_was_measured_of_the_gpu_counts(tmp_path: Path, headings: str, order: int) -> None:
+    head = ",".join(headings.split(",")[::order])
+    rows = "".join(f"{at},{','.join(['200', '300'][::order])}\n" for at in range(40))
+    (board,) = read(tmp_path, f"time_s,{head}\n{rows}").boards
+    powers = [name for name in board.by_name if name.startswith("power")]
+    assert [board.by_name[name][0] for name in powers] == [200.0]
+
+
+@pytest.mark.parametrize("power", ["total_power_w", "estimated_power_w"])
+def test_a_total_or_an_estimate_alone_counts(tmp_path: Path, power: str) -> None:
+    rows = "".join(f"{at},200\n" for at in range(40))
+    assert joules(read(tmp_path, f"time_s,{power}\n{rows}")) == {"GPU": pytest.approx(200 * 39)}
+
+
+@pytest.mark.parametrize("middle", ["", "0, NVIDIA GeForce RTX 4090, "])
+@pytest.mark.parametrize("limit_first", [True, False])
+def test_of_two_powers_without_headings_the_limit_never_changes(tmp_path: Path, middle: str, limit_first: bool) -> None:
+    cells = ("450.00 W", "{}.25 W")[:: 1 if limit_first else -1]
+    rows = "".join(
+        f"{stamp.replace('-', '/')}.117, {middle}{', '.join(cells).format(200 + at % 3)}\n"
+        for at, stamp in enumerate(STAMPS)
+    )
+    (board,) = read(tmp_path, rows).boards
+    assert board.by_name["power_average_w"][:3].tolist() == [200.25, 201.25, 202.25]
+    assert board.by_name["power_limit_w"].tolist() == [450.0] * 40
+
+
+@pytest.mark.parametrize(
+    ("heading", "scale", "failed"),
+    [
+        ("power_w", 1, "65535"),
+        ("power_w", 1, "4294967295"),
+        ("power_w", 1, "4294967.295"),
+        ("power_mw", 1000, "4294967295"),
+        ("power_w", 1, "0.00"),
+    ],
+)
+def test_what_drivers_give_where_a_reading_failed_is_left_out(
+    tmp_path: Path, heading: str, scale: int, failed: str
+) -> None:
+    cells = [str(200 * scale)] * 38
+    cells[20:20] = [failed] * 2
+    rows = "".join(f"{1700000000 + at},{cell}\n" for at, cell in enumerate(cells))
+    log = read(tmp_path, f"timestamp,{heading}\n{rows}")
+    assert joules(log) == {"GPU": pytest.approx(200 * 39)}
+    assert any("2 readings of Power" in note and "cannot be and are left out" in note for note in log.notes)
+
+
+def test_a_board_that_was_off_for_a_while_drew_nothing(tmp_path: Path) -> None:
+    rows = "".join(f"{1700000000 + at},{0 if 10 <= at < 30 else 20}\n" for at in range(40))
+    assert joules(read(tmp_path, f"timestamp,power_w\n{rows}")) == {"GPU": pytest.approx(20 * 19)}
+
+
+def test_stamps_with_exponents_are_seconds_since_the_epoch(tmp_path: Path) -> None:
+    rows = "".join(f"{1772719400 + at:.18e},{200:.18e}\n" for at in range(40))
+    (board,) = read(tmp_path, f"# timestamp,power_w\n{rows}").boards
+    assert (board.began_s, board.time_ns[-1]) == (1772719400, 39_000_000_000)
+
+
+@pytest.mark.parametrize(("winter", "summer"), [("+01:00", "+02:00"), ("-0500", "-0400"), (" +0100", " +0200")])
+def test_offsets_count_where_a_clock_is_put_forward(tmp_path: Path, winter: str, summer: str) -> None:
+    stamps = [f"2026-03-29T01:59:{second}{winter}" for second in range(30, 60)]
+    stamps += [f"2026-03-29T03:00:{second:02d}{summer}" for second in range(30)]
+    log = read(tmp_path, "time,power_w\n" + "".join(f"{stamp},200\n" for stamp in stamps))
+    assert joules(log) == {"GPU": pytest.approx(200 * 59)}
+
+
+@pytest.mark.parametrize(
+    "headings",
+    [
+        "Zeit;Leistung (W)",
+        "Zeitstempel;Leistungsaufnahme [W]",
+        "Horodatage;Puissance GPU (W)",
+        "Data/Hora;Potência (W)",
+        "Fecha;Potencia (W)",
+        "Czas;Moc [W]",
+        "Время;Мощность, Вт",
+        "时间;功率(瓦)",
+        "時刻;消費電力[W]",
+    ],
+)
+def test_headings_in_other_languages_name_times_and_powers(tmp_path: Path, headings: str) -> None:
+    rows = "".join(f"{stamp};{200 + at % 2},50\n" for at, stamp in enumerate(STAMPS))
+    assert joules(read(tmp_path, f"{headings}\n{rows}")) == {"GPU": pytest.approx(201 * 39)}
+
+
+def test_a_day_and_a_time_in_spanish(tmp_path: Path) -> None:
+    rows = "".join(f"{stamp.replace(' ', ',')},200\n" for stamp in STAMPS)
+    (board,) = read(tmp_path, f"fecha,hora,potencia_w\n{rows}").boards
+    assert board.time_ns[-1] == 39_000_000_000
+    assert board.began_s > 1.7e9
+
+
+def test_powers_in_tenths_of_a_watt_are_not_read_as_watts(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("time_s,power_dW\n" + "".join(f"{at},2000\n" for at in range(40)))
+    assert not is_log(path)
+
+
+def test_a_cell_that_says_error_is_no_reading(tmp_path: Path) -> None:
+    rows = "".join(f"{1700000000 + at},{'ERR' if at == 20 else 200}\n" for at in range(40))
+    assert joules(read(tmp_path, f"timestamp,power_w\n{rows}")) == {"GPU": pytest.approx(200 * 39)}
+
+
+def test_times_of_the_day_alone_may_pass_midnight(tmp_path: Path) -> None:
+    stamps = [f"23:59:{second}" for second in range(30, 60)] + [f"00:00:{second:02d}" for second in range(30)]
+    log = read(tmp_path, "time,gpu_power_w\n" + "".join(f"{stamp},200\n" for stamp in stamps))
+    assert joules(log) == {"GPU": pytest.approx(200 * 59)}
+
+
+def test_the_newest_reading_may_come_first(tmp_path: Path) -> None:
+    rows = "".join(f"{stamp},{100 + at}\n" for at, stamp in enumerate(STAMPS))
+    newest = "".join(line + "\n" for line in rows.splitlines()[::-1])
+    log = read(tmp_path, f"timestamp,power_w\n{newest}")
+    (board,) = log.boards
+    assert board.by_name["power_average_w"].tolist() == [100.0 + at for at in range(40)]
+    assert any("newest reading comes first" in note for note in log.notes)
+
+
+@pytest.mark.parametrize(
+    ("heading", "cell"), [("power (mW)", "200,{:03d}"), ("power (W)", "200,{}"), ("power (W)", "200,0{}0")]
+)
+def test_commas_in_quoted_numbers(tmp_path: Path, heading: str, cell: str) -> None:
+    rows = "".join(f'{stamp},"{cell.format(0)}"\n' for stamp in STAMPS)
+    assert joules(read(tmp_path, f'time,"{heading}"\n{rows}')) == {"GPU": pytest.approx(200 * 39)}
 
 
 @pytest.mark.parametrize(

@@ -167,6 +167,7 @@ class Dates:
     def __init__(self, month_first: bool | None = None) -> None:
         self._month_first = month_first
         self.contradicted = False  # some can only begin with the day, and others with the month
+        self._offset: int | None = None  # of the first stamp, in ns
 
     def read(self, data: Bytes, starts: Rows) -> tuple[Nanoseconds, Rows]:
         """Dates in ns (20260419, 2026-04-19, 19.4.2026 or 4/19/2026), and where each of them ends."""
@@ -182,6 +183,18 @@ class Dates:
             chosen = self._choose(_days(day_first[late]), _days(month_first[late]), bool((sign[late] == _POINT).any()))
             code = np.where(late, month_first if chosen else day_first, code)
         return np.where(joined, _days(code), _BAD), np.where(packed, at, end)
+
+    def offsets(self, data: Bytes, starts: Rows) -> Nanoseconds:
+        """The offsets from UTC that stand at `starts`, +01:00 or +0100, less that of the first stamp of the file."""
+        hours, at = _whole(data, starts + 1)
+        minutes, _ = _whole(data, at + 1)
+        apart, packed = data[at] == ord(":"), at == starts + 5
+        hours, minutes = np.where(packed, hours // 100, hours), np.where(packed, hours % 100, minutes)
+        written = np.isin(data[starts], (_PLUS, _MINUS)) & (apart | packed)
+        found = np.where(data[starts] == _MINUS, -1, 1) * (hours * 60 + minutes) * 60_000_000_000
+        if self._offset is None and written.any():
+            self._offset = int(found[int(np.argmax(written))])
+        return np.where(written, found - (self._offset or 0), 0)
 
     def _choose(self, day_first: Nanoseconds, month_first: Nanoseconds, points: bool) -> bool:
         """Whether the month stands first: where only that gives dates, or dates that follow one another sooner."""
@@ -204,7 +217,7 @@ def stamp_reader(
     if _DATED.fullmatch(first):
         return lambda block, cell: _dated(block.data, block.starts[:, cell], dates or Dates())
     if _CLOCK.fullmatch(first):
-        return lambda block, cell: _time_of_day(block.data, block.starts[:, cell])
+        return lambda block, cell: _time_of_day(block.data, block.starts[:, cell])[0]
     number = float_or_none(re.sub(rb" [mun]?s$", b"", first))
     if number is None or not math.isfinite(number):
         return None
@@ -216,7 +229,14 @@ def stamps_of(block: Block, cell: int, scale: float | None) -> Nanoseconds:
     """The stamps of a column; none where its first cell is no time."""
     first = block.text(0, cell) if len(block.starts) else b""
     reader = stamp_reader(first, scale) if first else None
-    return np.empty(0, np.int64) if reader is None else reader(block, cell)
+    return np.empty(0, np.int64) if reader is None else over_midnight(reader(block, cell))
+
+
+def over_midnight(stamps: Nanoseconds) -> Nanoseconds:
+    """Times of the day, which fall at midnight, as times that rise; others as they are."""
+    if len(stamps) and stamps.min() >= 0 and stamps.max() < DAY_NS:
+        return np.asarray(stamps + np.cumsum(np.diff(stamps, prepend=stamps[0]) < -DAY_NS // 2) * DAY_NS)
+    return stamps
 
 
 def is_time(stamps: Nanoseconds) -> npt.NDArray[np.bool_]:
@@ -233,9 +253,11 @@ def rises(stamps: Nanoseconds, share: float = 1.0) -> bool:
 def together(stamps: Nanoseconds, values: Floats) -> int:
     """Count the readings that come together each time, as those of several boards do; 1 where they are of one.
 
-    A board that is read twice at once has the same value twice.
+    A board that is read twice at once has the same value twice. Whole seconds that are the same say nothing.
     """
     steps = np.diff(stamps)
+    if not (stamps % 1_000_000_000).any() and not steps.all():
+        return 1
     if (
         len(steps) < _FEWEST_STEPS
         or len(values) != len(stamps)
@@ -253,7 +275,8 @@ def together(stamps: Nanoseconds, values: Floats) -> int:
 
 def _dated(data: Bytes, starts: Rows, dates: Dates) -> Nanoseconds:
     days, ends = dates.read(data, starts)
-    return days + _time_of_day(data, ends + 1)
+    times, behind = _time_of_day(data, ends + 1)
+    return days + times - dates.offsets(data, behind)
 
 
 def _days(codes: Rows) -> Nanoseconds:
@@ -270,7 +293,8 @@ def _day_ns(code: int) -> int:
     return days * DAY_NS if 0 <= days < _LAST_DAY else _BAD
 
 
-def _time_of_day(data: Bytes, starts: Rows) -> Nanoseconds:
+def _time_of_day(data: Bytes, starts: Rows) -> tuple[Nanoseconds, Rows]:
+    """Times in ns since midnight, and where what stands behind each begins."""
     hours, at = _whole(data, starts)
     minutes, after = _whole(data, at + 1)
     seconds, end, is_number = read_numbers(data, after + 1)
@@ -282,7 +306,8 @@ def _time_of_day(data: Bytes, starts: Rows) -> Nanoseconds:
         halved = np.isin(data[half], tuple(letter[:2])) & np.isin(data[half + 1], tuple(letter[2:]))
         hours = np.where(halved, hours % 12 + later, hours)
     whole = np.where(is_number, hours * 3600 + minutes * 60, 0) * 1_000_000_000
-    return np.where(is_number, whole + np.rint(np.where(is_number, seconds, 0.0) * 1e9).astype(np.int64), _BAD)
+    ns = np.rint(np.where(is_number, seconds, 0.0) * 1e9).astype(np.int64)
+    return np.where(is_number, whole + ns, _BAD), half
 
 
 def _whole(data: Bytes, starts: Rows) -> tuple[Rows, Rows]:
@@ -295,7 +320,10 @@ def _whole(data: Bytes, starts: Rows) -> tuple[Rows, Rows]:
 
 
 def _numbered(block: Block, cell: int, ns: float) -> Nanoseconds:
-    values, _, is_number = read_numbers(block.data, block.starts[:, cell])
+    values, stops, is_number = read_numbers(block.data, block.starts[:, cell])
+    for row in np.flatnonzero(np.isin(block.data[stops], tuple(b"Ee"))).tolist():  # numpy.savetxt: 1.77e+09
+        value = float_or_none(block.text(row, cell))
+        values[row], is_number[row] = value or 0.0, value is not None
     is_number &= np.abs(values) * ns < 2.0**62
     known = np.where(is_number, values, 0.0)
     whole = np.floor(known)  # seconds since the epoch keep their nanoseconds in two parts

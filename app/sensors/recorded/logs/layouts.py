@@ -22,7 +22,7 @@ _NUMBERED: Final = re.compile(r"\b(?:gpu|device|card)[ _]?(\d{1,3})\b")
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """One column. `role` is time, day, board, name, driver, phase, channel or '' for what is not read."""
+    """One column. `role` is time, day, board, name, driver, phase, part, channel or '' for what is not read."""
 
     text: str
     role: str
@@ -40,7 +40,7 @@ def heading(text: str, unit: str = "") -> Heading:
     if (bracketed := _BRACKETED.search(lower)) and _is_unit(bracketed[1].strip()):
         lower, unit = lower[: bracketed.start()], unit or bracketed[1]
     unit = unit.strip().lower()
-    words = re.sub(r"[^a-z0-9%µ]+", " ", lower).strip()
+    words = re.sub(r"([^\w%]|_)+", " ", lower).strip()
     if words in ("date", "time", "day") and not unit:
         return Heading(text, "day" if words != "time" else "time")
     if LOG_PATTERNS["time"].fullmatch(words):
@@ -111,7 +111,7 @@ _OF_ALL: Final = "HWiNFO"  # logs all of a machine: what is not said to be the G
 RAIL: Final = 3  # how doubtful it is that the power of a rail is that of its board
 _RAILS: Final = ("VDD_IN", "POM_5V_IN")  # of the whole board, as tegrastats names them
 _OF_A_SECOND: Final = ("power.draw", *_RAILS)  # what tools log once a second by default
-DELIMITERS: Final = ",;\t"
+DELIMITERS: Final = ";,\t"  # in 'a, W; b, W' the first one
 _SMI_STAMP: Final = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3}")  # which nvidia-smi alone writes so
 _MOST_ABOVE: Final = 20  # lines on the machine, above the headings
 _DCGM_WATTS: Final = ("POWER", "POWINST", "PMLMT", "EPLMT")
@@ -281,6 +281,7 @@ def _without_header(lines: list[str]) -> Layout | None:
     columns = {0: Heading("timestamp" if cells[1:] else "time", "time", scale=of_stamps), **_by_units(cells)}
     if len(columns) == 1 and _SMI_STAMP.fullmatch(first) and delimiter is not None:
         columns |= _without_units([line.split(delimiter) for line in lines[:_MOST_ABOVE] if line.strip()])
+    _limit_by_rows(columns, [line.split(delimiter) for line in lines if line.count(delimiter or " ") == len(cells)])
     tool = "nvidia-smi" if _SMI_STAMP.fullmatch(first) and cells[1:] else ""
     return Layout(tool, delimiter, len(cells) + 1, columns)
 
@@ -299,6 +300,14 @@ def _by_units(cells: list[str]) -> dict[int, Heading]:
             columns[place] = Heading(written, "channel", channel, scale_of(written))
             left |= {unit: tuple(more)} if more else {}
     return columns
+
+
+def _limit_by_rows(columns: dict[int, Heading], rows: list[list[str]]) -> None:
+    """Of two columns in W, read the first as the limit where it alone never changes."""
+    watts = [at for at, each in columns.items() if each.channel in _BY_UNIT["W"]]
+    if len(watts) == 2 and [len({row[at] for row in rows}) > 1 for at in watts] == [False, True]:
+        for at, channel in zip(watts, _BY_UNIT["W"][::-1], strict=True):
+            columns[at] = replace(columns[at], channel=channel)
 
 
 def _without_units(rows: list[list[str]]) -> dict[int, Heading]:

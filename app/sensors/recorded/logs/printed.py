@@ -22,7 +22,7 @@ from ....base.json_rows import flattened, rows_in
 from ....base.paths import resources
 from ....base.text import json_or_none
 from .cells import Block, rises, stamps_of
-from .layouts import DELIMITERS, POWERS, heading
+from .layouts import DELIMITERS, DRAWN, POWERS, heading
 
 BEGINNING: Final = 65536  # bytes by which a log is known
 _OF_TUNERS: Final = re.compile(rb'"(tune_params|cache"|configuration"|compile_time"|benchmark_time"|kernel_name")')
@@ -205,9 +205,11 @@ def _readings_of_json(path: Path, beginning: bytes) -> list[dict[str, object]]:
 
 
 def _of_boards(row: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """Numbers in a list, each under the number of its board."""
-    for name, values in row.items():
-        if isinstance(values, list) and len(values) <= _MOST_BOARDS and all(isinstance(v, int | float) for v in values):
+    """Numbers in a list, each under the number of its board: as many as there are powers in one."""
+    lists = [(name, values) for name, values in row.items() if isinstance(values, list)]
+    boards = {len(values) for name, values in lists if heading(name).channel in DRAWN}
+    for name, values in lists:
+        if len(values) in boards and len(values) <= _MOST_BOARDS and all(isinstance(v, int | float) for v in values):
             yield from ((f"{name} GPU{number}", value) for number, value in enumerate(values))
 
 

@@ -19,12 +19,25 @@ from ....base.errors import InputError
 from ....base.files import byte_chunks, title_of
 from ....base.formatting import counted
 from ....base.text import float_or_none
-from ....base.vocabulary import HEADINGS, LOG_NOTES, LOG_PATTERNS
+from ....base.vocabulary import HEADINGS, LOG_NOTES, LOG_PATTERNS, PATTERNS
 from ...channel import CHANNELS
 from ...gpu import PowerLimit
 from ..header import Mark, recorded_info
 from ..recording import Recording
-from .cells import DAY_NS, Block, Dates, Floats, Nanoseconds, Rows, is_time, rises, stamp_reader, stamps_of, together
+from .cells import (
+    DAY_NS,
+    Block,
+    Dates,
+    Floats,
+    Nanoseconds,
+    Rows,
+    is_time,
+    over_midnight,
+    rises,
+    stamp_reader,
+    stamps_of,
+    together,
+)
 from .layouts import DRAWN, POWERS, RAIL, Heading, Layout, find_layout, scale_of
 from .printed import BEGINNING, chunks_of, utf8
 
@@ -40,6 +53,10 @@ _FEWEST_OF_LOG: Final = 20  # rows of rising times that are no durations
 _SINCE_EPOCH_NS: Final = 10**18  # September 2001: no duration
 _LEAST_W: Final = 0.5  # which no board draws less than while it works
 _PLAUSIBLE_W: Final = 3000.0  # whole numbers beyond it, without a unit, are mW
+_FAILED: Final = (65535, 4294967295, 4294967)  # W in place of a reading, the last one from mW
+_AT_WORK_W: Final = 10.0  # more than a board at rest, which may be off for a while
+_MOST_FAILED: Final = 6  # readings in a row
+_IN_BETWEEN: Final = 30.0  # of a unit and its thousandth
 _DIFFERENT: Final = 0.2  # of the logarithm, beyond which a claim is contradicted
 _MOSTLY: Final = 0.9  # of the times since a beginning: it begins again with each step of a job
 _RUNS: Final = re.compile(r"^.*\bemissions\b.*\n", re.IGNORECASE)  # CodeCarbon: a row for each finished run
@@ -141,7 +158,9 @@ class _Reader:
         self._phases: list[npt.NDArray[np.int64]] = []
         self._phase_names: dict[str, int] = {}  # name -> number
         self._names: dict[bytes, str] = {}  # of the boards by what tells them apart, in the order of their numbers
+        self._others: set[int] = set()  # the numbers of those that are no boards
         self._units: dict[int, str] = {}  # in the cells
+        self._unit_open = False  # of a counter of energy
         self._line = layout.skipped
         self._unreadable: list[int] = []
         self._readings = 0
@@ -242,6 +261,8 @@ class _Reader:
         places = sorted(kinds, key=lambda at: (kinds[at] != "host", kinds[at]), reverse=True)  # a host has several
         names = self._layout.places("name")
         if not places and not names:
+            places = [at for at in self._layout.places("part") if self._are_parts(block, at)]
+        if not places and not names:
             self._names[b""] = ""
             return np.zeros(len(block), np.uint8)
         place = (*places, *names)[0]
@@ -261,6 +282,11 @@ class _Reader:
             self._refuse(f"more than {_MOST_BOARDS} boards", "log the boards into files of their own")
         known = list(self._names)
         return np.array([known.index(key) for key in keys], np.uint8)[which]
+
+    def _are_parts(self, block: Block, place: int) -> bool:
+        """Tell whether a column of a table in long form says of which part of a machine each reading is."""
+        texts = (block.text(row, place).decode("utf-8", "replace") for row in block.distinct(place)[0])
+        return all(LOG_PATTERNS["no_board"].search(text) or re.match("[di]?gpu", text, re.IGNORECASE) for text in texts)
 
     def _phase_of(self, block: Block) -> npt.NDArray[np.int64]:
         """The number of the phase of each row."""
@@ -307,11 +333,17 @@ class _Reader:
             self._notes.append(LOG_NOTES["step"].format(step_s, because))
         columns = self._by_average(self._columns())
         times, board = _joined(self._times, np.int64), _joined(self._boards, np.uint8)
-        if len(times) and times.min() >= 0 and times.max() < DAY_NS:  # times of the day fall at midnight
-            times += np.cumsum(np.diff(times, prepend=times[0]) < -DAY_NS // 2) * DAY_NS
-        if len(self._names) == 1 and not any(wide for _, wide in columns):
+        times = over_midnight(times)
+        if len(times) >= _FEWEST_OF_LOG and times[0] > times[-1] and (np.diff(times) <= 0).all():
+            self._notes.append("the newest reading comes first: they are read from the last one on")
+            times, board = times[::-1], board[::-1]
+            columns = {key: values[::-1] for key, values in columns.items()}
+            self._phases = [numbers[::-1] for numbers in self._phases[::-1]]
+        named = any(layout.columns[at].board != "host" for at in layout.places("board"))
+        named &= not any(PATTERNS["boards"].search(key.decode("utf-8", "replace")) for key in self._names)
+        if len(self._names) == 1 and not named and not any(wide for _, wide in columns):
             board = self._in_their_order(times, board, columns)
-        others = self._no_boards()
+        others = self._others = self._no_boards()
         boards = [
             made
             for number, rows in _by_board(board)
@@ -339,9 +371,10 @@ class _Reader:
         keys = [key.decode("utf-8", "replace") for key in self._names]
         others = {at for at, key in enumerate(keys) if LOG_PATTERNS["no_board"].search(key)}
         boards = [key for at, key in enumerate(keys) if at not in others]
-        if not others or not boards or not all(re.fullmatch(r"\D{0,12}\d{1,2}", key) for key in boards):
+        if not others or not boards or not all(re.fullmatch(r"\D{0,12}\d{1,2}|(?i:gpu)", key) for key in boards):
             return set()
-        self._notes.append(f"{', '.join(keys[at] for at in sorted(others))} are no boards, and are left out")
+        what = "are no boards, and are" if len(others) > 1 else "is no board, and is"
+        self._notes.append(f"{', '.join(keys[at] for at in sorted(others))} {what} left out")
         return others
 
     def _in_their_order(
@@ -374,6 +407,7 @@ class _Reader:
     def _in_unit(self, named: Heading, place: int, values: Floats) -> Floats:
         in_cells = scale_of(self._units.get(place, ""))
         scale = named.scale if in_cells is None else in_cells  # the cells say it themselves
+        self._unit_open |= scale is None and named.channel == "energy_j"
         finite = values[np.isfinite(values)]
         beyond = named.channel.startswith("power") and len(finite) > 0 and float(np.median(finite)) > _PLAUSIBLE_W
         if scale is None:
@@ -424,7 +458,8 @@ class _Reader:
         else:
             time_ns = np.arange(len(next(iter(of_board.values()))), dtype=np.int64) * round(step_s * 1e9)
         key, called = list(self._names.items())[number]
-        index = wide or (key.decode() if key.isdigit() and len(key) < 4 else str(number))
+        numbered = re.fullmatch(rb"(?:gpu[ _-]?)?(\d{1,3})", key, re.IGNORECASE)
+        index = wide or (numbered[1].decode() if numbered else str(number))
         self._drawn += _drawn(index, of_board)
         if len(time_ns) > 1 and not np.ptp(time_ns):
             self._refuse(f"{self._drawn}no energy follows of readings at one and the same time", "log the time of each")
@@ -433,14 +468,11 @@ class _Reader:
         if len(time_ns) < 2:
             return None
         named = [name for name in CHANNELS if name in of_board]
-        table = np.empty((len(time_ns), len(named)), order="F")  # most is read by column
-        for place, name in enumerate(named):
-            table[:, place] = of_board[name][forward]
-            _leave_out_impossible(name, table[:, place], self._notes)
+        table = self._table(named, of_board, forward, time_ns)
         tool = self._layout.tool or "another tool"
         limits = of_board.get("power_limit_w", np.empty(0))
         current = limits[np.isfinite(limits)]
-        several = len(self._names) > 1 or bool(wide)
+        several = len(self._names) - len(self._others) > 1 or bool(wide)
         title = title_of(self._path)
         if step_s not in (None, self._layout.step_s):  # with another step it is another recording
             title = f"{title}@{step_s:g}"
@@ -463,6 +495,28 @@ class _Reader:
             sample_ns=np.empty(0, np.int64),
             sample_w=np.empty(0, np.float64),
         )
+
+    def _table(
+        self, named: list[str], of_board: Mapping[str, Floats], forward: npt.NDArray[np.bool_], time_ns: Nanoseconds
+    ) -> Floats:
+        """A column for each channel, without what no board reads."""
+        table = np.empty((len(time_ns), len(named)), order="F")  # most is read by column
+        for place, name in enumerate(named):
+            table[:, place] = of_board[name][forward]
+            _leave_out_impossible(name, table[:, place], self._notes)
+        if self._unit_open and "energy_j" in named:
+            power = next((table[:, named.index(name)] for name in POWERS if name in named), np.empty(0))
+            self._in_joules(table[:, named.index("energy_j")], power, time_ns)
+        return table
+
+    def _in_joules(self, counter: Floats, power: Floats, time_ns: Nanoseconds) -> None:
+        """Scale a counter without a unit that is NVML's, in mJ: more than the power beside it, or any board, draws."""
+        known, drawn = np.isfinite(counter), power[np.isfinite(power)]
+        most_w = _IN_BETWEEN * float(drawn.mean()) if len(drawn) else _PLAUSIBLE_W
+        seconds = np.ptp(time_ns[known]) / 1e9 if known.any() else 0.0
+        if seconds and np.ptp(counter[known]) / seconds > most_w:
+            counter *= 1e-3
+            self._notes.append("the counter of energy names no unit; its numbers are read as mJ")
 
     def _draws(self, of_board: Mapping[str, Floats], wide: str) -> bool:
         """Tell whether a board's power or energy was read, and not 0 throughout beside others."""
@@ -524,7 +578,8 @@ def _is_plain(text: str) -> bool:
 def _number(cell: bytes) -> float | None:
     """What is not plain digits: exponents, hexadecimal masks, and the many words for what is not known."""
     words = cell.strip().strip(b'"')
-    if not words or words.lower().decode("latin-1") in HEADINGS["unknown"] or words[:1] == b"[":
+    text = words.lower().decode("latin-1")
+    if not words or text in HEADINGS["unknown"] or words[:1] == b"[" or LOG_PATTERNS["no_reading"].fullmatch(text):
         return math.nan
     if re.fullmatch(rb"0x[0-9a-f]{1,16}", words, re.IGNORECASE):
         return float(int(words, 16))
@@ -533,14 +588,30 @@ def _number(cell: bytes) -> float | None:
 
 
 def _leave_out_impossible(name: str, values: Floats, notes: list[str]) -> None:
-    """NaN in place of what no board reads: less than nothing, or more than 100 % of it (fans may turn faster)."""
+    """NaN in place of what no board reads: less than nothing, or more than 100 % of it (fans may turn faster).
+
+    And what drivers give where a reading failed: the largest number of 16 or 32 bits, and now and then 0 W.
+    """
     described = CHANNELS[name]
     wrong = (values < 0) & (described.unit != "°C")
+    if described.unit == "W":
+        wrong |= np.isin(np.floor(values), _FAILED) | _dips(values)
     wrong |= (values > 100) & (described.unit == "%") & (name != "fan_percent")
     if wrong.any():
         what = f"{wrong.sum()} readings of {described.label} cannot be and are left out"
         notes.append(f"{what}, the first: {values[wrong][0]:.4g} {described.unit}")
         values[wrong] = math.nan
+
+
+def _dips(values: Floats) -> npt.NDArray[np.bool_]:
+    """Which are 0 W, a few at a time, right between readings of a board at work."""
+    drawn, zeros = np.flatnonzero(values != 0.0), np.flatnonzero(values == 0.0)
+    behind = np.searchsorted(drawn, zeros)
+    inside = (behind > 0) & (behind < len(drawn))
+    zeros, before, after = zeros[inside], drawn[behind[inside] - 1], drawn[behind[inside]]
+    found = np.zeros(len(values), np.bool_)
+    found[zeros[(np.minimum(values[before], values[after]) > _AT_WORK_W) & (after - before <= _MOST_FAILED)]] = True
+    return found
 
 
 def _shown(cell: bytes) -> str:
@@ -578,16 +649,18 @@ def _block(text: bytes, layout: Layout) -> Block:
     if layout.delimiter is None:
         text = b"\n".join(b" ".join(line.split()) for line in text.split(b"\n"))
     elif b'"' in text:
-        text = _without_quotes(text, layout.delimiter)
+        in_mw = any(each.channel in POWERS and each.scale == 1e-3 for each in layout.columns.values())
+        text = _without_quotes(text, layout.delimiter, "" if in_mw else ".")
     if layout.translation is not None:
         text = text.translate(layout.translation)
     return Block(text, layout.delimiter or " ", layout.cells)
 
 
-def _without_quotes(block: bytes, delimiter: str) -> bytes:
-    """Cells in quotes without them, and without the separators inside."""
+def _without_quotes(block: bytes, delimiter: str, point: str) -> bytes:
+    """Cells in quotes without them, and without the separators inside; `point` is for the comma in a number."""
     try:
-        rows = csv.reader(io.StringIO(block.decode("utf-8", "replace")), delimiter=delimiter)
+        text = re.sub(r'(?<="\d)(\d*),(?=\d+")', rf"\1{point}", block.decode("utf-8", "replace"))
+        rows = csv.reader(io.StringIO(text), delimiter=delimiter)
         cells = ((cell.replace(delimiter, " ").replace("\n", " ") for cell in row) for row in rows)
         return "".join(delimiter.join(row) + "\n" for row in cells).encode()
     except csv.Error:
