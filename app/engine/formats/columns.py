@@ -107,8 +107,7 @@ def parse_columns(text: str, where: str) -> Columns:
         raise InputError("the file is empty", where, "a header line and rows are needed")
     start, end = _table_in(lines, start + bool(_SEPARATOR_LINE.fullmatch(lines[start].strip())))
     delimiter = max(_SEPARATORS, key=lines[start].count)
-    body = "\n".join(line for line in lines[start:end] if not line.startswith("#"))
-    body = _SCATTER.sub("", body) if "±" in body or "+/-" in body else body
+    body = _without_scatter("\n".join(line for line in lines[start:end] if not line.startswith("#")))
     try:
         reader = csv.reader(io.StringIO(_QUOTED_AND_PADDED.sub(r'"\1', body)), delimiter=delimiter, strict=True)
         first = next(reader)
@@ -135,6 +134,10 @@ def parse_columns(text: str, where: str) -> Columns:
     if any("," in cell for column in columns for cell in column[:1000]):
         columns = _with_decimal_points(_without_thousands(columns), delimiter, where)
     return Columns(where, dict(zip(header, columns, strict=True)), start + 2 - headless + units)
+
+
+def _without_scatter(text: str) -> str:
+    return _SCATTER.sub("", text) if "±" in text or "+/-" in text else text
 
 
 def _spaced(lines: list[str]) -> list[str]:

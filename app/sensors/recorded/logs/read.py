@@ -598,7 +598,9 @@ def _leave_out_impossible(name: str, values: Floats, notes: list[str]) -> None:
         wrong |= np.isin(np.floor(values), _FAILED) | _dips(values)
     wrong |= (values > 100) & (described.unit == "%") & (name != "fan_percent")
     if wrong.any():
-        what = f"{wrong.sum()} readings of {described.label} cannot be and are left out"
+        count = int(wrong.sum())
+        verb = "is" if count == 1 else "are"
+        what = f"{counted(count, 'reading')} of {described.label} cannot be and {verb} left out"
         notes.append(f"{what}, the first: {values[wrong][0]:.4g} {described.unit}")
         values[wrong] = math.nan
 
