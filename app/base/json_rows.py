@@ -15,6 +15,8 @@ _DEEPEST: Final = 8
 _LONGEST_NAME: Final = 200
 _STATISTICS: Final = frozenset(("unit", "avg", "mean", "median", "p50"))
 _SINGLE: Final = re.compile(r"request|sample|successful|errored|incomplete|token|histogram|bins|latenc|raw_data|times$")
+_ASKED: Final = re.compile(r"(request|prompt|query|question)(_?(id|idx|index|num|number))?")
+_MEAN: Final = re.compile(r"(avg|mean|average|overall)_.*(tok|throughput|time|latency|rate)")
 _FIGURE: Final = re.compile(r"power|watt|energy|joule|tok|throughput|latency|time|flops|_ms|_s$|/s$|rate")
 _OF_WORK: Final = re.compile(r"time|latency|tok|throughput|flops|_ms|rate$")
 _SEVERAL: Final = 5  # objects, of which some may have other names
@@ -48,6 +50,9 @@ def rows_in(document: object) -> list[dict[str, Any]]:
     if rows := _of_numbered_cells(document):
         return rows
     lists = _best_list(document, _NOTHING, 0)
+    plain = {key: value for key, value in document.items() if _is_plain(value)}
+    if lists and any(map(_ASKED.fullmatch, lists[0])) and any(map(_MEAN.match, plain)):  # of the requests of one run
+        return [plain]
     if len(lists) > 1:
         return lists
     columns = {key: value for key, value in document.items() if isinstance(value, list) and all(map(_is_plain, value))}

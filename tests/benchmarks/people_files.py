@@ -32,7 +32,7 @@ def file_of(entry: dict[str, Any], folder: Path) -> Path:
         place = urllib.parse.quote(f"{entry['repo']}/{entry['commit']}/{entry['path']}")
         with urllib.request.urlopen(f"https://raw.githubusercontent.com/{place}", timeout=60) as answer:
             content = answer.read()
-        if hashlib.sha256(content).hexdigest() != entry["sha256"]:
+        if entry["sha256"] and hashlib.sha256(content).hexdigest() != entry["sha256"]:  # '' where only its text was had
             raise SystemExit(f"{entry['repo']}: {entry['path']} is not what it was")
         path.write_bytes(content)
     return path

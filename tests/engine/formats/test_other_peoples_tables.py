@@ -234,3 +234,10 @@ def test_models_that_are_named_by_their_files_are_told_apart() -> None:
     text = "model_filename,flash_attn,avg_ts\nllama-8b-q4_k.gguf,0,132.4\nllama-8b-q8_0.gguf,0,87.8\n"
     text += "llama-8b-q4_k.gguf,1,135.5\nllama-8b-q8_0.gguf,1,88.5\n"
     assert role_of(text, "model_filename") is Role.KERNEL
+
+
+def test_requests_below_the_means_of_their_run_are_no_configurations(tmp_path: Path) -> None:
+    requests = [{"request": at, "total_time": 9.0 + at, "tokens_per_sec": 30.0 + at} for at in range(1, 6)]
+    document = {"engine": "vLLM", "total_requests": 5, "avg_tokens_per_sec": 30.03, "results": requests}
+    (row,) = rows(read(tmp_path, json.dumps(document), "results.json"))
+    assert row["avg_tokens/s"] == 30.03
