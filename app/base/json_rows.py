@@ -44,17 +44,11 @@ def rows_in(document: object) -> list[dict[str, Any]]:
         return _of_list(document, _NOTHING, 0)
     if not isinstance(document, dict):
         return []
-    match document:
-        case {"columns": list(names), "data": [list(), *_] as data}:  # as pandas writes it, or the one below
-            return [dict(zip(map(str, names), row, strict=False)) for row in data if isinstance(row, list)]
-    if rows := _of_numbered_cells(document):
-        return rows
-    lists = _best_list(document, _NOTHING, 0)
-    plain = {key: value for key, value in document.items() if _is_plain(value)}
-    if lists and any(map(_ASKED.fullmatch, lists[0])) and any(map(_MEAN.match, plain)):  # of the requests of one run
-        return [plain]
+    lists = _of_pandas(document) or _best_list(document, _NOTHING, 0)
     if len(lists) > 1:
-        return lists
+        plain = {key: value for key, value in document.items() if _is_plain(value)}
+        of_requests = any(map(_ASKED.fullmatch, lists[0])) and any(map(_MEAN.match, plain))
+        return [plain] if of_requests else lists
     columns = {key: value for key, value in document.items() if isinstance(value, list) and all(map(_is_plain, value))}
     lengths = {len(value) for value in columns.values()}
     if len(columns) > 1 and len(lengths) == 1 and lengths != {0}:
@@ -66,9 +60,12 @@ def rows_in(document: object) -> list[dict[str, Any]]:
     return under_keys if len(under_keys) > 1 else lists or ([document] if document else [])
 
 
-def _of_numbered_cells(document: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The rows of columns whose cells stand under the numbers of their rows, as pandas writes them; none of others."""
+def _of_pandas(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The rows of what pandas writes: beside the names of their columns, or cells under the numbers of their rows."""
     columns = list(document.values())
+    match document:
+        case {"columns": list(names), "data": [list(), *_] as data}:
+            return [dict(zip(map(str, names), row, strict=False)) for row in data if isinstance(row, list)]
     if len(columns) < 2 or not all(isinstance(column, dict) for column in columns):
         return []
     numbers = [str(row) for row in range(len(columns[0]))]
