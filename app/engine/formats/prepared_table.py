@@ -77,12 +77,10 @@ def _with_limits_in_watts(table: Table, said: TableColumns) -> Table:
 
 def _of_all_boards(table: Table, said: TableColumns) -> Table:
     """The table with powers, energies and rates of all boards, where it has those of one and the number of boards."""
-    named = (
-        n
-        for n in table.columns
-        if PATTERNS["number_of_boards"].fullmatch(n) and table.is_numeric(n) and varies(table, n)
-    )
-    count, cells, notes = next(named, ""), dict(table.columns), list[str]()
+    named = [name for name in table.columns if PATTERNS["number_of_boards"].fullmatch(name) and table.is_numeric(name)]
+    named.sort(key=lambda name: PATTERNS["in_parallel"].fullmatch(name) is not None)  # of which there may be replicas
+    count = next((name for name in named if varies(table, name)), "")
+    cells, notes = dict(table.columns), list[str]()
     for name in [n for n in cells if count and PATTERNS["of_one_board"].search(n) and n not in said.roles]:
         whole = PATTERNS["of_one_board"].sub("", name).strip(" _")
         if whole not in cells and table.is_numeric(name):

@@ -46,6 +46,11 @@ def test_a_power_of_one_board_counts_as_often_as_there_are_boards(tmp_path: Path
     assert any(f"of one board: it is taken times '{boards}'" in note for note in recording.notes)
 
 
+def test_replicas_count_with_the_boards_of_each(tmp_path: Path) -> None:
+    text = "tp,num_gpus,tokens_per_s,power_per_gpu_w\n1,2,1500,560\n2,4,2700,540\n4,8,4700,515\n"
+    assert [row["power_w"] for row in rows(read(tmp_path, text))] == [1120, 2160, 4120]
+
+
 def test_rates_and_energies_of_one_board_count_so_too(tmp_path: Path) -> None:
     rates = "world_size,tokens_per_sec_per_gpu,total_power_w\n8,3900,5200\n16,3750,10300\n64,3100,40100\n"
     assert [row["tokens/s"] for row in rows(read(tmp_path, rates))] == [31200, 60000, 198400]
