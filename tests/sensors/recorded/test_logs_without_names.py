@@ -322,3 +322,45 @@ def test_commas_in_quoted_numbers(tmp_path: Path, heading: str, cell: str) -> No
 def test_what_a_power_averages_over_is_known_where_the_board_is_named(tmp_path: Path, name: str, channel: str) -> None:
     (board,) = read(tmp_path, of_several(1, name=name)).boards
     assert channel in board.by_name
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{stamp},117 - INFO - GPU 0: {w}.25 W, 64 C, util 98%",
+        "[{stamp}] GPU 0: power {w}.25 W / 450.0 W",
+        "{stamp} Power: {w}.25 W, Temp: 64 C, Util: 98 %",
+        "{stamp} {w}.25 W",
+        "{stamp} Instantaneous power reading: {w}.25 Watts",
+    ],
+)
+def test_lines_of_text_with_a_stamp_and_a_power_are_a_log(tmp_path: Path, line: str) -> None:
+    text = "".join(line.format(stamp=stamp, w=60 + at % 3) + "\n" for at, stamp in enumerate(STAMPS))
+    (board,) = read(tmp_path, text, "log.txt").boards
+    (power,) = [values for name, values in board.by_name.items() if name.startswith("power_") and "limit" not in name]
+    assert power[:4].tolist() == [60.25, 61.25, 62.25, 60.25]
+    assert len(board.time_ns) == 40
+
+
+def test_lines_of_text_with_several_boards_are_a_log_of_each(tmp_path: Path) -> None:
+    text = "".join(f"[{stamp}] GPU0: {59 + at % 2}W  GPU1: {64 - at % 2}W\n" for at, stamp in enumerate(STAMPS))
+    log = read(tmp_path, text, "log.txt")
+    assert [board.by_name["power_average_w"][:2].tolist() for board in log.boards] == [[59, 60], [64, 63]]
+
+
+def test_watts_in_cells_behind_a_stamp_are_no_lines_of_text(tmp_path: Path) -> None:
+    text = "timestamp,power.draw [W],power.limit [W]\n" + "".join(f"{stamp},300 W, 450 W\n" for stamp in STAMPS)
+    (board,) = read(tmp_path, text).boards
+    assert set(board.by_name["power_average_w"].tolist()) == {300}
+
+
+def test_an_answer_of_prometheus_is_a_log_of_each_board(tmp_path: Path) -> None:
+    def series(gpu: int, name: str, value: int) -> dict[str, object]:
+        values = [[1772719400.5 + 15 * at, str(value)] for at in range(12)]
+        return {"metric": {"__name__": name, "gpu": str(gpu), "Hostname": "node1"}, "values": values}
+
+    found = [series(0, "DCGM_FI_DEV_POWER_USAGE", 300), series(1, "DCGM_FI_DEV_POWER_USAGE", 200)]
+    result = [*found, series(0, "DCGM_FI_DEV_GPU_TEMP", 64)]
+    document = {"status": "success", "data": {"resultType": "matrix", "result": result}}
+    log = read(tmp_path, json.dumps(document), "answer.json")
+    assert sorted(joules(log).values()) == [pytest.approx(200 * 165), pytest.approx(300 * 165)]

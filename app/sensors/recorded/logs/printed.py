@@ -73,12 +73,12 @@ def chunks_of(path: Path) -> Iterator[bytes]:
     chunks = utf8(byte_chunks(path))
     first = next(chunks, b"")
     beginning, table = first[:BEGINNING], None
-    if first.lstrip()[:1] in (b"{", b"["):
+    if (printed := next((each for each in _PRINTED if each.known.search(beginning)), None)) is not None:
+        table = _of_readings(b"".join((first, *chunks)), printed)
+    elif first.lstrip()[:1] in (b"{", b"["):
         table = _of_json(path, beginning)
     elif _AFTERBURNER.match(beginning):
         table = _of_afterburner(b"".join((first, *chunks)), str(path))
-    elif (printed := next((each for each in _PRINTED if each.known.search(beginning)), None)) is not None:
-        table = _of_readings(b"".join((first, *chunks)), printed)
     elif _LONG.match(beginning):
         table = _of_fields(b"".join((first, *chunks)))
     yield first if table is None else table
@@ -223,8 +223,25 @@ def _rows_of_line(document: object) -> list[dict[str, Any]]:
     )
 
 
+def _of_prometheus(document: object) -> bytes | None:
+    """The powers in what Prometheus answers to a query over a range; None where none is."""
+    lines: list[tuple[float, str]] = []
+    match document:
+        case {"data": {"result": list(series)}}:
+            for one in series:
+                labels = one.get("metric", {}) if isinstance(one, dict) else {}
+                board = [labels.get(name) for name in ("Hostname", "hostname", "instance", "gpu", "device")]
+                named = " ".join(str(each).replace(",", " ") for each in board if each is not None)
+                values = one.get("values", ()) if "power" in str(labels.get("__name__")).lower() else ()
+                lines += [(float(stamp), f"{stamp},{named},{watts}") for stamp, watts in values]
+    text = "\n".join(("timestamp,index,power.draw [W]", *(line for _, line in sorted(lines)), ""))
+    return text.encode() if lines else None
+
+
 def _of_json(path: Path, beginning: bytes) -> bytes | None:
     """The readings in JSON or JSON lines; None where there are none: power at times that follow one another soon."""
+    if b'"resultType"' in beginning:
+        return _of_prometheus(json_or_none(read_text(path)))
     flat = _readings_of_json(path, beginning)
     every = [*flat[0]] if flat else []
     for headings in (every, [name.rpartition(".")[2] for name in every]):
