@@ -70,9 +70,9 @@ def _with_limits_in_watts(table: Table, said: TableColumns) -> Table:
     if limit is None or limit.scale == 1.0 or ours in cells or limit.heading in said.roles:
         return table
     scaled = [None if cell is None else as_number(cell) * limit.scale for cell in cells[limit.heading]]
-    return table.having(
-        {ours if n == limit.heading else n: scaled if n == limit.heading else c for n, c in cells.items()}
-    )
+    there = {ours if n == limit.heading else n: scaled if n == limit.heading else c for n, c in cells.items()}
+    assumed = f"'{limit.heading}' names no unit; its numbers are read as mW"
+    return table.having(there, *((assumed,) if limit.scale_is_guessed else ()))
 
 
 def _of_all_boards(table: Table, said: TableColumns) -> Table:

@@ -189,6 +189,8 @@ def test_a_limit_in_milliwatts_is_one_in_watts(tmp_path: Path, heading: str) -> 
              ((150, 153.12, 21360.2), (200, 145.83, 27124.4), (300, 131.25, 36618.8))]  # fmt: skip
     recording = read(tmp_path, "\n".join(lines), "runs.jsonl")
     assert [row["power_limit_w"] for row in rows(recording)] == [150, 200, 300]
+    assumed = f"'{heading}' names no unit; its numbers are read as mW" in recording.notes
+    assert assumed is (heading != "power_limit_mw")
 
 
 @pytest.mark.parametrize(
