@@ -204,6 +204,8 @@ def _of_markdown(text: str, path: Path) -> Table | None:
     """The tables between lines of text that have one header, by the titles above; None without one."""
     tables: dict[tuple[str, ...], list[tuple[str, list[str]]]] = {}
     above, title, header = "", "", tuple[str, ...]()
+    if re.search(r"\|[ *]*\d+\.\d+[ *]*\|", text):  # then a comma parts thousands
+        text = re.sub(r"(?<=[|*\s])\d{1,3}(?:,\d{3})+(?=[\s*|])", lambda number: number[0].replace(",", ""), text)
     lines = [line.strip() for line in text.splitlines()]
     for line, below in itertools.pairwise([*lines, ""]):
         plain = re.sub(r"\*\*|`", "", line).strip("|")

@@ -248,3 +248,17 @@ def test_requests_below_the_means_of_their_run_are_no_configurations(tmp_path: P
     document = {"engine": "vLLM", "total_requests": 5, "avg_tokens_per_sec": 30.03, "results": requests}
     (row,) = rows(read(tmp_path, json.dumps(document), "results.json"))
     assert row["avg_tokens/s"] == 30.03
+
+
+def test_thousands_in_a_table_of_markdown_are_parted_by_commas(tmp_path: Path) -> None:
+    text = "| Concurrency | RPS | TPS |\n|---|---|---|\n| 1 | 2.31 | 310.5 |\n| 8 | 9.75 | **1,474** |\n"
+    assert rows(read(tmp_path, text, "results.md"))[1]["TPS"] == 1474
+
+
+def test_how_many_records_were_worked_on_is_no_choice() -> None:
+    assert role_of("name,time,records\ngpu,110.4,40000000\ngpu,6.2,4000000\n", "records") is Role.WORK
+
+
+def test_sizes_in_brackets_are_no_thousands(tmp_path: Path) -> None:
+    text = "| tile | ms | GFLOP/s |\n|---|---|---|\n| [128,128,256] | 2.31 | 310.5 |\n| [64,128,256] | 9.75 | 1,474 |\n"
+    assert [row["tile"] for row in rows(read(tmp_path, text, "r.md"))] == ["[128,128,256]", "[64,128,256]"]
