@@ -34,6 +34,7 @@ STAMP_US: Final = 1024  # at which time stamps begin again
 DECODE_NS: Final = 50_000_000  # bytes are collected for so long: a block costs about as much as a frame
 BEGIN_S: Final = 0.3  # of a stream before its time stamps count: the promptest arrivals show where they lie
 MARKS: Final = 5  # at the beginning, to see how far the time stamps may be off
+LATE_S: Final = 1.0  # more, where a busy host has sent or seen no mark by then
 _PATIENCE_S: Final = 1.0
 _QUIET_S: Final = 0.04  # without a byte: the stream has ended
 _ATTEMPTS: Final = 3
@@ -221,7 +222,8 @@ class PowerSensor3:
         self._port.write(b"S")
         begun = time.monotonic()
         marks = [begun + BEGIN_S * (0.4 + 0.1 * i) for i in range(MARKS)]
-        while (now := time.monotonic()) < begun + BEGIN_S:
+        end = begun + BEGIN_S
+        while (now := time.monotonic()) < end or (not self._marked and now < end + LATE_S):
             if marks and now >= marks[0]:
                 marks.pop(0)
                 self.mark()

@@ -17,6 +17,7 @@ from powersensor3_device import PowerSensor3Device, square, steady
 
 from app.base.errors import InputError
 from app.sensors.gpu import SensorError
+from app.sensors.meters import powersensor3
 from app.sensors.meters.device_clock import DeviceClock
 from app.sensors.meters.powersensor3 import FRAME, FrameReader, PowerSensor3
 from app.sensors.meters.sampled import SampledMeter
@@ -152,6 +153,17 @@ class TestWithADevice:
             meter.close()
         assert then_ns <= asked_ns
         assert abs(stamp_ns - device.marks[-1]) < 100_000_000
+
+    def test_a_host_that_comes_late_waits_for_a_mark(
+        self, device: PowerSensor3Device, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """By then it had seen none, and took the time stamps for exact."""
+        monkeypatch.setattr(powersensor3, "BEGIN_S", 0.0)
+        meter = PowerSensor3(device.path)
+        try:
+            assert meter.info.margin_s > 0
+        finally:
+            meter.close()
 
     def test_missing_frames_are_counted(self, device: PowerSensor3Device) -> None:
         meter = PowerSensor3(device.path)
