@@ -272,10 +272,10 @@ def _figures(table: Table, columns: TableColumns, found: Sequence[Column]) -> tu
     main = {ours: main_column(found, role) for role, ours in _OURS.items()}
     ours = {name: (_called(column), column.scale) for name, column in main.items() if column is not None}
     if _of_a_step(found) is not None:
-        ours.pop("time_s")
+        ours.pop("time_s", None)
     if _is_known_less(table, main["time_s"], main_column(found, Role.THROUGHPUT)):
         cells = {f"{name} (of some)" if name == "time_s" else name: values for name, values in cells.items()}
-        ours.pop("time_s")
+        ours.pop("time_s", None)
     if _same_work(found, table):
         return cells, ours
     if "power_w" not in ours and {"time_s", "energy_j"} <= ours.keys():

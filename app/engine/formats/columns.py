@@ -115,7 +115,7 @@ def parse_columns(text: str, where: str) -> Columns:
         header = [f"column {place}" for place in range(1, len(first) + 1)] if headless else _header(first, where)
         rows: list[list[str]] = [first] if headless else []
         for row in reader:
-            if not any(map(str.strip, row)) or _is_title(row, len(header)) or row == first:
+            if _is_none(row, first, headless=headless):
                 continue
             if len(row) != len(header):
                 what = f"line {start + reader.line_num} has {len(row)} cells, the header {len(header)}"
@@ -174,9 +174,14 @@ def _is_number(cell: str) -> bool:
     return not math.isnan(_number(cell))
 
 
-def _is_title(row: Sequence[str], cells: int) -> bool:
-    """Words in the first of another number of cells, and nothing beside them: the title of what follows."""
-    return len(row) not in (1, cells) and not any(map(str.strip, row[1:])) and not _is_number(row[0])
+def _is_none(row: Sequence[str], first: Sequence[str], *, headless: bool) -> bool:
+    """Tell whether a row is empty, the headings of a program that was started again, or a title of what follows.
+
+    A title is words in the first of another number of cells, and nothing beside them.
+    """
+    if not any(map(str.strip, row)) or (row == first and not headless):
+        return True
+    return len(row) not in (1, len(first)) and not any(map(str.strip, row[1:])) and not _is_number(row[0])
 
 
 def _table_in(lines: Sequence[str], start: int) -> tuple[int, int]:

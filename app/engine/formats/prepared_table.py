@@ -185,9 +185,9 @@ def _rows_of_runs(table: Table) -> dict[Cell, list[int]]:
     """The rows of each run by its number, or of one run whose epochs or steps are counted; else empty."""
     by_words = {tuple(words_of(name)): list(cells) for name, cells in table.columns.items()}
     steps = (by_words.get((word,)) for word in ("epoch", "step", "iteration"))
-    counted = any(each in ([*range(len(table))], [*range(1, len(table) + 1)]) for each in steps)
+    in_order = any(each in ([*range(len(table))], [*range(1, len(table) + 1)]) for each in steps)
     runs: dict[Cell, list[int]] = {}
-    for row, run in enumerate(by_words.get(("run", "id"), [None] * len(table) * counted)):
+    for row, run in enumerate(by_words.get(("run", "id"), [None] * len(table) * in_order)):
         runs.setdefault(run, []).append(row)
     return runs
 

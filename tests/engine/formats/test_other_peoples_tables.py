@@ -85,6 +85,11 @@ def test_no_power_follows_of_the_time_of_a_step_and_the_energy_of_the_run(tmp_pa
     assert any("no power follows of 'total_energy_kJ' over 'step_time_ms'" in note for note in recording.notes)
 
 
+def test_the_time_of_a_step_may_lack_in_some_rows_that_have_a_rate(tmp_path: Path) -> None:
+    text = "tile,step_time_ms,tokens_per_s,total_energy_kJ\n8,290,10,130.2\n16,,12,110.4\n32,212,14,115.2\n"
+    assert [row["tokens/s"] for row in rows(read(tmp_path, text))] == [10, 12, 14]
+
+
 @pytest.mark.parametrize("count", ["num_prompts", "n_requests", "generated_tokens", "images"])
 def test_what_was_done_in_each_run_is_what_its_time_and_energy_are_of(tmp_path: Path, count: str) -> None:
     lines = ((1, 50, 67.4, 21557.6), (4, 200, 88.9, 32053.7), (16, 800, 117.3, 49820.4), (64, 3200, 154.7, 81398.4))
@@ -167,6 +172,11 @@ def test_a_mean_below_a_column_of_numbers_is_left_out(tmp_path: Path, name: str)
 def test_headings_that_come_again_are_no_row(tmp_path: Path) -> None:
     text = "freq_MHz,time_s,energy_J\n510,54.26,5192.7\n660,47.81,5259.1\nfreq_MHz,time_s,energy_J\n1410,30.06,8416.8\n"
     assert len(rows(read(tmp_path, text))) == 3
+
+
+def test_a_row_without_headings_that_comes_again_is_a_repeat() -> None:
+    text = "64,2.5,301.5\n32,4.5,290.25\n64,2.5,301.5\n"
+    assert len(parse_columns(text, "file.csv")) == 3
 
 
 def test_what_a_figure_scatters_by_stands_behind_it(tmp_path: Path) -> None:

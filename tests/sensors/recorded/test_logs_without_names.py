@@ -53,6 +53,12 @@ def of_several(boards: int, *, same: bool = False, name: str = "") -> str:
     )
 
 
+def test_a_log_of_several_boards_may_end_between_two_of_them(tmp_path: Path) -> None:
+    whole = of_several(2)
+    log = read(tmp_path, whole[: whole.rstrip("\n").rfind("\n") + 1])
+    assert [len(board.time_ns) for board in log.boards] == [40, 39]
+
+
 @pytest.mark.parametrize("boards", [2, 4])
 @pytest.mark.parametrize("name", ["", "NVIDIA A40"])
 def test_readings_that_come_together_each_time_are_of_several_boards(tmp_path: Path, boards: int, name: str) -> None:
@@ -364,3 +370,18 @@ def test_an_answer_of_prometheus_is_a_log_of_each_board(tmp_path: Path) -> None:
     document = {"status": "success", "data": {"resultType": "matrix", "result": result}}
     log = read(tmp_path, json.dumps(document), "answer.json")
     assert sorted(joules(log).values()) == [pytest.approx(200 * 165), pytest.approx(300 * 165)]
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        "[3]",
+        '[{"metric": 1, "values": [[1]]}]',
+        '[{"metric": {"__name__": "power"}, "values": 7}]',
+        '[{"metric": {"__name__": "power"}, "values": [["a", "b"], [1]]}]',
+    ],
+)
+def test_an_answer_of_prometheus_that_is_damaged_is_no_log(tmp_path: Path, result: str) -> None:
+    path = tmp_path / "answer.json"
+    path.write_text(f'{{"data": {{"resultType": "matrix", "result": {result}}}}}')
+    assert not is_log(path)

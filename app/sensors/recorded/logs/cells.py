@@ -265,9 +265,10 @@ def together(stamps: Nanoseconds, values: Floats) -> int:
     ):
         return 1
     count = int(begun[0]) + 1
-    if not 1 < count <= _MOST_TOGETHER or len(stamps) % count:
+    if not 1 < count <= _MOST_TOGETHER:
         return 1
-    apart, groups = steps[count - 1 :: count], values.reshape(-1, count)
+    whole = len(values) // count * count  # the log may end between two boards
+    apart, groups = steps[count - 1 :: count], values[:whole].reshape(-1, count)
     within = np.delete(steps, np.s_[count - 1 :: count])
     same = (groups[:, 1:] == groups[:, :1]).mean() > _MOSTLY_SAME
     return 1 if same or within.min() < 0 or within.max() > _SOON * apart.min() else count

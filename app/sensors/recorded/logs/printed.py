@@ -229,13 +229,22 @@ def _of_prometheus(document: object) -> bytes | None:
     match document:
         case {"data": {"result": list(series)}}:
             for one in series:
-                labels = one.get("metric", {}) if isinstance(one, dict) else {}
-                board = [labels.get(name) for name in ("Hostname", "hostname", "instance", "gpu", "device")]
-                named = " ".join(str(each).replace(",", " ") for each in board if each is not None)
-                values = one.get("values", ()) if "power" in str(labels.get("__name__")).lower() else ()
-                lines += [(float(stamp), f"{stamp},{named},{watts}") for stamp, watts in values]
+                match one:
+                    case {"metric": {"__name__": str(name), **labels}, "values": list(values)} if (
+                        "power" in name.lower()
+                    ):
+                        board = [labels.get(label) for label in ("Hostname", "hostname", "instance", "gpu", "device")]
+                        named = " ".join(str(each).replace(",", " ") for each in board if each is not None)
+                        lines += [(v[0], f"{v[0]},{named},{v[1]}") for v in values if _is_sample(v)]
     text = "\n".join(("timestamp,index,power.draw [W]", *(line for _, line in sorted(lines)), ""))
     return text.encode() if lines else None
+
+
+def _is_sample(value: object) -> bool:
+    """Tell whether a value is a time and a number as text, as Prometheus writes them."""
+    return (
+        isinstance(value, list) and len(value) == 2 and isinstance(value[0], int | float) and isinstance(value[1], str)
+    )
 
 
 def _of_json(path: Path, beginning: bytes) -> bytes | None:

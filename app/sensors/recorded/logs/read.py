@@ -606,7 +606,7 @@ def _leave_out_impossible(name: str, values: Floats, notes: list[str]) -> None:
 
 
 def _dips(values: Floats) -> npt.NDArray[np.bool_]:
-    """Which are 0 W, a few at a time, right between readings of a board at work."""
+    """Mark readings of 0 W, a few at a time, right between those of a board at work."""
     drawn, zeros = np.flatnonzero(values != 0.0), np.flatnonzero(values == 0.0)
     behind = np.searchsorted(drawn, zeros)
     inside = (behind > 0) & (behind < len(drawn))
