@@ -272,3 +272,9 @@ def test_how_many_records_were_worked_on_is_no_choice() -> None:
 def test_sizes_in_brackets_are_no_thousands(tmp_path: Path) -> None:
     text = "| tile | ms | GFLOP/s |\n|---|---|---|\n| [128,128,256] | 2.31 | 310.5 |\n| [64,128,256] | 9.75 | 1,474 |\n"
     assert [row["tile"] for row in rows(read(tmp_path, text, "r.md"))] == ["[128,128,256]", "[64,128,256]"]
+
+
+@pytest.mark.parametrize("heading", ["tokens_per_gpu_hour", "energy per GPU-h (J)", "kwh_per_gpu_day"])
+def test_what_is_of_an_hour_of_a_board_is_not_taken_times_the_boards(tmp_path: Path, heading: str) -> None:
+    recording = read(tmp_path, f"num_gpus,tokens_per_s,{heading}\n1,1500,5.5\n2,2700,5.1\n4,4700,4.6\n")
+    assert not any("of one board" in note for note in recording.notes)
