@@ -531,6 +531,23 @@ def _looks_chosen(finite: Floats) -> bool:
     return _are_whole(finite) and len(distinct) > 1 and not counted
 
 
+@np.errstate(divide="ignore", invalid="ignore", over="ignore")
+def over(one: Floats, other: Floats) -> Floats:
+    """Divide numbers row by row.
+
+    Parameters
+    ----------
+    one, other : array, shape (n,)
+        What is divided, and by what.
+
+    Returns
+    -------
+    array, shape (n,)
+        NaN or infinite where it is 0 or missing by which a number is divided.
+    """
+    return one / other
+
+
 def is_geometric(distinct: Floats) -> bool:
     """Tell whether numbers are powers of something, as sizes are.
 
@@ -544,7 +561,6 @@ def is_geometric(distinct: Floats) -> bool:
     bool
         True for such numbers.
     """
-    with np.errstate(over="ignore", divide="ignore"):
-        ratios = distinct[1:] / distinct[:-1]
+    ratios = over(distinct[1:], distinct[:-1])
     known = ratios[np.isfinite(ratios)]
     return len(known) > 0 and float(np.ptp(known)) < 0.01
