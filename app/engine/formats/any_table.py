@@ -38,6 +38,7 @@ from .headings import (
     SOMEONE_CHOSE,
     Column,
     Role,
+    over,
 )
 from .known_tables import as_its_tool_says
 from .prepared_table import prepared
@@ -278,15 +279,13 @@ def _figures(table: Table, columns: TableColumns, found: Sequence[Column]) -> tu
         ours.pop("time_s", None)
     if _same_work(found, table):
         return cells, ours
-    if "power_w" not in ours and {"time_s", "energy_j"} <= ours.keys():
-        time, energy = (np.array(cells[of]) * scale for of, scale in map(ours.__getitem__, ("time_s", "energy_j")))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            cells["power_w"] = (energy / time).tolist()
-    if {"time_s", "energy_j", "energy_per_work_j"} <= ours.keys() and main_column(found, Role.THROUGHPUT) is None:
-        named = map(ours.__getitem__, ("time_s", "energy_j", "energy_per_work_j"))
-        time, energy, one = (np.array(cells[of]) * scale for of, scale in named)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            cells["work/s"] = (energy / one / time).tolist()
+    known = {name: np.array(cells[of]) * scale for name, (of, scale) in ours.items()}
+    if {"time_s", "energy_j"} <= known.keys():
+        power = over(known["energy_j"], known["time_s"])
+        if "power_w" not in ours:
+            cells["power_w"] = power.tolist()
+        if "energy_per_work_j" in ours and main_column(found, Role.THROUGHPUT) is None:
+            cells["work/s"] = over(power, known["energy_per_work_j"]).tolist()
     cells = {f"{name} (of all)" if name in ("time_s", "energy_j") else name: c for name, c in cells.items()}
     return cells, {name: of for name, of in ours.items() if name not in ("time_s", "energy_j")}
 
@@ -428,10 +427,8 @@ def _same_work(found: Sequence[Column], table: Table) -> bool:
     for roles, power in (((Role.THROUGHPUT, Role.TIME), 1), ((Role.ENERGY, Role.WORK_ENERGY), -1)):
         columns = [c for role in roles if (c := main_column(there, role)) is not None]
         if len(columns) == 2:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                works.append(
-                    (numbers_of(table, columns[0]) * numbers_of(table, columns[1]) ** power, _SAME_WORK[roles[0]])
-                )
+            one, other = (numbers_of(table, column) for column in columns)
+            works.append((one * other if power > 0 else over(one, other), _SAME_WORK[roles[0]]))
     for work, most in works:
         known = np.isfinite(work) & (work > 0)
         each = (work[known & (kernels == kernel)] for kernel in np.unique(kernels[known]))

@@ -79,6 +79,11 @@ class Table:
         read = {name: cells for name, cells in self._read.items() if columns.get(name) is self.columns[name]}
         return Table(self.path, columns, (*self.notes, *notes), roles, read)
 
+    def of_rows(self, rows: Iterable[int], note: str) -> Table:
+        """Hold only these rows, in the table's order, with a note on the others."""
+        kept = sorted(rows)
+        return self.having({name: [cells[row] for row in kept] for name, cells in self.columns.items()}, note)
+
     def is_numeric(self, name: str) -> bool:
         """Whether a column holds numbers only, and at least one."""
         present = [cell for cell in self.columns[name] if cell is not None]

@@ -14,7 +14,7 @@ from ...base.formatting import counted
 from ...base.vocabulary import HEADINGS, PATTERNS, WORDS
 from .cells import Cell, Table, are, left_out_below, sums_up
 from .entries import as_number
-from .headings import COUNTED, EACH_ITS_OWN, NUMBERED, SET, SETTING_OF, Column, Floats, Role, words_of
+from .headings import COUNTED, EACH_ITS_OWN, NUMBERED, SET, SETTING_OF, Column, Floats, Role, by_itself, over, words_of
 from .roles import COUNTABLE, COUNTED_ALIKE, TOKENS, main_column, roles_of
 from .table_columns import (
     APART,
@@ -28,6 +28,7 @@ from .table_columns import (
     varies,
 )
 
+_ENDS: Final = (("start", "end"), ("begin", "end"), ("before", "after"), ("initial", "final"))
 _NUMBER_IN_TEXT: Final = re.compile(r"\d+(?:\.\d+)?")
 _BOARD_NUMBER: Final = re.compile(r"(gpu|device|rank)[ _]?\d{1,2}(?![0-9])", re.IGNORECASE)
 _SAME_OPERATIONS: Final = 0.02  # share, within which products of rounded figures are the same
@@ -38,7 +39,7 @@ _PLACEHOLDER: Final = 100  # ratio to the next largest
 def prepared(table: Table, columns: TableColumns | None = None) -> Table:
     """The table with what several columns say together in one: the energy of all boards, the name of what ran."""
     roles = TableColumns() if columns is None else TableColumns(roles=columns.roles)
-    table = _without_summaries(_with_limits_in_watts(table, roles))
+    table = _without_summaries(_with_differences(_with_limits_in_watts(table, roles), roles))
     table = _without_parts_of_runs(_without_nameless(table, roles), roles)
     table = _of_all_boards(_with_totals(_without_warm_up(table), roles), roles)
     table = _with_whole_rate(_without_placeholders(table, roles), roles)
@@ -73,6 +74,26 @@ def _with_limits_in_watts(table: Table, said: TableColumns) -> Table:
     there = {ours if n == limit.heading else n: scaled if n == limit.heading else c for n, c in cells.items()}
     assumed = f"'{limit.heading}' names no unit; its numbers are read as mW"
     return table.having(there, *((assumed,) if limit.scale_is_guessed else ()))
+
+
+def _with_differences(table: Table, said: TableColumns) -> Table:
+    """The table with the energy or time between a beginning and an end, where it holds these alone."""
+    numeric = [name for name in table.columns if table.is_numeric(name) and name not in said.roles]
+    by_words = {tuple(words_of(name)): name for name in numeric}
+    for words, begun in by_words.items():
+        for first, last in filter(lambda ends: ends[0] in words, _ENDS):
+            ended = by_words.get(tuple(last if word == first else word for word in words), "")
+            whole = re.sub(rf"[_ .]?{first}(?=[_ .]|$)|{first}[_ .]", "", begun, flags=re.IGNORECASE)
+            role = by_itself(whole, np.ones(2)).role
+            others = [c for c in column_roles(table, said) if c.role is role and c.heading not in (begun, ended)]
+            if not ended or others or whole in table.columns or role not in (Role.ENERGY, Role.TIME):
+                continue
+            pairs = zip(map(as_number, table.columns[ended]), map(as_number, table.columns[begun]), strict=True)
+            between = [end - start for end, start in pairs]
+            if min(between) >= 0 < max(between):
+                left = {name: cells for name, cells in table.columns.items() if name not in (begun, ended)}
+                return table.having({**left, whole: between}, f"'{whole}' is '{ended}' less '{begun}'")
+    return table
 
 
 def _of_all_boards(table: Table, said: TableColumns) -> Table:
@@ -120,11 +141,9 @@ def _without_warm_up(table: Table) -> Table:
         or (isinstance(cell, str) and PATTERNS["warm_up"].fullmatch(cell))
         or (isinstance(cell, str) and name.lower() in HEADINGS["state"] and "warm" in cell.lower())
     }
-    if not 0 < len(warm) < len(table):
-        return table
-    left = {name: [c for row, c in enumerate(cells) if row not in warm] for name, cells in table.columns.items()}
     what = f"{counted(len(warm), 'row')} {are(len(warm))} of warming up or of an idle board"
-    return table.having(left, f"{what}, and {are(len(warm))} left out")
+    left_out = f"{what}, and {are(len(warm))} left out"
+    return table.of_rows(set(range(len(table))) - warm, left_out) if 0 < len(warm) < len(table) else table
 
 
 def _without_summaries(table: Table) -> Table:
@@ -132,10 +151,7 @@ def _without_summaries(table: Table) -> Table:
     end = len(table)
     while end and any(_is_summary(table, cells, end - 1) for cells in table.columns.values()):
         end -= 1
-    if not 0 < len(table) - end < end:
-        return table
-    left = {name: cells[:end] for name, cells in table.columns.items()}
-    return table.having(left, left_out_below(len(table) - end))
+    return table.of_rows(range(end), left_out_below(len(table) - end)) if 0 < len(table) - end < end else table
 
 
 def _is_summary(table: Table, cells: Sequence[Cell], row: int) -> bool:
@@ -159,8 +175,7 @@ def _without_nameless(table: Table, said: TableColumns) -> Table:
     }
     if not 0 < len(empty) < _FEW * len(table):
         return table
-    left = {name: [c for row, c in enumerate(cells) if row not in empty] for name, cells in table.columns.items()}
-    return table.having(left, f"{len(empty)} rows do not say what ran and are left out")
+    return table.of_rows(set(range(len(table))) - empty, f"{len(empty)} rows do not say what ran and are left out")
 
 
 def _without_parts_of_runs(table: Table, said: TableColumns) -> Table:
@@ -175,10 +190,9 @@ def _without_parts_of_runs(table: Table, said: TableColumns) -> Table:
     grow = all((np.diff(taken[rows]) > 0).all() for rows in several)
     if not grow or not any(all((np.diff(each[rows]) >= 0).all() for rows in several) for each in drawn):
         return table
-    last = sorted(rows[-1] for rows in runs.values())
-    cells = {heading: [column[row] for row in last] for heading, column in table.columns.items()}
-    left_out = len(table) - len(last)
-    return table.having(cells, f"{left_out} rows are of runs that went on, with their sums so far: the last counts")
+    left_out = len(table) - len(runs)
+    note = f"{left_out} rows are of runs that went on, with their sums so far: the last counts"
+    return table.of_rows((rows[-1] for rows in runs.values()), note)
 
 
 def _rows_of_runs(table: Table) -> dict[Cell, list[int]]:
@@ -218,8 +232,8 @@ def _with_whole_rate(table: Table, said: TableColumns) -> Table:
     if count is None or time is None:
         return table
     scale = 1.0 if math.isnan(time.scale) else 1 / time.scale
-    with np.errstate(divide="ignore", invalid="ignore"):
-        whole = numbers_of(table, count) / np.array([as_number(cell) for cell in table.columns[time.heading]]) * scale
+    taken = np.array([as_number(cell) for cell in table.columns[time.heading]])
+    whole = over(numbers_of(table, count), taken) * scale
     cells: list[Cell] = [value if math.isfinite(value) else None for value in whole.tolist()]
     return table.having({**table.columns, f"{count.heading}/s": cells})
 

@@ -122,7 +122,9 @@ def _side_by_side(columns: Columns, name: str) -> tuple[list[str], dict[str, dic
     stems = max(named, key=len, default=())
     across = {end: each for end, each in ends.items() if len(each) > 1 and each.keys() <= {*stems}}
     alone = {*across} <= {name} or any(end.startswith(_VALUE) for end in across)
-    return [*stems], across if alone or len(across) > 1 or sum(map(_is_named, stems)) > 1 else {}
+    of_one = {end: each for end, each in ends.items() if len(each) == 1 and each.keys() <= {*stems}}  # others lack it
+    known = across and (alone or len(across) > 1 or sum(map(_is_named, stems)) > 1)
+    return [*stems], {**across, **of_one} if known else {}
 
 
 def _is_named(stem: str) -> bool:

@@ -46,6 +46,27 @@ def test_a_power_of_one_board_counts_as_often_as_there_are_boards(tmp_path: Path
     assert any(f"of one board: it is taken times '{boards}'" in note for note in recording.notes)
 
 
+@pytest.mark.parametrize(
+    ("header", "figure"),
+    [
+        ("start_energy_mj,end_energy_mj", "energy_j"),
+        ("energy start [mJ],energy end [mJ]", "energy_j"),
+        ("energy_before_mj,energy_after_mj", "energy_j"),
+        ("start_time_ms,end_time_ms", "time_s"),
+    ],
+)
+def test_counters_before_and_after_say_what_was_taken_between_them(tmp_path: Path, header: str, figure: str) -> None:
+    lines = (f"{block},{1000 * place},{1000 * place + 50 - block / 4}" for place, block in enumerate((32, 64, 128), 1))
+    recording = read(tmp_path, f"block_size,{header}\n" + "\n".join(lines) + "\n")
+    assert [row[figure] for row in rows(recording)] == pytest.approx([0.042, 0.034, 0.018])
+    assert any(" less '" in note for note in recording.notes)
+
+
+def test_a_counter_that_falls_between_beginning_and_end_says_nothing(tmp_path: Path) -> None:
+    recording = read(tmp_path, "block,start_energy_j,end_energy_j,time_ms\n32,10,20,5\n64,20,3,6\n128,3,9,7\n")
+    assert not any(" less '" in note for note in recording.notes)
+
+
 def test_replicas_count_with_the_boards_of_each(tmp_path: Path) -> None:
     text = "tp,num_gpus,tokens_per_s,power_per_gpu_w\n1,2,1500,560\n2,4,2700,540\n4,8,4700,515\n"
     assert [row["power_w"] for row in rows(read(tmp_path, text))] == [1120, 2160, 4120]

@@ -57,6 +57,20 @@ def test_implementations_across_are_compared_for_each_size(tmp_path: Path) -> No
     assert len(rows_of(tmp_path / "copies.csv", "N,read (GB/s),write (GB/s)\n1024,63.8,76.8\n2048,153.6,146.2\n")) == 2
 
 
+def test_what_was_measured_of_one_implementation_is_none_of_the_others(tmp_path: Path) -> None:
+    text = "n,cublas_ms,triton_ms,triton_mj\n" + "".join(
+        f"{n},{n / 100},{n / 110:.2f},{n / 12:.1f}\n" for n in (256, 512)
+    )
+    rows = rows_of(tmp_path / "gemm.csv", text)
+    assert [(row["implementation"], row.get("mj")) for row in rows] == [
+        ("cublas", None),
+        ("cublas", None),
+        ("triton", 21.3),
+        ("triton", 42.7),
+    ]
+    assert not any("energy_j" in row for row in rows if row["implementation"] == "cublas")
+
+
 def test_choices_that_rows_of_another_kind_do_not_have_are_choices_of_the_others(tmp_path: Path) -> None:
     text = "kernel,tile,time_ms\nnaive,,9\ntiled,8,4\ntiled,16,3\ntiled,32,5\n"
     assert [row["tile"] for row in rows_of(tmp_path / "sweep.csv", text)] == ["none", 8, 16, 32]
