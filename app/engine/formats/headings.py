@@ -225,6 +225,8 @@ def by_itself(heading: str, values: Cells) -> Column:
         quantity, scale = UNITS[heading.strip().lower()]
     if each := PATTERNS["time_of_each"].search(heading):
         return Column(heading, Role.TIME, "s", UNITS[each[1].lower()][1], "the time of each by its unit")
+    if PATTERNS["energy_a_second"].search(heading.lower().rstrip("])")):
+        return _of_quantity(heading, kinds, "power", scale if quantity == "energy" else 1.0, finite)
     known = _that_tells(heading, plain, kinds, finite) or _rated(heading, last, plain, kinds, finite)
     known = known or _beside_figures(heading, plain, kinds, finite, quantity)
     if known is not None:

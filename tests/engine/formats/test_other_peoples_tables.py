@@ -237,6 +237,17 @@ def test_a_unit_alone_is_a_heading(heading: str, role: Role) -> None:
     assert role_of("H,W,time_ms\n32,32,1.5\n64,64,2.5\n128,128,4.5\n", "W") is not Role.POWER
 
 
+@pytest.mark.parametrize(
+    "heading", ["gpu_energy_per_second", "energy per second (J/s)", "joules_per_sec", "power [J/s]"]
+)
+def test_energy_a_second_is_a_power_and_no_speed(heading: str) -> None:
+    text = f"batch,time_s,{heading}\n1,2.5,201.5\n2,3.1,240.25\n4,4.2,301.75\n"
+    assert role_of(text, heading) is Role.POWER
+    assert role_of(text.replace("gpu", "cpu"), heading.replace("gpu", "cpu")) is (
+        Role.FIGURE if "gpu" in heading else Role.POWER
+    )
+
+
 def test_a_price_is_no_speed_and_a_measured_runtime_no_choice() -> None:
     text = "engine,price_per_hour,Runtime,energy_wh\no0,3,3010,121.2\no1,2.5,2640,141.1\no2,4,2451,162.2\n"
     assert role_of(text, "price_per_hour") is Role.FIGURE
