@@ -38,7 +38,7 @@ _PLACEHOLDER: Final = 100  # ratio to the next largest
 
 def prepared(table: Table, columns: TableColumns | None = None) -> Table:
     """The table with what several columns say together in one: the energy of all boards, the name of what ran."""
-    roles = TableColumns() if columns is None else TableColumns(roles=columns.roles)
+    roles = TableColumns() if columns is None else columns.roles_in(table)
     table = _without_summaries(_with_differences(_with_limits_in_watts(table, roles), roles))
     table = _without_parts_of_runs(_without_nameless(table, roles), roles)
     table = _of_all_boards(_with_totals(_without_warm_up(table), roles), roles)

@@ -53,6 +53,10 @@ class TableColumns:
         named = _named(parameters, "--parameters"), _named(figures, "--figures")
         return cls(*named, {heading: known[role] for heading, role in of_headings.items()}, tuple(logs.splitlines()))
 
+    def roles_in(self, table: Table) -> TableColumns:
+        """Only what is said of columns that a table has: others are made of several of its own."""
+        return TableColumns(roles={name: role for name, role in self.roles.items() if name in table.columns})
+
     @property
     def headings(self) -> dict[str, str]:
         """The heading of each column that the user names, by its name here."""

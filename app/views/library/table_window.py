@@ -162,6 +162,8 @@ class TableWindow(QDialog, Ending):
         there = self.columns.item(row, _NAME)
         if there is None or there.text() != heading:
             self.columns.setCellWidget(row, _ROLE, self._role_box_of(heading))
+        if column.candidates:  # it is asked about
+            self.role_box(row).setEnabled(True)
         with QSignalBlocker(box := self.role_box(row)):
             box.setCurrentText(column.role.value)
         distinct = list(dict.fromkeys(cell for cell in self._table_with(heading).columns[heading] if cell is not None))
@@ -220,7 +222,7 @@ def _judged(read: Table, said: TableColumns) -> _Opened:
     """Judge the columns, those that are joined in one among them, and what becomes of the table."""
     shown = prepared(read, said)
     found = column_roles(shown, said)
-    joined = [c for c in column_roles(read, TableColumns(roles=said.roles)) if c.heading not in shown.columns]
+    joined = [c for c in column_roles(read, said.roles_in(read)) if c.heading not in shown.columns]
     stands_for = next((note for note in shown.notes if note.startswith("kernel stands for")), "")
     every = [replace(c, why=stands_for) if stands_for and c.heading == "kernel" else c for c in found]
     every += [column for column in joined if column.heading not in said.headings.values()]

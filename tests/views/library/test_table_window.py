@@ -163,3 +163,20 @@ def test_a_figure_that_was_made_of_several_columns_goes_where_one_of_them_is_not
         window.role_box(list(rows(window)).index(heading)).setCurrentText("not used")
         qtbot.waitUntil(lambda h=heading: rows(window)[h][0] == "not used", timeout=20_000)  # type: ignore[misc]
     qtbot.waitUntil(lambda: "total gpu_energy_j" not in rows(window), timeout=20_000)
+
+
+def test_a_doubt_about_a_figure_that_was_made_of_others_is_one_choice_away(
+    window: TableWindow, qtbot: QtBot, tmp_path: Path
+) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("num_gpus,tokens_per_s,power_per_gpu_w\n1,100,300\n2,180,300\n3,250,300\n4,320,300\n")
+    window.open(path)
+    qtbot.waitUntil(lambda: "not certain" in rows(window).get("power_w", ("", "", ""))[2], timeout=20_000)
+    box = window.role_box(list(rows(window)).index("power_w"))
+    assert box.isEnabled()
+    box.setCurrentText("power limit")
+    qtbot.waitUntil(lambda: rows(window)["power_w"] == ("power limit", "W", "as named"), timeout=20_000)
+    columns = kept(window, qtbot)
+    assert columns.options["roles"] == "power_w=power-limit"
+    assert "power_w=power-limit" in (tmp_path / NAME).read_text(), "it holds for the next one of that shape"
+    assert "power_limit_w" in read_recording(path).space().names
