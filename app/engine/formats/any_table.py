@@ -442,13 +442,12 @@ def _same_work(found: Sequence[Column], table: Table) -> bool:
 
 def _configurations(table: Table, parameters: Mapping[str, str], said: Collection[str]) -> list[tuple[Value, ...]]:
     """The values of each row; what one lacks of what the user calls a parameter is 'none'."""
-    rows = list(zip(*(table.columns[column] for column in parameters.values()), strict=True))
-    for number, cells in enumerate(rows, 1):
-        name = next((n for n, cell in zip(parameters, cells, strict=True) if cell is None and n not in said), None)
-        if name is not None:
-            what = f"row {number} has no value of '{name[:60]}'"
-            raise InputError(what, str(table.path), "correct or remove the row")
-    return [tuple(_NONE if cell is None else cell for cell in cells) for cells in rows]
+    cells = {name: table.columns[heading] for name, heading in parameters.items()}
+    missing = [(column.index(None), name) for name, column in cells.items() if None in column and name not in said]
+    for row, name in sorted(missing)[:1]:
+        what = f"row {row + 1} has no value of '{name[:60]}'"
+        raise InputError(what, str(table.path), "correct or remove the row")
+    return [tuple(_NONE if cell is None else cell for cell in row) for row in zip(*cells.values(), strict=True)]
 
 
 def _repeats(configurations: Sequence[tuple[Value, ...]]) -> list[int] | None:

@@ -86,13 +86,13 @@ class Table:
 
     def is_numeric(self, name: str) -> bool:
         """Whether a column holds numbers only, and at least one."""
-        present = [cell for cell in self.columns[name] if cell is not None]
-        return bool(present) and all(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in present)
+        return isinstance(self.cells(name), np.ndarray)
 
     def cells(self, name: str) -> Cells:
         """A column as numbers, NaN where one is missing, or as texts."""
         if name not in self._read:
-            column, numeric = self.columns[name], self.is_numeric(name)
+            column = self.columns[name]
+            numeric = {*map(type, column)} - {type(None)} in ({int}, {float}, {int, float})
             texts = ["" if cell is None else str(cell) for cell in column if not numeric]
             self._read[name] = np.array([*map(as_number, column)]) if numeric else texts
         return self._read[name]
