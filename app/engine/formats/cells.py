@@ -69,12 +69,19 @@ class Table:
     notes: tuple[str, ...] = ()  # on what was left out or joined
     roles: Mapping[str, Role] = field(default_factory=dict)  # that its format states, by heading
     _read: dict[str, Cells] = field(default_factory=dict, repr=False, compare=False)
+    judged: list[Any] = field(default_factory=list, init=False, repr=False, compare=False)  # of `column_roles`, last
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))
 
     def having(self, columns: Mapping[str, Sequence[Cell]], *notes: str) -> Table:
         """Hold other columns, with more notes; what is known of a heading stays known."""
+        if (
+            not notes
+            and columns.keys() == self.columns.keys()
+            and all(columns[n] is c for n, c in self.columns.items())
+        ):
+            return self
         roles = {heading: role for heading, role in self.roles.items() if heading in columns}
         read = {name: cells for name, cells in self._read.items() if columns.get(name) is self.columns[name]}
         return Table(self.path, columns, (*self.notes, *notes), roles, read)

@@ -110,6 +110,7 @@ class _Sheet:
         self.cells = {heading: values[:_LOOKED_AT] for heading, values in cells.items()}
         found = map(by_itself, self.cells, self.cells.values())
         self.columns = [_as_named(c, given[c.heading]) if c.heading in given else c for c in found]
+        self._counts: dict[frozenset[str], int] = {frozenset(): 1}
 
     def of(self, *roles: Role) -> list[Column]:
         """The columns of these roles."""
@@ -130,9 +131,12 @@ class _Sheet:
 
     def distinct(self, columns: Sequence[Column]) -> int:
         """Count the different rows of these columns; what is missing is alike."""
-        known = (self.cells[column.heading] for column in columns)
-        alike = (np.where(np.isnan(each), np.inf, each) if isinstance(each, np.ndarray) else each for each in known)
-        return len(set(zip(*alike, strict=True))) if columns else 1
+        headings = frozenset(column.heading for column in columns)
+        if headings not in self._counts:
+            known = map(self.cells.__getitem__, headings)
+            alike = (np.where(np.isnan(n), np.inf, n).tolist() if isinstance(n, np.ndarray) else n for n in known)
+            self._counts[headings] = len(set(zip(*alike, strict=True)))
+        return self._counts[headings]
 
     def varying(self) -> list[Column]:
         """The columns of what was set, and differs."""
@@ -511,9 +515,10 @@ def _as_filled(column: Column, sheet: _Sheet) -> Column:
 
 def _as_minutes(column: Column, sheet: _Sheet) -> Column:
     """A time in 'min' is one in minutes, unless another statistic of it stands beside."""
-    same = [each for each in sheet.of(column.role) if _stem(each) == _stem(column)]
-    minutes = column.role is Role.TIME and math.isnan(column.scale) and words_of(column.heading)[-1] == "min"
-    return replace(column, scale=60.0, why="a time in minutes by its name") if minutes and same == [column] else column
+    if column.role is not Role.TIME or not math.isnan(column.scale) or words_of(column.heading)[-1] != "min":
+        return column
+    alone = [each for each in sheet.of(Role.TIME) if _stem(each) == _stem(column)] == [column]
+    return replace(column, scale=60.0, why="a time in minutes by its name") if alone else column
 
 
 def _as_megajoules(column: Column, sheet: _Sheet) -> Column:

@@ -94,6 +94,9 @@ def column_roles(table: Table, requested: TableColumns | None = None) -> tuple[C
         If a column that the user names is not there.
     """
     requested = requested or TableColumns()
+    for asked, answer in table.judged:
+        if asked == requested:
+            return tuple(answer)
     names = _names(table, requested)
     known = {names[heading]: role for heading, role in table.roles.items()}
     cells = {names[heading]: table.cells(heading) for heading in table.columns}
@@ -111,7 +114,9 @@ def column_roles(table: Table, requested: TableColumns | None = None) -> tuple[C
     given |= {names[heading]: role for heading, role in requested.roles.items() if heading in names}
     left_to_it = known.keys() - given.keys()
     columns = roles_of(cells, known | given)
-    return tuple(_known(column) if column.heading in left_to_it else column for column in columns)
+    judged = tuple(_known(column) if column.heading in left_to_it else column for column in columns)
+    table.judged[:] = [(requested, judged)]
+    return judged
 
 
 def _known(column: Column) -> Column:
