@@ -210,15 +210,16 @@ def _mean_of(measurements: Sequence[Measurement], row: int, configuration: Mappi
     values: dict[str, float] = {}
     intervals: dict[str, tuple[float, float]] = {}
     for name in dict.fromkeys(name for m in measurements for name in m.values):
-        known = _known(measurements, name)
-        if not len(known):
-            continue
-        values[name] = mean = float(known.mean())
-        if len(known) > 1:
+        readings = [m.values[name] for m in measurements if math.isfinite(m.values.get(name, math.nan))]
+        if len(readings) == 1:
+            values[name] = readings[0]
+            if name in first.intervals:
+                intervals[name] = first.intervals[name]
+        elif readings:
+            known = np.array(readings)
+            values[name] = mean = float(known.mean())
             half = student_t(len(known) - 1) * float(known.std(ddof=1)) / math.sqrt(len(known))
             intervals[name] = (mean - half, mean + half)
-        elif name in first.intervals:
-            intervals[name] = first.intervals[name]
     clocks = [m.observed_clock_mhz for m in measurements if math.isfinite(m.observed_clock_mhz)]
     reasons = 0
     for measurement in measurements:
