@@ -22,11 +22,12 @@ Rows = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 PADDING: Final = b"\n" + b" " * 63  # behind a block, so that no cell is read beyond it
-_NEWLINE, _SPACE, _RETURN, _POINT, _MINUS, _PLUS, _ZERO, _SLASH = (ord(item) for item in "\n \r.-+0/")
+_NEWLINE, _SPACE, _POINT, _MINUS, _PLUS, _ZERO, _SLASH = b"\n .-+0/"
 _LONGEST: Final = 19  # digits that 64 bits hold, but for the largest numbers: ns since 1970 have as many
 _LONGEST_TEXT: Final = 60  # characters by which texts are told apart
 _PRIME: Final = np.uint64(0x100000001B3)  # of the hash FNV-1a
 _TENS: Final = 10.0 ** np.arange(_LONGEST + 2)
+_POWERS: Final = _TENS.clip(max=1e18).astype(np.int64)  # of a number with more decimals nothing stands before the point
 
 
 class Block:
@@ -44,11 +45,10 @@ class Block:
         self._ends = np.flatnonzero(data == _NEWLINE)
         self._begins = np.concatenate(([0], self._ends[:-1] + 1))
         self.lines = len(self._ends)
-        first = data[self._begins]
-        kept = (first != _NEWLINE) & (first != ord("#")) & (first != _RETURN)
+        self._is_end = np.isin(np.arange(256), [*b"\n\r", *self._delimiter])  # of a cell, by character
+        kept = ~np.isin(data[self._begins], [*b"\n\r#"])
         marks = np.flatnonzero(data == ord(delimiter))
-        edges = np.searchsorted(marks, self._begins)
-        counts = np.diff(np.append(edges, len(marks)))
+        counts = np.diff(np.searchsorted(marks, self._begins), append=len(marks))
         good = kept & (counts == cells - 1)
         self.odd: Rows = np.flatnonzero(kept & ~good)
         self.numbers: Rows = np.flatnonzero(good)  # of the lines, from 0
@@ -74,17 +74,18 @@ class Block:
         start = int(self.starts[row, cell])
         return self._text[start : self._text.index(b"\n", start)].partition(self._delimiter)[0].strip()
 
-    def distinct(self, cell: int) -> tuple[list[int], Rows]:
-        """The first row of each different text in a cell, and of every row which of these it has: by a hash."""
-        starts, bound = self.starts[:, cell], ord(self._delimiter)
-        code = np.zeros(len(starts), np.uint64)
-        active = np.ones(len(starts), np.bool_)
-        for place in range(_LONGEST_TEXT):
-            character = self.data[starts + place]
-            active &= (character != _NEWLINE) & (character != _RETURN) & (character != bound)
-            if not active.any():
-                break
-            code = np.where(active, (code ^ character) * _PRIME, code)
+    def distinct(self, *cells: int) -> tuple[list[int], Rows]:
+        """The first row of each different text in some cells, and of every row which of these it has: by a hash."""
+        code = np.zeros(len(self), np.uint64)
+        for starts in self.starts[:, cells].T:
+            code *= _PRIME  # else 'a1' beside '2' would be as 'a' beside '12'
+            active = np.ones(len(starts), np.bool_)
+            for place in range(_LONGEST_TEXT):
+                character = self.data[starts + place]
+                active &= ~self._is_end[character]
+                if not active.any():
+                    break
+                code = np.where(active, (code ^ character) * _PRIME, code)
         _, rows, which = np.unique(code, return_index=True, return_inverse=True)
         order = np.argsort(rows)
         return rows[order].tolist(), np.argsort(order)[which]
@@ -96,7 +97,7 @@ class Block:
         """
         values, stops, is_number = read_numbers(self.data, self.starts[:, cell])
         behind = self.data[stops]
-        whole = (behind == ord(self._delimiter)) | (behind == _NEWLINE) | (behind == _RETURN)
+        whole = self._is_end[behind]
         spaced = (behind == _SPACE) & ~whole
         if spaced.any():
             unit = self.data[stops + 1]
@@ -120,31 +121,28 @@ def read_numbers(data: Bytes, starts: Rows) -> tuple[Floats, Rows, npt.NDArray[n
     What is not digits ends a number. Numbers of more than 63 bits are not known.
     """
     sign = data[starts]
-    negative = sign == _MINUS
-    offsets = starts + (negative | (sign == _PLUS))
-    mantissa = np.zeros(len(offsets), np.int64)
-    digits = np.zeros(len(offsets), np.int64)
-    decimals = np.zeros(len(offsets), np.int64)
-    pointed = np.zeros(len(offsets), np.bool_)
-    active = np.ones(len(offsets), np.bool_)
-    for _ in range(_LONGEST + 2):
-        character = data[offsets]
-        digit = character - np.uint8(_ZERO)
-        is_digit = active & (digit < 10)
-        is_point = active & (character == _POINT) & ~pointed
-        active = is_digit | is_point
-        if not active.any():
-            break
-        mantissa = np.where(is_digit, mantissa * 10 + digit, mantissa)
-        digits += is_digit
-        decimals += is_digit & pointed
-        pointed |= is_point
-        offsets = offsets + active
-    is_number = (digits > 0) & (digits <= _LONGEST) & ~active & (mantissa >= 0)
-    values = mantissa / _TENS[decimals]
-    values[negative] *= -1.0
+    begins = starts + ((sign == _MINUS) | (sign == _PLUS))
+    whole, point = _whole(data, begins, _LONGEST + 1)
+    pointed = data[point] == _POINT
+    fraction, stops = _whole(data, point + pointed, _LONGEST + 1)
+    digits, decimals = stops - begins - pointed, stops - point - pointed
+    mantissa = whole * _POWERS[decimals] + fraction
+    is_number = (digits > 0) & (digits <= _LONGEST) & (mantissa >= 0)
+    values = np.where(sign == _MINUS, -1.0, 1.0) * mantissa / _TENS[decimals]
     values[~is_number] = np.nan
-    return values, offsets, is_number
+    return values, stops, is_number
+
+
+def _whole(data: Bytes, starts: Rows, most: int = 9) -> tuple[Rows, Rows]:
+    """The whole numbers of up to `most` digits that begin at `starts`, and where each ends; 0 where none does."""
+    value, at = np.zeros(len(starts), np.int64), starts
+    for _ in range(most):
+        digit = data[at] - np.uint8(_ZERO)
+        is_digit = digit < 10
+        if not is_digit.any():
+            break
+        value, at = np.where(is_digit, value * 10 + digit, value), at + is_digit
+    return value, at
 
 
 Nanoseconds = npt.NDArray[np.int64]
@@ -309,15 +307,6 @@ def _time_of_day(data: Bytes, starts: Rows) -> tuple[Nanoseconds, Rows]:
     whole = np.where(is_number, hours * 3600 + minutes * 60, 0) * 1_000_000_000
     ns = np.rint(np.where(is_number, seconds, 0.0) * 1e9).astype(np.int64)
     return np.where(is_number, whole + ns, _BAD), half
-
-
-def _whole(data: Bytes, starts: Rows) -> tuple[Rows, Rows]:
-    """The whole numbers that begin at `starts`, and where each ends; 0 where none does."""
-    value, at = np.zeros(len(starts), np.int64), starts
-    for _ in range(9):
-        digit = data[at] - np.uint8(_ZERO)
-        value, at = np.where(digit < 10, value * 10 + digit, value), at + (digit < 10)
-    return value, at
 
 
 def _numbered(block: Block, cell: int, ns: float) -> Nanoseconds:
