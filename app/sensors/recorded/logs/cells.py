@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
 from datetime import date
 from typing import Final
 
@@ -90,8 +89,8 @@ class Block:
         order = np.argsort(rows)
         return rows[order].tolist(), np.argsort(order)[which]
 
-    def floats(self, cell: int, slow: Callable[[bytes, int], float]) -> Floats:
-        """One cell of every row as a number; `slow` reads what is not digits with a point, by text and row.
+    def floats(self, cell: int) -> tuple[Floats, list[int]]:
+        """One cell of every row as a number, and the rows in which it is not: no digits, with at most one point.
 
         A unit may follow a number after a space, the same in all rows.
         """
@@ -102,9 +101,7 @@ class Block:
         if spaced.any():
             unit = self.data[stops + 1]
             whole |= spaced & (unit == unit[int(np.argmax(spaced))])
-        for row in np.flatnonzero(~(is_number & whole)).tolist():
-            values[row] = slow(self.text(row, cell), row)
-        return values
+        return values, np.flatnonzero(~(is_number & whole)).tolist()
 
     def unit(self, cell: int) -> str:
         """What follows the number in the first row that has one; '' where nothing does."""
@@ -153,6 +150,7 @@ _DATED: Final = re.compile(rb"(\d{1,4}([-/.])\d{1,2}\2\d{1,4}|\d{8})[ T]\d{1,2}:
 _EPOCHS: Final = ((1e17, 1.0), (1e14, 1e3), (1e11, 1e6))  # since 1970: at least so much -> ns per unit
 _BAD: Final = -(2**62)  # what is no time
 _LAST_DAY: Final = 50_000  # since 1970
+_LOOKED_AT: Final = 50  # cells, for how stamps are written
 _FEWEST_STEPS: Final = 10
 _MOST_TOGETHER: Final = 16  # boards of one machine
 _SOON: Final = 0.1  # of the time to the next ones: readings that come together
@@ -205,29 +203,25 @@ class Dates:
         return self._month_first
 
 
-def stamp_reader(
-    first: bytes, scale: float | None, dates: Dates | None = None
-) -> Callable[[Block, int], Nanoseconds] | None:
-    """What reads the stamps of a column whose first cell is `first`; None if that is no time.
+def stamps_of(block: Block, cell: int, scale: float | None, dates: Dates | None = None) -> Nanoseconds:
+    """The stamps of a column as the first of its cells that is one is written; none where none of the first ones is.
 
     `scale` is s per unit of a number; None: seconds, or what the epoch's size says. `dates` are those of the file.
     """
-    if _DATED.fullmatch(first):
-        return lambda block, cell: _dated(block.data, block.starts[:, cell], dates or Dates())
-    if _CLOCK.fullmatch(first):
-        return lambda block, cell: _time_of_day(block.data, block.starts[:, cell])[0]
-    number = float_or_none(re.sub(rb" [mun]?s$", b"", first))
-    if number is None or not math.isfinite(number):
-        return None
-    ns = scale * 1e9 if scale is not None else next((each for size, each in _EPOCHS if abs(number) >= size), 1e9)
-    return lambda block, cell: _numbered(block, cell, ns)
-
-
-def stamps_of(block: Block, cell: int, scale: float | None) -> Nanoseconds:
-    """The stamps of a column; none where its first cell is no time."""
-    first = block.text(0, cell) if len(block.starts) else b""
-    reader = stamp_reader(first, scale) if first else None
-    return np.empty(0, np.int64) if reader is None else over_midnight(reader(block, cell))
+    starts, dates = block.starts[:, cell], dates or Dates()
+    for row in range(min(len(block), _LOOKED_AT)):
+        first = block.text(row, cell)
+        number = float_or_none(re.sub(rb" [mun]?s$", b"", first))
+        if _DATED.fullmatch(first):
+            days, ends = dates.read(block.data, starts)
+            times, behind = _time_of_day(block.data, ends + 1)
+            return days + times - dates.offsets(block.data, behind)
+        if _CLOCK.fullmatch(first):
+            return _time_of_day(block.data, starts)[0]
+        if number is not None and math.isfinite(number):
+            by_size = next((each for size, each in _EPOCHS if abs(number) >= size), 1e9)
+            return _numbered(block, cell, by_size if scale is None else scale * 1e9)
+    return np.empty(0, np.int64)
 
 
 def over_midnight(stamps: Nanoseconds) -> Nanoseconds:
@@ -245,7 +239,7 @@ def is_time(stamps: Nanoseconds) -> npt.NDArray[np.bool_]:
 def rises(stamps: Nanoseconds, share: float = 1.0) -> bool:
     """Whether there are times, of which at least this share is no earlier than the one before."""
     later = np.diff(stamps) >= 0
-    return len(stamps) > 0 and bool(is_time(stamps).all()) and later.sum() >= share * len(later)
+    return len(stamps) > 0 and bool(is_time(stamps).all() and later.sum() >= share * len(later))
 
 
 def together(stamps: Nanoseconds, values: Floats) -> int:
@@ -254,15 +248,10 @@ def together(stamps: Nanoseconds, values: Floats) -> int:
     A board that is read twice at once has the same value twice. Whole seconds that are the same say nothing.
     """
     steps = np.diff(stamps)
-    if not (stamps % 1_000_000_000).any() and not steps.all():
+    shared_seconds = not (stamps % 1_000_000_000).any() and not steps.all()
+    if shared_seconds or len(steps) < _FEWEST_STEPS or len(values) != len(stamps):
         return 1
-    if (
-        len(steps) < _FEWEST_STEPS
-        or len(values) != len(stamps)
-        or not len(begun := np.flatnonzero(steps > steps.max() / 4))
-    ):
-        return 1
-    count = int(begun[0]) + 1
+    count = int(np.argmax(steps > steps.max() / 4)) + 1
     if not 1 < count <= _MOST_TOGETHER:
         return 1
     whole = len(values) // count * count  # the log may end between two boards
@@ -270,12 +259,6 @@ def together(stamps: Nanoseconds, values: Floats) -> int:
     within = np.delete(steps, np.s_[count - 1 :: count])
     same = (groups[:, 1:] == groups[:, :1]).mean() > _MOSTLY_SAME
     return 1 if same or within.min() < 0 or within.max() > _SOON * apart.min() else count
-
-
-def _dated(data: Bytes, starts: Rows, dates: Dates) -> Nanoseconds:
-    days, ends = dates.read(data, starts)
-    times, behind = _time_of_day(data, ends + 1)
-    return days + times - dates.offsets(data, behind)
 
 
 def _days(codes: Rows) -> Nanoseconds:
@@ -304,9 +287,8 @@ def _time_of_day(data: Bytes, starts: Rows) -> tuple[Nanoseconds, Rows]:
     for letter, later in ((b"AaMm", 0), (b"PpMm", 12)):  # 12 AM is midnight
         halved = np.isin(data[half], tuple(letter[:2])) & np.isin(data[half + 1], tuple(letter[2:]))
         hours = np.where(halved, hours % 12 + later, hours)
-    whole = np.where(is_number, hours * 3600 + minutes * 60, 0) * 1_000_000_000
     ns = np.rint(np.where(is_number, seconds, 0.0) * 1e9).astype(np.int64)
-    return np.where(is_number, whole + ns, _BAD), half
+    return np.where(is_number, (hours * 60 + minutes) * 60_000_000_000 + ns, _BAD), half
 
 
 def _numbered(block: Block, cell: int, ns: float) -> Nanoseconds:

@@ -14,7 +14,7 @@ from typing import Final
 from ....base.text import float_or_none
 from ....base.vocabulary import BOARDS, CHANNELS, LOG_PATTERNS, LOG_ROLES, LOG_TOOLS, LOG_UNITS, UNITS
 from ...channel import CHANNELS as KNOWN
-from .cells import stamp_reader
+from .cells import Block, stamps_of
 
 _BRACKETED: Final = re.compile(r"\s*[\[(]([^\[\]()]*)[\])]\s*$")
 _NUMBERED: Final = re.compile(r"\b(?:gpu|device|card)[ _]?(\d{1,3})\b")
@@ -140,6 +140,14 @@ class Layout:
     def powers(self) -> list[int]:
         """The places of the columns of power or of a counter of energy."""
         return [place for place in self.places("channel") if self.columns[place].channel in DRAWN]
+
+    @property
+    def boards(self) -> list[int]:
+        """The places of what tells boards apart: the best one, and before it the host, whose boards have numbers."""
+        kinds = {place: self.columns[place].board for place in self.places("board")}
+        hosts = [place for place, kind in kinds.items() if kind == "host"]
+        others = sorted(kinds.keys() - hosts, key=lambda place: (kinds[place], -place))  # uuid, index, bus
+        return hosts[:1] + others[-1:]
 
 
 def find_layout(beginning: str) -> Layout | None:
@@ -275,7 +283,8 @@ def _without_header(lines: list[str]) -> Layout | None:
     lines = [line for line in lines if line.strip() and not line.startswith("#")] or [""]
     delimiter = _delimiter_of(lines[0])
     first, *cells = [cell.strip() for cell in lines[0].split(delimiter)] or [""]
-    if not cells or stamp_reader(first.encode(), None) is None or (len(cells) > 1 and _is_number(first)):
+    stamps = stamps_of(Block(first.encode(), "\0", 1), 0, None)
+    if not cells or not len(stamps) or (len(cells) > 1 and _is_number(first)):
         return None
     of_stamps = scale_of(first.rpartition(" ")[2]) if _is_number(first.partition(" ")[0]) else None
     columns = {0: Heading("timestamp" if cells[1:] else "time", "time", scale=of_stamps), **_by_units(cells)}

@@ -21,7 +21,7 @@ from ....base.files import byte_chunks, read_text
 from ....base.json_rows import flattened, rows_in
 from ....base.paths import resources
 from ....base.text import json_or_none
-from .cells import Block, rises, stamps_of
+from .cells import Block, over_midnight, rises, stamps_of
 from .layouts import DELIMITERS, DRAWN, POWERS, heading
 
 BEGINNING: Final = 65536  # bytes by which a log is known
@@ -268,6 +268,6 @@ def _of_json(path: Path, beginning: bytes) -> bytes | None:
     writer.writerows(["" if row.get(name) is None else row.get(name) for name in names] for row in flat)
     whole = written.getvalue().encode()
     block, place = Block(whole.split(b"\n", 1)[1], ",", len(names)), names.index(times[0])
-    stamps = stamps_of(block, place, None)
+    stamps = over_midnight(stamps_of(block, place, None))
     soon = len(stamps) > 1 and float(np.median(np.diff(stamps))) / 1e9 < _LONGEST_STEP_S
     return whole if soon and rises(stamps) else None
