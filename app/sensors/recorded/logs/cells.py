@@ -68,10 +68,11 @@ class Block:
         """A whole line, counted from 0."""
         return self._text[int(self._begins[number]) : int(self._ends[number])].strip()
 
-    def text(self, row: int, cell: int) -> bytes:
+    def text(self, row: int, cell: int) -> str:
         """One cell as it is written, without spaces around it."""
         start = int(self.starts[row, cell])
-        return self._text[start : self._text.index(b"\n", start)].partition(self._delimiter)[0].strip()
+        text = self._text[start : self._text.index(b"\n", start)].partition(self._delimiter)[0]
+        return text.decode("utf-8", "replace").strip()
 
     def distinct(self, *cells: int) -> tuple[list[int], Rows]:
         """The first row of each different text in some cells, and of every row which of these it has: by a hash."""
@@ -108,7 +109,7 @@ class Block:
         for row in range(min(len(self), 1000)):
             words = self.text(row, cell).split()
             if words and words[0][:1].isdigit():
-                return words[1].decode("utf-8", "replace") if len(words) > 1 else ""
+                return words[1] if len(words) > 1 else ""
         return ""
 
 
@@ -145,8 +146,8 @@ def _whole(data: Bytes, starts: Rows, most: int = 9) -> tuple[Rows, Rows]:
 Nanoseconds = npt.NDArray[np.int64]
 
 DAY_NS: Final = 86_400_000_000_000
-_CLOCK: Final = re.compile(rb"\d{1,2}:\d\d?:\d\d?([.:]\d+)?( ?[AP]M)?", re.IGNORECASE)
-_DATED: Final = re.compile(rb"(\d{1,4}([-/.])\d{1,2}\2\d{1,4}|\d{8})[ T]\d{1,2}:\d\d?:\d\d?(?!\d).*")
+_CLOCK: Final = re.compile(r"\d{1,2}:\d\d?:\d\d?([.:]\d+)?( ?[AP]M)?", re.IGNORECASE | re.ASCII)
+_DATED: Final = re.compile(r"(\d{1,4}([-/.])\d{1,2}\2\d{1,4}|\d{8})[ T]\d{1,2}:\d\d?:\d\d?(?!\d).*", re.ASCII)
 _EPOCHS: Final = ((1e17, 1.0), (1e14, 1e3), (1e11, 1e6))  # since 1970: at least so much -> ns per unit
 _BAD: Final = -(2**62)  # what is no time
 _LAST_DAY: Final = 50_000  # since 1970
@@ -211,7 +212,7 @@ def stamps_of(block: Block, cell: int, scale: float | None, dates: Dates | None 
     starts, dates = block.starts[:, cell], dates or Dates()
     for row in range(min(len(block), _LOOKED_AT)):
         first = block.text(row, cell)
-        number = float_or_none(re.sub(rb" [mun]?s$", b"", first))
+        number = float_or_none(re.sub(" [mun]?s$", "", first))
         if _DATED.fullmatch(first):
             days, ends = dates.read(block.data, starts)
             times, behind = _time_of_day(block.data, ends + 1)

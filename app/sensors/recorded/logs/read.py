@@ -7,7 +7,7 @@ import io
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import chain
@@ -32,7 +32,6 @@ from .cells import (
     Dates,
     Floats,
     Nanoseconds,
-    Rows,
     is_time,
     over_midnight,
     rises,
@@ -41,6 +40,9 @@ from .cells import (
 )
 from .layouts import DRAWN, POWERS, RAIL, Heading, Layout, find_layout, scale_of
 from .printed import BEGINNING, chunks_of, utf8
+
+Numbers = npt.NDArray[np.uint8]  # of boards
+Columns = dict[str, dict[str, Floats]]  # by the board in the heading, and by channel
 
 _LONGEST_LINE: Final = 2**16
 _MOST_READINGS: Final = 10_000_000  # of all boards
@@ -165,7 +167,7 @@ class _Reader:
         self._places = layout.places("channel") + layout.places("phase")[:1]
         self._parts: defaultdict[str | int, list[npt.NDArray[Any]]] = defaultdict(list)  # of columns, by block
         self._phases: dict[str, int] = {}  # name -> number
-        self._names: dict[bytes, str] = {}  # of the boards by what tells them apart, in the order of their numbers
+        self._names: dict[str, str] = {}  # of the boards by what tells them apart, in the order of their numbers
         self._others: set[int] = set()  # the numbers of those that are no boards
         self._units: dict[int, str] = {}  # in the cells
         self._unit_open = False  # of a counter of energy
@@ -232,23 +234,22 @@ class _Reader:
             if value is None:
                 what = f"{self._where(block, row)}, column '{named.text[:40]}': '{_shown(cell)}' is not a number"
                 self._refuse(what, "correct or remove the line")
-            own = scale_of((*cell.decode("utf-8", "replace").split(), "", "")[1])  # '2.5 W' below '500 mW'
+            own = scale_of((*cell.split(), "", "")[1])  # '2.5 W' below '500 mW'
             values[row] = value if own is None or usual is None else value * own / usual
         return values
 
     def _where(self, block: Block, row: int) -> str:
         return f"line {self._line + int(block.numbers[row]) + 1}"
 
-    def _board_of(self, block: Block) -> npt.NDArray[np.uint8]:
+    def _board_of(self, block: Block) -> Numbers:
         """The number of the board of each row."""
         layout = self._layout
         names = layout.places("name")[:1]
         places = layout.boards or names or [at for at in layout.places("part") if self._are_parts(block, at)][:1]
         rows, which = block.distinct(*places)
-        keys = [b" ".join(block.text(row, at) for at in places) for row in rows]
+        keys = [" ".join(block.text(row, at) for at in places) for row in rows]
         for row, key in zip(rows, keys, strict=True):
-            called = b"".join(block.text(row, at) for at in names)
-            self._names.setdefault(key, called.decode("utf-8", "replace").strip('"'))
+            self._names.setdefault(key, "".join(block.text(row, at).strip('"') for at in names))
         if len(self._names) > _MOST_BOARDS:
             self._refuse(f"more than {_MOST_BOARDS} boards", "log the boards into files of their own")
         known = list(self._names)
@@ -256,21 +257,21 @@ class _Reader:
 
     def _are_parts(self, block: Block, place: int) -> bool:
         """Tell whether a column of a table in long form says of which part of a machine each reading is."""
-        texts = (block.text(row, place).decode("utf-8", "replace") for row in block.distinct(place)[0])
+        texts = (block.text(row, place) for row in block.distinct(place)[0])
         return all(LOG_PATTERNS["no_board"].search(text) or re.match("[di]?gpu", text, re.IGNORECASE) for text in texts)
 
     def _phase_of(self, block: Block, place: int) -> Floats:
         """The number of the phase of each row."""
         rows, which = block.distinct(place)
-        names = (block.text(row, place).decode("utf-8", "replace").strip().strip('"')[:100] for row in rows)
+        names = (block.text(row, place).strip('"')[:100] for row in rows)
         return np.array([self._phases.setdefault(name, len(self._phases)) for name in names], np.float64)[which]
 
     def _marks(self, phases: Floats, times: Nanoseconds) -> tuple[Mark, ...]:
         """Where another phase begins, each under its name; those without a name are none."""
         places = np.flatnonzero(np.diff(phases, prepend=-1))[:_MOST_MARKS]
-        names = [list(self._phases)[int(number)] for number in phases[places]]
-        found = zip((times[places] - times[0]).tolist(), names, strict=True)
-        return tuple(Mark(time_ns, name) for time_ns, name in found if name)
+        names = list(self._phases)
+        found = zip((times[places] - times[0]).tolist(), phases[places].astype(int).tolist(), strict=True)
+        return tuple(Mark(time_ns, names[number]) for time_ns, number in found if names[number])
 
     def _note_left_out(self) -> None:
         """Add a note where there are unreadable lines. Raises InputError where they are too many."""
@@ -304,27 +305,20 @@ class _Reader:
             times, board = times[::-1], board[::-1]
             columns = {own: {name: values[::-1] for name, values in each.items()} for own, each in columns.items()}
         named = any(layout.columns[at].board != "host" for at in layout.places("board"))
-        named &= not any(PATTERNS["boards"].search(key.decode("utf-8", "replace")) for key in self._names)
+        named &= not any(PATTERNS["boards"].search(key) for key in self._names)
         if len(self._names) == 1 and not named and not any(columns):
             board = self._in_their_order(times, board, _power_of(columns[""], DRAWN))
         self._others = self._no_boards()
-        boards = [
-            made
-            for number, rows in _by_board(board)
-            if number not in self._others
-            for own, values in columns.items()
-            if (made := self._recording(number, own, rows, times, {**columns.get("", {}), **values}, step_s))
-            is not None
-        ]
+        boards = tuple(self._boards(times, board, columns, step_s))
         if not boards:
             self._refuse(f"{self._drawn}no energy follows of fewer than two readings", "let the tool run for a while")
-        return Log(self._path, layout.tool, tuple(boards), tuple(dict.fromkeys(self._notes)), step_s)
+        return Log(self._path, layout.tool, boards, tuple(dict.fromkeys(self._notes)), step_s)
 
     def _whole(self, name: str | int, kind: type[np.generic]) -> npt.NDArray[Any]:
         """A column in one piece; its parts are let go."""
         return np.concatenate((np.empty(0, kind), *self._parts.pop(name, ())))
 
-    def _by_average(self, columns: dict[str, dict[str, Floats]]) -> dict[str, dict[str, Floats]]:
+    def _by_average(self, columns: Columns) -> Columns:
         """The columns, a power as an instantaneous one where the boards have no other; a note where that is open."""
         powers = (c for c in self._layout.columns.values() if c.channel == "power_average_w" and _is_plain(c.text))
         power = next(powers, None)
@@ -337,7 +331,7 @@ class _Reader:
 
     def _no_boards(self) -> set[int]:
         """The numbers of what is logged beside boards that have numbers: processors, and the sum of all."""
-        keys = [key.decode("utf-8", "replace") for key in self._names]
+        keys = list(self._names)
         others = {at for at, key in enumerate(keys) if LOG_PATTERNS["no_board"].search(key)}
         boards = [key for at, key in enumerate(keys) if at not in others]
         if not others or not boards or not all(re.fullmatch(r"\D{0,12}\d{1,2}|(?i:gpu)", key) for key in boards):
@@ -346,19 +340,19 @@ class _Reader:
         self._notes.append(f"{', '.join(keys[at] for at in sorted(others))} {what} left out")
         return others
 
-    def _in_their_order(self, times: Nanoseconds, board: npt.NDArray[np.uint8], power: Floats) -> npt.NDArray[np.uint8]:
+    def _in_their_order(self, times: Nanoseconds, board: Numbers, power: Floats) -> Numbers:
         """The numbers of several boards that nothing names, where as many readings come together each time."""
         count = together(times, power)
         if count > 1:
             (name,) = self._names.values()
-            self._names = {b"%d" % number: name for number in range(count)}
+            self._names = {str(number): name for number in range(count)}
             self._notes.append(LOG_NOTES["together"].format(count))
             board = (np.arange(len(board)) % count).astype(np.uint8)
         return board
 
-    def _columns(self) -> dict[str, dict[str, Floats]]:
+    def _columns(self) -> Columns:
         """The values by the board in the heading, and by channel. Raises InputError where no power was read."""
-        columns: dict[str, dict[str, Floats]] = {}
+        columns: Columns = {}
         for place in self._places:
             named = self._layout.columns[place]
             values = self._whole(place, np.float64)
@@ -396,37 +390,36 @@ class _Reader:
 
     def _forward(self, time_ns: Nanoseconds) -> npt.NDArray[np.bool_]:
         """Which readings are newer than all before them. Raises InputError where most are not."""
-        count = len(time_ns)
-        forward = np.ones(count, np.bool_)
-        if count:
-            forward[1:] = time_ns[1:] > np.maximum.accumulate(time_ns)[:-1]
-        late = int(count - forward.sum())
+        newest = np.maximum.accumulate(time_ns)
+        forward = np.diff(newest, prepend=newest[:1] - 1) > 0
+        late, count = int((~forward).sum()), len(time_ns)
         if late > count // 2 and count > 2:
             self._refuse("time does not go forward", "one log for each run, or a column that tells the boards apart")
         if late:
             self._notes.append(f"{late} readings are not newer than the one before and are left out")
         return forward
 
+    def _boards(
+        self, times: Nanoseconds, board: Numbers, columns: Columns, step_s: float | None
+    ) -> Iterator[Recording]:
+        """The boards that drew something, at two times or more."""
+        numbers = np.unique(board).tolist()
+        for number in numbers:
+            rows = np.flatnonzero(board == number) if len(numbers) > 1 else slice(None)
+            for own, values in columns.items() if number not in self._others else ():
+                of_board = {name: column[rows] for name, column in (columns.get("", {}) | values).items()}
+                if self._draws(of_board, own):
+                    after_ns = times[rows] if step_s is None else np.arange(len(board[rows])) * round(step_s * 1e9)
+                    made = self._recording(number, own, _spread(after_ns, self._notes), of_board, step_s)
+                    yield from () if made is None else (made,)
+
     def _recording(
-        self,
-        number: int,
-        own: str,
-        rows: Rows | slice,
-        times: Nanoseconds,
-        columns: Mapping[str, Floats],
-        step_s: float | None,
+        self, number: int, own: str, time_ns: Nanoseconds, of_board: Mapping[str, Floats], step_s: float | None
     ) -> Recording | None:
-        """One board's, None if it has fewer than two readings of power; consumes nothing."""
-        of_board = {name: values[rows] for name, values in columns.items()}
-        if not self._draws(of_board, own):
-            return None
-        if step_s is None:
-            time_ns = _spread(times[rows], self._notes)
-        else:
-            time_ns = np.arange(len(next(iter(of_board.values()))), dtype=np.int64) * round(step_s * 1e9)
+        """One board's, None if it has fewer than two readings of power."""
         key, called = list(self._names.items())[number]
-        numbered = re.fullmatch(rb"(?:gpu[ _-]?)?(\d{1,3})", key, re.IGNORECASE)
-        index = own or (numbered[1].decode() if numbered else str(number))
+        numbered = re.fullmatch(r"(?:gpu[ _-]?)?(\d{1,3})", key, re.IGNORECASE)
+        index = own or (numbered[1] if numbered else str(number))
         self._drawn += _drawn(index, of_board)
         if len(time_ns) > 1 and not np.ptp(time_ns):
             self._refuse(f"{self._drawn}no energy follows of readings at one and the same time", "log the time of each")
@@ -528,26 +521,19 @@ def _drawn(index: str, of_board: Mapping[str, Floats]) -> str:
     return f"GPU {index}: {counted(len(known), 'reading')}, {watts}; "
 
 
-def _by_board(board: npt.NDArray[np.uint8]) -> Iterable[tuple[int, Rows | slice]]:
-    """The rows of each board; all of them where there is one."""
-    numbers = np.unique(board).tolist()
-    return [(number, np.flatnonzero(board == number) if numbers[1:] else slice(None)) for number in numbers]
-
-
 def _is_plain(text: str) -> bool:
     """A power of which the heading does not say that it is an average."""
     return not re.search("av", text, re.IGNORECASE)
 
 
-def _number(cell: bytes) -> float | None:
+def _number(cell: str) -> float | None:
     """What is not plain digits: exponents, hexadecimal masks, and the many words for what is not known."""
-    words = cell.strip().strip(b'"')
-    text = words.lower().decode("latin-1")
-    if not words or text in HEADINGS["unknown"] or words[:1] == b"[" or LOG_PATTERNS["no_reading"].fullmatch(text):
+    words = cell.strip('" ').lower()
+    if not words or words in HEADINGS["unknown"] or words[:1] == "[" or LOG_PATTERNS["no_reading"].fullmatch(words):
         return math.nan
-    if re.fullmatch(rb"0x[0-9a-f]{1,16}", words, re.IGNORECASE):
+    if re.fullmatch("0x[0-9a-f]{1,16}", words):
         return float(int(words, 16))
-    value = float_or_none((*words.split(), b"")[0])
+    value = float_or_none(words.partition(" ")[0])
     return value if value is not None and abs(value) < 1e15 else None
 
 
@@ -580,8 +566,8 @@ def _dips(values: Floats) -> npt.NDArray[np.bool_]:
     return found
 
 
-def _shown(cell: bytes) -> str:
-    return "".join(c if c.isprintable() else "?" for c in cell[:40].decode("utf-8", "replace"))
+def _shown(cell: str) -> str:
+    return "".join(c if c.isprintable() else "?" for c in cell[:40])
 
 
 # --- lines ------------------------------------------------------------------------------------------------------------
