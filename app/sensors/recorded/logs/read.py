@@ -109,17 +109,18 @@ def read_log(path: Path, interval_s: float | None = None) -> Log:
 
     Raises InputError naming file, line and remedy for what is no log.
     """
-    layout = find_layout(_beginning(chunks_of(path)))
+    chunks = chunks_of(path)
+    first = next(chunks, b"")
+    layout = find_layout(_beginning(iter((first,))))
     if layout is None:
         raise InputError("this is no log of power that is known", str(path), _REMEDY)
     if not layout.places("time") and layout.step_s is None and interval_s is None:
         raise InputError("the log does not hold the times of its readings", str(path), _TIMES_REMEDY)
-    for dates in (Dates(), Dates(month_first=True)):
-        reader = _Reader(path, layout, dates)
-        for text in _blocks(path, layout):
-            reader.take(text)
-        if not dates.contradicted:  # else what came first did not say it
-            break
+    reader = _Reader(path, layout, Dates())
+    reader.take_all(chain((first,), chunks))
+    if reader.dates.contradicted:  # what came first did not say which
+        reader = _Reader(path, layout, Dates(month_first=True))
+        reader.take_all(chunks_of(path))
     log = reader.finish(interval_s)
     return replace(log, notes=(*log.notes, *_contradicted(_beginning(utf8(byte_chunks(path))), log)))
 
@@ -163,7 +164,7 @@ class _Reader:
     """Takes a log block by block."""
 
     def __init__(self, path: Path, layout: Layout, dates: Dates) -> None:
-        self._path, self._layout, self._dates = path, layout, dates
+        self._path, self._layout, self.dates = path, layout, dates
         self._places = layout.places("channel") + layout.places("phase")[:1]
         self._parts: defaultdict[str | int, list[npt.NDArray[Any]]] = defaultdict(list)  # of columns, by block
         self._phases: dict[str, int] = {}  # name -> number
@@ -179,9 +180,20 @@ class _Reader:
         self._notes: list[str] = []
         self._drawn = ""  # by boards of which no energy follows
 
-    def take(self, text: bytes) -> None:
-        """Read the lines of one block."""
-        layout, block = self._layout, _block(text, self._layout)
+    def take_all(self, chunks: Iterator[bytes]) -> None:
+        """Read whole lines, some megabytes at a time, from the first that may hold a reading."""
+        rest, skip = b"", self._layout.skipped
+        for chunk in chain(chunks, (b"\n",)):
+            block, newline, rest = (rest + chunk).rpartition(b"\n")
+            if not newline and len(rest) > _LONGEST_LINE:
+                self._refuse("a line is longer than 64 KiB", _REMEDY)
+            *above, block = (block + newline).split(b"\n", skip)
+            skip -= len(above)
+            if block:
+                self._take(_block(block, self._layout))
+
+    def _take(self, block: Block) -> None:
+        layout = self._layout
         self._leave_out(block, block.odd.tolist())
         self._readings += len(block)
         if self._readings > _MOST_READINGS:
@@ -210,14 +222,14 @@ class _Reader:
 
     def _stamps(self, block: Block) -> Nanoseconds:
         place, *_ = self._layout.places("time")
-        stamps = stamps_of(block, place, self._layout.columns[place].scale, self._dates)
+        stamps = stamps_of(block, place, self._layout.columns[place].scale, self.dates)
         if not len(stamps):
             what = f"{self._where(block, 0)}: '{_shown(block.text(0, place))}' is no time"
             self._refuse(what, "seconds, or a date and time such as 2026/04/19 17:05:55.470")
         self._numbered = _number(block.text(0, place)) is not None
         day = self._layout.places("day")
         if day and int(stamps.max(initial=0)) < DAY_NS:
-            stamps = stamps + self._dates.read(block.data, block.starts[:, day[0]])[0]
+            stamps = stamps + self.dates.read(block.data, block.starts[:, day[0]])[0]
         return stamps
 
     def _floats(self, block: Block, place: int) -> Floats:
@@ -288,7 +300,7 @@ class _Reader:
     def finish(self, interval_s: float | None) -> Log:
         """The boards. Raises InputError if there are fewer than two readings."""
         layout = self._layout
-        if self._dates.contradicted:
+        if self.dates.contradicted:
             self._refuse("its dates may begin with the day or with the month", "write them as 2026-04-19")
         self._note_left_out()
         if layout.tool in LOG_NOTES:
@@ -575,19 +587,6 @@ def _shown(cell: str) -> str:
 
 def _beginning(chunks: Iterator[bytes]) -> str:
     return next(chunks, b"")[:BEGINNING].decode("utf-8", "replace")
-
-
-def _blocks(path: Path, layout: Layout) -> Iterator[bytes]:
-    """Whole lines of the file, some megabytes at a time, from the first that may hold a reading."""
-    rest, skip = b"", layout.skipped
-    for chunk in chain(chunks_of(path), (b"\n",)):
-        block, newline, rest = (rest + chunk).rpartition(b"\n")
-        if not newline and len(rest) > _LONGEST_LINE:
-            raise InputError("a line is longer than 64 KiB", str(path), _REMEDY)
-        *above, block = (block + newline).split(b"\n", skip)
-        skip -= len(above)
-        if block:
-            yield block
 
 
 def _block(text: bytes, layout: Layout) -> Block:
