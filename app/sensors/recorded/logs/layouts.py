@@ -114,7 +114,7 @@ _OF_A_SECOND: Final = ("power.draw", *_RAILS)  # what tools log once a second by
 DELIMITERS: Final = ";,\t"  # in 'a, W; b, W' the first one
 _SMI_STAMP: Final = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3}")  # which nvidia-smi alone writes so
 _MOST_ABOVE: Final = 20  # lines on the machine, above the headings
-_DCGM_WATTS: Final = ("POWER", "POWINST", "PMLMT", "EPLMT")
+_DCGM_UNITS: Final = {"POWER": "W", "POWINST": "W", "PMLMT": "W", "EPLMT": "W", "TOTEC": "mJ"}
 _AS_POINTS: Final = bytes.maketrans(b",", b".")
 
 
@@ -155,17 +155,14 @@ def find_layout(beginning: str) -> Layout | None:
     lines = beginning.replace("\r", "").lstrip("\n\ufeff ").split("\n")
     if lines[0][:1] in ("{", "["):
         return None
-    for find in (_dmon, _dcgm, _with_header, _below_others, _without_header):
-        result = find(lines)
-        if result is not None and result.powers:
-            return result
-    return None
+    finders = (_dmon, _dcgm, _with_header, _below_others, _without_header)
+    return next((found for find in finders if (found := find(lines)) is not None and found.powers), None)
 
 
 def _dmon(lines: list[str]) -> Layout | None:
     """`nvidia-smi dmon`: '# gpu pwr ...' and a line of units below, or the same with commas."""
     first = lines[0]
-    words = [word.strip() for word in first.lstrip("# ").replace(",", " ").split()]
+    words = first.lstrip("# ").replace(",", " ").split()
     if not first.startswith("#") or "gpu" not in [word.lower() for word in words[:3]] or len(words) < 2:
         return None
     units = lines[1].lstrip("# ").replace(",", " ").split() if len(lines) > 1 and lines[1].startswith("#") else []
@@ -179,12 +176,10 @@ def _dcgm(lines: list[str]) -> Layout | None:
     """`dcgmi dmon`: '#Entity POWER TOTEC', a line of units, and rows that begin with 'GPU 0'."""
     if not re.match(r"#\s?Entity\b", lines[0]):
         return None
-    words = lines[0].lstrip("# ").split()[1:]
-    columns = {1: Heading("Entity", "board", board="index")}
-    units = {"TOTEC": "mJ"}  # the line of units has holes, where a field has none
-    for place, word in enumerate(words, 2):
-        columns[place] = heading(word, units.get(word, "W" if word in _DCGM_WATTS else ""))
-    return Layout("dcgmi dmon", None, len(words) + 2, columns, header=b"ID", step_s=1.0)
+    words = ["", *lines[0].lstrip("# ").split()]
+    units = [_DCGM_UNITS.get(word, "") for word in words]  # the line of units has holes, where a field has none
+    columns = dict(enumerate(map(heading, words, units)))
+    return Layout("dcgmi dmon", None, len(words), columns, header=b"ID", step_s=1.0)
 
 
 def _with_header(lines: list[str]) -> Layout | None:
@@ -300,14 +295,12 @@ def _by_units(cells: list[str]) -> dict[int, Heading]:
     if len(cells) == 1:
         power = Heading("power", "channel", "power_instant_w")
         return {1: power} if _is_number(cells[0].split(" ")[0]) else {}
-    columns, left = {}, dict(_BY_UNIT)
+    columns, left = {}, {unit: list(channels) for unit, channels in _BY_UNIT.items()}
     for place, cell in enumerate(cells, 1):
         number, _, written = cell.rpartition(" ")
-        unit = "W" if written == "mW" else written
-        if unit in left and _is_number(number):
-            channel, *more = left.pop(unit)
-            columns[place] = Heading(written, "channel", channel, scale_of(written))
-            left |= {unit: tuple(more)} if more else {}
+        channels = left.get("W" if written == "mW" else written)
+        if channels and _is_number(number):
+            columns[place] = Heading(written, "channel", channels.pop(0), scale_of(written))
     return columns
 
 

@@ -80,7 +80,7 @@ class Log:
 
 def is_log(path: Path) -> bool:
     """Whether the file looks like a log of power over time. Raises InputError if it cannot be read."""
-    text = _beginning(chunks_of(path))
+    text = _beginning(next(chunks_of(path)))
     layout = find_layout(text)
     if layout is None or _RUNS.match(text):
         return False
@@ -101,7 +101,7 @@ def is_log(path: Path) -> bool:
 
 def is_dmon(path: Path) -> bool:
     """Whether the file is the output of a dmon, NVIDIA's or DCGM's, which is no table. Raises InputError."""
-    return (layout := find_layout(_beginning(chunks_of(path)))) is not None and layout.tool.endswith("dmon")
+    return (layout := find_layout(_beginning(next(chunks_of(path))))) is not None and layout.tool.endswith("dmon")
 
 
 def read_log(path: Path, interval_s: float | None = None) -> Log:
@@ -110,8 +110,8 @@ def read_log(path: Path, interval_s: float | None = None) -> Log:
     Raises InputError naming file, line and remedy for what is no log.
     """
     chunks = chunks_of(path)
-    first = next(chunks, b"")
-    layout = find_layout(_beginning(iter((first,))))
+    first = next(chunks)
+    layout = find_layout(_beginning(first))
     if layout is None:
         raise InputError("this is no log of power that is known", str(path), _REMEDY)
     if not layout.places("time") and layout.step_s is None and interval_s is None:
@@ -122,23 +122,20 @@ def read_log(path: Path, interval_s: float | None = None) -> Log:
         reader = _Reader(path, layout, Dates(month_first=True))
         reader.take_all(chunks_of(path))
     log = reader.finish(interval_s)
-    return replace(log, notes=(*log.notes, *_contradicted(_beginning(utf8(byte_chunks(path))), log)))
+    return replace(log, notes=(*log.notes, *_contradicted(_beginning(next(utf8(byte_chunks(path)))), log)))
 
 
 def _contradicted(text: str, log: Log) -> Iterator[str]:
     """What the file says of its readings in words and numbers, and its stamps and readings contradict."""
     for claim in LOG_PATTERNS["claim"].finditer(text):
         said, scale = float(claim["number"]), scale_of(claim["unit"] or "")
-        if "interval" not in claim["what"].lower():
-            there, scales, words = sum(map(_joules, log.boards)), [1.0, 1e3, 3600.0, 3.6e6], "J by the trapezoid"
-        elif log.assumed_step_s is None:
-            there, scales, words = (
-                float(np.median(np.diff(log.boards[0].time_ns))) / 1e9,
-                [1.0, 1e-3],
-                "s between readings",
-            )
+        if "interval" in claim["what"].lower():
+            steps_ns = np.diff(log.boards[0].time_ns)
+            there = float(np.median(steps_ns)) / 1e9 if log.assumed_step_s is None else math.nan
+            scales, words = [1.0, 1e-3], "s between readings"
         else:
-            continue
+            there = sum(map(_joules, log.boards))
+            scales, words = [1.0, 1e3, 3600.0, 3.6e6], "J by the trapezoid"
         tried = scales if scale is None else [scale]
         if there > 0 and said > 0 and all(abs(math.log(said * each / there)) > _DIFFERENT for each in tried):
             unit = claim["unit"] or "no unit"
@@ -332,8 +329,8 @@ class _Reader:
 
     def _by_average(self, columns: Columns) -> Columns:
         """The columns, a power as an instantaneous one where the boards have no other; a note where that is open."""
-        powers = (c for c in self._layout.columns.values() if c.channel == "power_average_w" and _is_plain(c.text))
-        power = next(powers, None)
+        averages = (each for each in self._layout.columns.values() if each.channel == "power_average_w")
+        power = next((each for each in averages if not re.search("av", each.text, re.IGNORECASE)), None)
         both = any("power_instant_w" in values for values in columns.values())
         if power is None or both or not all(map(LOG_PATTERNS["instant"].search, self._names.values())):
             self._notes += [LOG_NOTES["average"].format(power.text)] if power is not None else []
@@ -533,11 +530,6 @@ def _drawn(index: str, of_board: Mapping[str, Floats]) -> str:
     return f"GPU {index}: {counted(len(known), 'reading')}, {watts}; "
 
 
-def _is_plain(text: str) -> bool:
-    """A power of which the heading does not say that it is an average."""
-    return not re.search("av", text, re.IGNORECASE)
-
-
 def _number(cell: str) -> float | None:
     """What is not plain digits: exponents, hexadecimal masks, and the many words for what is not known."""
     words = cell.strip('" ').lower()
@@ -585,8 +577,8 @@ def _shown(cell: str) -> str:
 # --- lines ------------------------------------------------------------------------------------------------------------
 
 
-def _beginning(chunks: Iterator[bytes]) -> str:
-    return next(chunks, b"")[:BEGINNING].decode("utf-8", "replace")
+def _beginning(first: bytes) -> str:
+    return first[:BEGINNING].decode("utf-8", "replace")
 
 
 def _block(text: bytes, layout: Layout) -> Block:
