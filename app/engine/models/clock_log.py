@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...sensors.recorded.logs.cells import Block, is_time, stamp_reader
+from ...sensors.recorded.logs.cells import Block, is_time, stamps_of
 from ..formats.columns import Columns
 from ..formats.headings import unit_of
 from .arrays import Floats, Mask, Rows
@@ -175,12 +175,9 @@ def ceiling_w(log: Log) -> float | None:
 def _stamps(cells: Sequence[str]) -> Floats | None:
     """Date and time as seconds; None if a cell is none."""
     block = Block("\n".join(cell or "-" for cell in cells).encode(), "\0", 1)
-    reader = stamp_reader(cells[0].encode(), None)
-    if reader is None or len(block) < len(cells):
-        return None
-    stamps = reader(block, 0)
+    stamps = stamps_of(block, 0, None)
     known = np.flatnonzero(is_time(stamps))
-    if len(known) < 0.99 * len(cells):
+    if len(block) < len(cells) or len(known) < 0.99 * len(cells):
         return None
     return np.asarray(np.interp(np.arange(len(cells)), known, (stamps[known] - stamps[known[0]]) / 1e9))
 

@@ -64,8 +64,8 @@ class Recording(Facts):
 
     time_ns: npt.NDArray[np.int64]
     values: npt.NDArray[np.float64]  # (readings, channels)
-    sample_ns: npt.NDArray[np.int64]
-    sample_w: npt.NDArray[np.float64]
+    sample_ns: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    sample_w: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0, np.float64))
     selector: str = ""  # what opens it again behind 'recorded:', from any folder; empty if a reader was asked itself
     zoned: bool = True  # of a log whose dates name no zone `began_s` takes them as of this machine's
     marks: tuple[Mark, ...] = ()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
 from datetime import date
 from typing import Final
 
@@ -22,11 +21,12 @@ Rows = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 PADDING: Final = b"\n" + b" " * 63  # behind a block, so that no cell is read beyond it
-_NEWLINE, _SPACE, _RETURN, _POINT, _MINUS, _PLUS, _ZERO, _SLASH = (ord(item) for item in "\n \r.-+0/")
+_NEWLINE, _SPACE, _POINT, _MINUS, _PLUS, _ZERO, _SLASH = b"\n .-+0/"
 _LONGEST: Final = 19  # digits that 64 bits hold, but for the largest numbers: ns since 1970 have as many
 _LONGEST_TEXT: Final = 60  # characters by which texts are told apart
 _PRIME: Final = np.uint64(0x100000001B3)  # of the hash FNV-1a
 _TENS: Final = 10.0 ** np.arange(_LONGEST + 2)
+_POWERS: Final = _TENS.clip(max=1e18).astype(np.int64)  # of a number with more decimals nothing stands before the point
 
 
 class Block:
@@ -44,11 +44,10 @@ class Block:
         self._ends = np.flatnonzero(data == _NEWLINE)
         self._begins = np.concatenate(([0], self._ends[:-1] + 1))
         self.lines = len(self._ends)
-        first = data[self._begins]
-        kept = (first != _NEWLINE) & (first != ord("#")) & (first != _RETURN)
+        self._is_end = np.isin(np.arange(256), [*b"\n\r", *self._delimiter])  # of a cell, by character
+        kept = ~np.isin(data[self._begins], [*b"\n\r#"])
         marks = np.flatnonzero(data == ord(delimiter))
-        edges = np.searchsorted(marks, self._begins)
-        counts = np.diff(np.append(edges, len(marks)))
+        counts = np.diff(np.searchsorted(marks, self._begins), append=len(marks))
         good = kept & (counts == cells - 1)
         self.odd: Rows = np.flatnonzero(kept & ~good)
         self.numbers: Rows = np.flatnonzero(good)  # of the lines, from 0
@@ -69,48 +68,48 @@ class Block:
         """A whole line, counted from 0."""
         return self._text[int(self._begins[number]) : int(self._ends[number])].strip()
 
-    def text(self, row: int, cell: int) -> bytes:
+    def text(self, row: int, cell: int) -> str:
         """One cell as it is written, without spaces around it."""
         start = int(self.starts[row, cell])
-        return self._text[start : self._text.index(b"\n", start)].partition(self._delimiter)[0].strip()
+        text = self._text[start : self._text.index(b"\n", start)].partition(self._delimiter)[0]
+        return text.decode("utf-8", "replace").strip()
 
-    def distinct(self, cell: int) -> tuple[list[int], Rows]:
-        """The first row of each different text in a cell, and of every row which of these it has: by a hash."""
-        starts, bound = self.starts[:, cell], ord(self._delimiter)
-        code = np.zeros(len(starts), np.uint64)
-        active = np.ones(len(starts), np.bool_)
-        for place in range(_LONGEST_TEXT):
-            character = self.data[starts + place]
-            active &= (character != _NEWLINE) & (character != _RETURN) & (character != bound)
-            if not active.any():
-                break
-            code = np.where(active, (code ^ character) * _PRIME, code)
+    def distinct(self, *cells: int) -> tuple[list[int], Rows]:
+        """The first row of each different text in some cells, and of every row which of these it has: by a hash."""
+        code = np.zeros(len(self), np.uint64)
+        for starts in self.starts[:, cells].T:
+            code *= _PRIME  # else 'a1' beside '2' would be as 'a' beside '12'
+            active = np.ones(len(starts), np.bool_)
+            for place in range(_LONGEST_TEXT):
+                character = self.data[starts + place]
+                active &= ~self._is_end[character]
+                if not active.any():
+                    break
+                code = np.where(active, (code ^ character) * _PRIME, code)
         _, rows, which = np.unique(code, return_index=True, return_inverse=True)
         order = np.argsort(rows)
         return rows[order].tolist(), np.argsort(order)[which]
 
-    def floats(self, cell: int, slow: Callable[[bytes, int], float]) -> Floats:
-        """One cell of every row as a number; `slow` reads what is not digits with a point, by text and row.
+    def floats(self, cell: int) -> tuple[Floats, list[int]]:
+        """One cell of every row as a number, and the rows in which it is not: no digits, with at most one point.
 
         A unit may follow a number after a space, the same in all rows.
         """
         values, stops, is_number = read_numbers(self.data, self.starts[:, cell])
         behind = self.data[stops]
-        whole = (behind == ord(self._delimiter)) | (behind == _NEWLINE) | (behind == _RETURN)
+        whole = self._is_end[behind]
         spaced = (behind == _SPACE) & ~whole
         if spaced.any():
             unit = self.data[stops + 1]
             whole |= spaced & (unit == unit[int(np.argmax(spaced))])
-        for row in np.flatnonzero(~(is_number & whole)).tolist():
-            values[row] = slow(self.text(row, cell), row)
-        return values
+        return values, np.flatnonzero(~(is_number & whole)).tolist()
 
     def unit(self, cell: int) -> str:
         """What follows the number in the first row that has one; '' where nothing does."""
         for row in range(min(len(self), 1000)):
             words = self.text(row, cell).split()
             if words and words[0][:1].isdigit():
-                return words[1].decode("utf-8", "replace") if len(words) > 1 else ""
+                return words[1] if len(words) > 1 else ""
         return ""
 
 
@@ -120,41 +119,39 @@ def read_numbers(data: Bytes, starts: Rows) -> tuple[Floats, Rows, npt.NDArray[n
     What is not digits ends a number. Numbers of more than 63 bits are not known.
     """
     sign = data[starts]
-    negative = sign == _MINUS
-    offsets = starts + (negative | (sign == _PLUS))
-    mantissa = np.zeros(len(offsets), np.int64)
-    digits = np.zeros(len(offsets), np.int64)
-    decimals = np.zeros(len(offsets), np.int64)
-    pointed = np.zeros(len(offsets), np.bool_)
-    active = np.ones(len(offsets), np.bool_)
-    for _ in range(_LONGEST + 2):
-        character = data[offsets]
-        digit = character - np.uint8(_ZERO)
-        is_digit = active & (digit < 10)
-        is_point = active & (character == _POINT) & ~pointed
-        active = is_digit | is_point
-        if not active.any():
-            break
-        mantissa = np.where(is_digit, mantissa * 10 + digit, mantissa)
-        digits += is_digit
-        decimals += is_digit & pointed
-        pointed |= is_point
-        offsets = offsets + active
-    is_number = (digits > 0) & (digits <= _LONGEST) & ~active & (mantissa >= 0)
-    values = mantissa / _TENS[decimals]
-    values[negative] *= -1.0
+    begins = starts + ((sign == _MINUS) | (sign == _PLUS))
+    whole, point = _whole(data, begins, _LONGEST + 1)
+    pointed = data[point] == _POINT
+    fraction, stops = _whole(data, point + pointed, _LONGEST + 1)
+    digits, decimals = stops - begins - pointed, stops - point - pointed
+    mantissa = whole * _POWERS[decimals] + fraction
+    is_number = (digits > 0) & (digits <= _LONGEST) & (mantissa >= 0)
+    values = np.where(sign == _MINUS, -1.0, 1.0) * mantissa / _TENS[decimals]
     values[~is_number] = np.nan
-    return values, offsets, is_number
+    return values, stops, is_number
+
+
+def _whole(data: Bytes, starts: Rows, most: int = 9) -> tuple[Rows, Rows]:
+    """The whole numbers of up to `most` digits that begin at `starts`, and where each ends; 0 where none does."""
+    value, at = np.zeros(len(starts), np.int64), starts
+    for _ in range(most):
+        digit = data[at] - np.uint8(_ZERO)
+        is_digit = digit < 10
+        if not is_digit.any():
+            break
+        value, at = np.where(is_digit, value * 10 + digit, value), at + is_digit
+    return value, at
 
 
 Nanoseconds = npt.NDArray[np.int64]
 
 DAY_NS: Final = 86_400_000_000_000
-_CLOCK: Final = re.compile(rb"\d{1,2}:\d\d?:\d\d?([.:]\d+)?( ?[AP]M)?", re.IGNORECASE)
-_DATED: Final = re.compile(rb"(\d{1,4}([-/.])\d{1,2}\2\d{1,4}|\d{8})[ T]\d{1,2}:\d\d?:\d\d?(?!\d).*")
+_CLOCK: Final = re.compile(r"\d{1,2}:\d\d?:\d\d?([.:]\d+)?( ?[AP]M)?", re.IGNORECASE | re.ASCII)
+_DATED: Final = re.compile(r"(\d{1,4}([-/.])\d{1,2}\2\d{1,4}|\d{8})[ T]\d{1,2}:\d\d?:\d\d?(?!\d).*", re.ASCII)
 _EPOCHS: Final = ((1e17, 1.0), (1e14, 1e3), (1e11, 1e6))  # since 1970: at least so much -> ns per unit
 _BAD: Final = -(2**62)  # what is no time
 _LAST_DAY: Final = 50_000  # since 1970
+_LOOKED_AT: Final = 50  # cells, for how stamps are written
 _FEWEST_STEPS: Final = 10
 _MOST_TOGETHER: Final = 16  # boards of one machine
 _SOON: Final = 0.1  # of the time to the next ones: readings that come together
@@ -207,29 +204,25 @@ class Dates:
         return self._month_first
 
 
-def stamp_reader(
-    first: bytes, scale: float | None, dates: Dates | None = None
-) -> Callable[[Block, int], Nanoseconds] | None:
-    """What reads the stamps of a column whose first cell is `first`; None if that is no time.
+def stamps_of(block: Block, cell: int, scale: float | None, dates: Dates | None = None) -> Nanoseconds:
+    """The stamps of a column as the first of its cells that is one is written; none where none of the first ones is.
 
     `scale` is s per unit of a number; None: seconds, or what the epoch's size says. `dates` are those of the file.
     """
-    if _DATED.fullmatch(first):
-        return lambda block, cell: _dated(block.data, block.starts[:, cell], dates or Dates())
-    if _CLOCK.fullmatch(first):
-        return lambda block, cell: _time_of_day(block.data, block.starts[:, cell])[0]
-    number = float_or_none(re.sub(rb" [mun]?s$", b"", first))
-    if number is None or not math.isfinite(number):
-        return None
-    ns = scale * 1e9 if scale is not None else next((each for size, each in _EPOCHS if abs(number) >= size), 1e9)
-    return lambda block, cell: _numbered(block, cell, ns)
-
-
-def stamps_of(block: Block, cell: int, scale: float | None) -> Nanoseconds:
-    """The stamps of a column; none where its first cell is no time."""
-    first = block.text(0, cell) if len(block.starts) else b""
-    reader = stamp_reader(first, scale) if first else None
-    return np.empty(0, np.int64) if reader is None else over_midnight(reader(block, cell))
+    starts, dates = block.starts[:, cell], dates or Dates()
+    for row in range(min(len(block), _LOOKED_AT)):
+        first = block.text(row, cell)
+        number = float_or_none(re.sub(" [mun]?s$", "", first))
+        if _DATED.fullmatch(first):
+            days, ends = dates.read(block.data, starts)
+            times, behind = _time_of_day(block.data, ends + 1)
+            return days + times - dates.offsets(block.data, behind)
+        if _CLOCK.fullmatch(first):
+            return _time_of_day(block.data, starts)[0]
+        if number is not None and math.isfinite(number):
+            by_size = next((each for size, each in _EPOCHS if abs(number) >= size), 1e9)
+            return _numbered(block, cell, by_size if scale is None else scale * 1e9)
+    return np.empty(0, np.int64)
 
 
 def over_midnight(stamps: Nanoseconds) -> Nanoseconds:
@@ -247,7 +240,7 @@ def is_time(stamps: Nanoseconds) -> npt.NDArray[np.bool_]:
 def rises(stamps: Nanoseconds, share: float = 1.0) -> bool:
     """Whether there are times, of which at least this share is no earlier than the one before."""
     later = np.diff(stamps) >= 0
-    return len(stamps) > 0 and bool(is_time(stamps).all()) and later.sum() >= share * len(later)
+    return len(stamps) > 0 and bool(is_time(stamps).all() and later.sum() >= share * len(later))
 
 
 def together(stamps: Nanoseconds, values: Floats) -> int:
@@ -256,15 +249,10 @@ def together(stamps: Nanoseconds, values: Floats) -> int:
     A board that is read twice at once has the same value twice. Whole seconds that are the same say nothing.
     """
     steps = np.diff(stamps)
-    if not (stamps % 1_000_000_000).any() and not steps.all():
+    shared_seconds = not (stamps % 1_000_000_000).any() and not steps.all()
+    if shared_seconds or len(steps) < _FEWEST_STEPS or len(values) != len(stamps):
         return 1
-    if (
-        len(steps) < _FEWEST_STEPS
-        or len(values) != len(stamps)
-        or not len(begun := np.flatnonzero(steps > steps.max() / 4))
-    ):
-        return 1
-    count = int(begun[0]) + 1
+    count = int(np.argmax(steps > steps.max() / 4)) + 1
     if not 1 < count <= _MOST_TOGETHER:
         return 1
     whole = len(values) // count * count  # the log may end between two boards
@@ -272,12 +260,6 @@ def together(stamps: Nanoseconds, values: Floats) -> int:
     within = np.delete(steps, np.s_[count - 1 :: count])
     same = (groups[:, 1:] == groups[:, :1]).mean() > _MOSTLY_SAME
     return 1 if same or within.min() < 0 or within.max() > _SOON * apart.min() else count
-
-
-def _dated(data: Bytes, starts: Rows, dates: Dates) -> Nanoseconds:
-    days, ends = dates.read(data, starts)
-    times, behind = _time_of_day(data, ends + 1)
-    return days + times - dates.offsets(data, behind)
 
 
 def _days(codes: Rows) -> Nanoseconds:
@@ -306,18 +288,8 @@ def _time_of_day(data: Bytes, starts: Rows) -> tuple[Nanoseconds, Rows]:
     for letter, later in ((b"AaMm", 0), (b"PpMm", 12)):  # 12 AM is midnight
         halved = np.isin(data[half], tuple(letter[:2])) & np.isin(data[half + 1], tuple(letter[2:]))
         hours = np.where(halved, hours % 12 + later, hours)
-    whole = np.where(is_number, hours * 3600 + minutes * 60, 0) * 1_000_000_000
     ns = np.rint(np.where(is_number, seconds, 0.0) * 1e9).astype(np.int64)
-    return np.where(is_number, whole + ns, _BAD), half
-
-
-def _whole(data: Bytes, starts: Rows) -> tuple[Rows, Rows]:
-    """The whole numbers that begin at `starts`, and where each ends; 0 where none does."""
-    value, at = np.zeros(len(starts), np.int64), starts
-    for _ in range(9):
-        digit = data[at] - np.uint8(_ZERO)
-        value, at = np.where(digit < 10, value * 10 + digit, value), at + (digit < 10)
-    return value, at
+    return np.where(is_number, (hours * 60 + minutes) * 60_000_000_000 + ns, _BAD), half
 
 
 def _numbered(block: Block, cell: int, ns: float) -> Nanoseconds:

@@ -14,7 +14,7 @@ from typing import Final
 from ....base.text import float_or_none
 from ....base.vocabulary import BOARDS, CHANNELS, LOG_PATTERNS, LOG_ROLES, LOG_TOOLS, LOG_UNITS, UNITS
 from ...channel import CHANNELS as KNOWN
-from .cells import stamp_reader
+from .cells import Block, stamps_of
 
 _BRACKETED: Final = re.compile(r"\s*[\[(]([^\[\]()]*)[\])]\s*$")
 _NUMBERED: Final = re.compile(r"\b(?:gpu|device|card)[ _]?(\d{1,3})\b")
@@ -114,7 +114,7 @@ _OF_A_SECOND: Final = ("power.draw", *_RAILS)  # what tools log once a second by
 DELIMITERS: Final = ";,\t"  # in 'a, W; b, W' the first one
 _SMI_STAMP: Final = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3}")  # which nvidia-smi alone writes so
 _MOST_ABOVE: Final = 20  # lines on the machine, above the headings
-_DCGM_WATTS: Final = ("POWER", "POWINST", "PMLMT", "EPLMT")
+_DCGM_UNITS: Final = {"POWER": "W", "POWINST": "W", "PMLMT": "W", "EPLMT": "W", "TOTEC": "mJ"}
 _AS_POINTS: Final = bytes.maketrans(b",", b".")
 
 
@@ -141,23 +141,28 @@ class Layout:
         """The places of the columns of power or of a counter of energy."""
         return [place for place in self.places("channel") if self.columns[place].channel in DRAWN]
 
+    @property
+    def boards(self) -> list[int]:
+        """The places of what tells boards apart: the best one, and before it the host, whose boards have numbers."""
+        kinds = {place: self.columns[place].board for place in self.places("board")}
+        hosts = [place for place, kind in kinds.items() if kind == "host"]
+        others = sorted(kinds.keys() - hosts, key=lambda place: (kinds[place], -place))  # uuid, index, bus
+        return hosts[:1] + others[-1:]
+
 
 def find_layout(beginning: str) -> Layout | None:
     """The layout of a log that begins so; None if it is none that is known: no power in it, or no header."""
     lines = beginning.replace("\r", "").lstrip("\n\ufeff ").split("\n")
     if lines[0][:1] in ("{", "["):
         return None
-    for find in (_dmon, _dcgm, _with_header, _below_others, _without_header):
-        result = find(lines)
-        if result is not None and result.powers:
-            return result
-    return None
+    finders = (_dmon, _dcgm, _with_header, _below_others, _without_header)
+    return next((found for find in finders if (found := find(lines)) is not None and found.powers), None)
 
 
 def _dmon(lines: list[str]) -> Layout | None:
     """`nvidia-smi dmon`: '# gpu pwr ...' and a line of units below, or the same with commas."""
     first = lines[0]
-    words = [word.strip() for word in first.lstrip("# ").replace(",", " ").split()]
+    words = first.lstrip("# ").replace(",", " ").split()
     if not first.startswith("#") or "gpu" not in [word.lower() for word in words[:3]] or len(words) < 2:
         return None
     units = lines[1].lstrip("# ").replace(",", " ").split() if len(lines) > 1 and lines[1].startswith("#") else []
@@ -171,12 +176,10 @@ def _dcgm(lines: list[str]) -> Layout | None:
     """`dcgmi dmon`: '#Entity POWER TOTEC', a line of units, and rows that begin with 'GPU 0'."""
     if not re.match(r"#\s?Entity\b", lines[0]):
         return None
-    words = lines[0].lstrip("# ").split()[1:]
-    columns = {1: Heading("Entity", "board", board="index")}
-    units = {"TOTEC": "mJ"}  # the line of units has holes, where a field has none
-    for place, word in enumerate(words, 2):
-        columns[place] = heading(word, units.get(word, "W" if word in _DCGM_WATTS else ""))
-    return Layout("dcgmi dmon", None, len(words) + 2, columns, header=b"ID", step_s=1.0)
+    words = ["", *lines[0].lstrip("# ").split()]
+    units = [_DCGM_UNITS.get(word, "") for word in words]  # the line of units has holes, where a field has none
+    columns = dict(enumerate(map(heading, words, units)))
+    return Layout("dcgmi dmon", None, len(words), columns, header=b"ID", step_s=1.0)
 
 
 def _with_header(lines: list[str]) -> Layout | None:
@@ -275,7 +278,8 @@ def _without_header(lines: list[str]) -> Layout | None:
     lines = [line for line in lines if line.strip() and not line.startswith("#")] or [""]
     delimiter = _delimiter_of(lines[0])
     first, *cells = [cell.strip() for cell in lines[0].split(delimiter)] or [""]
-    if not cells or stamp_reader(first.encode(), None) is None or (len(cells) > 1 and _is_number(first)):
+    stamps = stamps_of(Block(first.encode(), "\0", 1), 0, None)
+    if not cells or not len(stamps) or (len(cells) > 1 and _is_number(first)):
         return None
     of_stamps = scale_of(first.rpartition(" ")[2]) if _is_number(first.partition(" ")[0]) else None
     columns = {0: Heading("timestamp" if cells[1:] else "time", "time", scale=of_stamps), **_by_units(cells)}
@@ -291,14 +295,12 @@ def _by_units(cells: list[str]) -> dict[int, Heading]:
     if len(cells) == 1:
         power = Heading("power", "channel", "power_instant_w")
         return {1: power} if _is_number(cells[0].split(" ")[0]) else {}
-    columns, left = {}, dict(_BY_UNIT)
+    columns, left = {}, {unit: list(channels) for unit, channels in _BY_UNIT.items()}
     for place, cell in enumerate(cells, 1):
         number, _, written = cell.rpartition(" ")
-        unit = "W" if written == "mW" else written
-        if unit in left and _is_number(number):
-            channel, *more = left.pop(unit)
-            columns[place] = Heading(written, "channel", channel, scale_of(written))
-            left |= {unit: tuple(more)} if more else {}
+        channels = left.get("W" if written == "mW" else written)
+        if channels and _is_number(number):
+            columns[place] = Heading(written, "channel", channels.pop(0), scale_of(written))
     return columns
 
 

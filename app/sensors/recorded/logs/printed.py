@@ -7,7 +7,7 @@ import csv
 import io
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate
 from itertools import chain, count, pairwise
@@ -21,7 +21,7 @@ from ....base.files import byte_chunks, read_text
 from ....base.json_rows import flattened, rows_in
 from ....base.paths import resources
 from ....base.text import json_or_none
-from .cells import Block, rises, stamps_of
+from .cells import Block, over_midnight, rises, stamps_of
 from .layouts import DELIMITERS, DRAWN, POWERS, heading
 
 BEGINNING: Final = 65536  # bytes by which a log is known
@@ -85,28 +85,41 @@ def chunks_of(path: Path) -> Iterator[bytes]:
     yield from chunks if table is None else ()
 
 
+def _table(headings: Iterable[object], rows: Iterable[Iterable[object]], tool: str = "") -> bytes:
+    """Rows as CSV, under who wrote them; None is an empty cell."""
+    written = io.StringIO()
+    written.write(f"# by {tool}\n" if tool else "")
+    csv.writer(written, lineterminator="\n").writerows(chain((headings,), rows))
+    return written.getvalue().encode()
+
+
 def _of_readings(text: bytes, printed: _Printed) -> bytes:
     """A row for each reading of each board under the stamp above; of two for one the later counts."""
-    rows: dict[tuple[int, bytes], dict[str, bytes]] = {}
-    row: dict[str, bytes] = {}
+    rows: dict[tuple[int, str], dict[str, str]] = {}
+    row: dict[str, str] = {}
     counted = "board" in printed.columns and "board" not in printed.reading.groupindex
     for number, found in enumerate(printed.reading.finditer(text)):
-        pieces = {name: piece for name, piece in found.groupdict().items() if piece is not None}
+        pieces = {
+            name: str(piece, "utf-8", "replace") for name, piece in found.groupdict().items() if piece is not None
+        }
         if "stamp" in pieces or "stamp" not in row:
             begun, row, boards = number, {}, count()
         row |= pieces
         if counted and "power" in pieces:
-            row["board"] = b"%d" % next(boards)
+            row["board"] = str(next(boards))
         if "power" in pieces and ("stamp" in row or "board" not in printed.columns):
-            rows[begun, row.get("board", b"")] = dict(row)
-    for row in rows.values():
-        stamp, half = row.get("stamp", b""), b"".join(re.findall(rb" [AP]M", row.get("stamp", b"")))
-        if stamp[:1].isalpha() and (parts := parsedate(stamp.replace(half, b"").decode())):
-            row["stamp"] = b"%d-%02d-%02d %02d:%02d:%02d%s" % (*parts[:6], half)
-    names = [name for name in printed.columns if any(name in row for row in rows.values())]
-    lines = (b",".join(row.get(name, b"") for name in names) for row in rows.values())
-    header = ",".join(printed.columns[name] for name in names)
-    return b"\n".join((f"# by {printed.tool}\n{header}".encode(), *lines, b""))
+            rows[begun, row.get("board", "")] = row | {"stamp": _in_numbers(row.get("stamp", ""))}
+    names = [name for name in printed.columns if any(row.get(name) for row in rows.values())]
+    cells = ([row.get(name) for name in names] for row in rows.values())
+    return _table([printed.columns[name] for name in names], cells, printed.tool)
+
+
+def _in_numbers(stamp: str) -> str:
+    """A stamp that begins with the name of a day, as `date` writes it, in numbers; others as they are."""
+    half = "".join(re.findall(" [AP]M", stamp))
+    if stamp[:1].isalpha() and (parts := parsedate(stamp.replace(half, ""))):
+        return "{}-{:02}-{:02} {:02}:{:02}:{:02}{}".format(*parts[:6], half)
+    return stamp
 
 
 @dataclass(slots=True)
@@ -161,15 +174,15 @@ def _of_afterburner(text: bytes, where: str) -> bytes:
     columns = [each for each in dict.fromkeys(name for session in sessions for name in session.headings()) if each]
     if not any(h.channel in POWERS and not h.doubt for h in map(heading, columns)):
         raise InputError("MSI Afterburner logged no power of the GPU in W", where, "log 'Power' in W, not in percent")
-    lines = ["# by MSI Afterburner", ",".join(("timestamp", "name", *columns))]
+    rows = []
     for session in sessions:
         headings = session.headings()
         for stamp, values in session.rows:
             stamp = re.sub(r"(\d\d).(\d\d).(\d{4})", r"\3-\2-\1", stamp)
             cells = dict(zip(headings, values, strict=False))
-            known = [cells.get(each, "") for each in columns] if len(values) == len(headings) else []  # cut off
-            lines.append(",".join((stamp, session.board, *known)))
-    return "\n".join(lines).encode()
+            known = [cells.get(each) for each in columns] if len(values) == len(headings) else []  # cut off
+            rows.append((stamp, session.board, *known))
+    return _table(("timestamp", "name", *columns), rows, "MSI Afterburner")
 
 
 def _of_fields(text: bytes) -> bytes:
@@ -183,8 +196,7 @@ def _of_fields(text: bytes) -> bytes:
     power = next((row[-2] for row in rows if heading(row[-2]).channel.startswith("power_")), None)
     if power is None:
         return text
-    kept = (",".join((*row[:-2], row[-1])) for row in rows if row[-2] == power)
-    return "\n".join((",".join((*header[:-2], power)), *kept, "")).encode()
+    return _table((*header[:-2], power), ((*row[:-2], row[-1]) for row in rows if row[-2] == power))
 
 
 def _readings_of_json(path: Path, beginning: bytes) -> list[dict[str, object]]:
@@ -225,7 +237,7 @@ def _rows_of_line(document: object) -> list[dict[str, Any]]:
 
 def _of_prometheus(document: object) -> bytes | None:
     """The powers in what Prometheus answers to a query over a range; None where none is."""
-    lines: list[tuple[float, str]] = []
+    rows: list[tuple[float, str, str]] = []
     match document:
         case {"data": {"result": list(series)}}:
             for one in series:
@@ -234,10 +246,9 @@ def _of_prometheus(document: object) -> bytes | None:
                         "power" in name.lower()
                     ):
                         board = [labels.get(label) for label in ("Hostname", "hostname", "instance", "gpu", "device")]
-                        named = " ".join(str(each).replace(",", " ") for each in board if each is not None)
-                        lines += [(v[0], f"{v[0]},{named},{v[1]}") for v in values if _is_sample(v)]
-    text = "\n".join(("timestamp,index,power.draw [W]", *(line for _, line in sorted(lines)), ""))
-    return text.encode() if lines else None
+                        named = " ".join(str(each) for each in board if each is not None)
+                        rows += [(value[0], named, value[1]) for value in values if _is_sample(value)]
+    return _table(("timestamp", "index", "power.draw [W]"), sorted(rows)) if rows else None
 
 
 def _is_sample(value: object) -> bool:
@@ -261,13 +272,10 @@ def _of_json(path: Path, beginning: bytes) -> bytes | None:
             break
     else:
         return None
-    written = io.StringIO()
-    writer = csv.writer(written, lineterminator="\n")
     shown = [found.text for _, found in read]
-    writer.writerow(shown if len(set(shown)) == len(shown) else names)
-    writer.writerows(["" if row.get(name) is None else row.get(name) for name in names] for row in flat)
-    whole = written.getvalue().encode()
-    block, place = Block(whole.split(b"\n", 1)[1], ",", len(names)), names.index(times[0])
-    stamps = stamps_of(block, place, None)
+    headings = shown if len(set(shown)) == len(shown) else names
+    whole = _table(headings, ([row.get(name) for name in names] for row in flat))
+    block = Block(whole.partition(b"\n")[2], ",", len(names))
+    stamps = over_midnight(stamps_of(block, names.index(times[0]), None))
     soon = len(stamps) > 1 and float(np.median(np.diff(stamps))) / 1e9 < _LONGEST_STEP_S
     return whole if soon and rises(stamps) else None

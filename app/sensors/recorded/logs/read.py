@@ -6,11 +6,13 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
-from typing import Final, NoReturn, TypeVar
+from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -30,18 +32,17 @@ from .cells import (
     Dates,
     Floats,
     Nanoseconds,
-    Rows,
     is_time,
     over_midnight,
     rises,
-    stamp_reader,
     stamps_of,
     together,
 )
 from .layouts import DRAWN, POWERS, RAIL, Heading, Layout, find_layout, scale_of
 from .printed import BEGINNING, chunks_of, utf8
 
-Kind = TypeVar("Kind", bound=np.generic)
+Numbers = npt.NDArray[np.uint8]  # of boards
+Columns = dict[str, dict[str, Floats]]  # by the board in the heading, and by channel
 
 _LONGEST_LINE: Final = 2**16
 _MOST_READINGS: Final = 10_000_000  # of all boards
@@ -79,18 +80,16 @@ class Log:
 
 def is_log(path: Path) -> bool:
     """Whether the file looks like a log of power over time. Raises InputError if it cannot be read."""
-    text = _beginning(chunks_of(path))
+    text = _beginning(next(chunks_of(path)))
     layout = find_layout(text)
     if layout is None or _RUNS.match(text):
         return False
     places = layout.places("time")
     if not places:
         return layout.step_s is not None
-    whole = text[: text.rfind("\n") + 1] or text
-    beginning = _block(whole.encode(), layout)
-    beginning.starts = beginning.starts[1:] if layout.skipped else beginning.starts
-
-    stamps, *others = [stamps_of(beginning, at, layout.columns[at].scale) for at in places]
+    *_, below = (text[: text.rfind("\n") + 1] or text).split("\n", layout.skipped)
+    block = _block(below.encode(), layout)
+    stamps, *others = [over_midnight(stamps_of(block, at, layout.columns[at].scale)) for at in places]
     if others and not layout.tool and not all(rises(each, _MOSTLY) for each in others):
         return False  # how long something took, beside when: a table of measurements
     if layout.places("day") or "stamp" in layout.columns[places[0]].text.lower() or layout.tool:
@@ -102,7 +101,7 @@ def is_log(path: Path) -> bool:
 
 def is_dmon(path: Path) -> bool:
     """Whether the file is the output of a dmon, NVIDIA's or DCGM's, which is no table. Raises InputError."""
-    return (layout := find_layout(_beginning(chunks_of(path)))) is not None and layout.tool.endswith("dmon")
+    return (layout := find_layout(_beginning(next(chunks_of(path))))) is not None and layout.tool.endswith("dmon")
 
 
 def read_log(path: Path, interval_s: float | None = None) -> Log:
@@ -110,174 +109,156 @@ def read_log(path: Path, interval_s: float | None = None) -> Log:
 
     Raises InputError naming file, line and remedy for what is no log.
     """
-    layout = find_layout(_beginning(chunks_of(path)))
+    chunks = chunks_of(path)
+    first = next(chunks)
+    layout = find_layout(_beginning(first))
     if layout is None:
         raise InputError("this is no log of power that is known", str(path), _REMEDY)
     if not layout.places("time") and layout.step_s is None and interval_s is None:
         raise InputError("the log does not hold the times of its readings", str(path), _TIMES_REMEDY)
-    for dates in (Dates(), Dates(month_first=True)):
-        reader = _Reader(path, layout, dates)
-        for text in _blocks(path, layout):
-            reader.take(text)
-        if not dates.contradicted:  # else what came first did not say it
-            break
+    reader = _Reader(path, layout, Dates())
+    reader.take_all(chain((first,), chunks))
+    if reader.dates.contradicted:  # what came first did not say which
+        reader = _Reader(path, layout, Dates(month_first=True))
+        reader.take_all(chunks_of(path))
     log = reader.finish(interval_s)
-    return replace(log, notes=(*log.notes, *_contradicted(_beginning(utf8(byte_chunks(path))), log)))
+    return replace(log, notes=(*log.notes, *_contradicted(_beginning(next(utf8(byte_chunks(path)))), log)))
 
 
 def _contradicted(text: str, log: Log) -> Iterator[str]:
     """What the file says of its readings in words and numbers, and its stamps and readings contradict."""
-    steps = [float(np.median(np.diff(board.time_ns))) / 1e9 for board in log.boards if log.assumed_step_s is None]
-    joules = 0.0
-    for board in log.boards:
-        values = board.by_name
-        power = next((values[name] for name in POWERS if name in values), np.full(len(board.time_ns), np.nan))
-        known = np.isfinite(power)
-        joules += float(np.trapezoid(power[known], board.time_ns[known] / 1e9))
     for claim in LOG_PATTERNS["claim"].finditer(text):
         said, scale = float(claim["number"]), scale_of(claim["unit"] or "")
         if "interval" in claim["what"].lower():
-            there, scales, words = (*steps, math.nan)[0], [1.0, 1e-3], "s between readings"
+            steps_ns = np.diff(log.boards[0].time_ns)
+            there = float(np.median(steps_ns)) / 1e9 if log.assumed_step_s is None else math.nan
+            scales, words = [1.0, 1e-3], "s between readings"
         else:
-            there, scales, words = joules, [1.0, 1e3, 3600.0, 3.6e6], "J by the trapezoid"
+            there = sum(map(_joules, log.boards))
+            scales, words = [1.0, 1e3, 3600.0, 3.6e6], "J by the trapezoid"
         tried = scales if scale is None else [scale]
         if there > 0 and said > 0 and all(abs(math.log(said * each / there)) > _DIFFERENT for each in tried):
             unit = claim["unit"] or "no unit"
             yield f"'{claim['what'].strip()}' says {said:g} ({unit}), but there are {there:.4g} {words}"
 
 
+def _joules(board: Recording) -> float:
+    """The energy of a board, by the trapezoid between its known readings of power."""
+    power = _power_of(board.by_name)
+    known = np.isfinite(power)
+    return float(np.trapezoid(power[known], board.time_ns[: len(power)][known] / 1e9))
+
+
+class _Unread(NamedTuple):
+    """A line that could not be read."""
+
+    number: int
+    said: bool  # it is words, or ends where its block does
+    stamp_alone: bool  # nothing stands behind its first cell
+
+
 class _Reader:
     """Takes a log block by block."""
 
     def __init__(self, path: Path, layout: Layout, dates: Dates) -> None:
-        self._path, self._layout, self._dates = path, layout, dates
-        self._places = layout.places("channel")
-        self._times: list[Nanoseconds] = []
-        self._values: dict[int, list[Floats]] = {place: [] for place in self._places}
-        self._boards: list[npt.NDArray[np.uint8]] = []
-        self._phases: list[npt.NDArray[np.int64]] = []
-        self._phase_names: dict[str, int] = {}  # name -> number
-        self._names: dict[bytes, str] = {}  # of the boards by what tells them apart, in the order of their numbers
+        self._path, self._layout, self.dates = path, layout, dates
+        self._places = layout.places("channel") + layout.places("phase")[:1]
+        self._parts: defaultdict[str | int, list[npt.NDArray[Any]]] = defaultdict(list)  # of columns, by block
+        self._phases: dict[str, int] = {}  # name -> number
+        self._names: dict[str, str] = {}  # of the boards by what tells them apart, in the order of their numbers
         self._others: set[int] = set()  # the numbers of those that are no boards
         self._units: dict[int, str] = {}  # in the cells
         self._unit_open = False  # of a counter of energy
         self._line = layout.skipped
-        self._unreadable: list[int] = []
+        self._unread: list[_Unread] = []
         self._readings = 0
         self._last = 0  # the line of the last reading
-        self._said: set[int] = set()  # unreadable lines that are words, or end where their block does
         self._numbered = False  # times are numbers, not dates
         self._notes: list[str] = []
-        self._stamps_alone: set[int] = set()  # unreadable lines without a cell behind the first
         self._drawn = ""  # by boards of which no energy follows
 
-    def take(self, text: bytes) -> None:
-        """Read the lines of one block."""
-        block = _block(text, self._layout)
-        header = self._layout.header
-        odd = [index for index in block.odd.tolist() if not (header and block.line(index).startswith(header))]
-        self._leave_out(block, odd)
-        if len(block):
-            self._take(block)
-        self._line += block.lines
+    def take_all(self, chunks: Iterator[bytes]) -> None:
+        """Read whole lines, some megabytes at a time, from the first that may hold a reading."""
+        rest, skip = b"", self._layout.skipped
+        for chunk in chain(chunks, (b"\n",)):
+            block, newline, rest = (rest + chunk).rpartition(b"\n")
+            if not newline and len(rest) > _LONGEST_LINE:
+                self._refuse("a line is longer than 64 KiB", _REMEDY)
+            *above, block = (block + newline).split(b"\n", skip)
+            skip -= len(above)
+            if block:
+                self._take(_block(block, self._layout))
 
     def _take(self, block: Block) -> None:
         layout = self._layout
-        if layout.header:
-            block.keep(~self._repeated_headers(block))
-            if not len(block):
-                return
+        self._leave_out(block, block.odd.tolist())
         self._readings += len(block)
         if self._readings > _MOST_READINGS:
             self._refuse(f"there are more than {_MOST_READINGS:,} readings", "split the log")
-        times = self._stamps(block) if layout.places("time") else None
-        if times is not None:
+        if len(block) and layout.places("time"):
+            times = self._stamps(block)
             timed = is_time(times)
             self._leave_out(block, block.numbers[~timed].tolist())
             block.keep(timed)
-            if not len(block):
-                return
-            self._times.append(times[timed])
-        self._last = self._line + int(block.numbers[-1]) + 1
-        self._boards.append(self._board_of(block))
-        if layout.places("phase"):
-            self._phases.append(self._phase_of(block))
-        for place in self._places:
-            if place not in self._units and (unit := block.unit(place)):
-                self._units[place] = unit
-            self._values[place].append(self._floats(block, place))
+            self._parts["time"].append(times[timed])
+        if len(block):
+            self._last = self._line + int(block.numbers[-1]) + 1
+            self._parts["board"].append(self._board_of(block))
+            for place in self._places:
+                read = self._phase_of if layout.columns[place].role == "phase" else self._floats
+                self._parts[place].append(read(block, place))
+        self._line += block.lines
 
     def _leave_out(self, block: Block, places: list[int]) -> None:
         delimiter = (self._layout.delimiter or " ").encode()
-        alone = {at for at in places if block.line(at).find(delimiter) == len(block.line(at).rstrip()) - 1}
-        self._stamps_alone |= {self._line + at + 1 for at in alone}
-        self._unreadable += [self._line + at + 1 for at in places]
         cut = block.lines - 1 if block.lines - 1 in block.odd else None
-        self._said |= {self._line + at + 1 for at in places if at == cut or not block.line(at)[:1].isdigit()}
-
-    def _repeated_headers(self, block: Block) -> npt.NDArray[np.bool_]:
-        """Rows that begin as the header does, as a tool that was started again writes it."""
-        starts = block.starts[:, 0]
-        same = [block.data[starts + at] == character for at, character in enumerate(self._layout.header[:8])]
-        return np.asarray(np.logical_and.reduce(same))
+        for at in places:
+            line = block.line(at)
+            said, alone = at == cut or not line[:1].isdigit(), line.find(delimiter) == len(line) - 1
+            self._unread.append(_Unread(self._line + at + 1, said, alone))
 
     def _stamps(self, block: Block) -> Nanoseconds:
-        place = self._layout.places("time")[0]
-        named = self._layout.columns[place]
-        texts = (block.text(row, place) for row in range(min(len(block), 50)))
-        reader = next((found for text in texts if (found := stamp_reader(text, named.scale, self._dates))), None)
-        if reader is None:
-            where = int(block.numbers[0]) + self._line + 1
-            what = f"line {where}: '{_shown(block.text(0, place))}' is no time"
+        place, *_ = self._layout.places("time")
+        stamps = stamps_of(block, place, self._layout.columns[place].scale, self.dates)
+        if not len(stamps):
+            what = f"{self._where(block, 0)}: '{_shown(block.text(0, place))}' is no time"
             self._refuse(what, "seconds, or a date and time such as 2026/04/19 17:05:55.470")
-        stamps = reader(block, place)
         self._numbered = _number(block.text(0, place)) is not None
         day = self._layout.places("day")
         if day and int(stamps.max(initial=0)) < DAY_NS:
-            stamps = stamps + self._dates.read(block.data, block.starts[:, day[0]])[0]
+            stamps = stamps + self.dates.read(block.data, block.starts[:, day[0]])[0]
         return stamps
 
     def _floats(self, block: Block, place: int) -> Floats:
         named = self._layout.columns[place]
+        if place not in self._units and (unit := block.unit(place)):
+            self._units[place] = unit
         if named.channel == "performance_state":
             block.starts[:, place] += block.data[block.starts[:, place]] == ord("P")
-
-        first = scale_of(self._units.get(place, ""))
-
-        def slow(cell: bytes, row: int) -> float:
+        usual = scale_of(self._units.get(place, ""))
+        values, others = block.floats(place)
+        for row in others:
+            cell = block.text(row, place)
             value = _number(cell)
             if value is None:
-                line = self._line + int(block.numbers[row]) + 1
-                what = f"line {line}, column '{named.text[:40]}': '{_shown(cell)}' is not a number"
+                what = f"{self._where(block, row)}, column '{named.text[:40]}': '{_shown(cell)}' is not a number"
                 self._refuse(what, "correct or remove the line")
-            own = scale_of((*cell.decode("utf-8", "replace").split(), "", "")[1])  # '2.5 W' below '500 mW'
-            return value if own is None or first is None else value * own / first
+            own = scale_of((*cell.split(), "", "")[1])  # '2.5 W' below '500 mW'
+            values[row] = value if own is None or usual is None else value * own / usual
+        return values
 
-        return block.floats(place, slow)
+    def _where(self, block: Block, row: int) -> str:
+        return f"line {self._line + int(block.numbers[row]) + 1}"
 
-    def _board_of(self, block: Block) -> npt.NDArray[np.uint8]:
+    def _board_of(self, block: Block) -> Numbers:
         """The number of the board of each row."""
-        kinds = {at: self._layout.columns[at].board for at in self._layout.places("board")}
-        places = sorted(kinds, key=lambda at: (kinds[at] != "host", kinds[at]), reverse=True)  # a host has several
-        names = self._layout.places("name")
-        if not places and not names:
-            places = [at for at in self._layout.places("part") if self._are_parts(block, at)]
-        if not places and not names:
-            self._names[b""] = ""
-            return np.zeros(len(block), np.uint8)
-        place = (*places, *names)[0]
-        rows, which = block.distinct(place)
-        keys = [block.text(row, place) for row in rows]
-        host = next((at for at in places[1:] if kinds[at] == "host"), None)
-        if host is not None:
-            of_hosts, host_of = block.distinct(host)
-            both, which = np.unique(host_of * len(rows) + which, return_inverse=True)
-            pairs = [divmod(int(each), len(rows)) for each in both]
-            keys = [block.text(of_hosts[at], host) + b" " + keys[index] for at, index in pairs]
-            rows = [rows[index] for _, index in pairs]
+        layout = self._layout
+        names = layout.places("name")[:1]
+        places = layout.boards or names or [at for at in layout.places("part") if self._are_parts(block, at)][:1]
+        rows, which = block.distinct(*places)
+        keys = [" ".join(block.text(row, at) for at in places) for row in rows]
         for row, key in zip(rows, keys, strict=True):
-            name = block.text(row, names[0]).decode("utf-8", "replace").strip('"') if names else ""
-            self._names.setdefault(key, name)
+            self._names.setdefault(key, "".join(block.text(row, at).strip('"') for at in names))
         if len(self._names) > _MOST_BOARDS:
             self._refuse(f"more than {_MOST_BOARDS} boards", "log the boards into files of their own")
         known = list(self._names)
@@ -285,35 +266,30 @@ class _Reader:
 
     def _are_parts(self, block: Block, place: int) -> bool:
         """Tell whether a column of a table in long form says of which part of a machine each reading is."""
-        texts = (block.text(row, place).decode("utf-8", "replace") for row in block.distinct(place)[0])
+        texts = (block.text(row, place) for row in block.distinct(place)[0])
         return all(LOG_PATTERNS["no_board"].search(text) or re.match("[di]?gpu", text, re.IGNORECASE) for text in texts)
 
-    def _phase_of(self, block: Block) -> npt.NDArray[np.int64]:
+    def _phase_of(self, block: Block, place: int) -> Floats:
         """The number of the phase of each row."""
-        place = self._layout.places("phase")[0]
         rows, which = block.distinct(place)
-        names = (block.text(row, place).decode("utf-8", "replace").strip().strip('"')[:100] for row in rows)
-        numbers = [self._phase_names.setdefault(name, len(self._phase_names)) for name in names]
-        return np.array(numbers, np.int64)[which]
+        names = (block.text(row, place).strip('"')[:100] for row in rows)
+        return np.array([self._phases.setdefault(name, len(self._phases)) for name in names], np.float64)[which]
 
-    def _marks(self, rows: Rows | slice, forward: npt.NDArray[np.bool_], times: Nanoseconds) -> list[Mark]:
+    def _marks(self, phases: Floats, times: Nanoseconds) -> tuple[Mark, ...]:
         """Where another phase begins, each under its name; those without a name are none."""
-        if not self._phases:
-            return []
-        numbers = np.concatenate(self._phases)[rows][forward]
-        places = np.flatnonzero(np.diff(numbers, prepend=-1))[:_MOST_MARKS]
-        names = list(self._phase_names)
-        found = zip((times[places] - times[0]).tolist(), numbers[places].tolist(), strict=True)
-        return [Mark(time_ns, names[number]) for time_ns, number in found if names[number]]
+        places = np.flatnonzero(np.diff(phases, prepend=-1))[:_MOST_MARKS]
+        names = list(self._phases)
+        found = zip((times[places] - times[0]).tolist(), phases[places].astype(int).tolist(), strict=True)
+        return tuple(Mark(time_ns, names[number]) for time_ns, number in found if names[number])
 
     def _note_left_out(self) -> None:
         """Add a note where there are unreadable lines. Raises InputError where they are too many."""
-        behind = {line for line in self._said if line > self._last}  # what the tool says at its end, or half a line
-        left_out = self._unreadable if len(behind) > 1 else [line for line in self._unreadable if line not in behind]
-        unreadable = left_out if len(behind) > _MOST_BEHIND else sorted({*self._unreadable} - behind)
-        unreadable = [line for line in unreadable if line not in self._stamps_alone]
-        if len(unreadable) > _MOST_UNREADABLE * max(self._readings, 1):
-            what = f"line {unreadable[0]} is not laid out as the others ({len(unreadable)} such lines)"
+        within = [each for each in self._unread if not (each.said and each.number > self._last)]
+        behind = len(self._unread) - len(within)  # what the tool says at its end, or half a line
+        left_out = self._unread if behind > 1 else within
+        odd = [each.number for each in (left_out if behind > _MOST_BEHIND else within) if not each.stamp_alone]
+        if len(odd) > _MOST_UNREADABLE * max(self._readings, 1):
+            what = f"line {min(odd)} is not laid out as the others ({len(odd)} such lines)"
             self._refuse(what, "correct or remove them")
         if left_out:
             self._notes.append(f"{len(left_out)} lines could not be read and are left out")
@@ -321,7 +297,7 @@ class _Reader:
     def finish(self, interval_s: float | None) -> Log:
         """The boards. Raises InputError if there are fewer than two readings."""
         layout = self._layout
-        if self._dates.contradicted:
+        if self.dates.contradicted:
             self._refuse("its dates may begin with the day or with the month", "write them as 2026-04-19")
         self._note_left_out()
         if layout.tool in LOG_NOTES:
@@ -332,43 +308,39 @@ class _Reader:
             because = "as --interval says" if interval_s else f"as {layout.tool} does by default"
             self._notes.append(LOG_NOTES["step"].format(step_s, because))
         columns = self._by_average(self._columns())
-        times, board = _joined(self._times, np.int64), _joined(self._boards, np.uint8)
-        times = over_midnight(times)
+        times, board = over_midnight(self._whole("time", np.int64)), self._whole("board", np.uint8)
         if len(times) >= _FEWEST_OF_LOG and times[0] > times[-1] and (np.diff(times) <= 0).all():
             self._notes.append("the newest reading comes first: they are read from the last one on")
             times, board = times[::-1], board[::-1]
-            columns = {key: values[::-1] for key, values in columns.items()}
-            self._phases = [numbers[::-1] for numbers in self._phases[::-1]]
+            columns = {own: {name: values[::-1] for name, values in each.items()} for own, each in columns.items()}
         named = any(layout.columns[at].board != "host" for at in layout.places("board"))
-        named &= not any(PATTERNS["boards"].search(key.decode("utf-8", "replace")) for key in self._names)
-        if len(self._names) == 1 and not named and not any(wide for _, wide in columns):
-            board = self._in_their_order(times, board, columns)
-        others = self._others = self._no_boards()
-        boards = [
-            made
-            for number, rows in _by_board(board)
-            if number not in others
-            for wide in dict.fromkeys(wide for _, wide in columns)
-            if (made := self._recording(number, wide, rows, times, columns, step_s)) is not None
-        ]
+        named &= not any(PATTERNS["boards"].search(key) for key in self._names)
+        if len(self._names) == 1 and not named and not any(columns):
+            board = self._in_their_order(times, board, _power_of(columns[""], DRAWN))
+        self._others = self._no_boards()
+        boards = tuple(self._boards(times, board, columns, step_s))
         if not boards:
             self._refuse(f"{self._drawn}no energy follows of fewer than two readings", "let the tool run for a while")
-        return Log(self._path, layout.tool, tuple(boards), tuple(dict.fromkeys(self._notes)), step_s)
+        return Log(self._path, layout.tool, boards, tuple(dict.fromkeys(self._notes)), step_s)
 
-    def _by_average(self, columns: dict[tuple[str, str], Floats]) -> dict[tuple[str, str], Floats]:
+    def _whole(self, name: str | int, kind: type[np.generic]) -> npt.NDArray[Any]:
+        """A column in one piece; its parts are let go."""
+        return np.concatenate((np.empty(0, kind), *self._parts.pop(name, ())))
+
+    def _by_average(self, columns: Columns) -> Columns:
         """The columns, a power as an instantaneous one where the boards have no other; a note where that is open."""
-        powers = (c for c in self._layout.columns.values() if c.channel == "power_average_w" and _is_plain(c.text))
-        power = next(powers, None)
-        both = any(name == "power_instant_w" for name, _ in columns)
+        averages = (each for each in self._layout.columns.values() if each.channel == "power_average_w")
+        power = next((each for each in averages if not re.search("av", each.text, re.IGNORECASE)), None)
+        both = any("power_instant_w" in values for values in columns.values())
         if power is None or both or not all(map(LOG_PATTERNS["instant"].search, self._names.values())):
             self._notes += [LOG_NOTES["average"].format(power.text)] if power is not None else []
             return columns
         renamed = {"power_average_w": "power_instant_w"}
-        return {(renamed.get(name, name), board): values for (name, board), values in columns.items()}
+        return {own: {renamed.get(name, name): v for name, v in values.items()} for own, values in columns.items()}
 
     def _no_boards(self) -> set[int]:
         """The numbers of what is logged beside boards that have numbers: processors, and the sum of all."""
-        keys = [key.decode("utf-8", "replace") for key in self._names]
+        keys = list(self._names)
         others = {at for at, key in enumerate(keys) if LOG_PATTERNS["no_board"].search(key)}
         boards = [key for at, key in enumerate(keys) if at not in others]
         if not others or not boards or not all(re.fullmatch(r"\D{0,12}\d{1,2}|(?i:gpu)", key) for key in boards):
@@ -377,29 +349,27 @@ class _Reader:
         self._notes.append(f"{', '.join(keys[at] for at in sorted(others))} {what} left out")
         return others
 
-    def _in_their_order(
-        self, times: Nanoseconds, board: npt.NDArray[np.uint8], columns: Mapping[tuple[str, str], Floats]
-    ) -> npt.NDArray[np.uint8]:
+    def _in_their_order(self, times: Nanoseconds, board: Numbers, power: Floats) -> Numbers:
         """The numbers of several boards that nothing names, where as many readings come together each time."""
-        power = next((values for (name, _), values in columns.items() if name in DRAWN), np.empty(0))
         count = together(times, power)
         if count > 1:
             (name,) = self._names.values()
-            self._names = {b"%d" % number: name for number in range(count)}
+            self._names = {str(number): name for number in range(count)}
             self._notes.append(LOG_NOTES["together"].format(count))
             board = (np.arange(len(board)) % count).astype(np.uint8)
         return board
 
-    def _columns(self) -> dict[tuple[str, str], Floats]:
-        """The values by channel and by the board in the heading. Raises InputError where no power was read."""
-        columns: dict[tuple[str, str], Floats] = {}
+    def _columns(self) -> Columns:
+        """The values by the board in the heading, and by channel. Raises InputError where no power was read."""
+        columns: Columns = {}
         for place in self._places:
             named = self._layout.columns[place]
-            values = _joined(self._values[place], np.float64)
+            values = self._whole(place, np.float64)
             self._notes += [LOG_NOTES["rails"]] if named.doubt == RAIL else []
-            if (named.channel, named.board) not in columns:
-                columns[named.channel, named.board] = self._in_unit(named, place, values)
-        powers = [values for (channel, _), values in columns.items() if channel in DRAWN]
+            of_board = columns.setdefault(named.board, {})
+            if (name := named.channel or named.role) not in of_board:
+                of_board[name] = self._in_unit(named, place, values)
+        powers = [values[name] for values in columns.values() for name in DRAWN if name in values]
         if any(map(len, powers)) and not any(np.isfinite(values).any() for values in powers):
             self._refuse("no reading of power is in it", "log the power of the board")
         return columns
@@ -429,37 +399,36 @@ class _Reader:
 
     def _forward(self, time_ns: Nanoseconds) -> npt.NDArray[np.bool_]:
         """Which readings are newer than all before them. Raises InputError where most are not."""
-        count = len(time_ns)
-        forward = np.ones(count, np.bool_)
-        if count:
-            forward[1:] = time_ns[1:] > np.maximum.accumulate(time_ns)[:-1]
-        late = int(count - forward.sum())
+        newest = np.maximum.accumulate(time_ns)
+        forward = np.diff(newest, prepend=newest[:1] - 1) > 0
+        late, count = int((~forward).sum()), len(time_ns)
         if late > count // 2 and count > 2:
             self._refuse("time does not go forward", "one log for each run, or a column that tells the boards apart")
         if late:
             self._notes.append(f"{late} readings are not newer than the one before and are left out")
         return forward
 
+    def _boards(
+        self, times: Nanoseconds, board: Numbers, columns: Columns, step_s: float | None
+    ) -> Iterator[Recording]:
+        """The boards that drew something, at two times or more."""
+        numbers = np.unique(board).tolist()
+        for number in numbers:
+            rows = np.flatnonzero(board == number) if len(numbers) > 1 else slice(None)
+            for own, values in columns.items() if number not in self._others else ():
+                of_board = {name: column[rows] for name, column in (columns.get("", {}) | values).items()}
+                if self._draws(of_board, own):
+                    after_ns = times[rows] if step_s is None else np.arange(len(board[rows])) * round(step_s * 1e9)
+                    made = self._recording(number, own, _spread(after_ns, self._notes), of_board, step_s)
+                    yield from () if made is None else (made,)
+
     def _recording(
-        self,
-        number: int,
-        wide: str,
-        rows: Rows | slice,
-        times: Nanoseconds,
-        columns: dict[tuple[str, str], Floats],
-        step_s: float | None,
+        self, number: int, own: str, time_ns: Nanoseconds, of_board: Mapping[str, Floats], step_s: float | None
     ) -> Recording | None:
-        """One board's, None if it has fewer than two readings of power; consumes nothing."""
-        of_board = {name: values[rows] for (name, board), values in columns.items() if board in ("", wide)}
-        if not self._draws(of_board, wide):
-            return None
-        if step_s is None:
-            time_ns = _spread(times[rows], self._notes)
-        else:
-            time_ns = np.arange(len(next(iter(of_board.values()))), dtype=np.int64) * round(step_s * 1e9)
+        """One board's, None if it has fewer than two readings of power."""
         key, called = list(self._names.items())[number]
-        numbered = re.fullmatch(rb"(?:gpu[ _-]?)?(\d{1,3})", key, re.IGNORECASE)
-        index = wide or (numbered[1].decode() if numbered else str(number))
+        numbered = re.fullmatch(r"(?:gpu[ _-]?)?(\d{1,3})", key, re.IGNORECASE)
+        index = own or (numbered[1] if numbered else str(number))
         self._drawn += _drawn(index, of_board)
         if len(time_ns) > 1 and not np.ptp(time_ns):
             self._refuse(f"{self._drawn}no energy follows of readings at one and the same time", "log the time of each")
@@ -472,28 +441,26 @@ class _Reader:
         tool = self._layout.tool or "another tool"
         limits = of_board.get("power_limit_w", np.empty(0))
         current = limits[np.isfinite(limits)]
-        several = len(self._names) - len(self._others) > 1 or bool(wide)
+        several = len(self._names) - len(self._others) > 1 or bool(own)
         title = title_of(self._path)
         if step_s not in (None, self._layout.step_s):  # with another step it is another recording
             title = f"{title}@{step_s:g}"
         return Recording(
-            title=f"{title}#{index}" if several else title,
-            info=recorded_info(
+            f"{title}#{index}" if several else title,
+            recorded_info(
                 called or ("GPU" if not several else f"GPU {index}" if index.isdigit() else index),
                 PowerLimit(None, None, None, float(current[-1]) if len(current) else None),
                 f"the log of {tool}",
             ),
-            recorded_from=f"a log of {tool}" if self._layout.tool else "a log",
+            f"a log of {tool}" if self._layout.tool else "a log",
             graphics_clocks_mhz=(),
             memory_clocks_mhz=(),
             channels=tuple(CHANNELS[name] for name in named),
             began_s=self._began_s(int(time_ns[0])),
             zoned=self._numbered,
-            marks=tuple(self._marks(rows, forward, time_ns)),
+            marks=self._marks(of_board["phase"][forward], time_ns) if "phase" in of_board else (),
             time_ns=time_ns - time_ns[0],
             values=table,
-            sample_ns=np.empty(0, np.int64),
-            sample_w=np.empty(0, np.float64),
         )
 
     def _table(
@@ -501,12 +468,12 @@ class _Reader:
     ) -> Floats:
         """A column for each channel, without what no board reads."""
         table = np.empty((len(time_ns), len(named)), order="F")  # most is read by column
-        for place, name in enumerate(named):
-            table[:, place] = of_board[name][forward]
-            _leave_out_impossible(name, table[:, place], self._notes)
-        if self._unit_open and "energy_j" in named:
-            power = next((table[:, named.index(name)] for name in POWERS if name in named), np.empty(0))
-            self._in_joules(table[:, named.index("energy_j")], power, time_ns)
+        columns = dict(zip(named, table.T, strict=True))
+        for name, values in columns.items():
+            values[:] = of_board[name][forward]
+            _leave_out_impossible(name, values, self._notes)
+        if self._unit_open and "energy_j" in columns:
+            self._in_joules(columns["energy_j"], _power_of(columns), time_ns)
         return table
 
     def _in_joules(self, counter: Floats, power: Floats, time_ns: Nanoseconds) -> None:
@@ -518,11 +485,11 @@ class _Reader:
             counter *= 1e-3
             self._notes.append("the counter of energy names no unit; its numbers are read as mJ")
 
-    def _draws(self, of_board: Mapping[str, Floats], wide: str) -> bool:
+    def _draws(self, of_board: Mapping[str, Floats], own: str) -> bool:
         """Tell whether a board's power or energy was read, and not 0 throughout beside others."""
         powers = [of_board[name] for name in DRAWN if name in of_board]
-        if powers and wide and not any(np.any(values != 0.0) for values in powers):
-            self._notes.append(f"'{wide}' reads 0 throughout, and is left out")
+        if powers and own and not any(np.any(values != 0.0) for values in powers):
+            self._notes.append(f"'{own}' reads 0 throughout, and is left out")
             return False
         return bool(powers)
 
@@ -548,42 +515,29 @@ def _spread(time_ns: Nanoseconds, notes: list[str]) -> Nanoseconds:
     return np.asarray(time_ns + within * 1_000_000_000 // np.repeat(counts, counts))
 
 
-def _joined(parts: list[npt.NDArray[Kind]], kind: type[Kind]) -> npt.NDArray[Kind]:
-    """The pieces of a column, which are let go."""
-    whole = np.concatenate((np.empty(0, kind), *parts))
-    parts.clear()
-    return whole
+def _power_of(columns: Mapping[str, Floats], names: Sequence[str] = POWERS) -> Floats:
+    """The power of a board, by the first of these names that it has; nothing where it has none."""
+    return next((columns[name] for name in names if name in columns), np.empty(0))
 
 
 def _drawn(index: str, of_board: Mapping[str, Floats]) -> str:
     """Say the readings and watts of a board of which no energy follows, as the beginning of a sentence."""
-    known = next((values[np.isfinite(values)] for name, values in of_board.items() if name in POWERS), np.empty(0))
+    power = _power_of(of_board)
+    known = power[np.isfinite(power)]
     if not len(known):
         return ""
     watts = f"{known[0]:.4g} W" if len(known) == 1 else f"{known.mean():.4g} W in the mean, {known.max():.4g} W at most"
     return f"GPU {index}: {counted(len(known), 'reading')}, {watts}; "
 
 
-def _by_board(board: npt.NDArray[np.uint8]) -> Iterable[tuple[int, Rows | slice]]:
-    """The rows of each board; all of them where there is one."""
-    numbers = np.unique(board).tolist()
-    return [(number, np.flatnonzero(board == number) if numbers[1:] else slice(None)) for number in numbers]
-
-
-def _is_plain(text: str) -> bool:
-    """A power of which the heading does not say that it is an average."""
-    return not re.search("av", text, re.IGNORECASE)
-
-
-def _number(cell: bytes) -> float | None:
+def _number(cell: str) -> float | None:
     """What is not plain digits: exponents, hexadecimal masks, and the many words for what is not known."""
-    words = cell.strip().strip(b'"')
-    text = words.lower().decode("latin-1")
-    if not words or text in HEADINGS["unknown"] or words[:1] == b"[" or LOG_PATTERNS["no_reading"].fullmatch(text):
+    words = cell.strip('" ').lower()
+    if not words or words in HEADINGS["unknown"] or words[:1] == "[" or LOG_PATTERNS["no_reading"].fullmatch(words):
         return math.nan
-    if re.fullmatch(rb"0x[0-9a-f]{1,16}", words, re.IGNORECASE):
+    if re.fullmatch("0x[0-9a-f]{1,16}", words):
         return float(int(words, 16))
-    value = float_or_none((*words.split(), b"")[0])
+    value = float_or_none(words.partition(" ")[0])
     return value if value is not None and abs(value) < 1e15 else None
 
 
@@ -616,43 +570,29 @@ def _dips(values: Floats) -> npt.NDArray[np.bool_]:
     return found
 
 
-def _shown(cell: bytes) -> str:
-    return "".join(c if c.isprintable() else "?" for c in cell[:40].decode("utf-8", "replace"))
+def _shown(cell: str) -> str:
+    return "".join(c if c.isprintable() else "?" for c in cell[:40])
 
 
 # --- lines ------------------------------------------------------------------------------------------------------------
 
 
-def _beginning(chunks: Iterator[bytes]) -> str:
-    return next(chunks, b"")[:BEGINNING].decode("utf-8", "replace")
-
-
-def _blocks(path: Path, layout: Layout) -> Iterator[bytes]:
-    """Whole lines of the file, some megabytes at a time, from the first that may hold a reading."""
-    rest, skip = b"", layout.skipped
-    for chunk in chunks_of(path):
-        rest += chunk
-        end = rest.rfind(b"\n") + 1
-        if not end:
-            if len(rest) > _LONGEST_LINE:
-                raise InputError("a line is longer than 64 KiB", str(path), _REMEDY)
-            continue
-        block, rest = rest[:end], rest[end:]
-        *above, block = block.split(b"\n", skip)
-        skip -= len(above)
-        if block:
-            yield block
-    if rest and not skip:
-        yield rest
+def _beginning(first: bytes) -> str:
+    return first[:BEGINNING].decode("utf-8", "replace")
 
 
 def _block(text: bytes, layout: Layout) -> Block:
-    """Lines in cells, those between spaces with one between two of them."""
+    """Lines in cells, those between spaces with one between two of them; a header that comes again is a remark."""
     if layout.delimiter is None:
         text = b"\n".join(b" ".join(line.split()) for line in text.split(b"\n"))
     elif b'"' in text:
         in_mw = any(each.channel in POWERS and each.scale == 1e-3 for each in layout.columns.values())
         text = _without_quotes(text, layout.delimiter, "" if in_mw else ".")
+    if layout.header:
+        text = b"\n" + text
+        while b"\n " in text:
+            text = text.replace(b"\n ", b"\n")
+        text = text.replace(b"\n" + layout.header[:8], b"\n#")[1:]
     if layout.translation is not None:
         text = text.translate(layout.translation)
     return Block(text, layout.delimiter or " ", layout.cells)
