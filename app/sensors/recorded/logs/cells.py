@@ -156,6 +156,8 @@ _FEWEST_STEPS: Final = 10
 _MOST_TOGETHER: Final = 16  # boards of one machine
 _SOON: Final = 0.1  # of the time to the next ones: readings that come together
 _MOSTLY_SAME: Final = 0.5
+_APART: Final = 1.25  # ratio of the powers of two boards, which one board does not draw in turns
+_FAR: Final = 10.0  # times the scatter of each
 
 
 class Dates:
@@ -246,11 +248,13 @@ def rises(stamps: Nanoseconds, share: float = 1.0) -> bool:
 def together(stamps: Nanoseconds, values: Floats) -> int:
     """Count the readings that come together each time, as those of several boards do; 1 where they are of one.
 
-    A board that is read twice at once has the same value twice. Whole seconds that are the same say nothing.
+    A board that is read twice at once has the same value twice. Of whole seconds that are the same, boards must differ.
     """
     steps = np.diff(stamps)
-    shared_seconds = not (stamps % 1_000_000_000).any() and not steps.all()
-    if shared_seconds or len(steps) < _FEWEST_STEPS or len(values) != len(stamps):
+    if not (stamps % 1_000_000_000).any() and not steps.all():
+        count = of_each_second(stamps)
+        return count if count > 1 and len(values) == len(stamps) and _differ_by_place(values, count) else 1
+    if len(steps) < _FEWEST_STEPS or len(values) != len(stamps):
         return 1
     count = int(np.argmax(steps > steps.max() / 4)) + 1
     if not 1 < count <= _MOST_TOGETHER:
@@ -260,6 +264,24 @@ def together(stamps: Nanoseconds, values: Floats) -> int:
     within = np.delete(steps, np.s_[count - 1 :: count])
     same = (groups[:, 1:] == groups[:, :1]).mean() > _MOSTLY_SAME
     return 1 if same or within.min() < 0 or within.max() > _SOON * apart.min() else count
+
+
+def of_each_second(stamps: Nanoseconds) -> int:
+    """Count the readings of each of many whole seconds; 1 where they are not the same number in all but the last."""
+    seconds, counts = np.unique(stamps, return_counts=True)
+    if len(counts) < _FEWEST_STEPS:
+        return 1
+    count = int(counts[0])
+    alike = bool((counts[:-1] == count).all()) and counts[-1] <= count <= _MOST_TOGETHER
+    return count if alike and not (seconds % 1_000_000_000).any() and bool((np.diff(stamps) >= 0).all()) else 1
+
+
+def _differ_by_place(values: Floats, count: int) -> bool:
+    """Tell whether so many readings in turn are of boards: far apart, and each near those of its own place."""
+    groups = values[: len(values) // count * count].reshape(-1, count)
+    middle = np.median(groups, axis=0)
+    scatter = float(np.median(np.abs(groups - middle)))
+    return bool(middle.max() > _APART * middle.min() > 0) and float(np.ptp(middle)) > _FAR * scatter
 
 
 def _days(codes: Rows) -> Nanoseconds:

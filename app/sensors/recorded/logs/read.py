@@ -33,6 +33,7 @@ from .cells import (
     Floats,
     Nanoseconds,
     is_time,
+    of_each_second,
     over_midnight,
     rises,
     stamps_of,
@@ -55,6 +56,8 @@ _SINCE_EPOCH_NS: Final = 10**18  # September 2001: no duration
 _LEAST_W: Final = 0.5  # which no board draws less than while it works
 _PLAUSIBLE_W: Final = 3000.0  # whole numbers beyond it, without a unit, are mW
 _FAILED: Final = (65535, 4294967295, 4294967)  # W in place of a reading, the last one from mW
+_MOST_W: Final = 1e6  # of all boards of a machine
+_LONG_STEP_NS: Final = 10_000_000_000  # between readings, which few loggers wait for
 _AT_WORK_W: Final = 10.0  # more than a board at rest, which may be off for a while
 _MOST_FAILED: Final = 6  # readings in a row
 _IN_BETWEEN: Final = 30.0  # of a unit and its thousandth
@@ -90,7 +93,7 @@ def is_log(path: Path) -> bool:
     *_, below = (text[: text.rfind("\n") + 1] or text).split("\n", layout.skipped)
     block = _block(below.encode(), layout)
     stamps, *others = [over_midnight(stamps_of(block, at, layout.columns[at].scale)) for at in places]
-    if others and not layout.tool and not all(rises(each, _MOSTLY) for each in others):
+    if others and not layout.tool and not all(rises(each, _MOSTLY) and np.ptp(each) for each in others):
         return False  # how long something took, beside when: a table of measurements
     if layout.places("day") or "stamp" in layout.columns[places[0]].text.lower() or layout.tool:
         return True
@@ -122,7 +125,8 @@ def read_log(path: Path, interval_s: float | None = None) -> Log:
         reader = _Reader(path, layout, Dates(month_first=True))
         reader.take_all(chunks_of(path))
     log = reader.finish(interval_s)
-    return replace(log, notes=(*log.notes, *_contradicted(_beginning(next(utf8(byte_chunks(path)))), log)))
+    beginning = _beginning(next(utf8(byte_chunks(path))))
+    return replace(log, notes=(*log.notes, *_contradicted(beginning, log), *_unit_in_doubt(log, layout)))
 
 
 def _contradicted(text: str, log: Log) -> Iterator[str]:
@@ -140,6 +144,16 @@ def _contradicted(text: str, log: Log) -> Iterator[str]:
         if there > 0 and said > 0 and all(abs(math.log(said * each / there)) > _DIFFERENT for each in tried):
             unit = claim["unit"] or "no unit"
             yield f"'{claim['what'].strip()}' says {said:g} ({unit}), but there are {there:.4g} {words}"
+
+
+def _unit_in_doubt(log: Log, layout: Layout) -> Iterator[str]:
+    """Times since a beginning that name no unit, which may be ms where many of them pass between two readings."""
+    board, named = log.boards[0], next((layout.columns[at] for at in layout.places("time")), None)
+    if named is None or named.scale is not None or not board.zoned or not math.isnan(board.began_s):
+        return
+    long = float(np.median(np.diff(board.time_ns))) >= _LONG_STEP_NS and not (board.time_ns % 1_000_000_000).any()
+    doubt = f", which is not certain: of ms they last {board.time_ns[-1] / 1e12:.4g} s" if long else ""
+    yield f"'{named.text}' names no unit; its numbers are read as s{doubt}"
 
 
 def _joules(board: Recording) -> float:
@@ -351,7 +365,9 @@ class _Reader:
 
     def _in_their_order(self, times: Nanoseconds, board: Numbers, power: Floats) -> Numbers:
         """The numbers of several boards that nothing names, where as many readings come together each time."""
-        count = together(times, power)
+        count, each_second = together(times, power), of_each_second(times)
+        if count == 1 and each_second > 1:
+            self._notes.append(LOG_NOTES["alike"].format(each_second))
         if count > 1:
             (name,) = self._names.values()
             self._names = {str(number): name for number in range(count)}
@@ -362,13 +378,18 @@ class _Reader:
     def _columns(self) -> Columns:
         """The values by the board in the heading, and by channel. Raises InputError where no power was read."""
         columns: Columns = {}
+        first: dict[tuple[str, str], str] = {}  # heading, by board and channel
         for place in self._places:
             named = self._layout.columns[place]
             values = self._whole(place, np.float64)
             self._notes += [LOG_NOTES["rails"]] if named.doubt == RAIL else []
-            of_board = columns.setdefault(named.board, {})
-            if (name := named.channel or named.role) not in of_board:
+            of_board, name = columns.setdefault(named.board, {}), named.channel or named.role
+            if name not in of_board:
                 of_board[name] = self._in_unit(named, place, values)
+                first[named.board, name] = named.text
+            elif name in DRAWN:
+                other = first[named.board, name]
+                self._notes.append(f"'{named.text}' is left out: '{other}' is of the same board")
         powers = [values[name] for values in columns.values() for name in DRAWN if name in values]
         if any(map(len, powers)) and not any(np.isfinite(values).any() for values in powers):
             self._refuse("no reading of power is in it", "log the power of the board")
@@ -434,10 +455,10 @@ class _Reader:
             self._refuse(f"{self._drawn}no energy follows of readings at one and the same time", "log the time of each")
         forward = self._forward(time_ns)
         time_ns = time_ns[forward]
-        if len(time_ns) < 2:
-            return None
         named = [name for name in CHANNELS if name in of_board]
         table = self._table(named, of_board, forward, time_ns)
+        if len(time_ns) < 2 or not np.isfinite(_power_of(dict(zip(named, table.T, strict=True)), DRAWN)).any():
+            return None
         tool = self._layout.tool or "another tool"
         limits = of_board.get("power_limit_w", np.empty(0))
         current = limits[np.isfinite(limits)]
@@ -474,6 +495,8 @@ class _Reader:
             _leave_out_impossible(name, values, self._notes)
         if self._unit_open and "energy_j" in columns:
             self._in_joules(columns["energy_j"], _power_of(columns), time_ns)
+        if again := int((np.diff(columns.get("energy_j", np.empty(0))) < 0).sum()):
+            self._notes.append(LOG_NOTES["again"].format(counted(again, "time")))
         return table
 
     def _in_joules(self, counter: Floats, power: Floats, time_ns: Nanoseconds) -> None:
@@ -549,7 +572,7 @@ def _leave_out_impossible(name: str, values: Floats, notes: list[str]) -> None:
     described = CHANNELS[name]
     wrong = (values < 0) & (described.unit != "°C")
     if described.unit == "W":
-        wrong |= np.isin(np.floor(values), _FAILED) | _dips(values)
+        wrong |= np.isin(np.floor(values), _FAILED) | _dips(values) | (values > _MOST_W)
     wrong |= (values > 100) & (described.unit == "%") & (name != "fan_percent")
     if wrong.any():
         count = int(wrong.sum())
