@@ -11,6 +11,7 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,7 +40,7 @@ class Facts(NamedTuple):
 
     state: State
     values: Mapping[str, float]
-    intervals: Mapping[str, tuple[float, float]]
+    intervals: Mapping[str, tuple[float, float]] = MappingProxyType({})
     error: str = ""
     window_ns: tuple[int, int] | None = None
     observed_clock_mhz: float = math.nan
