@@ -15,13 +15,9 @@ from ...base.errors import InputError
 
 MAXIMUM_MEMBER = 8 * 2**20  # characters of one entry or one value of the header
 _SOON = 2**16  # characters up to which a member is tried again as soon as there are more
-_DEEPEST = 1500  # brackets: deeper nesting is refused anyway
 _SPACE = re.compile(r"[ \t\n\r]*")
-_KEY = re.compile(r'[ \t\n\r]*"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*')
-_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
-_WHOLE_STRING = re.compile(_STRING, re.DOTALL)
-_BRACKETS = re.compile(_STRING + r'|[{}\[\]"]', re.DOTALL)
 _NUMBER = re.compile(r"[0-9.eE+-]*")
+_BEGUN = re.compile(r"[-+.\w\\]*")  # a word, a number or an escape that may go on
 _DECODER = json.JSONDecoder()
 _REMEDY = "the file is cut off or damaged; fetch it again"
 
@@ -154,19 +150,9 @@ class JsonStream:
 
     def _name(self, position: int) -> tuple[str, int]:
         """The name of a member, and where its value begins."""
-        plain = _KEY.match(self._text, position)
-        if plain is not None:
-            if plain.end() == len(self._text):
-                raise _More
-            return plain[1], plain.end()
         if self._text[position] != '"':
             raise self._wrong(position, "a name in double quotes is needed")
-        try:
-            name, position = _DECODER.raw_decode(self._text, position)
-        except json.JSONDecodeError as error:
-            if _WHOLE_STRING.match(self._text, position) is None:
-                raise _More from None
-            raise self._wrong(error.pos, error.msg) from None
+        name, position = self._value(position, final=False)
         position = _end_of_space(self._text, position)
         if self._text[position : position + 1] not in ("", ":"):
             raise self._wrong(position, "a colon is needed")
@@ -176,10 +162,11 @@ class JsonStream:
         return name, position
 
     def _value(self, position: int, final: bool) -> tuple[Any, int]:
+        """The value that begins here, and where it ends."""
         try:
             value, end = _DECODER.raw_decode(self._text, position)
         except json.JSONDecodeError as error:
-            if not final and not _is_whole(self._text, position):
+            if not final and _may_go_on(error):
                 raise _More from None
             raise self._wrong(error.pos, error.msg) from None
         except (RecursionError, ValueError) as error:
@@ -214,18 +201,6 @@ def _end_of_space(text: str, position: int) -> int:
     return match.end()
 
 
-def _is_whole(text: str, position: int) -> bool:
-    """Whether the value that begins here is complete, or wrong whatever follows."""
-    if text[position] == '"':
-        return _WHOLE_STRING.match(text, position) is not None
-    if text[position] not in "{[":
-        return any(sign in text[position:] for sign in ",}]\n")
-    depth = 0
-    for match in _BRACKETS.finditer(text, position):
-        sign = match[0]
-        if sign == '"':  # a text that has not ended
-            return False
-        depth += (sign in "{[") - (sign in "}]")
-        if not 0 < depth < _DEEPEST:
-            return True
-    return False
+def _may_go_on(error: json.JSONDecodeError) -> bool:
+    """Whether more text could put it right: it was found at the end, or in a text that has not ended."""
+    return error.msg.startswith("Unterminated string") or _BEGUN.fullmatch(error.doc, error.pos) is not None
