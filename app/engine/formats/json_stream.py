@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple
 
 from ...base.errors import InputError
@@ -18,7 +18,7 @@ _SOON = 2**16  # characters up to which a member is tried again as soon as there
 _SPACE = re.compile(r"[ \t\n\r]*")
 _NUMBER = re.compile(r"[0-9.eE+-]*")
 _BEGUN = re.compile(r"[-+.\w\\]*")  # a word, a number or an escape that may go on
-_DECODER = json.JSONDecoder()
+PairsHook = Callable[[list[tuple[str, Any]]], Any]
 _REMEDY = "the file is cut off or damaged; fetch it again"
 
 
@@ -37,11 +37,16 @@ class _More(Exception):
 class JsonStream:
     """Feed it text, take the members: `feed(text)`, then iterate `members()`; `end()` when there is no more."""
 
-    def __init__(self, where: str, inside: Collection[str] = ()) -> None:
+    def __init__(
+        self, where: str, inside: Collection[str] = (), *, pairs_hook: PairsHook | None = None, remedy: str = _REMEDY
+    ) -> None:
+        """`pairs_hook`: as `json.loads`, for the objects in values; `remedy`: for a text that is not JSON."""
         self.closed = False  # the object's last brace was seen
         self.opened = ""  # the first one of `inside` whose bracket was seen
         self._where = where
         self._inside = inside
+        self._decoder = json.JSONDecoder(object_pairs_hook=pairs_hook)
+        self._remedy = remedy
         self._text = ""
         self._at = 0
         self._line, self._column = 1, 1  # of the text's first character
@@ -164,7 +169,7 @@ class JsonStream:
     def _value(self, position: int, final: bool) -> tuple[Any, int]:
         """The value that begins here, and where it ends."""
         try:
-            value, end = _DECODER.raw_decode(self._text, position)
+            value, end = self._decoder.raw_decode(self._text, position)
         except json.JSONDecodeError as error:
             if not final and _may_go_on(error):
                 raise _More from None
@@ -183,10 +188,11 @@ class JsonStream:
         except UnicodeEncodeError:
             raise self._wrong(position, "a text holds half a character (a lone surrogate)", "remove it") from None
 
-    def _wrong(self, position: int, what: str, remedy: str = _REMEDY) -> InputError:
+    def _wrong(self, position: int, what: str, remedy: str = "") -> InputError:
+        """The error for that place; without a remedy of its own it is that the text is not JSON."""
         line, column = self._place(position)
-        what = what if remedy != _REMEDY else f"not valid JSON: {what[:1].lower()}{what[1:]}"
-        return InputError(f"line {line}, column {column}: {what}", self._where, remedy)
+        what = what if remedy else f"not valid JSON: {what[:1].lower()}{what[1:]}"
+        return InputError(f"line {line}, column {column}: {what}", self._where, remedy or self._remedy)
 
     def _place(self, position: int) -> tuple[int, int]:
         """The line and column in the file of a position in the text, counted from 1."""

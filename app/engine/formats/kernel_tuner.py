@@ -18,13 +18,13 @@ from typing import Any
 
 from ...base.errors import InputError
 from ...base.files import write_text
-from ..results.measurement import Measurement, State
+from ..results.measurement import Measurement, State, Value
 from ..space.result_table import ResultTable
 from ..space.search_space import SearchSpace
 from .entries import COST_MS, OWN, EntryReader, text_of
 from .names import THEIR_SETTINGS
 from .own import About, OwnHeader, own_entry, own_header, plain_lists
-from .recording import MAXIMUM_PARAMETERS, Recording, RecordingBuilder
+from .recording import MAXIMUM_PARAMETERS, Facts, Recording, RecordingBuilder
 
 _MARKS = {State.COMPILE: "CompilationFailedConfig", State.CONSTRAINTS: "InvalidConfig"}
 
@@ -58,10 +58,6 @@ class CacheHeader:
         mine, its = ((h.keys, h.names, h.device, h.kernel, h.problem_size, h.objective) for h in (self, other))
         return mine == its
 
-    def entry_reader(self) -> EntryReader:
-        """The reader of the entries below this header."""
-        return EntryReader(self.keys, kept=self.kept, objective=self.objective.goal.name)
-
 
 class CacheEntries:
     """The entries of a cache."""
@@ -70,18 +66,22 @@ class CacheEntries:
     header_key = "tune_params_keys"
 
     def __init__(self, path: Path, document: Mapping[str, Any]) -> None:
-        self._header = CacheHeader(document, str(path))
-        self._reader = self._header.entry_reader()
-        self._builder = RecordingBuilder(path, self._header.names, self._header.listed)
+        self.header = CacheHeader(document, str(path))
+        self._reader = EntryReader(self.header.keys, kept=self.header.kept, objective=self.header.objective.goal.name)
+        self._builder = RecordingBuilder(path, self.header.names, self.header.listed)
 
     def add(self, entry: object) -> None:
         """Read one entry. Raises BadEntry, and InputError for too many."""
         configuration = self._reader.configuration(entry)
-        self._builder.add(configuration, self._reader.facts(entry))  # type: ignore[arg-type]  # an object: just checked
+        self.keep(configuration, self._reader.facts(entry))  # type: ignore[arg-type]  # an object: just checked
+
+    def keep(self, configuration: tuple[Value, ...], facts: Facts) -> None:
+        """Keep what was read of an entry."""
+        self._builder.add(configuration, facts)
 
     def finish(self) -> Recording:
         """The recording. Raises InputError."""
-        header = self._header
+        header = self.header
         return self._builder.finish(
             device=header.device,
             kernel=header.kernel,

@@ -41,8 +41,8 @@ _STRATEGIES = {"deterministic": "brute_force", "random": "random_sample", "brute
 _LIMITS = {"max_evaluations": "max_fevals", "max_seconds": "time_limit"}  # what T1 has among the search's options
 _BUDGETS = {
     "ConfigurationCount": "max_evaluations",
-    "TuningDuration": "max_seconds",
     "ConfigurationFraction": "max_fraction",
+    "TuningDuration": "max_seconds",
 }
 _OWN_KEYS = ("version", "digest", "specification")
 _OWN_SECTIONS = ("constants", "metrics", "objective")  # of the specification beside it, where T1's part was changed
@@ -214,23 +214,11 @@ def _document(path: Path) -> dict[str, Any]:
             raise InputError(f"the key '{twice[:80]}' is there twice in one object", where, "remove one of them")
         return {name: value for name, value in pairs if value is not None}
 
-    text = read_text(path, MAX_BYTES)
-    try:
-        document = json.loads(text, object_pairs_hook=once)
-        json.dumps(document, ensure_ascii=False).encode()
-    except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        what = f"{place}: not valid JSON: {error.msg[:1].lower()}{error.msg[1:]}"
-        raise InputError(what, where, "correct that place") from None
-    except UnicodeEncodeError:
-        raise InputError("a text holds half a character (a lone surrogate)", where, "remove it") from None
-    except RecursionError:
-        raise InputError("nested too deeply", where, "nest it less") from None
-    except ValueError:
-        raise InputError("a number of thousands of digits", where, "write a smaller one") from None
-    if not isinstance(document, dict):
-        raise InputError("an object in braces is needed", where, "pass a specification, TOML or T1")
-    return document
+    stream = JsonStream(where, pairs_hook=once, remedy="correct that place")
+    stream.feed(read_text(path, MAX_BYTES))
+    members = [(member.name, member.value) for member in stream.members(final=True)]
+    stream.end()
+    return once(members)
 
 
 def _typed(value: Value, kind: str) -> Value:
@@ -286,11 +274,7 @@ class _Writing:
             "ConfigurationSpace": {"TuningParameters": self._parameters(), "Conditions": self._conditions()},
             "Search": {"Name": spec.strategy, "Attributes": attributes},
         }
-        budget = {
-            "ConfigurationCount": spec.max_evaluations,
-            "ConfigurationFraction": spec.max_fraction,
-            "TuningDuration": spec.max_seconds,
-        }
+        budget = {kind: getattr(spec, name) for kind, name in _BUDGETS.items()}
         given = [{"Type": kind, "BudgetValue": value} for kind, value in budget.items() if value is not None]
         if given:
             document["Budget"] = given

@@ -308,27 +308,22 @@ _STATES = {
 }
 
 
-class KttEntries:
-    """The results of a KTT file."""
+class KttEntries(T4Entries):
+    """The results of a KTT file, read as those of T4."""
 
-    kind = "result"
     header_key = "Metadata"  # which has the unit of times
 
     def __init__(self, path: Path, document: Mapping[str, Any]) -> None:
         metadata = mapping_of(document.get("Metadata"))
         self._metadata = {"timeunit": metadata.get("TimeUnit"), "device": metadata.get("Device")}
-        self._results = T4Entries(path, {"metadata": self._metadata})
+        super().__init__(path, {"metadata": self._metadata})
 
     def add(self, entry: object) -> None:
         """Read one result. Raises BadEntry, and InputError for too many."""
         if not isinstance(entry, dict):
             raise BadEntry("not an object")
         self._metadata.setdefault("kernel", entry.get("KernelName"))
-        self._results.add(_as_t4(entry))
-
-    def finish(self) -> Recording:
-        """The recording. Raises InputError."""
-        return self._results.finish()
+        super().add(_as_t4(entry))
 
 
 def _as_t4(result: Mapping[str, Any]) -> dict[str, Any]:
