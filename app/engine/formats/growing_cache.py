@@ -8,7 +8,6 @@ as it grows, from where the last reading ended.
 from __future__ import annotations
 
 import codecs
-import json
 import os
 import time
 from collections.abc import Iterable, Mapping
@@ -22,9 +21,9 @@ from ...base.text import json_or_none
 from ..results.measurement import Measurement, Value
 from ..space.search_space import SearchSpace
 from .entries import COST_MS, mapping_of
-from .kernel_tuner import CacheEntries, CacheHeader, cache_entry, cache_header, entry_key, their_names
+from .kernel_tuner import CacheEntries, CacheHeader, cache_entry, cache_header, entry_key, named_entry, their_names
 from .names import DEVICE_SETTINGS
-from .own import About, OwnHeader, plain_lists
+from .own import About, OwnHeader, plain_lists, with_entries
 from .read import Scan, read_recording
 from .recording import Facts, Recording
 
@@ -111,9 +110,8 @@ class GrowingCache:
             p: list(dict.fromkeys([*listed[p], *each.values])) for p, each in zip(names, space.parameters, strict=True)
         }
         header["tune_params"] = {**mapping_of(header.get("tune_params")), **values}
-        entries = ",\n".join(f"{json.dumps(key)}: {json.dumps(entry)}" for key, entry in self._entries.items())
-        text = f'{json.dumps(header, indent=0)[:-2]},\n"cache": {{\n{entries}}}\n}}'
-        write_text(self.path, text, overwrite=True)
+        entries = (named_entry(key, entry) for key, entry in self._entries.items())
+        write_text(self.path, with_entries(header, "cache", "{}", entries), overwrite=True)
         now = time.monotonic()
         self._next_s = now + max(_LEAST_S, _SHARE * (now - began))
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from ..space.result_table import ResultTable
 from ..space.search_space import SearchSpace
 from .entries import COST_MS, OWN, EntryReader, text_of
 from .names import THEIR_SETTINGS
-from .own import About, OwnHeader, own_entry, own_header, plain_lists
+from .own import About, OwnHeader, goal_names, own_entry, own_header, plain_lists, with_entries
 from .recording import MAXIMUM_PARAMETERS, Facts, Recording, RecordingBuilder
 
 _MARKS = {State.COMPILE: "CompilationFailedConfig", State.CONSTRAINTS: "InvalidConfig"}
@@ -107,7 +107,11 @@ def write_cache(table: ResultTable, path: Path, about: About, *, overwrite: bool
     Device settings get Kernel Tuner's names. Values keep theirs; `time` in ms is added where only `time_s` is there.
     What Kernel Tuner has no place for is under a key of our own, which it ignores. Raises as `write_text` does.
     """
-    return write_text(path, _pieces(table, about, their_names(table.space.names, str(path))), overwrite=overwrite)
+    names = their_names(table.space.names, str(path))
+    header = {**cache_header(table.space, about, names), OWN: own_header(table, about, device=about.device)}
+    measured = map(table.measurement, range(len(table)))
+    entries = (named_entry(entry_key(m), cache_entry(m, about, names, table.value_names)) for m in measured)
+    return write_text(path, with_entries(header, "cache", "{}", entries), overwrite=overwrite)
 
 
 def their_names(names: Sequence[str], where: str) -> list[str]:
@@ -122,19 +126,9 @@ def time_of(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(sep=" ")
 
 
-def _pieces(table: ResultTable, about: About, names: list[str]) -> Iterator[str]:
-    header = {**cache_header(table.space, about, names), OWN: own_header(table, about, device=about.device)}
-    yield json.dumps(header, indent=0)[:-2] + ',\n"cache": {'  # without the newline and the closing brace
-    for index in range(len(table)):
-        measurement = table.measurement(index)
-        entry = cache_entry(measurement, about, names, table.value_names)
-        yield f"{',' if index else ''}\n{json.dumps(entry_key(measurement))}: {json.dumps(entry)}"
-    yield "}\n}\n"
-
-
 def cache_header(space: SearchSpace, about: About, names: list[str]) -> dict[str, Any]:
     """What Kernel Tuner expects above the entries; `names` are the parameters as it calls them."""
-    goals = [goal.name for goal in about.objective.front] or [about.objective.goal.name]
+    goals = goal_names(about)
     return {
         "device_name": about.device if about.known_as is None else about.known_as,
         "kernel_name": about.kernel,
@@ -150,6 +144,11 @@ def _sizes(text: str) -> int | str | list[int | str]:
     """Kernel Tuner reads it from every cache, and compares it with the one it is given; an empty list: not known."""
     sizes = [int(value) if re.fullmatch(r"0|[1-9][0-9]{0,17}", value) else value for value in text.split(", ") if value]
     return sizes[0] if len(sizes) == 1 else sizes
+
+
+def named_entry(key: str, entry: Mapping[str, Any]) -> str:
+    """The text of a configuration among the entries."""
+    return f"{json.dumps(key)}: {json.dumps(entry)}"
 
 
 def entry_key(measurement: Measurement) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from enum import Enum
+from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -133,14 +134,10 @@ def _holds_objects(path: Path) -> bool:
 
 def _scanned(path: Path, scan: Scan) -> Scan:
     """All of a file."""
-    is_list = _LIST in scan.formats
-    if is_list:
-        scan.feed(f'{{"{_LIST}":')
-    for chunk in text_chunks(path):
+    before, after = (f'{{"{_LIST}":', "}") if _LIST in scan.formats else ("", "")
+    for chunk in chain([before], text_chunks(path)):
         scan.feed(chunk)
-    if is_list and not scan.stream.inside:
-        scan.feed("}")
-    scan.feed("", last=True)
+    scan.feed("" if scan.stream.inside else after, last=True)
     scan.stream.end()
     return scan
 

@@ -33,7 +33,7 @@ from .entries import OWN
 from .json_stream import JsonStream
 from .kinds import first_character, is_json_lines, is_trace
 from .names import DEVICE_SETTINGS, THEIR_SETTINGS
-from .t1_kernel import TYPES, kernel_of
+from .t1_kernel import TYPES, T1Kernel
 from .t1_text import T1Text, inlined, values_of
 
 _MARKS = {"ConfigurationSpace", "KernelSpecification"}
@@ -143,7 +143,7 @@ class _Reading:
         if language not in DESCRIBED:  # such as the 'Hypertuner', whose kernels are none
             self.refused = f"its kernel is written in {language[:80]}"
         elif "KernelSpecification" in root:
-            kernel = kernel_of(root.table("KernelSpecification"), path, lists)
+            kernel = T1Kernel(root.table("KernelSpecification"), path, lists)
             more = extension.table("kernel")
             self.notes += kernel.notes
             self.refused = kernel.refused
