@@ -112,9 +112,6 @@ class FactColumns:
         self._code_of_texts: dict[tuple[Any, ...], int] = {}
         self._distinct_texts: list[tuple[Any, ...]] = []
 
-    def __len__(self) -> int:
-        return len(self._state)
-
     @property
     def value_names(self) -> tuple[str, ...]:
         """Names of all values, in the order in which they first appeared."""

@@ -38,7 +38,7 @@ class T1Kernel:
         """Read it; `lists` are the values of the parameters that have a list. Raises InputError."""
         self._given, self._lists = given, lists
         sizes = T1Text((), lists).under(given, PROBLEM_SIZE)
-        self.text = T1Text(sizes, lists)  # for the rest of the file
+        self.text = T1Text(sizes, lists, given.place(PROBLEM_SIZE))  # for the rest of the file
         self.notes: list[str] = []
         self.refused = ""  # why the kernel cannot be run here
         self._arguments: list[dict[str, Any]] = []
