@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...base.formatting import finite_or_none
 from ...base.text import json_or_none
@@ -46,13 +46,6 @@ class BadEntry(ValueError):
     """What is wrong with an entry."""
 
 
-class _Plan(NamedTuple):
-    """What to read of an entry with these keys."""
-
-    values: tuple[str, ...]
-    marks: tuple[str, ...]  # not values, but a mark of failure may stand there
-
-
 class EntryReader:
     """Entries of one recording. `kept`: the values of a session that this program wrote; None: every number is one."""
 
@@ -78,17 +71,17 @@ class EntryReader:
 
     def facts(self, entry: Mapping[str, Any]) -> Facts:
         """What was measured; failed where the entry is marked so, or holds no value."""
-        plan = self._plan_of(tuple(entry))
+        figures, marks = self._plan_of(tuple(entry))
         values: dict[str, float] = {}
         failure = ""
-        for name in plan.values:
+        for name in figures:
             value = entry[name]
             number = as_number(value)
             if math.isfinite(number):
                 values[name] = number
             elif not failure and isinstance(value, str | dict):
                 failure = _mark(name, value)
-        for name in plan.marks:
+        for name in marks:
             failure = failure or _mark(name, entry[name])
         extras = entry.get(OWN)
         if type(extras) is str:
@@ -128,10 +121,11 @@ class EntryReader:
             fields |= {} if known is None else {name: known}
         return Facts(state, values, **fields)
 
-    def _plan(self, names: tuple[str, ...]) -> _Plan:
+    def _plan(self, names: tuple[str, ...]) -> tuple[Sequence[str], Sequence[str]]:
+        """What to read of an entry with these keys: the values, and where else a mark of failure may stand."""
         others = [name for name in names if name not in self._keys and name != OWN]
-        values = tuple(n for n in others if (n not in BOOKKEEPING if self._kept is None else n in self._kept))
-        return _Plan(values, tuple(name for name in others if name not in values and name not in BOOKKEEPING))
+        values = [n for n in others if (n not in BOOKKEEPING if self._kept is None else n in self._kept)]
+        return values, [name for name in others if name not in values and name not in BOOKKEEPING]
 
 
 def as_number(value: object) -> float:

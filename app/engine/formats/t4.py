@@ -75,9 +75,9 @@ class T4Entries:
     def finish(self) -> Recording:
         """The recording. Raises InputError."""
         metadata = mapping_of(self._document.get("metadata"))
+        session = {key: self._own.text(key) or text_of(metadata.get(key)) for key in ("device", "kernel")}
         return (self._builder or RecordingBuilder(self._path, ("none",))).finish(
-            device=self._own.text("device") or text_of(metadata.get("device")),
-            kernel=self._own.text("kernel") or text_of(metadata.get("kernel")),
+            **session,
             problem_size=self._own.text("problem_size"),
             objective=self._objective,
             units=self._units,
