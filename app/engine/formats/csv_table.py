@@ -50,17 +50,17 @@ def write_csv(table: ResultTable, path: Path, about: About, *, overwrite: bool =
 
 def _lines(table: ResultTable, about: About) -> Iterator[str]:
     names, parameters = table.value_names, table.space.names
-    bounded = list(dict.fromkeys(name for i in range(len(table)) for name in table.measurement(i).intervals))
-    otherwise = list(dict.fromkeys(name for i in range(len(table)) for name in table.measurement(i).as_measured))
+    measurements = [table.measurement(index) for index in range(len(table))]
+    bounded = list(dict.fromkeys(name for m in measurements for name in m.intervals))
+    otherwise = list(dict.fromkeys(name for m in measurements for name in m.as_measured))
     ends = [*_headings(bounded, about, _LOW, _HIGH), *_headings(otherwise, about, _MEASURED)]
     yield _line([*_headings(parameters, about), *_FACTS, *_headings(names, about), *ends])
     session = {"gpu": about.device, "kernel": about.kernel, "problem_size": about.problem_size}
     session["objective"] = json.dumps(about.objective.to_list())
-    for index in range(len(table)):
-        m = table.measurement(index)
+    session["receipt"] = "" if about.receipt is None else json.dumps(about.receipt)
+    for m in measurements:
         facts = {name: getattr(m, name) for name in Facts._fields} | session
         facts |= {_CLOCK: m.observed_clock_mhz, **dict(zip(_WINDOW, m.window_ns or ("", ""), strict=True))}
-        facts["receipt"] = "" if index or about.receipt is None else json.dumps(about.receipt)
         yield _line(
             [
                 *(_cell(m.configuration[name]) for name in parameters),
@@ -70,6 +70,7 @@ def _lines(table: ResultTable, about: About) -> Iterator[str]:
                 *(_figure(m.as_measured.get(name, math.nan)) for name in otherwise),
             ]
         )
+        session["receipt"] = ""  # which is in the first row alone
 
 
 def _line(cells: Sequence[object]) -> str:

@@ -21,9 +21,18 @@ from ...base.text import json_or_none
 from ..results.measurement import Measurement, Value
 from ..space.search_space import SearchSpace
 from .entries import COST_MS, mapping_of
-from .kernel_tuner import CacheEntries, CacheHeader, cache_entry, cache_header, entry_key, named_entry, their_names
+from .kernel_tuner import (
+    CacheEntries,
+    CacheHeader,
+    cache_entry,
+    cache_header,
+    entry_key,
+    named_entry,
+    their_names,
+    with_entries,
+)
 from .names import DEVICE_SETTINGS
-from .own import About, OwnHeader, plain_lists, with_entries
+from .own import About, OwnHeader, plain_lists
 from .read import Scan, read_recording
 from .recording import Facts, Recording
 

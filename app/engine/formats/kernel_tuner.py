@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from ..space.result_table import ResultTable
 from ..space.search_space import SearchSpace
 from .entries import COST_MS, OWN, EntryReader, text_of
 from .names import THEIR_SETTINGS
-from .own import About, OwnHeader, goal_names, own_entry, own_header, plain_lists, with_entries
+from .own import About, OwnHeader, goal_names, own_entry, own_header, plain_lists
 from .recording import MAXIMUM_PARAMETERS, Facts, Recording, RecordingBuilder
 
 _MARKS = {State.COMPILE: "CompilationFailedConfig", State.CONSTRAINTS: "InvalidConfig"}
@@ -124,6 +124,14 @@ def their_names(names: Sequence[str], where: str) -> list[str]:
 def time_of(seconds: float) -> str:
     """A time stamp as the field's files have it."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(sep=" ")
+
+
+def with_entries(header: Mapping[str, Any], name: str, brackets: str, entries: Iterable[str]) -> Iterator[str]:
+    """The text of a JSON file, piece by piece: the header, and below it the member `name` with an entry a line."""
+    yield f'{json.dumps(header, indent=0)[:-2]},\n"{name}": {brackets[0]}'  # without the newline and the last brace
+    for index, entry in enumerate(entries):
+        yield f"{',' if index else ''}\n{entry}"
+    yield f"{brackets[1]}\n}}\n"
 
 
 def cache_header(space: SearchSpace, about: About, names: list[str]) -> dict[str, Any]:

@@ -5,9 +5,8 @@ The field's other tools ignore it: names and directions of the objective, confid
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -35,14 +34,6 @@ class About:
     units: Mapping[str, str] = field(default_factory=dict)  # where they do not follow from the names
     known_as: str | None = None  # the device to Kernel Tuner, where it has another name for it
     receipt: Mapping[str, Any] | None = None  # of the export that the file belongs to
-
-
-def with_entries(header: Mapping[str, Any], name: str, brackets: str, entries: Iterable[str]) -> Iterator[str]:
-    """The text of a JSON file, piece by piece: the header, and below it the member `name` with an entry a line."""
-    yield f'{json.dumps(header, indent=0)[:-2]},\n"{name}": {brackets[0]}'  # without the newline and the last brace
-    for index, entry in enumerate(entries):
-        yield f"{',' if index else ''}\n{entry}"
-    yield f"{brackets[1]}\n}}\n"
 
 
 def goal_names(about: About) -> list[str]:

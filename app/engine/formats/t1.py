@@ -189,10 +189,8 @@ class _Reading:
 
 
 def _budget(root: Section) -> dict[str, Any]:
-    if "Budget" not in root:
-        return {}
     budget: dict[str, Any] = {}  # some write a list of one without its brackets
-    for given in root.tables("Budget") if isinstance(root.raw("Budget"), list) else [root.table("Budget")]:
+    for given in [root.table("Budget")] if isinstance(root.raw("Budget"), dict) else root.tables("Budget"):
         kind, value = given.text("Type"), given.number("BudgetValue", None)
         if kind not in _BUDGETS:
             raise given.wrong("Type", f"one of {', '.join(_BUDGETS)}")

@@ -25,9 +25,9 @@ from ..results.objectives import Objective, likely_goal
 from ..space.result_table import ResultTable
 from ..space.values import is_value
 from .entries import BOOKKEEPING, OWN, BadEntry, EntryReader, as_number, is_figure, mapping_of, text_of
-from .kernel_tuner import their_names, time_of
+from .kernel_tuner import their_names, time_of, with_entries
 from .names import unit_of
-from .own import About, OwnHeader, goal_names, own_entry, own_header, with_entries
+from .own import About, OwnHeader, goal_names, own_entry, own_header
 from .recording import MAXIMUM_ENTRIES, MAXIMUM_PARAMETERS, Recording, RecordingBuilder
 
 SCHEMA_VERSION = "1.0.0"
