@@ -21,16 +21,7 @@ from ...base.text import json_or_none
 from ..results.measurement import Measurement, Value
 from ..space.search_space import SearchSpace
 from .entries import COST_MS, mapping_of
-from .kernel_tuner import (
-    CacheEntries,
-    CacheHeader,
-    cache_entry,
-    cache_header,
-    entry_key,
-    named_entry,
-    their_names,
-    with_entries,
-)
+from .kernel_tuner import CacheEntries, CacheHeader, cache_entry, cache_header, cache_pieces, entry_key, their_names
 from .names import DEVICE_SETTINGS
 from .own import About, OwnHeader, plain_lists
 from .read import Scan, read_recording
@@ -119,8 +110,7 @@ class GrowingCache:
             p: list(dict.fromkeys([*listed[p], *each.values])) for p, each in zip(names, space.parameters, strict=True)
         }
         header["tune_params"] = {**mapping_of(header.get("tune_params")), **values}
-        entries = (named_entry(key, entry) for key, entry in self._entries.items())
-        write_text(self.path, with_entries(header, "cache", "{}", entries), overwrite=True)
+        write_text(self.path, cache_pieces(header, self._entries.items()), overwrite=True)
         now = time.monotonic()
         self._next_s = now + max(_LEAST_S, _SHARE * (now - began))
 

@@ -110,8 +110,8 @@ def write_cache(table: ResultTable, path: Path, about: About, *, overwrite: bool
     names = their_names(table.space.names, str(path))
     header = {**cache_header(table.space, about, names), OWN: own_header(table, about, device=about.device)}
     measured = map(table.measurement, range(len(table)))
-    entries = (named_entry(entry_key(m), cache_entry(m, about, names, table.value_names)) for m in measured)
-    return write_text(path, with_entries(header, "cache", "{}", entries), overwrite=overwrite)
+    entries = ((entry_key(m), cache_entry(m, about, names, table.value_names)) for m in measured)
+    return write_text(path, cache_pieces(header, entries), overwrite=overwrite)
 
 
 def their_names(names: Sequence[str], where: str) -> list[str]:
@@ -134,6 +134,11 @@ def with_entries(header: Mapping[str, Any], name: str, brackets: str, entries: I
     yield f"{brackets[1]}\n}}\n"
 
 
+def cache_pieces(header: Mapping[str, Any], entries: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[str]:
+    """The text of a cache, piece by piece."""
+    return with_entries(header, "cache", "{}", (f"{json.dumps(key)}: {json.dumps(entry)}" for key, entry in entries))
+
+
 def cache_header(space: SearchSpace, about: About, names: list[str]) -> dict[str, Any]:
     """What Kernel Tuner expects above the entries; `names` are the parameters as it calls them."""
     goals = goal_names(about)
@@ -152,11 +157,6 @@ def _sizes(text: str) -> int | str | list[int | str]:
     """Kernel Tuner reads it from every cache, and compares it with the one it is given; an empty list: not known."""
     sizes = [int(value) if re.fullmatch(r"0|[1-9][0-9]{0,17}", value) else value for value in text.split(", ") if value]
     return sizes[0] if len(sizes) == 1 else sizes
-
-
-def named_entry(key: str, entry: Mapping[str, Any]) -> str:
-    """The text of a configuration among the entries."""
-    return f"{json.dumps(key)}: {json.dumps(entry)}"
 
 
 def entry_key(measurement: Measurement) -> str:
