@@ -93,16 +93,16 @@ def service_unit(
     (`ExecStopPost`), on the `others` that it serves with too. Raises NotSupported for a board that nvidia-smi does not
     set.
     """
-    commands = {board.info.uuid: _commands(board, settings) for board in (gpu, *others)}
+    boards = [(board, _commands(board, settings)) for board in (gpu, *others)]
     if start[0][:1] in set("@-:+!|"):  # systemd would read more than a name in it: '+' gives root's rights
         raise InputError("a program whose name begins with a sign", start[0][:80], "write the unit by hand")
     return _SERVICE.format(
-        board=_in_comment(", ".join(other.info.label for other in (gpu, *others))),
-        words=commands[gpu.info.uuid].words,
+        board=_in_comment(", ".join(board.info.label for board, _ in boards)),
+        words=boards[0][1].words,
         title=_in_comment(title),
-        before="\n".join(f"ExecStartPre=+{SMI} -i {u} {words}" for u, each in commands.items() for words in each.set),
+        before="\n".join(line for board, commands in boards for line in _lines("ExecStartPre=+", board, commands.set)),
         start=" ".join(_quoted(word) for word in start),
-        after="\n".join(f"ExecStopPost=+{SMI} -i {u} {words}" for u, each in commands.items() for words in each.reset),
+        after="\n".join(line for board, commands in boards for line in _lines("ExecStopPost=+", board, commands.reset)),
     )
 
 
@@ -119,10 +119,14 @@ def clock_unit(gpu: Gpu, settings: BoardSettings) -> str:
 
     Raises NotSupported for a board that nvidia-smi does not set.
     """
-    smi, commands = f"{SMI} -i {gpu.info.uuid}", _commands(gpu, settings)
-    lines = [f"ExecStart={smi} {words}" for words in commands.set]
-    lines += [f"ExecStop={smi} {words}" for words in commands.reset]
+    commands = _commands(gpu, settings)
+    lines = [*_lines("ExecStart=", gpu, commands.set), *_lines("ExecStop=", gpu, commands.reset)]
     return _UNIT.format(board=_in_comment(gpu.info.label), words=commands.words, lines="\n".join(lines))
+
+
+def _lines(key: str, gpu: Gpu, commands: Sequence[str]) -> list[str]:
+    """The lines of a unit that run these on a board."""
+    return [f"{key}{SMI} -i {gpu.info.uuid} {words}" for words in commands]
 
 
 def settings_for_smi(gpu: Gpu, settings: BoardSettings) -> dict[str, Setting]:
